@@ -1,4 +1,4 @@
-import { Component, type ComponentChildren } from 'preact';
+import { Component } from 'preact';
 import { Icon } from '../icons.tsx';
 import { rowId } from './table-focus.ts';
 import { cellClass, type DataTableProps, toggle } from './table-model.ts';
@@ -22,7 +22,7 @@ export class BodyRow<Row, Name extends string> extends Component<BodyRowProps<Ro
   }
 
   render({ columns, row, class: className, isTabStop, isSelected, canAct, table }: BodyRowProps<Row, Name>) {
-    const { getId, getName, action } = table.current;
+    const { getId, getName, getHref, action } = table.current;
     const id = getId(row);
     return (
       <tr
@@ -52,7 +52,13 @@ export class BodyRow<Row, Name extends string> extends Component<BodyRowProps<Ro
         {columns.map((column, index) =>
           index === 0 ? (
             <th key={column.name} scope="row">
-              <RowLink getHref={() => table.current.getHref?.(row)}>{column.cell(row)}</RowLink>
+              {getHref ? (
+                <a class="row-link" href={getHref(row)} tabIndex={-1}>
+                  {column.cell(row)}
+                </a>
+              ) : (
+                column.cell(row)
+              )}
             </th>
           ) : (
             <td key={column.name} class={cellClass(column)} data-label={column.label}>
@@ -78,17 +84,6 @@ export class BodyRow<Row, Name extends string> extends Component<BodyRowProps<Ro
       </tr>
     );
   }
-}
-
-/** Links to the row's details, if they have an address. It contains the search, so it changes more often than the rest of the row. */
-function RowLink({ getHref, children }: { getHref: () => string | undefined; children: ComponentChildren }) {
-  const href = getHref();
-  if (href === undefined) return children;
-  return (
-    <a class="row-link" href={href} tabIndex={-1}>
-      {children}
-    </a>
-  );
 }
 
 /** Whether a click is a plain one, and not on a control or at the end of a text selection. */

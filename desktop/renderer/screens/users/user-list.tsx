@@ -6,7 +6,7 @@ import { Clip } from '../../components/table/clip.tsx';
 import { DataTable } from '../../components/table/data-table.tsx';
 import type { Column } from '../../components/table/table-model.ts';
 import { Day } from '../../components/time.tsx';
-import { formatOpenAddress } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/address/addresses.ts';
 import { formatNumber } from '../../state/format/format.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 import { sortAfterPress } from '../../state/format/sorting.ts';
@@ -63,7 +63,7 @@ export function UserList({ users, settings: { sort }, session, onChange, openId,
       getId={({ id }) => id}
       getName={({ name }) => name}
       openId={openId}
-      getHref={({ id }) => formatOpenAddress('users', id)}
+      getHref={({ id }) => formatAddress('users', { open: id })}
       onOpen={onOpen}
       sort={sort}
       onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'keys' || column === 'seen') })}

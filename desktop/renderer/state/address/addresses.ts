@@ -61,11 +61,6 @@ export function formatAddress<Name extends ScreenName>(name: Name, changes: Part
   return writeAddress({ name, view, tenancy: tenancy ?? session.value?.tenancy ?? null });
 }
 
-/** Returns the address of the screen's current view with other details open. */
-export function formatOpenAddress(name: ScreenName, open: string): string {
-  return writeAddress({ name, view: { ...currentView(name).value, open }, tenancy: session.value?.tenancy ?? null });
-}
-
 /** Returns the URL that a colleague can open in a browser. */
 export function linkTo(address: string): string {
   const { choosesServer } = window.callkey.capabilities;

@@ -4,7 +4,7 @@ import { Clip } from '../../../components/table/clip.tsx';
 import { DataTable } from '../../../components/table/data-table.tsx';
 import type { Column, Selection } from '../../../components/table/table-model.ts';
 import { Day, ExpiryDay, toExpiry } from '../../../components/time.tsx';
-import { formatOpenAddress } from '../../../state/address/addresses.ts';
+import { formatAddress } from '../../../state/address/addresses.ts';
 import { now } from '../../../state/clock.ts';
 import { formatRelative } from '../../../state/format/format-time.ts';
 import { capitalized } from '../../../state/format/labels.ts';
@@ -110,7 +110,7 @@ export function ApiKeyTable({ apiKeys, owners, highlighted, openId, sort, select
       onSort={onSort}
       onOpen={onOpen}
       openId={openId}
-      getHref={({ id }) => formatOpenAddress('api-keys', id)}
+      getHref={({ id }) => formatAddress('api-keys', { open: id })}
       selection={selection}
       action={{ icon: 'trash', label: ({ name }) => `Revoke ${name}`, run: onRevoke }}
     />
