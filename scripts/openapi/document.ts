@@ -2,19 +2,24 @@ import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
 import { signatureHeaders } from '#contract/calls/signature.ts';
 import { tenancyHeader } from '#contract/console/session.ts';
-import { generationHeader } from '#contract/generation.ts';
+import { generation, generationHeader } from '#contract/generation.ts';
 import { keyExpiresHeader, replayedHeader } from '#contract/headers.ts';
 import { type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
 import { parameterNames, type Route } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
-import { bodyExamples, detailExamples } from './examples.ts';
-import { type HeaderName, headers, parameters, reference, requestId, securitySchemes } from './parts.ts';
+import base from './base.json' with { type: 'json' };
+import examples from './examples.json' with { type: 'json' };
 import { jsonSchemas, schemaName } from './schemas.ts';
 
 type Json = Record<string, unknown>;
+type HeaderName = keyof typeof headers;
+
+const { headers } = base.components;
+const bodyExamples: Readonly<Record<string, object>> = examples.bodies;
+const detailExamples: Readonly<Record<ProblemCode, string>> = examples.details;
 
 /**
- * Describes the public listener in OpenAPI 3.1.
+ * Describes the public listener in OpenAPI 3.1: adds everything that follows from the contract to `base.json`.
  *
  * @param version of this program
  */
@@ -25,30 +30,17 @@ export function openapiDocument(version: string): Json {
     const path = route.path.replace(/:(\w+)/g, '{$1}');
     paths[path] = { ...paths[path], [route.method.toLowerCase()]: toOperation(id, route, responses) };
   }
+  const { handoff } = base.webhooks;
   return {
-    openapi: '3.1.1',
-    info: {
-      title: 'Callkey',
-      version,
-      summary: 'API keys for a voice-agent campaign platform, and the on-demand call endpoints that accept them.',
-      description:
-        'Errors are `application/problem+json` (RFC 9457). Without valid credentials, every path and method returns the same 401, whether it exists or not. `HEAD` works like `GET`.',
-      license: { name: 'MIT', identifier: 'MIT' },
-    },
-    servers: [{ url: 'http://127.0.0.1:8080', description: 'A core on this machine with the default configuration' }],
-    tags: [
-      { name: 'Calls', description: 'What an API key can do.' },
-      { name: 'Console', description: 'What a signed-in user can do.' },
-      { name: 'Dialer', description: 'Messages between the core and a telephony provider.' },
-    ],
+    ...base,
+    info: { ...base.info, version },
     paths,
-    webhooks: { handoff: { post: handoff } },
+    webhooks: { handoff: { post: { ...handoff.post, requestBody: { required: true, content: jsonContent('Handoff') } } } },
     components: {
+      ...base.components,
       schemas: jsonSchemas(),
       responses,
-      headers,
-      parameters: Object.fromEntries(Object.entries(parameters).map(([name, parameter]) => [name, { name, ...parameter }])),
-      securitySchemes,
+      headers: { ...headers, [generationHeader]: { ...headers[generationHeader], schema: { type: 'integer', const: generation } } },
     },
   };
 }
@@ -74,7 +66,7 @@ function toOperation(id: string, route: Route, responses: Json): Json {
 function listParameters(id: string, route: Route): Json[] {
   const { path, by, query } = route;
   const inPath = parameterNames(path).map((name) => {
-    const schema = name === 'requestId' ? requestId : reference('schemas', 'Identifier');
+    const schema = name === 'requestId' ? headers[requestIdHeader].schema : reference('schemas', 'Identifier');
     return { name, in: 'path', required: true, schema };
   });
   const { properties = {}, required = [] } = query ? z.toJSONSchema(query, { io: 'input' }) : {};
@@ -115,6 +107,10 @@ function hasEtag({ by, method, answer }: Route): boolean {
 /** Returns the names in the rows that apply. */
 function applying<Name extends string>(rows: readonly (readonly [boolean, ...Name[]])[]): Name[] {
   return rows.flatMap(([applies, ...names]) => (applies ? names : []));
+}
+
+function reference(kind: 'schemas' | 'responses' | 'headers' | 'parameters', name: string) {
+  return { $ref: `#/components/${kind}/${name}` };
 }
 
 function listHeaders(rows: readonly (readonly [boolean, HeaderName])[]): Json {
@@ -176,19 +172,3 @@ function problemResponse(codes: readonly ProblemCode[], status: number, { by }: 
   const content = { [problemMediaType]: { schema: narrowed, examples: Object.fromEntries(codes.map(toExample)) } };
   return { description, headers: sent, content };
 }
-
-/** The request that the core sends to a provider. */
-const handoff = {
-  operationId: 'handoff',
-  tags: ['Dialer'],
-  summary: 'Dial a call that is due. The same hand-off may be sent more than once, with the same handoffId',
-  security: [{ signature: [] }],
-  parameters: [signatureHeaders.id, signatureHeaders.timestamp].map((name) => reference('parameters', name)),
-  requestBody: { required: true, content: jsonContent('Handoff') },
-  responses: {
-    '2XX': { description: 'Accepted: the call is being dialed.' },
-    '429': { description: "The provider can't take the call now. The same hand-off will be sent again later." },
-    '4XX': { description: 'Rejected: the call has failed.' },
-    '5XX': { description: "The provider can't take the call now. The same hand-off will be sent again later." },
-  },
-};

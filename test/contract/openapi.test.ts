@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { problemTable } from '#contract/problems.ts';
 import { openapiDocument } from '../../scripts/openapi/document.ts';
-import { bodyExamples } from '../../scripts/openapi/examples.ts';
+import examples from '../../scripts/openapi/examples.json' with { type: 'json' };
 import { openapiText, schemaErrors } from '../support/openapi.ts';
 
 const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
@@ -16,7 +16,7 @@ describe('core/openapi.json', () => {
     for (const code of Object.keys(problemTable)) expect(openapiText).to.include(`urn:callkey:problems#${code}"`);
   });
 
-  for (const [name, example] of Object.entries(bodyExamples)) {
+  for (const [name, example] of Object.entries(examples.bodies)) {
     it(`has a valid example of ${name}`, () => {
       expect(schemaErrors(`#/components/schemas/${name}`, example)).to.deep.equal([]);
     });
