@@ -133,7 +133,7 @@ function createContext(settings: Settings, storage: Storage): AdminContext {
   };
 }
 
-/** Requires a complete schema. A migration can take long and can't be undone, so no command migrates as a side effect. */
+/** Requires a complete schema. A migration can take a long time and can't be undone, so no command migrates as a side effect. */
 async function requireSchema(storage: Storage, mayFill: boolean): Promise<void> {
   const { isEmpty, missing } = await storage.schema();
   if (missing.length === 0) return;

@@ -22,7 +22,7 @@ writeFileSync(
 // Copyright (C) 2012 The Libphonenumber Authors. Licensed under the Apache License, Version 2.0: see LICENSE.libphonenumber.
 
 /**
- * On each line, time zones, and the beginnings of the numbers that may be in any of them, without the plus sign. The data has ${published}
+ * Each line has time zones, and the beginnings of the numbers that may be in any of them, without the plus sign. The data has ${published}
  * prefixes. ${prefixes.length} are here: all but \`1\`, which has all zones of North America, and those with the same zones as the next shorter prefix.
  */
 export const zonePrefixes = \`

@@ -31,8 +31,8 @@ process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
 /**
- * A file that hasn't run here yet counts as one second per kilobyte, or two if it opens the console. Small files that take long, those with
- * attacks, which mostly wait, and those that open every screen, count as a minute.
+ * A file that hasn't run here yet counts as one second per kilobyte, or two if it opens the console. Files that attack,
+ * which mostly wait, and files that open every screen are small but slow, so they count as a minute.
  */
 function guessSeconds(file: string): number {
   const text = readFileSync(file, 'utf8');

@@ -85,7 +85,10 @@ async function runLimit({ ports, actor, output }: AdminContext, id: string, opti
   });
   if (!change.ok) throw new Problem('invalid', change.errors.map((error) => describeError(error, addresses)).join(' '));
   const key = await changeLimits(ports, { visibility: everyKey, actor }, id, change.data);
-  output.answer({ apiKey: keyJson(key, ports.clock.now()) }, `API key ${oneLine(key.name)} now has ${describeLimits(key.limits)}.`);
+  output.answer(
+    { apiKey: keyJson(key, ports.clock.now()) },
+    `API key ${oneLine(key.name)} ${key.limits ? `is now limited: ${describeLimits(key.limits)}` : 'no longer has limits'}.`,
+  );
 }
 
 /** Identifies the wrong value, because the list may be long. */

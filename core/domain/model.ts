@@ -234,7 +234,7 @@ export type DoNotCallEntry = {
 /** Where rules belong: a partner, one of its accounts, or a campaign of an account. `owner.accountId` is null only for a partner. */
 export type RuleScope = Named & { kind: ProtectionScope; owner: OwningScope };
 
-/** The numbers to add to one list. All of them get the same reason and end. */
+/** The numbers to add to one list. All of them get the same reason and end date. */
 export type NewDoNotCall = Omit<DoNotCallEntry, 'id' | 'phone' | 'scope'> & {
   owner: OwningScope;
   numbers: readonly { id: string; phone: string }[];

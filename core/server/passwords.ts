@@ -16,7 +16,7 @@ const saltBytes = 16;
 const queue = { max: 32, min: 4, wait: 1_500 };
 /** Measured on a quiet machine: 20 ms for a check, and the same for the pause. */
 const usualTurn = 40;
-/** In ms. The maximum pause: on a busy machine, a check takes long, and the pause must not take as long again. */
+/** In ms. The maximum pause: on a busy machine, a check takes a long time, and the pause must not take as long again. */
 const maxPause = 100;
 /** In ms. The maximum wait, even if the database hangs. */
 const maxWait = 10_000;

@@ -104,7 +104,7 @@ function hasEtag({ by, method, answer }: Route): boolean {
   return (by === 'session' || by === 'nothing') && method === 'GET' && typeof answer === 'object';
 }
 
-/** Returns the names in the rows that apply. */
+/** Returns the names in the rows whose condition is true. */
 function applying<Name extends string>(rows: readonly (readonly [boolean, ...Name[]])[]): Name[] {
   return rows.flatMap(([applies, ...names]) => (applies ? names : []));
 }

@@ -56,7 +56,7 @@ export async function startPgBouncer(
     });
   });
   const failed = ended.then(() => {
-    throw new Error(`PgBouncer did not start:\n${output.join('\n')}`);
+    throw new Error(`PgBouncer didn't start:\n${output.join('\n')}`);
   });
   await Promise.race([up, failed]);
   failed.catch(() => undefined);

@@ -125,7 +125,7 @@ export async function startServer(
       if (isStarting) lines.push(line);
       if (/ready to accept (read-only )?connections/.test(line)) resolve();
     });
-    for (const event of ['error', 'exit']) server.once(event, () => reject(new Error(`PostgreSQL did not start:\n${lines.join('\n')}`)));
+    for (const event of ['error', 'exit']) server.once(event, () => reject(new Error(`PostgreSQL didn't start:\n${lines.join('\n')}`)));
   });
   isStarting = false;
   return server;

@@ -48,7 +48,9 @@ describeAdmin('admin key', ({ admin, json, database }) => {
     const { apiKey } = await json('key', 'limit', id, '--addresses', '10.0.0.0/8, 2001:DB8::1', '--calls-per-day', '1000');
     expect([apiKey.addresses, apiKey.callsPerDay]).to.deep.equal([['10.0.0.0/8', '2001:db8::1/128'], 1000]);
     expect((await admin(['key', 'list'])).stdout).to.include('only from 10.0.0.0/8, 2001:db8::1/128;');
-    expect((await admin(['key', 'limit', id, '--addresses', 'any'])).stdout).to.include('API key CRM now has at most 1,000 calls per day.');
+    expect((await admin(['key', 'limit', id, '--addresses', 'any'])).stdout).to.include(
+      'API key CRM is now limited: at most 1,000 calls per day.',
+    );
     for (const [wrong, message] of [
       [['--addresses', '10.0.0.0/8,10.0.0.7/8'], '--addresses 10.0.0.7/8: The address has bits set beyond its prefix length.'],
       [['--calls-per-day', 'x'], '--calls-per-day: Must be a number.'],

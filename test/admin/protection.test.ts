@@ -173,7 +173,7 @@ describeAdmin('admin, for protection', ({ admin, json, database }) => {
   });
 
   describe('numbers', () => {
-    it('limits countries and allows kinds, and accounts inherit both', async () => {
+    it('limits countries and allows kinds of numbers, and accounts inherit both', async () => {
       await json('numbers', 'set', ...partner, '--countries', 'de,AT', '--kinds', 'premium-rate,satellite');
       const effective = { countries: ['DE', 'AT'], kinds: ['premium-rate', 'satellite'] };
       expect(await json('numbers', 'show', ...account)).to.deep.equal({ numbers: { countries: null, kinds: null, effective } });

@@ -124,7 +124,7 @@ describe('reading a call file', () => {
     expect(good).to.deep.equal([
       { line: 2, call: { contact: { phone, name: 'Ada', timeZone: 'Europe/Berlin' }, variables: { order: '7' } } },
     ]);
-    expect(notes).to.deep.equal(['Ignored: phone, Ort.']);
+    expect(notes).to.deep.equal(['Ignored columns: phone, Ort.']);
   });
 
   it('reads national numbers with --country', async () => {
@@ -211,7 +211,7 @@ describe('reading a file saved by a spreadsheet', () => {
   it('ignores columns without a name, and says so', async () => {
     const { good, notes } = await readCalls(`phone,name,\n${phone},Ada,\n`);
     expect(good).to.deep.equal([{ line: 2, call: { contact: { phone, name: 'Ada' } } }]);
-    expect(notes).to.deep.equal(['Ignored: column 3 (no name).']);
+    expect(notes).to.deep.equal(['Ignored columns: column 3 (no name).']);
   });
 
   it('refuses UTF-32, and names this encoding', async () => {

@@ -1,4 +1,4 @@
-// Takes pictures of the real console in light and dark mode: with a folder, every screen in every state, at 100 % and 200 %, or else only
+// Takes pictures of the real console in light and dark mode: with a folder, every screen in every state, at 100% and 200%, or else only
 // the few that for-administrators.md shows.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

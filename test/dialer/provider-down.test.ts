@@ -29,7 +29,7 @@ describe('a provider that is down', () => {
       await receiver?.close();
     });
 
-    it('for a minute then gets each due call once, except calls that were cancelled in the meantime', async () => {
+    it('gets each due call once when it returns after a minute, except calls that were cancelled in the meantime', async () => {
       const { core, direct, tenants } = harness;
       const cookie = await signIn(core.url, 'ada@example.com');
       const key = await createKey(core.url, cookie);

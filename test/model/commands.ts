@@ -16,7 +16,7 @@ export type Walk = {
   signal: AbortSignal | undefined;
 };
 
-/** One line of a report, and what happens. */
+/** Runs a command. @returns its line in the report */
 type Run = (walk: Walk, world: World) => Promise<string>;
 
 class Step implements fc.AsyncCommand<Walk, World> {
@@ -115,11 +115,11 @@ const one = anyRequest().map(
 
 /** A new limit counts the calls of the last minute only once they've been recorded, and a client that hangs up may still place a call. */
 const unclear: readonly string[] = ['hangUp', 'limitKey', 'changeFactor'] satisfies CommandName[];
-/** If two of these run concurrently, it shows only much later which was first. Of two changes of a key's limits, the core refuses one. */
+/** If two of these run concurrently, it's only visible much later which one was first. Of two changes of a key's limits, the core refuses one. */
 const silentChanges: readonly string[] = [
   ...(['setHours', 'setNumbers', 'manage', 'disableUser', 'moveUser', 'listNumber', 'lift', 'createKey', 'limitAddresses'] as const),
 ] satisfies CommandName[];
-/** What must not happen while a call is being placed, after the request was checked. */
+/** The commands to run while a call is being placed: the check of its request is then out of date. */
 const interruptions: readonly CommandName[] = ['revoke', 'deleteUser', 'disableUser', 'moveUser', 'listNumber', 'limitAddresses'];
 
 const race = fc
@@ -146,7 +146,7 @@ const race = fc
 
 // Faults
 
-/** What a client may repeat if it doesn't know what became of it. */
+/** The commands that a client may repeat if it doesn't know their result. */
 const repeatable: readonly CommandName[] = [
   ...(['place', 'repeat', 'cancel', 'outcome', 'revoke', 'deleteUser', 'disableUser', 'moveUser'] as const),
   ...(['limitAddresses', 'setHours', 'setNumbers'] as const),
@@ -247,7 +247,7 @@ async function setBack(to: number, walk: Walk, world: World): Promise<string> {
   return ` to ${new Date(to).toISOString()}`;
 }
 
-/** Commands in which time passes or the surroundings change, and how often each is chosen among a thousand. */
+/** Commands in which time passes or the surroundings change. `weight` says how many of a thousand commands are this one. */
 const events: readonly { name: string; weight: number; run: (walk: Walk, world: World, choice: Choice) => Promise<string> }[] = [
   {
     name: 'time passes:',

@@ -21,7 +21,7 @@ export class Switch {
     this.#left = Number.POSITIVE_INFINITY;
   }
 
-  /** @returns the error with which a statement fails instead of running. A rollback doesn't, because the database does that itself */
+  /** @returns the error with which a statement fails instead of running. Rollbacks don't fail, because the database does them by itself */
   refuse(sql: string): Error | null {
     if (/^ROLLBACK/i.test(sql) || this.#left-- > 0) return null;
     if (!this.#onCut) return Object.assign(new Error('The walk has cut the core off from its database.'), { code: this.#code });

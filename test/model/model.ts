@@ -1,7 +1,7 @@
 /**
  * What Callkey promises, as a program without a database, a network or a dialer: people.ts says who may do what, and this file what becomes
- * of calls. The walk (walk.ts) sends the same random commands to this model and to real cores, and compares. The model imports nothing of
- * the core but the contract, so that it can't repeat the core's mistakes.
+ * of calls. The walk (walk.ts) sends the same random commands to this model and to real cores, and compares. The model imports only
+ * the contract from the core, so that it can't repeat the core's mistakes.
  */
 import type { CallState } from '#contract/calls/calls.ts';
 import type { OutcomeState } from '#contract/calls/dialer.ts';
@@ -202,7 +202,7 @@ export class Model extends People {
   }
 
   /**
-   * Users who see a whole partner can remove its entries and those of its accounts. @param scope whose entry it was; null if they found
+   * Users who see a whole partner can remove its entries and those of its accounts. @param scope of the removed entry; null if there was
    * none
    */
   lift(viewer: Viewer, phone: string, scope: Id | null): Expected {
@@ -224,7 +224,7 @@ export class Model extends People {
     return { status: 200 };
   }
 
-  /** An account's setting counts more than its partner's. Without any, restricted kinds of numbers can't be called, in no country. */
+  /** An account's setting overrides its partner's. Without either, numbers in all countries can be called, but no restricted kinds. */
   #mayCall(campaign: Id, phone: string): boolean {
     const { account, partner } = this.scopeOf(campaign);
     const own = [account, partner].map((scope) => this.rules.get(scope ?? '')?.numbers);
@@ -384,7 +384,7 @@ export class Model extends People {
     }
   }
 
-  /** If the clock was set back, the rules say again when a held call may be dialed. */
+  /** If the clock was set back, the rules are applied to held calls again. */
   #findLongestWait({ stage, isHeld, dueAt, body }: Call, hasStepped: boolean): number {
     if (isHeld) return hasStepped ? 0 : Number.POSITIVE_INFINITY;
     if (stage === 'queued') return dueAt <= (body.notBefore ?? 0) ? Number.POSITIVE_INFINITY : 0;

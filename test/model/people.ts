@@ -1,6 +1,6 @@
 /**
  * Who exists, and who sees, uses and changes what: users, their sessions and second factors, keys, accounts and campaigns. The model of calls
- * (model.ts) continues it.
+ * (model.ts) extends it.
  *
  * All times are in milliseconds.
  */
@@ -29,7 +29,7 @@ export type User = {
   partner: Id | null;
   isDisabled: boolean;
   session: { startedAt: number; seenAt: number } | null;
-  /** The 30 seconds of the last code from the user's app that was used; null for a user without a second factor. */
+  /** The time step of the last code from the user's app that was used; null for a user without a second factor. */
   lastCode: number | null;
 };
 /** A signed-in user. Staff act for an account or a partner. */
@@ -80,7 +80,7 @@ export abstract class People {
     return isIn(startedAt, session.absolute) && isIn(seenAt, session.idle);
   }
 
-  /** @param code the 30 seconds of a code, if the user has a second factor */
+  /** @param code the time step of a code, if the user has a second factor */
   signIn({ user }: Viewer, code: number | null): void {
     Object.assign(this.getUser(user), { session: { startedAt: this.now, seenAt: this.now }, lastCode: code });
   }
@@ -96,14 +96,14 @@ export abstract class People {
     return { status: 204 };
   }
 
-  /** Returns the 30 seconds of the next code that the user could enter; null if it's too early for a new one, because each is used once. */
+  /** Returns the time step of the next code that the user could enter; null if it's too early for a new one, because each works once. */
   findNextCode({ user }: Viewer): number | null {
     const current = Math.floor(this.now / codeEvery);
     const next = Math.max(current, (this.getUser(user).lastCode ?? 0) + 1);
     return next > current + 1 ? null : next;
   }
 
-  /** @param code the 30 seconds of the first code of a new second factor; null to remove it */
+  /** @param code the time step of the first code of a new second factor; null to remove it */
   setFactor({ user }: Viewer, code: number | null): Expected {
     const found = this.getUser(user);
     if (code === null && found.lastCode === null) return notFound;
@@ -121,7 +121,7 @@ export abstract class People {
     return { account, partner: partner ?? this.findPartner(account) };
   }
 
-  /** Account users see their own keys. Others see those of their scope, and tied partner users their own as well. */
+  /** Account users see their own keys. Others see the keys of their scope. Tied partner users also see their own. */
   seesKey(viewer: Viewer, { creator, scope }: Key): boolean {
     const { type, id } = this.getUser(viewer.user);
     const own = this.findScope(viewer);
@@ -237,7 +237,7 @@ export abstract class People {
 
   // Directory
 
-  /** Staff manage all accounts and campaigns, and partner users who aren't tied to an account those of their partner. */
+  /** Staff manage all accounts and campaigns. Partner users who aren't tied to an account manage those of their partner. */
   manages(viewer: Viewer, partner: Id): boolean {
     const { type, account, partner: own } = this.getUser(viewer.user);
     return type === 'staff' || (type === 'partner' && account === null && own === partner);

@@ -18,7 +18,7 @@ export type Request = {
 /** Random numbers, from which each command chooses among what the model has. They're unrelated to each other. */
 export type Choice = Readonly<Record<(typeof choiceNames)[number], number>>;
 const choiceNames = ['viewer', 'key', 'campaign', 'call', 'phone', 'window', 'zone', 'target', 'option', 'detail', 'core'] as const;
-/** A shorter walk says more than smaller numbers, so only commands are removed from a walk that fails. */
+/** When a walk fails, commands are removed from it, but these numbers aren't made smaller: a shorter walk is easier to understand. */
 export const anyChoice: fc.Arbitrary<Choice> = fc.noShrink(
   fc.array(fc.nat(999), { minLength: choiceNames.length, maxLength: choiceNames.length }).map((numbers) => {
     const [viewer = 0, key = 0, campaign = 0, call = 0, phone = 0, window = 0, zone = 0, target = 0, option = 0, detail = 0, core = 0] =

@@ -7,7 +7,7 @@ const patience = 20_000;
 
 export type Settling = {
   withErased?: boolean;
-  /** Whether a core may have lost what it knew about the calls that it was handing off. In ms: how long nothing must happen then. */
+  /** In ms. Set if a core may have lost the calls that it was handing off: they count as lost if nothing happens for this long. */
   quietFor?: number;
 };
 
@@ -36,13 +36,13 @@ export async function settle(world: World, models: readonly Model[], { withErase
       if (found && now - quietSince >= quietFor) return found;
       if (isOver) throw new Error([...new Set(differences)].map((one) => one ?? 'An ended call has another state.').join('\nor '));
     }
-    // Usually, the dialers are at work already.
+    // Usually, the dialers are already at work.
     if (round % 16 === 7) world.wake();
     await pause(round > 50 || quietFor > 0 ? 20 : 1);
   }
 }
 
-/** Returns the model in which the calls that have stayed with a dialer were lost with it. */
+/** Returns a copy of the model in which a killed dialer has lost its calls: those that only the database still shows as being handed off. */
 function withLostCalls(model: Model, world: World, open: ReadonlyMap<string, string>): Model {
   const copy = model.clone();
   for (const call of copy.calls.values())

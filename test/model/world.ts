@@ -36,7 +36,7 @@ const dice: Randomness = { ...testRandomness, bytes: (size) => (size === 4 ? new
 /** What can happen to a core and its database during a request. The last two only happen to PostgreSQL. */
 const faults = ['a core ends', 'an outage', 'ended sessions', 'a crash'] as const;
 export type Fault = (typeof faults)[number];
-/** What a statement fails with in an outage: a full disk, or a server that's starting. */
+/** The errors with which statements fail in an outage: a full disk, or a server that's starting. */
 const outageCodes = { sqlite: 'SQLITE_FULL', postgres: '57P03' } as const;
 const isOtherSession = 'datname = current_database() AND pid <> pg_backend_pid()';
 const endSessions = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${isOtherSession}`;
@@ -54,7 +54,7 @@ export class World {
   /** The responses that the silent provider hasn't sent yet. */
   readonly #silent: ServerResponse[] = [];
   #outcomes = 0;
-  /** The previous database gets a name with the second, of which each restore needs its own. */
+  /** Counts restores. Each needs its own second, because the replaced database's new name contains the time in seconds. */
   #restored = 0;
   #database = '';
   #direct: DirectAccess | undefined;
@@ -197,7 +197,7 @@ export class World {
     return ask(method, this.url(core) + path, asked);
   }
 
-  /** @param code the number of the 30 seconds whose code follows the password */
+  /** @param code the time step of the code to enter after the password; null for none */
   async signIn(core: number, { id, email }: { id: string; email: string }, code: number | null): Promise<number> {
     let answer = await this.request(core, 'POST', '/console/session', { body: { email, password } });
     if (code !== null) {
@@ -346,7 +346,7 @@ export class World {
     await (await sent)?.body.dump().catch(() => undefined);
   }
 
-  // What the database says
+  // The state of the database
 
   get #ports() {
     if (!this.#direct) throw new Error("The world isn't open.");

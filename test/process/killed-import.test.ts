@@ -42,7 +42,7 @@ describe('an import of a do-not-call list whose process is killed', () => {
       expect(await ended).to.deep.equal([null, 'SIGKILL']);
     }
 
-    it('while it reads the file has added nothing, and can be repeated', async () => {
+    it('has added nothing if it was still reading the file, and can be repeated', async () => {
       const numbers = Array.from({ length: 15_000 }, toNumber);
       const directory = freshDirectory();
       const pipe = join(directory, 'pipe');
@@ -63,7 +63,7 @@ describe('an import of a do-not-call list whose process is killed', () => {
       expect(await count('do_not_call')).to.equal(2_000);
     });
 
-    it('while it adds the numbers is finished by a core, or by repeating it', async () => {
+    it('is finished by a core, or by repeating it, if it was already adding the numbers', async () => {
       const file = join(freshDirectory(), 'numbers.csv');
       writeFileSync(file, Array.from({ length: 5_000 }, toNumber).join('\n'));
       await killedWhen(file, async () => (await count('do_not_call')) > 0);

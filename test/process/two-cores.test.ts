@@ -91,7 +91,7 @@ describe('two cores on one database', () => {
       }
     });
 
-    it('settle many calls with the same request IDs in different orders', async () => {
+    it('accept the same calls in opposite orders without a deadlock, and place each once', async () => {
       const [key] = await manyKeys(1);
       const ids = Array.from({ length: 200 }, (_, n) => `order-${n}`);
       const phone = somePhone();

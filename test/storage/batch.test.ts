@@ -45,7 +45,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1], [2]]);
   });
 
-  it('starts while another one is running if it has as many requests, or if that one takes long', async () => {
+  it('starts while another one is running if it has as many requests, or if that one takes a long time', async () => {
     const { ask, runs } = controlled({ maxInFlight: 2 });
     const askAll = async (...numbers: number[]) => {
       for (const n of numbers) void ask(n);

@@ -78,7 +78,7 @@ describe('the total number of keys', () => {
       await expectToBeRight();
     });
 
-    it('stays correct when a creator moves to another partner, or to none', async () => {
+    it('stays correct when a creator moves to another partner, or no longer has one', async () => {
       const move = (user: keyof Tenants['users'], columns: Pick<UserRow, 'user_type' | 'account_id' | 'partner_id'>) =>
         write().transaction((trx) => updateUser(trx, tenants.users[user].id, columns, 'move'));
       await move('account', { user_type: 'account', account_id: tenants.otherAccount.id, partner_id: tenants.otherPartner.id });

@@ -50,7 +50,7 @@ export async function openCallFile(source: Source, reading: Reading): Promise<Ca
       `${name} is a JSON array. Use NDJSON instead: one call per line, without brackets or commas around the calls.`,
     );
   const format = csvFormat(start, name, reading);
-  if (format.ignored.length > 0) notes.push(`Ignored: ${format.ignored.join(', ')}.`);
+  if (format.ignored.length > 0) notes.push(`Ignored columns: ${format.ignored.join(', ')}.`);
   return { name, path, content, reading, notes, lines, rows: () => readCsv(text(), format, reading, name) };
 }
 

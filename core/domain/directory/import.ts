@@ -77,7 +77,7 @@ async function writeStep(
   const added: ImportAddition[] = [];
   const passwords: ImportResult['passwords'] = [];
   for (const planned of step.filter(({ verb }) => verb === 'added')) {
-    // Hash before the transaction, because hashing takes long.
+    // Hash before the transaction, because hashing is slow.
     const oneTimePassword = kind === 'users' ? await makeOneTimePassword(ports) : null;
     if (oneTimePassword && planned.entity.email !== null)
       passwords.push({ email: planned.entity.email, password: oneTimePassword.password });

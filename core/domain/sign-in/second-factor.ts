@@ -130,7 +130,8 @@ export function refusedCodeEvent(ports: Ports, user: User, address: string): Aud
 /**
  * Checks a code and uses it up. Counts the attempt first.
  *
- * @param use uses up the code, in the transaction of the change that it allows if possible. @returns false if the code was already used
+ * @param use uses up the code, if possible in the transaction of the change that the code allows. It returns false if the code was already
+ * used
  * @param followsPassword whether the code finishes a sign-in
  * @returns false if the user has no second factor
  * @throws Problem `unauthorized` or `too-many-requests`

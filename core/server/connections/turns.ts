@@ -46,7 +46,7 @@ const bytesPerChunk = 64;
  */
 const bytesInTurn = 512;
 
-/** Must have an address: otherwise, the parser would treat zero bytes as the end of the connection. */
+/** Must be part of a real buffer: without a memory address, the parser would treat zero bytes as the end of the connection. */
 const nothing = Buffer.alloc(1).subarray(1);
 
 type Turns = {

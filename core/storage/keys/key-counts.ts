@@ -33,7 +33,7 @@ const differences = `SELECT scope, id, sum(keys) AS surplus FROM (
     ${scopes.map((column) => `UNION ALL SELECT '${column}', ${column}, -count(*) FROM api_keys WHERE ${column} IS NOT NULL GROUP BY ${column}`).join(' ')}
   ) AS both_ways GROUP BY scope, id HAVING sum(keys) <> 0`;
 
-/** In ms. Counting millions of keys takes longer than any other statement may. */
+/** In ms. Counting millions of keys can take longer than the usual limit for a statement. */
 const longTimeout = { query_timeout: 3_600_000 };
 
 /** Returns the number of wrong stored counts. */

@@ -10,7 +10,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of dialect === 'postgres' ? postgres : sqlite) await trx.raw(statement).options(patient);
 }
 
-/** In ms. Counting millions of keys for the first time takes longer than any other statement may. */
+/** In ms. Counting millions of keys for the first time can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };
 
 /** The columns that keys are listed by, with the names of their columns in the counts. */

@@ -10,7 +10,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of dialect === 'postgres' ? postgres : sqlite) await trx.raw(statement).options(patient);
 }
 
-/** In ms. Changing a million rows takes longer than any other statement may. */
+/** In ms. Changing a million rows can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };
 
 const fill = (table: string) => `UPDATE ${table} SET creator_partner_id = partner_id WHERE creator_partner_id IS NULL`;

@@ -12,5 +12,5 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   await trx.raw(`UPDATE calls SET detail = NULL WHERE ${erased}`).options(patient);
 }
 
-/** In ms. Reading millions of calls takes longer than any other statement may. */
+/** In ms. Reading millions of calls can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };

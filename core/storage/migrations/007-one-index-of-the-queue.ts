@@ -12,5 +12,5 @@ export async function up(trx: Knex, _dialect: Dialect): Promise<void> {
   await trx.raw(`CREATE INDEX calls_due ON calls (account_id, due_at, placed_at, api_key_id) WHERE due_at IS NOT NULL`).options(patient);
 }
 
-/** In ms. An index on millions of rows takes longer than any other statement may. */
+/** In ms. Creating an index on millions of rows can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };

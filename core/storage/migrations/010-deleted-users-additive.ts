@@ -14,5 +14,5 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   await trx.raw(`CREATE INDEX api_keys_by_creator_end ON api_keys (creator_id, expires_at)`).options(patient);
 }
 
-/** In ms. An index on millions of rows takes longer than any other statement may. */
+/** In ms. Creating an index on millions of rows can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };

@@ -16,5 +16,5 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of statements) await trx.raw(statement).options(patient);
 }
 
-/** In ms. Reading millions of audit events takes longer than any other statement may. */
+/** In ms. Reading millions of audit events can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };

@@ -23,7 +23,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of statements) await trx.raw(statement).options(patient);
 }
 
-/** In ms. Reading millions of rows for an index takes longer than any other statement may. */
+/** In ms. Reading millions of rows for an index can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };
 
 const isReplaced = `OLD.state = 'unknown' AND NEW.state <> 'unknown'`;

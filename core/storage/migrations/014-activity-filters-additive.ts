@@ -16,5 +16,5 @@ export async function up(trx: Knex): Promise<void> {
   for (const statement of statements) await trx.raw(statement).options(patient);
 }
 
-/** In ms. An index on millions of rows takes longer than any other statement may. */
+/** In ms. Creating an index on millions of rows can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };

@@ -5,7 +5,7 @@ import type { Dialect } from '../engine/database.ts';
  * Adds the do-not-call lists, calling hours, and rules about which numbers may be called.
  *
  * Placing a call must not cost more because others have rules: `accounts` and `partners`, which the statement joins anyway, say whether a
- * scope has a list at all, and which generation of the rules counts. The index of numbers contains nothing else, so that ten million of
+ * scope has a list at all, and which version of its rules is current. The index of numbers contains nothing else, so that ten million of
  * them fit into memory. The index of the queue now ends with the call, so that a search through calls that are due at the same time can
  * continue where it stopped.
  */
@@ -75,5 +75,5 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of statements) await trx.raw(statement).options(patient);
 }
 
-/** In ms. An index on millions of rows takes longer than any other statement may. */
+/** In ms. Creating an index on millions of rows can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };

@@ -4,7 +4,7 @@ import type { Dialect } from '../engine/database.ts';
 /**
  * A key can be limited to addresses and to a number of calls per day. `limits_version` changes with each change, so that the statement that
  * places or cancels a call can check with one comparison that the process judged by the current limits. It's null for a key without limits.
- * An older core would ignore the limits, so cores can't be upgraded in turn.
+ * An older core would ignore the limits, so cores can't be upgraded one at a time.
  *
  * `api_key_days` counts the calls of a limited key by day. `detail` of an audit event says what was changed, or why.
  */
@@ -12,7 +12,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of statements(dialect)) await trx.raw(statement).options(patient);
 }
 
-/** In ms. A lock on a busy table may take longer than any other statement may wait. */
+/** In ms. Locking a busy table can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };
 
 function statements(dialect: Dialect): string[] {

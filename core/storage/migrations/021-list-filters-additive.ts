@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 /**
  * Makes each page of the console's filtered lists one short range of an index, however many rows there are. Calls in uncommon states get
  * their index when they end, so a placed call doesn't cost more. The index also has the time and the key, so that matches can be counted
- * without reading their rows. Events get an index for each combination of filters that no other index answers: a subject is usually rare,
+ * without reading their rows. Events get an index for each combination of filters that no other index supports: a subject is usually rare,
  * but every partner exports the list `calls`.
  */
 export async function up(trx: Knex): Promise<void> {
@@ -20,5 +20,5 @@ export async function up(trx: Knex): Promise<void> {
   for (const statement of statements) await trx.raw(statement).options(patient);
 }
 
-/** In ms. An index on millions of rows takes longer than any other statement may. */
+/** In ms. Creating an index on millions of rows can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };

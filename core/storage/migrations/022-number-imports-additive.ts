@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Adds imports of do-not-call lists. An import is first written here, in a few large rows, and counts as soon as it's committed: then its
+ * Adds imports of do-not-call lists. An import is first written here, in a few large rows, and takes effect once it's committed: then its
  * numbers are moved to the list in small batches, which a core finishes if the import is killed.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {

@@ -4,13 +4,13 @@ import type { Dialect } from '../engine/database.ts';
 /**
  * Each statement that adds or removes keys now counts them itself, and on PostgreSQL, so does each one that ends calls: a trigger runs once
  * per row, and tables that are spread over several machines can't have any. An older core would no longer count anything, so cores can't be
- * upgraded in turn.
+ * upgraded one at a time.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of dialect === 'postgres' ? postgres : sqlite) await trx.raw(statement).options(patient);
 }
 
-/** In ms. A lock on a busy table may take longer than any other statement may wait. */
+/** In ms. Locking a busy table can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };
 
 const ofKeys = ['tally_added', 'tally_removed', 'tally_moved'];

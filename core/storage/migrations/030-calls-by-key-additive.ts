@@ -4,8 +4,8 @@ import type { Dialect } from '../engine/database.ts';
 /**
  * Makes each page of a key's calls one short range of an index per state, however many calls others have placed. A call gets its entry when
  * nothing is left to do for it, so a placed call doesn't cost more, and until then it's found in the queue. The index also has the campaign,
- * so that PostgreSQL can count matches without reading their rows. For the same reason, its index of the counts for charts now has the
- * counts; on SQLite, the table is the index.
+ * so that PostgreSQL can count matches without reading their rows. For the same reason, PostgreSQL's index of the counts for
+ * charts now includes the counts. On SQLite, that table and its index are one.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const statements = [
@@ -17,5 +17,5 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
 
 const withCounts = `ALTER TABLE call_counts DROP CONSTRAINT call_counts_pkey, ADD PRIMARY KEY (campaign_id, quarter_at, state) INCLUDE (calls)`;
 
-/** In ms. An index on millions of rows takes longer than any other statement may. */
+/** In ms. Creating an index on millions of rows can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };

@@ -120,7 +120,7 @@ describe('callkey call place --from', () => {
       ]);
       expect(stderr)
         .to.contain("isn't UTF-8")
-        .and.contain('Ignored: Ort.')
+        .and.contain('Ignored columns: Ort.')
         .and.match(/line 3: warning: .*line 2/)
         .and.match(/1 line with the same phone number as an earlier line\./);
       expect(ndjson(stdout).map(({ line, status }) => [line, status])).to.deep.equal([

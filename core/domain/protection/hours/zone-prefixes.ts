@@ -2,7 +2,7 @@
 // Copyright (C) 2012 The Libphonenumber Authors. Licensed under the Apache License, Version 2.0: see LICENSE.libphonenumber.
 
 /**
- * On each line, time zones, and the beginnings of the numbers that may be in any of them, without the plus sign. The data has 3295
+ * Each line has time zones, and the beginnings of the numbers that may be in any of them, without the plus sign. The data has 3295
  * prefixes. 3263 are here: all but `1`, which has all zones of North America, and those with the same zones as the next shorter prefix.
  */
 export const zonePrefixes = `
