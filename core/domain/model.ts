@@ -425,7 +425,7 @@ export type ImportChange = { entity: ImportedEntity; event: AuditEvent };
 
 /** Says that the provider isn't accepting calls. */
 export type DialerTrouble = {
-  /** When the provider first didn't accept a call. */
+  /** When the provider refused the first of these calls. */
   since: Millis;
   /** Why the provider didn't accept the last call. Doesn't quote the provider, because its message may contain details of a call. */
   reason: string;

@@ -192,7 +192,7 @@ function createGauges(registry: Registry) {
       ready: { name: 'callkey_ready', help: '1 if a write would be durable now, otherwise 0, as in /readyz' },
       clockAhead: {
         name: 'callkey_clock_ahead_seconds',
-        help: "How far the clock is ahead, if that's too much to dial calls, end calls and erase data; otherwise 0",
+        help: "How far the clock is ahead, if that's so far that calls aren't dialed or ended and data isn't erased; otherwise 0",
       },
       dialerTrouble: {
         name: 'callkey_dialer_trouble_seconds',
