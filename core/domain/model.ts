@@ -234,10 +234,14 @@ export type DoNotCallEntry = {
 /** Where rules belong: a partner, one of its accounts, or a campaign of an account. `owner.accountId` is null only for a partner. */
 export type RuleScope = Named & { kind: ProtectionScope; owner: OwningScope };
 
-/** The numbers to add to one list. All of them get the same reason and end date. */
+/** A number of an import, with what its line says about it. */
+export type ImportedNumber = Pick<DoNotCallEntry, 'phone'> &
+  Partial<Pick<DoNotCallEntry, 'reason' | 'note' | 'source' | 'createdAt' | 'endsAt'>>;
+
+/** The numbers to add to one list. They have in common what a number itself doesn't say. */
 export type NewDoNotCall = Omit<DoNotCallEntry, 'id' | 'phone' | 'scope'> & {
   owner: OwningScope;
-  numbers: readonly { id: string; phone: string }[];
+  numbers: readonly ({ id: string } & ImportedNumber)[];
 };
 
 /** Everything that the entries of one import have in common. */

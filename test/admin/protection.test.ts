@@ -97,6 +97,21 @@ describeAdmin('admin, for protection', ({ admin, json, database }) => {
       expect(await listed()).to.deep.equal(['+33123456789', phone]);
     });
 
+    it('reports an invalid cell of an exported list, and keeps the longest of several entries of a number', async () => {
+      const head = 'Number;Reason;Note;Ends\n';
+      const { stdout } = await admin(['do-not-call', 'import', file(`${head}${phone};Complained;;2099-01-31`), ...account]);
+      expect(stdout).to.contain('line 2: Ends: Must be a time in UTC');
+      const rows = ['2099-01-31T22:59:59.999Z', '2099-02-28T22:59:59.999Z', '2020-01-31T22:59:59.999Z'].map(
+        (ends) => `${phone};asked;;${ends}`,
+      );
+      const ended = '+33123456789;asked;;2020-01-31T22:59:59.999Z';
+      const path = file(head + [...rows, ended].join('\n'));
+      expect(await json('do-not-call', 'import', path, ...account)).to.deep.equal({ added: 1, known: 0, wrong: [] });
+      const { entries } = await json('do-not-call', 'list', ...account);
+      expect(entries).to.have.lengthOf(1);
+      expect(entries[0]).to.include({ phone, reason: 'asked', endsAt: '2099-02-28T22:59:59.999Z' });
+    });
+
     it('refuses to import a folder, or with an invalid country', async () => {
       const folder = await admin(['do-not-call', 'import', freshDirectory(), ...account]);
       expect([folder.code, folder.stderr]).to.satisfy(([code, text]: [number, string]) => code === 2 && text.includes('it is a folder'));
@@ -128,7 +143,7 @@ describeAdmin('admin, for protection', ({ admin, json, database }) => {
         await imports.addPart(
           id,
           0,
-          numbers.map((number) => (id === 'stopped' ? `${number}9` : number)),
+          numbers.map((number) => ({ phone: id === 'stopped' ? `${number}9` : number })),
         );
       }
       await direct.storage.database.write('number_imports').where({ id: 'killed' }).update({ committed_at: longAgo });

@@ -1,10 +1,13 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { callsSchema } from '#contract/console/calls.ts';
 import { addedNumbersSchema, doNotCallSchema } from '#contract/protection/protection.ts';
 import { plus } from '../../core/domain/instant.ts';
+import { adminOn } from '../support/admin.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { onEachDatabase } from '../support/databases.ts';
+import { freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
 import { createKey, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
@@ -171,6 +174,31 @@ describe('a do-not-call list', () => {
         new RegExp(`"'?\\${phone}","Northwind Voice","Asked not to be called","Said so twice","console","Pat Partner"`),
       );
       expect(text).to.match(/# complete, \d+ rows\r\n$/);
+    });
+
+    it('is exported as a file that can be imported without losing a reason, note or date', async () => {
+      const { database, core, tenants } = harness;
+      const [phone, other] = [somePhone(), somePhone()];
+      await add([phone], { reason: 'complaint', note: '=Said, "never;-again"', until: '2099-01-31', timeZone: 'Europe/Berlin' });
+      await add([other]);
+      const read = async () => {
+        const { text } = await ask('GET', `${core.url}/console/do-not-call.csv`, { cookie });
+        return text
+          .split('\r\n')
+          .filter((line) => line.includes(phone) || line.includes(other))
+          .toSorted();
+      };
+      const exported = await read();
+      const path = join(freshDirectory(), 'numbers.csv');
+      writeFileSync(path, `"Number","For","Reason","Note","Source","Added by","Added","Ends"\r\n${exported.join('\r\n')}`);
+      await harness.direct.storage.database.write('do_not_call').whereIn('phone', [phone, other]).delete();
+      const { json } = adminOn(database);
+      const run = () => json('do-not-call', 'import', path, '--partner', tenants.partner.id);
+      expect(await run()).to.deep.equal({ added: 2, known: 0, wrong: [] });
+      // The person who ran the command isn't a user.
+      expect(await read()).to.deep.equal(exported.map((line) => line.replace('"Pat Partner"', '""')));
+      expect(await run()).to.deep.equal({ added: 0, known: 2, wrong: [] });
+      expect(await read()).to.have.lengthOf(2);
     });
 
     it('can be read by account users, who can add numbers but not remove them', async () => {

@@ -44,7 +44,10 @@ export function doNotCallCommands(program: Command, { withDatabase }: Runner): v
     .option('--after <cursor>', 'continue after the page that returned this nextCursor');
   withExamples(show, `do-not-call list ${account}`, `--json do-not-call list ${account} --search +4930`).action(withDatabase(runList));
   const load = withScope(
-    list.command('import').argument('<file>').description('add all numbers in a CSV file: one per line, in the first column'),
+    list
+      .command('import')
+      .argument('<file>')
+      .description('add all numbers in a CSV file: one per line, in the first column, or as exported from the console'),
     kinds,
   ).option('--country <code>', 'country of numbers without a country code, such as DE');
   load.addHelpText(

@@ -5,6 +5,8 @@ const formula = /^[\s\p{Cf}]*[=+\-@\t\r＝＋－＠]/u;
  * most of our quotes: they may split a cell there, or at a line break, and run the rest as a formula.
  */
 const formulaWithin = /([;\t\r\n])(?=[\s\p{Cf}"]*[=+\-@＝＋－＠])/gu;
+/** Matches the apostrophe in front of such text. */
+const guard = /(^|[;\t\r\n])'(?=[\s\p{Cf}"]*[=+\-@\t\r＝＋－＠])/gu;
 
 /** A file starts with this byte order mark. Without it, Excel doesn't read the file as UTF-8. */
 export const csvStart = '\uFEFF';
@@ -21,6 +23,18 @@ function cell(text: string): string {
   const within = text.replace(formulaWithin, "$1'");
   const safe = formula.test(text) ? `'${within}` : within;
   return `"${safe.replaceAll('"', '""')}"`;
+}
+
+/** Returns the first cell of a line, whatever its delimiter, without the apostrophe that an export writes in front of a plus sign. */
+export function readFirstCell(line: string): string {
+  return (/^\s*"?'?([^",;\t]*)/.exec(line)?.[1] ?? '').trim();
+}
+
+/** Returns a function that reads the cells of a line that `csvRow` wrote, perhaps with another delimiter. The text ends in an empty cell. */
+export function csvLineReader(delimiter: ',' | ';' | '\t'): (line: string) => string[] {
+  const pattern = new RegExp(`(?:"((?:[^"]|"")*)"|([^${delimiter}]*))(?:${delimiter}|$)`, 'g');
+  return (line) =>
+    Array.from(line.matchAll(pattern), ([, quoted, plain = '']) => (quoted?.replaceAll('""', '"') ?? plain).replace(guard, '$1'));
 }
 
 /** Returns the last line of a complete export. */

@@ -3,7 +3,16 @@ import type { RestrictedKind } from '#contract/protection/numbers.ts';
 import type { OptOutScope, ProtectionScope } from '#contract/protection/protection.ts';
 import type { CampaignAccess } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
-import type { AuditEvent, CampaignRules, DoNotCallEntry, ImportedNumbers, NewDoNotCall, OwningScope, RuleScope } from '../model.ts';
+import type {
+  AuditEvent,
+  CampaignRules,
+  DoNotCallEntry,
+  ImportedNumber,
+  ImportedNumbers,
+  NewDoNotCall,
+  OwningScope,
+  RuleScope,
+} from '../model.ts';
 
 /** The rules that a scope itself has. Null means that it inherits them. */
 export type ScopeRules = {
@@ -69,7 +78,7 @@ export type OptOut = { id: string; buildEvent(owner: OwningScope): AuditEvent };
 export type NumberImportStore = {
   begin(id: string, entry: ImportedNumbers, startedAt: Millis): Promise<void>;
   /** Stores some of the numbers, without any effect yet. */
-  addPart(id: string, part: number, phones: readonly string[]): Promise<void>;
+  addPart(id: string, part: number, numbers: readonly ImportedNumber[]): Promise<void>;
   /** Commits the import: from now on, all stored numbers will be moved to the list. */
   commit(id: string, committedAt: Millis, event: AuditEvent): Promise<void>;
   /** Moves a batch of numbers to the list, in a short transaction. @returns null if none are left */

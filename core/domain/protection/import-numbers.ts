@@ -1,11 +1,12 @@
 import { counted } from '#contract/text/count.ts';
-import { isCompleteLine } from '#contract/text/csv.ts';
+import { isCompleteLine, readFirstCell } from '#contract/text/csv.ts';
 import { auditEvent } from '../audit/audit.ts';
-import { oneDay, plus } from '../instant.ts';
-import type { Actor, ImportedNumbers } from '../model.ts';
+import { type Millis, oneDay, plus } from '../instant.ts';
+import type { Actor, ImportedNumber, ImportedNumbers } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { NumberImportStore } from '../ports/protection.ts';
 import { notANumber } from './do-not-call.ts';
+import { detailsReader } from './import-line.ts';
 import { parsePhone } from './numbers.ts';
 
 type InvalidLine = { line: number; message: string };
@@ -33,7 +34,7 @@ export async function importNumbers(
 ): Promise<NumberImportResult> {
   const id = ports.randomness.id();
   await imports.begin(id, entry, ports.clock.now());
-  const { numbers, wrong, invalidLines } = await storeParts(imports, id, lines, country).catch(async (error: unknown) => {
+  const { numbers, wrong, invalidLines } = await storeParts(imports, id, lines, country, entry.createdAt).catch(async (error: unknown) => {
     await imports.discard(id).catch(() => undefined);
     throw error;
   });
@@ -78,36 +79,38 @@ async function moveNumbers(ports: Ports, imports: NumberImportStore, id: string,
   return moved;
 }
 
-async function storeParts(imports: NumberImportStore, id: string, lines: AsyncIterable<string>, country: string | undefined) {
-  const seen = new Set<string>();
+async function storeParts(imports: NumberImportStore, id: string, lines: AsyncIterable<string>, country: string | undefined, now: Millis) {
+  const part = new Map<string, ImportedNumber>();
   const wrong: InvalidLine[] = [];
-  let [line, numbers, invalidLines, part] = [0, 0, 0, 0];
-  let phones: string[] = [];
+  let [line, numbers, invalidLines, parts] = [0, 0, 0, 0];
+  let readDetails: ReturnType<typeof detailsReader> = () => ({});
   const store = async () => {
-    if (phones.length > 0 && invalidLines === 0) await imports.addPart(id, part++, phones);
-    phones = [];
-    seen.clear();
+    if (part.size > 0 && invalidLines === 0) await imports.addPart(id, parts++, [...part.values()]);
+    numbers += part.size;
+    part.clear();
   };
   for await (const text of lines) {
     line++;
-    const cell = readCell(text);
-    if (cell === '' || (line === 1 && !/\d/.test(cell)) || isCompleteLine(text)) continue;
+    const cell = readFirstCell(text);
+    const isHeader = line === 1 && !/\d/.test(cell);
+    if (isHeader) readDetails = detailsReader(text);
+    if (isHeader || cell === '' || isCompleteLine(text)) continue;
     const phone = parsePhone(cell, country);
-    if (phone === null) {
+    const details = phone === null ? notANumber : readDetails(text);
+    if (phone === null || typeof details === 'string') {
       invalidLines++;
-      if (wrong.length < maxInvalidLines) wrong.push({ line, message: notANumber });
-    } else if (!seen.has(phone)) {
-      seen.add(phone);
-      phones.push(phone);
-      numbers++;
+      if (wrong.length < maxInvalidLines) wrong.push({ line, message: String(details) });
+      continue;
     }
-    if (phones.length >= numbersPerPart) await store();
+    // A partner's list can contain a number several times, once for each account.
+    const isLongest = getEnd(details) > getEnd(part.get(phone) ?? { endsAt: now });
+    if (isLongest) part.set(phone, { phone, ...details });
+    if (part.size >= numbersPerPart) await store();
   }
   await store();
   return { numbers, wrong, invalidLines };
 }
 
-/** Returns the first cell of a CSV line, without the apostrophe that an export writes in front of a plus sign. */
-function readCell(text: string): string {
-  return (/^\uFEFF?\s*"?'?([^",;\t]*)/.exec(text)?.[1] ?? '').trim();
+function getEnd({ endsAt }: Pick<ImportedNumber, 'endsAt'>): number {
+  return endsAt ?? Number.POSITIVE_INFINITY;
 }

@@ -62,8 +62,8 @@ async function insertBatch(trx: Knex.Transaction, scopeId: string, rows: readonl
   return written.filter(({ id }) => ids.has(id)).length;
 }
 
-function toRow(entry: NewDoNotCall, scopeId: string, { id, phone }: { id: string; phone: string }): DoNotCallRow {
-  const { owner, reason, note, source, call, createdBy, createdAt, endsAt } = entry;
+function toRow(entry: NewDoNotCall, scopeId: string, number: NewDoNotCall['numbers'][number]): DoNotCallRow {
+  const { owner, id, phone, reason, note, source, call, createdBy, createdAt, endsAt } = { ...entry, ...number };
   return {
     ...{ id, scope_id: scopeId, phone, account_id: owner.accountId, partner_id: owner.partnerId },
     ...{ reason, note, source, campaign_id: call?.campaignId ?? null, contact_id: call?.contactId ?? null },

@@ -1,4 +1,4 @@
-import type { ImportedNumbers } from '../../domain/model.ts';
+import type { ImportedNumber, ImportedNumbers } from '../../domain/model.ts';
 import type { NumberImportStore } from '../../domain/ports/protection.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
@@ -19,8 +19,8 @@ export function numberImportStore(database: Database): NumberImportStore {
       await write('number_imports').insert({ id, entry: JSON.stringify(entry), started_at: startedAt, committed_at: null });
     },
 
-    async addPart(id, part, phones) {
-      await write('number_import_parts').insert({ import_id: id, part, phones: phones.join('\n') });
+    async addPart(id, part, numbers) {
+      await write('number_import_parts').insert({ import_id: id, part, phones: numbers.map(toLine).join('\n') });
     },
 
     async commit(id, committedAt, event) {
@@ -40,7 +40,7 @@ export function numberImportStore(database: Database): NumberImportStore {
         const phones = part.phones.split('\n');
         const entry: ImportedNumbers = JSON.parse(stored.entry);
         const started = performance.now();
-        const numbers = phones.slice(0, size).map((phone) => ({ id: newId(), phone }));
+        const numbers = phones.slice(0, size).map((line) => ({ id: newId(), ...fromLine(line) }));
         const added = await insertNumbers(trx, { ...entry, numbers }, now);
         const row = trx('number_import_parts').where({ import_id: id, part: part.part });
         const remaining = phones.slice(size);
@@ -67,4 +67,14 @@ export function numberImportStore(database: Database): NumberImportStore {
       return rows.map(({ id, started_at, committed_at }) => ({ id, startedAt: started_at, isCommitted: committed_at !== null }));
     },
   };
+}
+
+/** Details are in JSON after a tab. Most numbers have none. */
+function toLine({ phone, ...details }: ImportedNumber): string {
+  return Object.keys(details).length === 0 ? phone : `${phone}\t${JSON.stringify(details)}`;
+}
+
+function fromLine(line: string): ImportedNumber {
+  const [phone = '', details = '{}'] = line.split('\t', 2);
+  return { ...JSON.parse(details), phone };
 }

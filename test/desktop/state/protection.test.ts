@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { CheckedNumberView } from '#contract/protection/protection.ts';
+import { completeLine, csvRow, csvStart } from '#contract/text/csv.ts';
 import { describeHeld } from '../../../desktop/renderer/screens/calls/held.ts';
 import {
   describeDates,
@@ -62,6 +63,8 @@ describe('a week of calling hours', () => {
 describe('pasted numbers', () => {
   it('are the first cells of all lines, each once, without a header', () => {
     expect(readNumbers('Phone;Name\r\n+49 30 1234;Ada\n\n"+49 30 5678",Grace\n+49 30 1234')).to.deep.equal(['+49 30 1234', '+49 30 5678']);
+    const exported = csvStart + csvRow(['Number', 'For']) + csvRow(['+49301234', 'Blue Clinic']) + completeLine(1);
+    expect(readNumbers(exported)).to.deep.equal(['+49301234']);
   });
 
   it('are sent in several requests if there are many, and the counts are added', async () => {

@@ -64,14 +64,18 @@ export function createKeysRuns({
     },
     numberImports: {
       begin: (begin) => begin(testRandomness.id(), importedEntry(), now),
-      addPart: (addPart) => addPart(testRandomness.id(), 0, [somePhone()]),
+      addPart: (addPart) => addPart(testRandomness.id(), 0, [{ phone: somePhone() }]),
       async commit(commit) {
         const id = await beginImport();
         await commit(id, now, event());
       },
       async moveBatch(moveBatch) {
         const id = await beginImport();
-        await stores.numberImports.addPart(id, 0, Array.from({ length: 101 }, somePhone));
+        await stores.numberImports.addPart(
+          id,
+          0,
+          Array.from({ length: 101 }, () => ({ phone: somePhone() })),
+        );
         for (let step = 0; step < 3; step++) await moveBatch(id, () => testRandomness.id(), now);
       },
       finish: (finish) => finish(testRandomness.id()),

@@ -1,5 +1,6 @@
 import { maxAddedNumbers } from '#contract/protection/do-not-call.ts';
 import type { AddedNumbersView } from '#contract/protection/protection.ts';
+import { readFirstCell } from '#contract/text/csv.ts';
 import type { Result } from '../../../../ipc.ts';
 import { pluralize } from '../../../state/format/format.ts';
 
@@ -8,7 +9,7 @@ import { pluralize } from '../../../state/format/format.ts';
  * header.
  */
 export function readNumbers(text: string): string[] {
-  const cells = text.split(/[\r\n]+/).map((line) => (/^\s*"?([^",;\t]*)/.exec(line)?.[1] ?? '').trim());
+  const cells = text.split(/[\r\n]+/).map(readFirstCell);
   return [...new Set(cells.filter((cell) => /\d/.test(cell)))];
 }
 
