@@ -131,7 +131,7 @@ const race = fc
   .map(({ choice: { option, key, target }, any, interrupted }) => {
     const locked = pick<Lock>([...Array(7).fill('nothing'), 'tables', 'places', 'places'], option) ?? 'nothing';
     const planned: readonly Planned[] = locked === 'places' ? interrupted : any.slice(target % 2);
-    return new Step(`at once${locked === 'nothing' ? '' : `, while ${locked} are locked`}:`, async (walk, world) => {
+    return new Step(`concurrently${locked === 'nothing' ? '' : `, while ${locked} are locked`}:`, async (walk, world) => {
       const requests: Request[] = [];
       let [changes, signOuts] = [0, 0];
       for (const { name, prepare } of planned) {
@@ -296,7 +296,7 @@ const events: readonly { name: string; weight: number; run: (walk: Walk, world: 
     weight: 6,
     async run(walk, world, { viewer }) {
       const by = pickViewer(walk.model, viewer);
-      if (!(await enter(walk.model, world, by, 0))) return ' nobody';
+      if (!(await enter(walk.model, world, by, 0))) return ' no one';
       await compareLists(walk.model, world, by);
       return ` ${walk.model.users.get(by.user)?.email}`;
     },

@@ -72,7 +72,7 @@ export type Rules = { hours?: Hours | null; numbers?: NumberRules };
 export const premiumRate = '+49900';
 
 /** What the provider does with a call. The last digit of the number decides, so that a test needs no memory. */
-const behaviors = ['takes', 'takes', 'takes', 'refuses', 'not-now', 'loses', 'is silent', 'tells at once'] as const;
+const behaviors = ['takes', 'takes', 'takes', 'refuses', 'not-now', 'loses', 'is silent', 'reports immediately'] as const;
 export function chooseBehavior(phone: string): (typeof behaviors)[number] {
   return behaviors[Number(phone.at(-1))] ?? 'takes';
 }
@@ -291,7 +291,7 @@ export class Model extends People {
     else if (behavior === 'loses') this.#end(call, 'unknown', this.now);
     else {
       this.#open(call);
-      if (behavior === 'tells at once') this.reportOutcome(call.id, 'completed', false, true);
+      if (behavior === 'reports immediately') this.reportOutcome(call.id, 'completed', false, true);
     }
   }
 

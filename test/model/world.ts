@@ -162,7 +162,7 @@ export class World {
         return void response.destroy();
       case 'is silent':
         return void this.#silent.push(response);
-      case 'tells at once':
+      case 'reports immediately':
         for (const state of ['completed', 'busy']) await this.#reportSurely({ handoffId, state });
         return void response.writeHead(202).end();
       default:
