@@ -6,7 +6,7 @@ import type { Actor, ImportedNumber, ImportedNumbers } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { NumberImportStore } from '../ports/protection.ts';
 import { notANumber } from './do-not-call.ts';
-import { detailsReader } from './import-line.ts';
+import { detailsReader } from './do-not-call-line.ts';
 import { parsePhone } from './numbers.ts';
 
 type InvalidLine = { line: number; message: string };

@@ -9,7 +9,7 @@ import type { Actor, Digest, Proof, Session, Viewer } from '../../domain/model.t
 import type { Ports } from '../../domain/ports/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { endSession, resumeSession, sessionLimits, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
-import { shareLookups } from '../shared-lookups.ts';
+import { shareLookups } from '../session-lookups.ts';
 import { readBody } from './body.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
 

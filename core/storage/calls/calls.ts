@@ -16,6 +16,7 @@ import type { KnownLists } from '../protection/known-lists.ts';
 import { type KnownRules, knownRules } from '../protection/known-rules.ts';
 import { isListed, listingSql } from '../protection/listed.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
+import { readBack } from './check-commit.ts';
 import { countedInserter, placedToday } from './counted-calls.ts';
 import { countEnded } from './ended-calls.ts';
 import {
@@ -30,7 +31,6 @@ import {
   requestRow,
   type Verdict,
 } from './placing.ts';
-import { readBack } from './read-back.ts';
 
 /** Observes the number of requests that shared a statement. */
 export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;

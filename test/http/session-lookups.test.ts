@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { shareLookups } from '../../core/http/shared-lookups.ts';
+import { shareLookups } from '../../core/http/session-lookups.ts';
 import { until } from '../support/until.ts';
 
 describe('session lookups', () => {
