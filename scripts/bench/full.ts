@@ -16,7 +16,7 @@ import {
 } from './figures.ts';
 import type { OtherLoad } from './load-guard.ts';
 import { freshFolder, run, startServer } from './processes.ts';
-import { verifying } from './requests.ts';
+import { getting } from './requests.ts';
 import { type Measured, measureRows, type Row, type Say, type Scale } from './workloads.ts';
 
 /** The results of a full run. */
@@ -83,7 +83,7 @@ export async function runAll(scale: Scale, say: Say): Promise<Omit<Results, 'oth
 
 async function betterAuth(): Promise<Measured> {
   const server = await startServer('competitors/better-auth.ts', { DATABASE_FILE: join(freshFolder(), 'peer.db') });
-  return { name: 'better-auth, verify a key and record its use', server, target: verifying(server.url, String(server.startLine['key'])) };
+  return { name: 'better-auth, verify a key and record its use', server, target: getting(server.url, String(server.startLine['key'])) };
 }
 
 /** Installs the competitors at the versions in their own lock file. */

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import type { Target } from './requests.ts';
 import { computeSpreads, type Spread } from './spread.ts';
-import { type Load, load, type Target } from './wrk.ts';
+import { type Load, load } from './wrk.ts';
 
 /** Whether the system describes its processes in files, as Linux does. */
 export const hasProc = existsSync('/proc/self/stat');

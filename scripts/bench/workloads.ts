@@ -2,9 +2,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { cancelsPerSecond, type Stage } from './environment.ts';
 import { type CostedLoad, type Cpu, computeCpuSpread, loadWithCpu } from './proc.ts';
 import { type Server, startServer } from './processes.ts';
-import { cancelling, getting, placing } from './requests.ts';
+import { cancelling, getting, placing, type Target } from './requests.ts';
 import { computeSpread, computeSpreads, inTurn, type Spread } from './spread.ts';
-import { load, type Target } from './wrk.ts';
+import { load } from './wrk.ts';
 
 /** How much is measured. Times are in seconds. */
 export type Scale = {
