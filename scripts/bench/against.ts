@@ -5,10 +5,11 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { makeKeyValue } from '#contract/key-value.ts';
+import type { ServerProcess } from '../support/server-process.ts';
 import { ask, createKey, type DatabaseKind, databaseKinds, freshDatabase, password, postgresPid, signIn } from './environment.ts';
 import { compare, comparisonTable, inPairs } from './pairs.ts';
 import { loadWithCpu } from './proc.ts';
-import { freshFolder, type Server, startServer } from './processes.ts';
+import { freshFolder, startServer } from './processes.ts';
 import { cancelling, placing, placingNumbered } from './requests.ts';
 import { repeat } from './spread.ts';
 import type { Say } from './workloads.ts';
@@ -17,7 +18,7 @@ const execute = promisify(execFile);
 const here = fileURLToPath(new URL('../..', import.meta.url));
 
 /** One commit's core on its own database, prepared only through its commands and its API, because schemas differ between commits. */
-type Side = { core: Server; path: string; keys: string[]; postgres: number | undefined; placed: number };
+type Side = { core: ServerProcess; path: string; keys: string[]; postgres: number | undefined; placed: number };
 
 /**
  * Loads another commit's core and the working tree's core in turn.

@@ -8,8 +8,9 @@ import type { Database } from '../../core/storage/engine/database.ts';
 import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import { openDirect } from '../support/ports.ts';
 import { type PostgresServer, startPostgres } from '../support/postgres.ts';
+import type { ServerProcess } from '../support/server-process.ts';
 import { createTenants, password } from '../support/tenants.ts';
-import { freshFolder, killAll, run, type Server, startCore } from './processes.ts';
+import { freshFolder, run, startCore } from './processes.ts';
 import { fill, makeQueuedCalls } from './seed.ts';
 import { repeat } from './spread.ts';
 import { wrkVersion } from './wrk.ts';
@@ -39,9 +40,8 @@ export async function postgresPid(kind: DatabaseKind): Promise<number | undefine
   return kind === 'postgres' ? ((await postgres)?.pid ?? undefined) : undefined;
 }
 
-/** Stops all processes that were started here. */
+/** Stops PostgreSQL. The other processes are killed when this one ends. */
 export async function leave(): Promise<void> {
-  killAll();
   await (await postgres)?.stop();
 }
 
@@ -110,7 +110,7 @@ export async function insertKeys(database: Database, count: number, creator: { i
 }
 
 /** Sends a request to the console that must succeed. */
-export async function ask(core: Server, method: string, path: string, cookie = '', body?: object): Promise<Response> {
+export async function ask(core: ServerProcess, method: string, path: string, cookie = '', body?: object): Promise<Response> {
   const headers = { ...(body && { 'Content-Type': 'application/json' }), Cookie: cookie };
   const response = await fetch(core.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
   if (!response.ok) throw new Error(`${method} ${path} returned ${response.status}: ${await response.text()}`);
@@ -118,13 +118,13 @@ export async function ask(core: Server, method: string, path: string, cookie = '
 }
 
 /** @returns the session's cookie */
-export async function signIn(core: Server, name: string, secret = password): Promise<string> {
+export async function signIn(core: ServerProcess, name: string, secret = password): Promise<string> {
   const { headers } = await ask(core, 'POST', '/console/session', '', { email: `${name}@example.com`, password: secret });
   const cookies = headers.getSetCookie().map((cookie) => cookie.split(';')[0]);
   return cookies.join('; ');
 }
 
-export async function createKey(core: Server, cookie: string): Promise<{ id: string; keyValue: string }> {
+export async function createKey(core: ServerProcess, cookie: string): Promise<{ id: string; keyValue: string }> {
   const body = { name: 'Bench', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' };
   const { apiKey, keyValue } = JSON.parse(await (await ask(core, 'POST', '/console/api-keys', cookie, body)).text());
   return { id: apiKey.id, keyValue };

@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ServerProcess } from '../support/server-process.ts';
 import { type Cores, type Grown, type Lists, operations } from './comparisons.ts';
 import type { Stage } from './environment.ts';
 import { count, withRange } from './markdown.ts';
 import { hasProc, readMegabytes } from './proc.ts';
-import { freshFolder, packCommand, type Server, startCore } from './processes.ts';
+import { freshFolder, packCommand, startCore } from './processes.ts';
 import { flooding, getting, placing } from './requests.ts';
 import { computeRatios, computeSpread, computeSpreads, repeat, type Spread } from './spread.ts';
 import { type Row, type Scale, thousandKeys } from './workloads.ts';
@@ -44,7 +45,7 @@ export function measureMemory({ kind, core }: Stage): Figure[] {
 }
 
 /** Measures how much longer a single client waits for the core than for bare Koa plus one fsync on this disk. */
-export async function measureLoneClient(stage: Stage, bare: Server, { rounds, seconds }: Scale): Promise<Figure> {
+export async function measureLoneClient(stage: Stage, bare: ServerProcess, { rounds, seconds }: Scale): Promise<Figure> {
   const fsync = fsyncMedian();
   const spread = computeSpread(
     await repeat(rounds, async () => {

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
+import { track } from '../support/server-process.ts';
 import { describeOrigin, type Origin, openStage } from './environment.ts';
 import { count, formatDate, missed, table } from './markdown.ts';
 import { parseStat, readMegabytes } from './proc.ts';
-import { freshFolder, packCommand, track } from './processes.ts';
+import { freshFolder, packCommand } from './processes.ts';
 import type { Say } from './workloads.ts';
 
 /** The peak memory of one run of the command in MB, and its processor time in seconds. */

@@ -1,44 +1,20 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-
-/** `startLine` is what the server wrote when it started listening. */
-export type Server = {
-  url: string;
-  managementUrl: string;
-  pid: number;
-  startLine: Readonly<Record<string, unknown>>;
-  stop(): Promise<void>;
-};
-
-const running = new Set<ChildProcess>();
+import { type ServerProcess, startServerProcess, track } from '../support/server-process.ts';
 
 /** Starts a script from this folder as a separate process. The script writes its address. */
-export async function startServer(script: string, environment: Record<string, string> = {}): Promise<Server> {
+export async function startServer(script: string, environment: Record<string, string> = {}): Promise<ServerProcess> {
   const { PATH = '', HOME = '' } = process.env;
-  const file = fileURLToPath(new URL(script, import.meta.url));
-  const child = spawn(process.execPath, [file], { env: { PATH, HOME, ...environment }, stdio: ['ignore', 'pipe', 'inherit'] });
-  const ended = track(child);
-  let managementUrl = '';
-  for await (const line of createInterface({ input: child.stdout })) {
-    const message = JSON.parse(line);
-    if (message.msg === 'management listening') managementUrl = message.url;
-    if (message.msg !== 'listening') continue;
-    const stop = async () => {
-      child.kill('SIGTERM');
-      await ended;
-    };
-    child.stdout.resume();
-    return { url: message.url, managementUrl, pid: child.pid ?? 0, startLine: message, stop };
-  }
-  throw new Error(`${script} ended before it listened.`);
+  const server = await startServerProcess([fileURLToPath(new URL(script, import.meta.url))], { PATH, HOME, ...environment });
+  server.child.stderr?.pipe(process.stderr);
+  return server;
 }
 
 /** Starts a core as a service manager does: `node core/main.ts`, without the flags of `npm start`. */
-export function startCore(databaseUrl: string, environment: Record<string, string> = {}): Promise<Server> {
+export function startCore(databaseUrl: string, environment: Record<string, string> = {}): Promise<ServerProcess> {
   const settings = { DATABASE_URL: databaseUrl, SESSION_SECRETS: 'a secret for the bench of at least 32 characters' };
   return startServer('../../core/main.ts', { ...settings, PORT: '0', MANAGEMENT_PORT: '0', ...environment });
 }
@@ -58,14 +34,6 @@ export async function packCommand(): Promise<string> {
   return join(folder, 'callkey');
 }
 
-/** Stops a process when this one ends. @returns a promise that resolves when it has ended */
-export function track(child: ChildProcess): Promise<unknown> {
-  running.add(child);
-  return new Promise((resolve) => {
-    for (const event of ['close', 'error']) child.once(event, resolve);
-  }).finally(() => running.delete(child));
-}
-
 /** Creates a folder for temporary files such as databases. It's deleted when this process ends. */
 export const freshFolder = () => mkdtempSync(join(tmpdir(), 'callkey-bench-'));
 
@@ -76,9 +44,4 @@ export function useFolder(): void {
   chmodSync(folder, 0o755);
   process.env['TMPDIR'] = folder;
   process.once('exit', () => rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
-}
-
-/** Stops all processes that were started here. */
-export function killAll(): void {
-  for (const child of running) child.kill('SIGKILL');
 }

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { ServerProcess } from '../support/server-process.ts';
 import { cancelsPerSecond, type Stage } from './environment.ts';
 import { type CostedLoad, type Cpu, computeCpuSpread, loadWithCpu } from './proc.ts';
-import { type Server, startServer } from './processes.ts';
+import { startServer } from './processes.ts';
 import { cancelling, getting, placing, type Target } from './requests.ts';
 import { computeSpread, computeSpreads, inTurn, type Spread } from './spread.ts';
 import { load } from './wrk.ts';
@@ -38,7 +39,7 @@ export type Row = {
   cpu: Cpu<Spread> | null;
 };
 
-export type Measured = { name: string; goal?: number | null; server: Server; target: Target; isCancel?: boolean };
+export type Measured = { name: string; goal?: number | null; server: ServerProcess; target: Target; isCancel?: boolean };
 
 /** In ms. A database's cleanup after a load must not slow bare Koa down. */
 const settling = 1_000;
@@ -46,7 +47,13 @@ const settling = 1_000;
 export const thousandKeys = 'place, a thousand keys in turn';
 
 /** Measures the rows of one database, including the server that does the same work in a straightforward way. */
-export async function measureRows(stage: Stage, bare: Server, scale: Scale, say: Say, more: readonly Measured[] = []): Promise<Row[]> {
+export async function measureRows(
+  stage: Stage,
+  bare: ServerProcess,
+  scale: Scale,
+  say: Say,
+  more: readonly Measured[] = [],
+): Promise<Row[]> {
   const { kind, core, path, keys, key, unknown, revoked } = stage;
   const goals = kind === 'sqlite' ? { place: 0.5, malformed: 0.8, refuse: 0.75, cancel: 0.55 } : { place: 0.45, refuse: 0.62, cancel: 0.4 };
   const straightforward = await startServer('servers/straightforward.ts', { DATABASE_URL: stage.database });
@@ -68,7 +75,7 @@ export async function measureRows(stage: Stage, bare: Server, scale: Scale, say:
 export type Say = (line: string) => void;
 
 /** Measures rows in turn, with bare Koa before and after each. Bare Koa becomes the first row. */
-export async function measure(stage: Stage, rows: readonly Measured[], bare: Server, scale: Scale, say: Say): Promise<Row[]> {
+export async function measure(stage: Stage, rows: readonly Measured[], bare: ServerProcess, scale: Scale, say: Say): Promise<Row[]> {
   const { rounds, seconds, warmUp } = scale;
   const { kind: database, postgres } = stage;
   const first = new Map<Measured, number>();

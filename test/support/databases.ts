@@ -5,8 +5,8 @@ import { systemClock } from '../../core/server/start/system.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openStorage, unobserved } from '../../core/storage/index.ts';
 import { type PostgresServer, sharedPostgres, startPostgres } from '../../scripts/support/postgres.ts';
+import { killAll } from '../../scripts/support/server-process.ts';
 import { afterEachFile, atTheEnd } from './clean-up.ts';
-import { killAll } from './core.ts';
 
 const kinds = ['sqlite', 'postgres'] as const;
 export type DatabaseKind = (typeof kinds)[number];
