@@ -66,7 +66,7 @@ export async function startCore(
       onBatch: metrics.onBatch,
       onStopped: metrics.onStopped,
       onPlaced: () => dialer?.wake(),
-      onAddressRefused: (digest, address) => refusals?.onAddressRefused(digest, address),
+      onAddressRefused: (digest, address, isActive) => refusals?.onAddressRefused(digest, address, isActive),
       onBackgroundError: (err) => log.warn({ err }, 'background write failed'),
       onUnready: (err) => log.warn({ err }, 'not ready: a write would not be durable'),
     }),

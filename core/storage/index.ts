@@ -1,11 +1,10 @@
-import type { Digest } from '../domain/model.ts';
 import type { ImportStore } from '../domain/ports/directory.ts';
 import type { Clock } from '../domain/ports/environment.ts';
 import type { Stores } from '../domain/ports/ports.ts';
 import type { ThrottleStore } from '../domain/ports/sign-in.ts';
 import { activityStore } from './audit/audit.ts';
 import { auditChainStore } from './audit/audit-chain.ts';
-import { callStore, type ObserveBatch } from './calls/calls.ts';
+import { type CallObservers, callStore, type ObserveBatch } from './calls/calls.ts';
 import { contactStore } from './calls/contacts.ts';
 import { callListStore } from './calls/lists/call-list.ts';
 import { retentionStore } from './calls/retention.ts';
@@ -42,8 +41,7 @@ type StorageObservers = {
   onStopped: OnStopped;
   /** Called when a call was placed that may be due. */
   onPlaced: () => void;
-  /** Called when an active key wasn't accepted from the client's address. */
-  onAddressRefused: (digest: Digest, address: string) => void;
+  onAddressRefused: CallObservers['onAddressRefused'];
   onBackgroundError: (error: unknown) => void;
   /** Called when a write wouldn't be durable. */
   onUnready: (error: unknown) => void;

@@ -119,6 +119,16 @@ describe("an API key's addresses", () => {
       expect(answer).to.match(/^HTTP\/1\.1 401 /);
     });
 
+    it("don't accept a key that doesn't exist, whatever its address", async () => {
+      for (const address of ['192.0.2.0', '198.51.100.1', '::']) {
+        const answer = await overSocket(
+          behindProxy.url,
+          `POST /api/v1/campaigns/${harness.tenants.campaign.id}/contacts/on-demand HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: ${address}\r\nX-API-Key: ${unknownKey}\r\nConnection: close\r\nContent-Length: 10\r\n\r\n`,
+        );
+        expect(answer, address).to.match(/^HTTP\/1\.1 401 /);
+      }
+    });
+
     it("don't count a refused request as a use of the key, but show it in the key's details and to its owner", async () => {
       await limit({ addresses: ['203.0.113.7'] });
       await placeFrom('203.0.113.7');

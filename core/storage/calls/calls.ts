@@ -1,7 +1,7 @@
 import { initialStage, stageAfter, stagesBefore } from '../../domain/calls/call-states.ts';
 import { instant, type Millis } from '../../domain/instant.ts';
 import { allowsAddress, countingDay } from '../../domain/key-limits.ts';
-import type { ActiveKey, Digest, KeyLimits, NewCall } from '../../domain/model.ts';
+import type { ActiveKey, Digest, NewCall } from '../../domain/model.ts';
 import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports/calls.ts';
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { type Judgement, judge } from '../../domain/protection/judge.ts';
@@ -10,7 +10,7 @@ import { type BatchObserver, batched } from '../engine/batch.ts';
 import type { Database, Row } from '../engine/database.ts';
 import { isSingleRowError, isUndone } from '../engine/errors.ts';
 import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive, keyOfRequest } from '../keys/authorization.ts';
-import { limitColumns, limitsReader } from '../keys/key-limits.ts';
+import { type KnownLimits, knownLimits, limitColumns } from '../keys/key-limits.ts';
 import type { KeyUse } from '../keys/key-use.ts';
 import type { KnownLists } from '../protection/known-lists.ts';
 import { type KnownRules, knownRules } from '../protection/known-rules.ts';
@@ -50,8 +50,14 @@ type Explanation =
   | { allowed: true; call: Row | null; placedToday: number | null; isListed: boolean; rulesVersion: number | null }
   | { allowed: false; refusal: Refusal };
 
-/** @param onAddressRefused called if an active key isn't accepted from the client's address */
-export type CallObservers = { onBatch: ObserveBatch; onPlaced: () => void; onAddressRefused: (digest: Digest, address: string) => void };
+export type CallObservers = {
+  onBatch: ObserveBatch;
+  onPlaced: () => void;
+  /**
+   * Called if a key isn't accepted from the client's address. Also called if the key isn't active, so that both refusals take equally long.
+   */
+  onAddressRefused: (digest: Digest, address: string, isActive: boolean) => void;
+};
 
 /**
  * Places, cancels and looks up calls. Each operation is one statement for a whole batch, and checks every rule itself. If the statement
@@ -74,11 +80,11 @@ export function callStore(
     request_id: batched({ ...batching, run: explainer(database, 'request_id'), observe: observer('explain') }),
     contact_id: batched({ ...batching, run: explainer(database, 'contact_id'), observe: observer('explain') }),
   };
-  const readLimits = limitsReader();
+  const limits = knownLimits();
   const findActive = batched({
     ...batching,
     getShare: getCallerNetwork,
-    run: activeKeys(database, readLimits),
+    run: activeKeys(database, limits),
     observe: observer('look up'),
   });
   const insert = batched({ ...batching, ...inserter(database), countBytes: countVariableBytes, isUndone, observe: observer('place') });
@@ -100,7 +106,7 @@ export function callStore(
   async function explained(request: KeyedRequest, by: keyof typeof explain, name: string, phone = ''): Promise<Explanation> {
     const row = await explain[by]({ ...request, limits: request.key.limits, name, phone });
     if (!row['is_active']) return { allowed: false, refusal: 'unauthorized' };
-    request.key.limits = readLimits(row);
+    request.key.limits = limits.read(row);
     if (!acceptsAddress(request)) return { allowed: false, refusal: 'unauthorized' };
     keyUse.note(request);
     if (!row['has_access']) return { allowed: false, refusal: 'campaign-refused' };
@@ -117,12 +123,9 @@ export function callStore(
 
   function acceptsAddress({ key, digest, address, at }: Omit<KeyedRequest, 'campaignId'>): boolean {
     if (allowsAddress(key.limits, address)) return true;
-    if (key === unknownKey) return false;
-    // After the response, because its time must not reveal that the key exists.
-    setImmediate(() => {
-      keyUse.noteRefused(digest, at);
-      onAddressRefused(digest, address);
-    });
+    const isActive = !isUnknown(key);
+    keyUse.noteRefused(digest, at, isActive);
+    onAddressRefused(digest, address, isActive);
     return false;
   }
 
@@ -146,7 +149,7 @@ export function callStore(
   return {
     async findActive(request) {
       const key = await findActive(request);
-      return acceptsAddress({ ...request, key: key ?? unknownKey }) ? key : null;
+      return acceptsAddress({ ...request, key }) && !isUnknown(key) ? key : null;
     },
 
     async place(request, call): Promise<Placement> {
@@ -316,11 +319,18 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
-/** If a key doesn't exist, the address is checked against these limits, so that both refusals take equally long. */
+/**
+ * Stands for a key that doesn't exist or isn't active. Its limits make a request with it take the same steps as one that's refused because of
+ * the address. Otherwise, the time of a refusal would reveal that a key exists.
+ */
 const unknownKey: ActiveKey = {
   expiresAt: null,
   limits: { version: '', addresses: ['192.0.2.0/32'], callsPerDay: null, timeZone: 'UTC' },
 };
+
+function isUnknown({ limits }: ActiveKey): boolean {
+  return limits === unknownKey.limits;
+}
 
 /** Returns the network that a request comes from. Requests share the queue by network, because the keys in a flood are made up. */
 function getCallerNetwork({ address }: { address: string }): string {
@@ -333,24 +343,36 @@ function throwResultUnknown(cause: unknown): never {
 }
 
 /**
- * Returns a function that checks whether each key is active. The statement returns a row for each key, because otherwise the time of a
- * refusal would reveal that a key exists.
+ * Returns a function that finds active keys, and {@link unknownKey} for all others. Its statement returns the same columns for each key, and
+ * reads limits only if this process doesn't know their version yet, so that each refusal takes equally long.
  */
-function activeKeys(database: Database, readLimits: (row: Row) => KeyLimits | null) {
-  const statement = database.prepare(
+function activeKeys(database: Database, limits: KnownLimits) {
+  const look = database.prepare(
     { n: 'bigint', digest: 'text', at: 'bigint' },
-    (rows) => `SELECT r.n, u.id IS NOT NULL AS is_active, k.expires_at, ${limitColumns(database.kind)}
+    (rows) => `SELECT r.n, u.id IS NOT NULL AS is_active, CASE WHEN u.id IS NOT NULL THEN k.expires_at END AS expires_at,
+       CASE WHEN u.id IS NOT NULL THEN k.limits_version END AS limits_version
      FROM ${rows} LEFT JOIN ${keyOfRequest[database.kind]} ON k.digest = r.digest LEFT JOIN users u ON u.id = k.creator_id AND ${keyIsActive}`,
     'read',
   );
-  return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<(ActiveKey | null)[]> => {
-    const rows = await statement(batch.map(({ digest, at }, n) => [n, digest, at]));
-    const keys = batch.map((): ActiveKey | null => null);
-    for (const row of rows) {
-      const { n, is_active: isActive, expires_at: end } = row;
-      const key = { expiresAt: end == null ? null : instant(Number(end)), limits: readLimits(row) };
-      if (isActive) keys[Number(n)] = key;
-    }
+  const readLimits = database.prepare(
+    { digest: 'text' },
+    (rows) =>
+      `SELECT k.digest, ${limitColumns(database.kind)} FROM ${rows} CROSS JOIN ${keyOfRequest[database.kind]} WHERE k.digest = r.digest`,
+    'read',
+  );
+  return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<ActiveKey[]> => {
+    const rows = await look(batch.map(({ digest, at }, n) => [n, digest, at]));
+    const found = rows.map(({ n, is_active: isActive, expires_at: end, limits_version: version }) => {
+      const expiresAt = end == null ? null : instant(Number(end));
+      return { n: Number(n), expiresAt, limits: isActive ? limits.get(version) : unknownKey.limits };
+    });
+    const unread = found.flatMap(({ n, limits }) => (limits === undefined ? (batch[n]?.digest ?? []) : []));
+    const limitRows = unread.length === 0 ? [] : await readLimits(unread.map((digest) => [digest]));
+    const read = new Map(limitRows.map((row) => [row['digest'], limits.read(row)]));
+    const keys = batch.map(() => unknownKey);
+    // If its limits can't be read, the key was revoked in the meantime.
+    for (const { n, expiresAt, limits: known = read.get(batch[n]?.digest ?? '') } of found)
+      if (known !== undefined) keys[n] = { expiresAt, limits: known };
     return keys;
   };
 }

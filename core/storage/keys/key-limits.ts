@@ -17,23 +17,26 @@ export function effectiveTimeZone(row: { time_zone: unknown; expiry_time_zone: u
   return String(row.time_zone ?? row.expiry_time_zone ?? 'UTC');
 }
 
-/**
- * Returns a function that reads the limits from a row. It returns the same object for the same version, so that each version is parsed only
- * once, and a refusal because of the address takes no longer than the lookup of an unknown key.
- */
-export function limitsReader(): (row: Row) => KeyLimits | null {
+/** Remembers limits by version, so that each version is read and parsed only once. */
+export function knownLimits() {
   const known = new Map<string, KeyLimits>();
-  return (row) => {
-    const version = row['limits_version'];
-    if (typeof version !== 'string') return null;
-    const seen = known.get(version);
-    if (seen) return seen;
-    const limits = parseLimits(version, JSON.parse(String(row['limits'])));
-    if (known.size >= maxKnown) known.clear();
-    known.set(version, limits);
-    return limits;
+  return {
+    /** @returns undefined if the limits of this version have to be read first */
+    get: (version: Row[string] | undefined): KeyLimits | null | undefined => (typeof version === 'string' ? known.get(version) : null),
+    /** Returns the limits in a row with {@link limitColumns}: the same object for the same version. */
+    read({ limits_version: version, limits: json }: Row): KeyLimits | null {
+      if (typeof version !== 'string') return null;
+      const seen = known.get(version);
+      if (seen) return seen;
+      const limits = parseLimits(version, JSON.parse(String(json)));
+      if (known.size >= maxKnown) known.clear();
+      known.set(version, limits);
+      return limits;
+    },
   };
 }
+
+export type KnownLimits = ReturnType<typeof knownLimits>;
 
 const maxKnown = 10_000;
 

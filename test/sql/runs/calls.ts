@@ -1,3 +1,4 @@
+import { toDigest } from '../../../core/domain/api-keys.ts';
 import type { CallFilter } from '../../../core/domain/model.ts';
 import type { ScopeRules } from '../../../core/domain/ports/protection.ts';
 import { testRandomness } from '../../support/clock.ts';
@@ -22,7 +23,13 @@ export function createCallsRuns({
 }: Fixtures): Pick<Runs, 'calls' | 'dialing' | 'callList'> {
   return {
     calls: {
-      findActive: async (findActive) => findActive({ ...toCaller((await key()).digest), at: now }),
+      async findActive(findActive) {
+        const unlimited = await key();
+        const limited = await key();
+        const limits = { version: testRandomness.id(), addresses: ['192.0.2.0/24'], callsPerDay: null, timeZone: 'UTC' };
+        await stores.apiKeys.limit(limited.key.id, null, limits, today, event());
+        for (const digest of [unlimited.digest, limited.digest, toDigest('unknown')]) await findActive({ ...toCaller(digest), at: now });
+      },
       async place(place) {
         const { request, call } = await placed();
         await place(request, createCall());

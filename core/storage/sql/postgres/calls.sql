@@ -1,8 +1,7 @@
 -- calls.findActive
 
-SELECT r.n, u.id IS NOT NULL AS is_active, k.expires_at, k.limits_version, CASE
-  WHEN k.limits_version IS NOT NULL THEN json_build_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)::text
-END AS limits
+SELECT r.n, u.id IS NOT NULL AS is_active, CASE WHEN u.id IS NOT NULL THEN k.expires_at END AS expires_at,
+  CASE WHEN u.id IS NOT NULL THEN k.limits_version END AS limits_version
 FROM (
   SELECT (e.value->>0)::bigint AS n, (e.value->>1)::text AS digest, (e.value->>2)::bigint AS at
   FROM jsonb_array_elements($1::jsonb) AS e(value)
@@ -15,6 +14,21 @@ LEFT JOIN LATERAL (
 ) k ON k.digest = r.digest
 LEFT JOIN users u ON u.id = k.creator_id
   AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL);
+
+SELECT k.digest, k.limits_version, CASE
+  WHEN k.limits_version IS NOT NULL THEN json_build_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)::text
+END AS limits
+FROM (
+  SELECT (e.value->>0)::text AS digest
+  FROM jsonb_array_elements($1::jsonb) AS e(value)
+) AS r
+CROSS JOIN LATERAL (
+  SELECT *
+  FROM api_keys
+  WHERE digest = r.digest
+  LIMIT 1
+) k
+WHERE k.digest = r.digest;
 
 -- calls.place
 

@@ -1,8 +1,7 @@
 -- calls.findActive
 
-SELECT r.n, u.id IS NOT NULL AS is_active, k.expires_at, k.limits_version, CASE
-  WHEN k.limits_version IS NOT NULL THEN json_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)
-END AS limits
+SELECT r.n, u.id IS NOT NULL AS is_active, CASE WHEN u.id IS NOT NULL THEN k.expires_at END AS expires_at,
+  CASE WHEN u.id IS NOT NULL THEN k.limits_version END AS limits_version
 FROM (
   SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS at
   FROM jsonb_each(?)
@@ -10,6 +9,16 @@ FROM (
 LEFT JOIN api_keys k ON k.digest = r.digest
 LEFT JOIN users u ON u.id = k.creator_id
   AND ((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL);
+
+SELECT k.digest, k.limits_version, CASE
+  WHEN k.limits_version IS NOT NULL THEN json_object('addresses', k.addresses, 'calls_per_day', k.calls_per_day, 'time_zone', k.time_zone, 'expiry_time_zone', k.expiry_time_zone)
+END AS limits
+FROM (
+  SELECT value->>0 AS digest
+  FROM jsonb_each(?)
+) AS r
+CROSS JOIN api_keys k
+WHERE k.digest = r.digest;
 
 -- calls.place
 
