@@ -1,6 +1,7 @@
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import { restoreSqlite } from '../../core/admin/database/restore-sqlite.ts';
 import { adminOn } from '../support/admin.ts';
 import { spawnCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
@@ -41,6 +42,15 @@ describe('admin restore', () => {
       expect([answer.revokedApiKeys, answer.deletedUsers]).to.deep.equal([null, null]);
       expect(readFileSync(answer.restored.before, 'utf8')).to.contain('no database at all');
       expect((await adminOn(url).json('check')).ok).to.equal(true);
+    });
+
+    it('keeps each previous database, even after several restores in one second', async () => {
+      const now = new Date('2026-11-22T03:09:50.123Z');
+      const names: (string | null)[] = [];
+      for (let n = 0; n < 3; n++) names.push((await restoreSqlite(filename, file, now)).before);
+      const first = `${filename}.before-restore-20261122T030950Z`;
+      expect(names).to.deep.equal([first, `${first}-2`, `${first}-3`]);
+      for (const name of names) expect((await adminOn(`sqlite:${name}`).json('check')).ok).to.equal(true);
     });
 
     it('moves aside the WAL of a missing database', async () => {

@@ -54,8 +54,6 @@ export class World {
   /** The responses that the silent provider hasn't sent yet. */
   readonly #silent: ServerResponse[] = [];
   #outcomes = 0;
-  /** Counts restores. Each needs its own second, because the replaced database's new name contains the time in seconds. */
-  #restored = 0;
   #database = '';
   #direct: DirectAccess | undefined;
   /** Prepared, because it runs after every command. */
@@ -128,7 +126,7 @@ export class World {
     await this.#storage.query('VACUUM INTO ?', [backup]);
     for (const core of this.cores.splice(0)) await this.#end(core);
     await this.#direct?.close();
-    await restoreSqlite(this.#database.slice('sqlite:'.length), backup, new Date(Date.now() + 1_000 * ++this.#restored));
+    await restoreSqlite(this.#database.slice('sqlite:'.length), backup, new Date());
     await this.#connect();
     await this.start();
     await this.start();

@@ -33,7 +33,7 @@ export async function restoreSqlite(filename: string, file: string, now: Date): 
     const missing = await prepare(copy, file);
     copyOwner(copy, existsSync(target) ? target : dirname(target));
     flushToDisk(copy);
-    const before = `${target}.before-restore-${stamp}`;
+    const before = toUnusedName(`${target}.before-restore-${stamp}`);
     const replaced = existsSync(target) ? await replace(target, copy, before) : place(target, copy, before);
     return { ...replaced, missing };
   } catch (error) {
@@ -42,6 +42,14 @@ export async function restoreSqlite(filename: string, file: string, now: Date): 
   } finally {
     for (const suffix of ['', ...companions]) rmSync(`${copy}${suffix}`, { force: true });
   }
+}
+
+/** Adds a number if an earlier restore in the same second has used the name. */
+function toUnusedName(name: string): string {
+  const isUsed = (each: string) => ['', ...companions].some((suffix) => existsSync(`${each}${suffix}`));
+  let unused = name;
+  for (let n = 2; isUsed(unused); n++) unused = `${name}-${n}`;
+  return unused;
 }
 
 function refuseLiveFile(file: string, target: string): void {
