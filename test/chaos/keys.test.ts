@@ -30,6 +30,34 @@ const revoke: Attack['run'] = async (trial) => {
   await scene.stopAndCompare();
 };
 
+/**
+ * Keys are limited to other addresses at one core, and allowed everywhere again, while they're in use at both. The long version has 10,000
+ * requests that are in progress during such a change.
+ */
+const narrow: Attack['run'] = async (trial) => {
+  const scene = await openScene(trial);
+  const { ledger, cookie } = scene;
+  const urls = [scene.core().url, (await scene.start()).url] as const;
+  const limit = async (n: number, id: string, addresses: string[] | null) => {
+    const { status } = await ask('PATCH', `${urls[n % 2 ? 0 : 1]}/console/api-keys/${id}`, { cookie, body: { addresses } });
+    if (status !== 200) ledger.fail(`limiting a key got ${status}`);
+  };
+  await inParallel(trial, 4, 4, async (lane) => {
+    const { id, keyValue: key } = await createKey(urls[0], cookie);
+    for (let n = 0; n < (isQuick ? 10 : 850); n++) {
+      const use = (turn: number) => scene.place(`narrow-${lane}-${n}-${turn}`, { key, url: urls[turn % 2 ? 0 : 1] });
+      ledger.allow(key);
+      await limit(n, id, null);
+      for (const turn of [0, 1]) if ((await use(turn)).status !== 202) ledger.fail('a key that is allowed everywhere was refused');
+      const using = [2, 3, 4].map(use);
+      await limit(n + 1, id, ['192.0.2.0/24']);
+      ledger.revoke(key);
+      await Promise.all([...using, use(5), use(6)]);
+    }
+  });
+  await scene.stopAndCompare();
+};
+
 /** A user with thousands of keys is deleted while another user's key is in use, and the core is killed during the deletion. */
 const deletion: Attack['run'] = async (trial) => {
   const scene = await openScene(trial);
@@ -170,6 +198,7 @@ const signIns: Attack['run'] = async (trial) => {
 describeAttacks(
   { name: 'lanes', title: 'floods from another key, unknown keys, slow searches of four users, and one session', run: lanes },
   { name: 'revoke', title: 'keys revoked at one core and used at another', quickOn: 'postgres', run: revoke },
+  { name: 'narrow', title: 'keys limited to other addresses at one core and used at another', quickOn: 'postgres', run: narrow },
   { name: 'deletion', title: 'a core killed while it deletes a user with thousands of keys', quickOn: 'postgres', run: deletion },
   { name: 'sign-ins', title: 'a flood of sign-ins, each from a new network', run: signIns },
 );

@@ -70,6 +70,8 @@ export function createLedger() {
     },
     /** From now on, nothing may be accepted with this key. */
     revoke: (key: string) => void revoked.add(key),
+    /** Undoes `revoke`, for a key that was only limited. */
+    allow: (key: string) => void revoked.delete(key),
     /** Sets the provider whose calls the ledger checks. */
     watch(newProvider: Provider): void {
       provider = newProvider;
@@ -108,7 +110,7 @@ export function createLedger() {
       'dialed though cancelled': [...cancelled.keys()].filter((contactId) => provider?.hasCalled(contactId)).length,
       'dialed twice': provider?.calledTwice() ?? 0,
       late: counted.late,
-      /** Requests that were accepted although the revocation of their key had been acknowledged before they were sent. */
+      /** Requests that were accepted although the revocation or limit of their key had been acknowledged before they were sent. */
       'stale yes': counted.stale,
       /** How often a core said that it was ready although it couldn't write, or that it wasn't although it could. */
       'wrongly ready': counted.wronglyReady,
