@@ -22,7 +22,8 @@ const examples: Readonly<Record<string, string>> = {
 /** Advice on the problems that a request with a key can get. Without an entry, the page shows the problem's title. */
 const advice: Partial<Record<ProblemCode, string>> = {
   'malformed-request': 'Send valid JSON and a valid path.',
-  unauthorized: 'The key is missing, mistyped, revoked or expired, or the path or method is wrong: the response is always the same.',
+  unauthorized:
+    'The key is missing, mistyped, revoked, expired or not accepted from this address, or the path or method is wrong: the response is always the same.',
   'campaign-refused': 'Check the campaign’s ID. The key has access only to its creator’s campaigns.',
   'call-not-found': 'The campaign doesn’t have a call with this ID. Check both IDs.',
   'request-id-conflict': 'Use a new request ID for a different call.',
