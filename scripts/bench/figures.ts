@@ -2,9 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ServerProcess } from '../support/server-process.ts';
-import { type Cores, type Grown, type Lists, operations } from './comparisons.ts';
 import type { Stage } from './environment.ts';
-import { count, withRange } from './markdown.ts';
+import { databaseLabel, missed, tableOf, withRange } from './markdown.ts';
 import { hasProc, readMegabytes } from './proc.ts';
 import { freshFolder, packCommand, startCore } from './processes.ts';
 import { flooding, getting, placing } from './requests.ts';
@@ -15,10 +14,10 @@ import { load } from './wrk.ts';
 /** A figure that isn't a share of bare Koa. `holds` says whether the goal is reached; null if this machine can't tell. */
 export type Figure = { name: string; database: string; goal: string; value: string; holds: boolean | null; spread: Spread };
 
-const ms = (value: number) => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
+export const ms = (value: number) => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
 
 /** @param goal such as `≤ 0.5 ms` */
-function figure(name: string, database: string, goal: string, spread: Spread, value = withRange(spread)): Figure {
+export function figure(name: string, database: string, goal: string, spread: Spread, value = withRange(spread)): Figure {
   const limit = Number(/[\d.]+/.exec(goal)?.[0]);
   const holds = goal.startsWith('≥') ? spread.median >= limit : goal.startsWith('<') ? spread.median < limit : spread.median <= limit;
   return { name, database, goal, value, holds, spread };
@@ -112,34 +111,11 @@ export async function measureHelp({ starts }: Scale): Promise<Figure> {
   return figure('callkey --help', '', '< 120 ms', spread, ms(spread.median));
 }
 
-/** Compares the largest tables with the smallest. */
-export function compareSizes(grown: readonly Grown[], database: string): Figure[] {
-  const sizes = grown.filter((row) => row.database === database);
-  const [smallest, largest] = [sizes[0], sizes.at(-1)];
-  if (!smallest || !largest) return [];
-  const [many, few] = [largest, smallest].map(({ size }) => count(size));
-  return operations.map((operation) => {
-    const name = `${operation} with ${many} keys and calls, compared with ${few}`;
-    return figure(name, database, '≥ 0.90', computeRatios(largest[operation], smallest[operation]));
+export function figureTable(figures: readonly Figure[]): string {
+  return tableOf(figures, {
+    '': ({ name }) => name,
+    database: ({ database }) => databaseLabel(database),
+    goal: ({ goal, holds }) => `${goal}${missed(holds)}`,
+    measured: ({ value }) => value,
   });
-}
-
-export function compareLists({ database, of500, ofMillion }: Lists): Figure {
-  const share = ofMillion.median / of500.median;
-  const value = `${share.toFixed(2)} (${ms(ofMillion.median)} and ${ms(of500.median)})`;
-  return figure('list of the newest 500 of a million keys, compared with 500 of 500', database, '≤ 2', computeSpread([share]), value);
-}
-
-/** Compares two cores with one. They can handle more only if one core doesn't use all processors. */
-export function compareTwoCores([one, two]: readonly Cores[]): Figure[] {
-  if (!one || !two) return [];
-  const share = figure(
-    'two cores on one PostgreSQL, compared with one core',
-    'postgres',
-    '≥ 1.7',
-    computeRatios(two.perSecond, one.perSecond),
-  );
-  if (one.busy.median <= 0.8) return [share];
-  const why = `; one core and its load keep ${Math.round(one.busy.median * 100)}% of the processors busy`;
-  return [{ ...share, value: share.value + why, holds: share.holds || null }];
 }

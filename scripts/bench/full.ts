@@ -1,23 +1,24 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type Cores, type Grown, grow, type Lists, measureBudget, measureSeveralCores, openFilled, type Scope } from './comparisons.ts';
+import { budgetTable, measureBudget, type Scope } from './budget.ts';
+import { type Cores, compareTwoCores, coresTable, measureSeveralCores } from './cores.ts';
 import { databaseKinds, databaseVersion, describeOrigin, type Origin, openStage, postgresSettings } from './environment.ts';
 import {
-  compareLists,
-  compareSizes,
-  compareTwoCores,
   deriveFigures,
   type Figure,
+  figureTable,
   measureHelp,
   measureLoneClient,
   measureMemory,
   measureSignInFlood,
   start,
 } from './figures.ts';
+import { compareLists, compareSizes, type Grown, grow, growthTable, type Lists, openFilled } from './growth.ts';
 import type { OtherLoad } from './load-guard.ts';
+import { count, formatDate, table, tableOf } from './markdown.ts';
 import { freshFolder, run, startServer } from './processes.ts';
 import { getting } from './requests.ts';
-import { type Measured, measureRows, type Row, type Say, type Scale } from './workloads.ts';
+import { cpuTable, type Measured, measureRows, type Row, rowTable, type Say, type Scale } from './workloads.ts';
 
 /** The results of a full run. */
 export type Results = Origin & {
@@ -91,4 +92,47 @@ async function installPeers(): Promise<void> {
   const folder = fileURLToPath(new URL('competitors', import.meta.url));
   const { error } = await run('npm', ['ci', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund']);
   if (error) throw error;
+}
+
+/** Builds the sections of the pages that quote a full run, by section name. */
+export function buildSections(results: Results): Record<string, string> {
+  const { at, rows, figures, budget, cores, grown, minutes } = results;
+  const of = (name: string, database: string) => rows.filter((row) => row.name === name && row.database === database);
+  const perSecond = (name: string, database: string) =>
+    of(name, database)
+      .map((row) => count(row.perSecond.median))
+      .join();
+  const ratio = (name: string, database: string) =>
+    of(name, database)
+      .map((row) => row.ratio.median.toFixed(2))
+      .join();
+  const ofCore = rows.filter(({ name, database }) => database === 'postgres' && name !== 'bare Koa').map(({ name }) => name);
+  const summary = ['place', 'cancel', 'refuse a revoked key'].map((name) => [
+    name,
+    ...databaseKinds.flatMap((kind) => [perSecond(name, kind), ratio(name, kind)]),
+  ]);
+  return {
+    summary: `${formatDate(at)}:\n\n${table(['', 'SQLite', 'of bare Koa', 'PostgreSQL', 'of bare Koa'], summary)}`,
+    run: runText(results),
+    rows: rowTable(rows),
+    figures: figureTable(figures),
+    cpu: cpuTable(rows),
+    budget: budgetTable(budget, rows),
+    minutes: tableOf(Object.entries(minutes), { part: ([part]) => part, minutes: ([, taken]) => taken.toFixed(1) }),
+    throughput: tableOf(ofCore, {
+      'per second': (name) => name,
+      SQLite: (name) => perSecond(name, 'sqlite'),
+      PostgreSQL: (name) => perSecond(name, 'postgres'),
+    }),
+    growth: growthTable(grown),
+    cores: coresTable(cores),
+  };
+}
+
+function runText({ at, commit, machine, rounds, otherLoad, rows, figures }: Results): string {
+  const goals = [...rows.flatMap(({ goal, ratio }) => (goal === null ? [] : [ratio.median >= goal])), ...figures.map(({ holds }) => holds)];
+  const [reached, out, unknown] = [true, false, null].map((value) => goals.filter((holds) => holds === value).length);
+  return `${formatDate(at)}, commit ${commit}, ${rounds} rounds: ${Object.values(machine).join(', ')}.
+Other work took at most ${otherLoad.others.toFixed(2)} of a processor for half a minute, and other virtual machines of the host ${otherLoad.stolen.toFixed(2)}.
+Of ${goals.length} goals, ${reached} are reached, ${out} are missed, and ${unknown} can't be decided on this machine.\n`;
 }

@@ -1,14 +1,4 @@
-// Measures how fast the core is, compared with bare Koa on the same machine:
-//   npm run bench                    the main rows, in about five minutes
-//   npm run bench -- --full          everything, on an otherwise idle machine; stores the results, and fills in the pages that quote them
-//   npm run bench -- --full --try    a short version of everything, on any machine; stores nothing (--try shortens the other runs, too)
-//   npm run bench -- --soak 60       this many minutes of load, with --database sqlite or postgres
-//   npm run bench -- --file 1000000  the command line with a file of this many lines
-//   npm run bench -- --against COMMIT   this commit and another in turn; --one-processor runs everything on one processor
-//   npm run bench -- --rules 10000000   with this many do-not-call entries and fifty rules, with a key's limits, and during another key's flood
-//   npm run bench -- --poolers       with and without PgBouncer, which must be installed
-//   npm run bench -- --tail 10       how long placing takes at half of the maximum rate, in rounds of this many seconds
-//   npm run bench -- --timing 5000   whether the time of this many refusals reveals why a key was refused
+// Measures how fast the core is, compared with bare Koa on the same machine. README.md lists the options.
 // It starts everything that it needs, including PostgreSQL, and leaves nothing behind. It needs wrk.
 import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -16,17 +6,16 @@ import { parseArgs } from 'node:util';
 import { compareCommits, useOneProcessor } from './against.ts';
 import { databaseKinds, leave, openStage } from './environment.ts';
 import { keep } from './fill-pages.ts';
-import { runAll } from './full.ts';
+import { buildSections, runAll } from './full.ts';
 import { requireQuiet, watchOtherLoad } from './load-guard.ts';
 import { longFileSection, measureLongFile } from './long-file.ts';
 import { poolers, poolersSection } from './poolers.ts';
 import { startServer, useFolder } from './processes.ts';
 import { measureRules } from './rules.ts';
 import { soak, soakSection } from './soak.ts';
-import { buildSections, rowTable } from './tables.ts';
 import { measureTail } from './tail.ts';
 import { compareTimes } from './timing.ts';
-import { measureRows, type Row, scales } from './workloads.ts';
+import { measureRows, type Row, rowTable, scales } from './workloads.ts';
 
 const { values } = parseArgs({
   options: {

@@ -13,3 +13,11 @@ export const formatDate = (at: string) =>
 export function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
   return `${[head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
 }
+
+/** Builds a table with a line for each row. @param columns their titles, and functions that format their cells */
+export function tableOf<Row>(rows: readonly Row[], columns: Readonly<Record<string, (row: Row) => string>>): string {
+  return table(
+    Object.keys(columns),
+    rows.map((row) => Object.values(columns).map((format) => format(row))),
+  );
+}

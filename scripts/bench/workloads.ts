@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ServerProcess } from '../support/server-process.ts';
 import { cancelsPerSecond, type Stage } from './environment.ts';
+import { count, databaseLabel, missed, range, tableOf, withRange } from './markdown.ts';
 import { type CostedLoad, type Cpu, computeCpuSpread, loadWithCpu } from './proc.ts';
 import { startServer } from './processes.ts';
 import { cancelling, getting, placing, type Target } from './requests.ts';
@@ -106,4 +107,27 @@ export async function measure(stage: Stage, rows: readonly Measured[], bare: Ser
   const { median } = computeSpread(bareLoads.map(({ perSecond }) => perSecond));
   const bareRatios = bareLoads.map((load) => ({ ...load, ratio: load.perSecond / median }));
   return [buildRow('bare Koa', null, bareRatios), ...all.map(({ item: { name, goal = null }, results }) => buildRow(name, goal, results))];
+}
+
+export function rowTable(rows: readonly Row[]): string {
+  return tableOf(rows, {
+    '': ({ name }) => name,
+    database: ({ database }) => databaseLabel(database),
+    'of bare Koa': ({ ratio }) => `**${ratio.median.toFixed(2)}**`,
+    goal: ({ goal, ratio }) => (goal === null ? '' : `≥ ${goal.toFixed(2)}${missed(ratio.median >= goal)}`),
+    range: ({ ratio }) => range(ratio),
+    'per second': ({ perSecond }) => count(perSecond.median),
+    'p99 (range)': ({ p99 }) => `${p99.median.toFixed(1)} ms (${range(p99, 1)})`,
+  });
+}
+
+export function cpuTable(rows: readonly Row[]): string {
+  const measured = rows.flatMap(({ name, database, cpu }) => (cpu ? [{ name, database, cpu }] : []));
+  return tableOf(measured, {
+    'CPU time per request, µs': ({ name }) => name,
+    database: ({ database }) => databaseLabel(database),
+    'main thread': ({ cpu }) => withRange(cpu.main, 1),
+    'rest of the process': ({ cpu }) => withRange(cpu.rest, 1),
+    'PostgreSQL server': ({ cpu }) => (cpu.postgres.median > 0 ? withRange(cpu.postgres, 1) : ''),
+  });
 }

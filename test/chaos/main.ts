@@ -1,7 +1,5 @@
-// Attacks real processes on both databases, and ends with a table that compares what was acknowledged with the database:
-//   npm run chaos                                    everything, some twenty minutes
-//   npm run chaos -- --quick                         a short version of each that has one
-//   npm run chaos -- --only lock,races --database sqlite
+// Attacks real processes on both databases, and ends with a table that compares what was acknowledged with the database.
+// test/README.md lists the options.
 // Skips what needs root, strace or libfaketime if they're missing, and says so. Exits with 1 if a column that must be 0 isn't.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';

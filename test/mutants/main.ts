@@ -1,8 +1,5 @@
 // Mutation testing: StrykerJS changes the code in one place after another, and each time a test must fail. It isn't part of npm test.
-//   npm run mutants                              everything
-//   npm run mutants -- core/domain cli           these folders
-//   npm run mutants -- core/domain/sign-in/throttle.ts   one file, with the tests of its folder
-//   npm run mutants -- --record core/dialer      the same, and stores the new counts even if they're higher
+// test/README.md lists the options.
 // Prints the survivors, and fails if more of them are in a file than survivors.json says. Stores lower counts, files that it doesn't list
 // yet, and a complete folder's row in test/README.md.
 import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { fillIn, pages } from '../../scripts/bench/fill-pages.ts';
+import { buildSections } from '../../scripts/bench/full.ts';
 import { computeOtherLoad, lowerLoad, parseReading } from '../../scripts/bench/load-guard.ts';
 import { longFileSection } from '../../scripts/bench/long-file.ts';
 import { poolersSection } from '../../scripts/bench/poolers.ts';
 import { parseStat, processTree, sumCpu } from '../../scripts/bench/proc.ts';
 import { memoryOver, soakSection } from '../../scripts/bench/soak.ts';
 import { computeRatios, computeSpread, fitSlope, slopeWithRange } from '../../scripts/bench/spread.ts';
-import { buildSections, rowTable } from '../../scripts/bench/tables.ts';
+import { rowTable } from '../../scripts/bench/workloads.ts';
 
 describe('the bench statistics', () => {
   it('return the median, or the mean of the two middle values', () => {

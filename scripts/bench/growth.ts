@@ -1,13 +1,12 @@
 import { ask, cancelsPerSecond, type DatabaseKind, insertKeys, openStage, type Stage, signIn } from './environment.ts';
-import { busyDuring } from './load-guard.ts';
-import { type Cpu, computeCpuSpread, hasProc, loadWithCpu } from './proc.ts';
-import { startCore, startServer } from './processes.ts';
+import { type Figure, figure, ms } from './figures.ts';
+import { count, counts, databaseLabel, tableOf } from './markdown.ts';
 import { cancelling, placing } from './requests.ts';
-import { computeSpreads, inTurn, repeat, type Spread } from './spread.ts';
+import { computeRatios, computeSpread, computeSpreads, inTurn, repeat, type Spread } from './spread.ts';
 import type { Say, Scale } from './workloads.ts';
 import { load } from './wrk.ts';
 
-export const operations = ['place', 'refuse', 'cancel'] as const;
+const operations = ['place', 'refuse', 'cancel'] as const;
 
 /** How many requests per second a core handles if its tables contain this many keys and calls. */
 export type Grown = { database: DatabaseKind; size: number } & Record<(typeof operations)[number], Spread>;
@@ -68,55 +67,30 @@ async function listKeys({ kind, core, storage, tenants }: Stage, rounds: number)
   return { database: kind, ...computeSpreads(times.slice(rounds), ['of500', 'ofMillion']) };
 }
 
-/** How many requests per second several cores on one PostgreSQL handle together, and how busy the processors are, from 0 to 1. */
-export type Cores = { cores: number; perSecond: Spread; busy: Spread };
-
-/** Measures one, two and four cores on one PostgreSQL, with 64 connections to each. */
-export async function measureSeveralCores(stage: Stage, { rounds, seconds }: Scale): Promise<Cores[]> {
-  const cores = [stage.core, ...(await Promise.all([1, 2, 3].map(() => startCore(stage.database))))];
-  const together = async (count: number) => {
-    const loads = cores.slice(0, count).map(({ url }) => load(placing(url, stage.path, stage.keys), seconds));
-    return (await Promise.all(loads)).reduce((sum, { perSecond }) => sum + perSecond, 0);
-  };
-  await together(4);
-  const all = await inTurn([1, 2, 4], rounds, async (count) => {
-    const { result: perSecond, busy } = await busyDuring(() => together(count));
-    return { perSecond, busy };
+/** Compares the largest tables with the smallest. */
+export function compareSizes(grown: readonly Grown[], database: string): Figure[] {
+  const sizes = grown.filter((row) => row.database === database);
+  const [smallest, largest] = [sizes[0], sizes.at(-1)];
+  if (!smallest || !largest) return [];
+  const [many, few] = [largest, smallest].map(({ size }) => count(size));
+  return operations.map((operation) => {
+    const name = `${operation} with ${many} keys and calls, compared with ${few}`;
+    return figure(name, database, '≥ 0.90', computeRatios(largest[operation], smallest[operation]));
   });
-  await Promise.all(cores.slice(1).map((core) => core.stop()));
-  return all.map(({ item, results }) => ({ cores: item, ...computeSpreads(results, ['perSecond', 'busy']) }));
 }
 
-/** The CPU time per request of a server that does part of the core's work. Each scope includes the one before it. */
-export type Scope = { name: string; cpu: Cpu<Spread> };
+export function compareLists({ database, of500, ofMillion }: Lists): Figure {
+  const share = ofMillion.median / of500.median;
+  const value = `${share.toFixed(2)} (${ms(ofMillion.median)} and ${ms(of500.median)})`;
+  return figure('list of the newest 500 of a million keys, compared with 500 of 500', database, '≤ 2', computeSpread([share]), value);
+}
 
-/** The values of SCOPE that `servers/scope.ts` accepts, and the work that each one adds. */
-const scopes = {
-  http: 'HTTP: node:http responds immediately',
-  koa: 'Koa',
-  body: 'body: read and parsed',
-  key: 'key: its format and digest',
-  schema: 'schema of the body',
-  core: 'response: routes, request ID, metrics, and writing it',
-};
-
-/** Measures the scopes in turn, and finally the whole core. Returns nothing if the system doesn't report CPU times. */
-export async function measureBudget(stage: Stage, { rounds, seconds, warmUp }: Scale): Promise<Scope[]> {
-  if (!hasProc) return [];
-  const partial = await Promise.all(
-    Object.entries(scopes).map(async ([scope, name]) => {
-      return { name, server: await startServer('servers/scope.ts', { SCOPE: scope, DATABASE_URL: stage.database }) };
-    }),
-  );
-  const scoped = [...partial, { name: 'database: batches, statement and client', server: stage.core }];
-  const target = (url: string) => placing(url, stage.path, stage.keys);
-  for (const { server } of scoped) await load(target(server.url), warmUp);
-  const all = await inTurn(scoped, rounds, ({ server: { url, pid } }) =>
-    loadWithCpu(target(url), seconds, { pid, postgres: stage.postgres }),
-  );
-  for (const { server } of partial) await server.stop();
-  return all.flatMap(({ item: { name }, results }) => {
-    const cpu = computeCpuSpread(results);
-    return cpu ? [{ name, cpu }] : [];
+export function growthTable(grown: readonly Grown[]): string {
+  return tableOf(grown, {
+    'keys, and as many calls': ({ size }) => count(size),
+    database: ({ database }) => databaseLabel(database),
+    place: ({ place }) => counts(place),
+    'refuse an unknown key': ({ refuse }) => counts(refuse),
+    cancel: ({ cancel }) => counts(cancel),
   });
 }
