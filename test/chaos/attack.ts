@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type DatabaseKind, databaseKinds } from '../support/databases.ts';
 import { skip } from '../support/skip.ts';
-import { type Counts, createLedger, type Ledger } from './ledger.ts';
+import { createLedger, type Ledger } from './ledger.ts';
 
 /** The options of `npm run chaos`. Without them, this is `npm test`, which runs the short version. */
 type Options = { quick?: boolean; only?: string[]; database?: string };
@@ -44,8 +44,6 @@ process.once('exit', () => {
   for (const end of ends) end();
 });
 
-type Result = { counts: Counts; notes: string[]; seconds: number; skipped?: string };
-
 /** Defines a test for each attack and database. */
 export function describeAttacks(...attacks: readonly Attack[]): void {
   const chosen = attacks.flatMap((attack) => chooseDatabases(attack).map((kind) => ({ attack, kind })));
@@ -54,12 +52,15 @@ export function describeAttacks(...attacks: readonly Attack[]): void {
     for (const { attack, kind } of chosen) {
       it(`${attack.title}, on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, async function () {
         this.timeout(2 * limit).slow(60_000);
-        const { counts, notes, seconds, skipped } = await runAttack(attack, kind);
-        if (skipped !== undefined) return skip(this, skipped);
-        report(`${attack.name} on ${kind}`, counts, notes, seconds);
+        const ledger = createLedger();
+        const startedAt = performance.now();
+        const reason = await runAttack(attack, kind, ledger);
+        if (reason !== undefined) return skip(this, reason);
+        const [counts, notes] = [ledger.counts(), ledger.notes().join('; ')];
+        if (options) output.log(`    ${notes}`);
+        table[`${attack.name} on ${kind}`] = { ...counts, s: Math.round((performance.now() - startedAt) / 1_000) };
         const { sent: _, acknowledged: __, ...faults } = counts;
-        const found = Object.fromEntries(Object.entries(faults).filter(([, count]) => count !== 0));
-        expect(found, notes.join('; ')).to.deep.equal({});
+        expect(Object.fromEntries(Object.entries(faults).filter(([, count]) => count !== 0)), notes).to.deep.equal({});
       });
     }
   });
@@ -73,31 +74,22 @@ function chooseDatabases({ name, databases = databaseKinds, quickOn = databases[
 /** In ms. On a very busy machine, even a short attack takes minutes. */
 const limit = 300_000;
 
-/** Runs an attack until it ends or its time is up, and leaves nothing behind. */
-async function runAttack({ run }: Attack, kind: DatabaseKind): Promise<Result> {
-  const [ledger, cleanup] = [createLedger(), new AsyncDisposableStack()];
-  const startedAt = performance.now();
-  let skipped: string | undefined;
+/** Runs an attack until it ends or its time is up, and leaves nothing behind. @returns a reason if it can't run here */
+async function runAttack({ run }: Attack, kind: DatabaseKind, ledger: Ledger): Promise<string | undefined> {
+  await using cleanup = new AsyncDisposableStack();
+  const tooLong = pause(limit, undefined, { ref: false }).then(() => Promise.reject(new Error(`it took longer than ${limit} ms`)));
   try {
-    const tooLong = pause(limit, undefined, { ref: false }).then(() => Promise.reject(new Error(`it took longer than ${limit} ms`)));
     await Promise.race([run({ kind, ledger, cleanup }), tooLong]);
   } catch (error) {
-    if (error instanceof Skipped) skipped = error.message;
-    else ledger.fail(`it ended early: ${error instanceof Error ? error.message : String(error)}`);
+    if (error instanceof Skipped) return error.message;
+    ledger.fail(`it ended early: ${error instanceof Error ? error.message : String(error)}`);
   } finally {
     await ledger.close();
-    await cleanup.disposeAsync();
   }
-  const seconds = Math.round((performance.now() - startedAt) / 1_000);
-  return { counts: ledger.counts(), notes: ledger.notes(), seconds, ...(skipped !== undefined && { skipped }) };
+  return undefined;
 }
 
+/** For `npm run chaos`, which prints it at the end. */
 const table: Record<string, object> = {};
 const output = new Console(process.stdout);
 if (options) process.once('exit', () => output.table(table));
-
-/** For `npm run chaos`: prints what happened, and adds a row to the table at the end. */
-function report(name: string, counts: Counts, notes: readonly string[], seconds: number): void {
-  if (options) output.log(`    ${notes.join('; ')}`);
-  table[name] = { ...counts, s: seconds };
-}

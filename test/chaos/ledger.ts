@@ -7,8 +7,6 @@ export type FoundCall = { requestId: string; contactId: string; state: string; p
 export type Body = { requestId?: string; contact: { phone: string } };
 export type Reply = { status: number | null; contactId: string | null };
 export type Ledger = ReturnType<typeof createLedger>;
-/** The columns of the table. All except the first two must be 0. */
-export type Counts = ReturnType<Ledger['counts']>;
 
 /** In ms. Every request must get its response within this time, which includes slack for the load on the same machine. */
 const deadline = 6_000 + 2_000;
@@ -99,6 +97,7 @@ export function createLedger() {
       for (const requestId of cancelled.values()) if (byRequestId.get(requestId)?.state !== 'cancelled') lost.add(requestId);
       for (const { phone } of calls) if (phone !== null && refused.has(phone)) placedThough503.add(phone);
     },
+    /** Returns the columns of the table. All except the first two must be 0. */
     counts: () => ({
       sent: counted.sent,
       acknowledged: placed.size + cancelled.size,
