@@ -285,6 +285,30 @@ for (const [where, describeHome, openHome] of homes) {
       await button('Clear').click();
     });
 
+    it('show the same filter, order and open key after a reload', async () => {
+      await goTo('API keys');
+      await page().getByLabel('Search by name').fill('key 2');
+      await button('Name').click();
+      await page().getByRole('row', { name: 'Key 26' }).click();
+      await panel().getByRole('heading', { name: 'Key 26' }).waitFor();
+      await page().reload();
+      await panel().getByRole('heading', { name: 'Key 26' }).waitFor();
+      await eventually(async () => expect(await page().getByLabel('Search by name').inputValue()).to.equal('key 2'));
+      await page().getByRole('columnheader', { name: 'Name' }).and(page().locator('[aria-sort="ascending"]')).waitFor();
+      await button('Close details').click();
+      await page().getByLabel('Search by name').fill('');
+    });
+
+    it('stay the same when Back closes a dialog', async () => {
+      await goTo('Calls');
+      await goTo('API keys');
+      await button('Create API key').click();
+      await page().getByLabel('Name', { exact: true }).fill('Unfinished');
+      await page().goBack();
+      await page().getByRole('dialog').waitFor({ state: 'detached' });
+      await page().getByRole('heading', { name: 'API keys', exact: true }).waitFor();
+    });
+
     it('never show an announcement over the buttons of a dialog', async () => {
       await resize(480);
       await button('Create API key').click();
