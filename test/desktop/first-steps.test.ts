@@ -4,21 +4,14 @@ import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import { violationsOn } from '../support/axe.ts';
-import { describeBrowser } from '../support/chromium.ts';
 import { asksForServer } from '../support/console-harness.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
-import { describeDesktop } from '../support/electron.ts';
-import { type Home, openInChromium, openInElectron } from '../support/screen-walkthrough.ts';
+import { type Home, homes } from '../support/screen-walkthrough.ts';
 import { openDirect, password } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
 const run = promisify(execFile);
-
-const homes = [
-  ['in a browser', describeBrowser, openInChromium],
-  ['in Electron', describeDesktop, openInElectron],
-] as const;
 
 for (const [where, describeHome, openHome] of homes) {
   describeHome(`a new administrator ${where}`, () => {

@@ -2,19 +2,12 @@ import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createAccount } from '../../core/domain/directory/tenancies.ts';
-import { describeBrowser } from '../support/chromium.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { type Home, openInChromium, openInElectron } from '../support/screen-walkthrough.ts';
+import { type Home, homes } from '../support/screen-walkthrough.ts';
 import { eventually, until } from '../support/until.ts';
-
-const homes = [
-  ['in a browser', describeBrowser, openInChromium],
-  ['in Electron', describeDesktop, openInElectron],
-] as const;
 
 for (const [where, describeHome, openHome] of homes) {
   describeHome(`the layout ${where}`, () => {

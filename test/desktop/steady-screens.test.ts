@@ -1,20 +1,13 @@
 import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
-import { describeBrowser } from '../support/chromium.ts';
 import { signInAs, tryAgain } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
-import { type Home, openInChromium, openInElectron } from '../support/screen-walkthrough.ts';
+import { type Home, homes } from '../support/screen-walkthrough.ts';
 import { eventually } from '../support/until.ts';
 
 const longName = 'Donaudampfschifffahrtsgesellschaft'.repeat(6).slice(0, 200);
-
-const homes = [
-  ['in a browser', describeBrowser, openInChromium],
-  ['in Electron', describeDesktop, openInElectron],
-] as const;
 
 for (const [where, describeHome, openHome] of homes) {
   describeHome(`the screens ${where}`, () => {

@@ -1,9 +1,9 @@
 import type { ElectronApplication, Page } from 'playwright-core';
 import type { Command } from '../../desktop/ipc.ts';
-import { sharedBrowser } from './chromium.ts';
+import { describeBrowser, sharedBrowser } from './chromium.ts';
 import { asksForServer, signInAs, tryAgain } from './console-harness.ts';
 import { type CoreHarness, openCore } from './core-harness.ts';
-import { chooseCommand, launchConsole } from './electron.ts';
+import { chooseCommand, describeDesktop, launchConsole } from './electron.ts';
 import type { EnginePage } from './engine-page.ts';
 import { faultyProxy } from './faulty-proxy.ts';
 import { addSampleData, createKeyOn, revokeKeyElsewhere } from './sample-data.ts';
@@ -39,6 +39,12 @@ export async function openInChromium(url: string): Promise<Home> {
   await page.goto(url);
   return { page, choose: null, close: () => context.close() };
 }
+
+/** Each home with its name and how to describe its tests. */
+export const homes = [
+  ['in a browser', describeBrowser, openInChromium],
+  ['in Electron', describeDesktop, openInElectron],
+] as const;
 
 /**
  * Shows every screen of the console in every state, one after the other. Covers secrets at each stop.
