@@ -174,7 +174,7 @@ async function openFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** SQLite's lock isn't fair: a core that has waited for a step of 20 ms tries again only after another 15 ms. */
+/** SQLite's lock isn't fair: a core that has waited for a step of 10 ms may try again only after another 10 ms. */
 async function pause(): Promise<void> {
-  await setTimeout(40);
+  await setTimeout(20);
 }

@@ -14,8 +14,8 @@ type InvalidLine = { line: number; message: string };
 /** @property wrong the first invalid lines @property invalidLines the number of all invalid lines */
 export type NumberImportResult = { added: number; known: number; wrong: InvalidLine[]; invalidLines: number };
 
-/** A part is stored as one row, and takes effect only later. So storing even a large part takes only about a millisecond. */
-const numbersPerPart = 10_000;
+/** A part is stored as one row, and takes effect only later. Each step that moves some of its numbers writes the rest of it again. */
+const numbersPerPart = 1_000;
 
 const maxInvalidLines = 10_000;
 

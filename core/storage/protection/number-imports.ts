@@ -6,7 +6,7 @@ import { type Database, requireSeen } from '../engine/database.ts';
 import { insertNumbers } from './added-numbers.ts';
 
 /** In ms: about how long a step may write, because on SQLite, placing a call waits for it. */
-const stepTime = 20;
+const stepTime = 10;
 const minBatchSize = 100;
 const maxBatchSize = 1_000;
 
