@@ -4,11 +4,12 @@ import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { compareCommits, useOneProcessor } from './against.ts';
-import { databaseKinds, leave, openStage } from './environment.ts';
+import { type DatabaseKind, databaseKinds, leave, openStage } from './environment.ts';
 import { keep } from './fill-pages.ts';
 import { buildSections, runAll } from './full.ts';
 import { requireQuiet, watchOtherLoad } from './load-guard.ts';
 import { longFileSection, measureLongFile } from './long-file.ts';
+import { measureImport } from './number-import.ts';
 import { poolers, poolersSection } from './poolers.ts';
 import { startServer, useFolder } from './processes.ts';
 import { measureRules } from './rules.ts';
@@ -24,6 +25,7 @@ const { values } = parseArgs({
     file: { type: 'string' },
     against: { type: 'string' },
     rules: { type: 'string' },
+    import: { type: 'string' },
     poolers: { type: 'boolean' },
     tail: { type: 'string' },
     timing: { type: 'string' },
@@ -67,12 +69,17 @@ async function full(): Promise<void> {
   report('latest', whole, buildSections(whole));
 }
 
+function chosenKind(): DatabaseKind {
+  const kind = databaseKinds.find((each) => each === values.database);
+  if (kind === undefined) throw new Error('Pass --database sqlite or postgres.');
+  return kind;
+}
+
 /** The runs that an option asks for. Those that take a number get it, and it must be positive. */
 const runs = {
   full,
   async soak(minutes: number) {
-    const kind = databaseKinds.find((each) => each === values.database);
-    if (kind === undefined) throw new Error('Pass --database sqlite or postgres.');
+    const kind = chosenKind();
     const results = await soak(kind, minutes, say);
     report(`soak-${kind}`, results, { [`soak-${kind}`]: soakSection(results) });
   },
@@ -87,6 +94,9 @@ const runs = {
   async rules(entries: number) {
     for (const kind of databaseKinds) print(await measureRules(kind, entries, rounds, seconds, say));
   },
+  async import(lines: number) {
+    print(await measureImport(chosenKind(), lines, say));
+  },
   async tail(length: number) {
     for (const kind of databaseKinds) print(await measureTail(kind, rounds, length));
   },
@@ -97,7 +107,7 @@ const runs = {
 
 async function runChosen(): Promise<void> {
   if (values.against !== undefined) return void print(await compareCommits(values.against, rounds, seconds, say));
-  for (const name of ['full', 'soak', 'file', 'poolers', 'rules', 'tail', 'timing'] as const) {
+  for (const name of ['full', 'soak', 'file', 'poolers', 'rules', 'import', 'tail', 'timing'] as const) {
     const value = values[name];
     if (value === undefined) continue;
     if (!(Number(value) > 0)) throw new Error(`Pass --${name} and a positive number.`);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { type DatabaseKind, openStage } from './environment.ts';
+import { type DatabaseKind, openStage, type Stage } from './environment.ts';
 import { databaseLabel, table, withRange } from './markdown.ts';
 import { placing } from './requests.ts';
 import { computeSpread, repeat, type Spread } from './spread.ts';
@@ -18,14 +18,7 @@ const connections = 256;
 export async function measureTail(kind: DatabaseKind, rounds: number, seconds: number): Promise<string> {
   const stage = await openStage(kind);
   const { perSecond } = await load(placing(stage.core.url, stage.path, stage.keys), 5);
-  const { hostname, port, host } = new URL(stage.core.url);
-  const sockets = Array.from({ length: connections }, () => connect(Number(port), hostname).setNoDelay());
-  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-  const head = `POST ${stage.path} HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${stage.key}\r\nContent-Type: application/json\r\n`;
-  const body = '{"contact":{"phone":"+493012345678","name":"Ada Lovelace"},"variables":{"orderNumber":"4711"}}';
-  const request = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
-  const each = await repeat(rounds + 1, () => sendAtRate(sockets, request, perSecond / 2, seconds));
-  for (const socket of sockets) socket.destroy();
+  const each = await repeat(rounds + 1, () => placeAtRate(stage, perSecond / 2, seconds));
   await stage.close();
   // The first round is a warm-up.
   const sorted = each.slice(1).map((times) => times.toSorted((a, b) => a - b));
@@ -35,7 +28,14 @@ export async function measureTail(kind: DatabaseKind, rounds: number, seconds: n
 }
 
 /** @returns the time of each request in ms, including the wait for a free connection */
-async function sendAtRate(sockets: readonly Socket[], request: string, perSecond: number, seconds: number): Promise<number[]> {
+export async function placeAtRate({ core, path, key }: Stage, perSecond: number, seconds: number): Promise<number[]> {
+  const { hostname, port, host } = new URL(core.url);
+  const sockets = Array.from({ length: connections }, () => connect(Number(port), hostname).setNoDelay());
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  const head = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n`;
+  const body = '{"contact":{"phone":"+493012345678","name":"Ada Lovelace"},"variables":{"orderNumber":"4711"}}';
+  const request = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
+  // The connections take turns, because the core closes those that are idle for long.
   const free = [...sockets];
   const times: number[] = [];
   let refused = '';
@@ -44,7 +44,7 @@ async function sendAtRate(sockets: readonly Socket[], request: string, perSecond
   for (let sent = 0; sent < count; await setTimeout(1)) {
     const due = Math.min(count, Math.floor(((performance.now() - start) / 1_000) * perSecond));
     for (; sent < due && free.length > 0; sent++) {
-      const socket = free.pop();
+      const socket = free.shift();
       const dueAt = start + (sent / perSecond) * 1_000;
       socket?.write(request);
       socket?.once('data', (answer: Buffer) => {
@@ -55,6 +55,7 @@ async function sendAtRate(sockets: readonly Socket[], request: string, perSecond
     }
   }
   while (times.length < count) await setTimeout(1);
+  for (const socket of sockets) socket.destroy();
   if (refused !== '') throw new Error(`A call wasn't placed:\n${refused}`);
   return times;
 }

@@ -43,7 +43,7 @@ describe('an import of a do-not-call list whose process is killed', () => {
     }
 
     it('has added nothing if it was still reading the file, and can be repeated', async () => {
-      const numbers = Array.from({ length: 15_000 }, toNumber);
+      const numbers = Array.from({ length: 2_000 }, toNumber);
       const directory = freshDirectory();
       const pipe = join(directory, 'pipe');
       execFileSync('mkfifo', [pipe]);
@@ -54,7 +54,7 @@ describe('an import of a do-not-call list whose process is killed', () => {
       writer.destroy();
       expect(await count('do_not_call')).to.equal(0);
       const file = join(directory, 'numbers.csv');
-      writeFileSync(file, numbers.slice(0, 2_000).join('\n'));
+      writeFileSync(file, numbers.join('\n'));
       expect(await adminOn(database).json(...args(file))).to.deep.equal({ added: 2_000, known: 0, wrong: [] });
       // A day later, a core deletes what's left of the first one.
       const core = await startCoreHere(database, { clock: fakeClock(new Date(Date.now() + 25 * 3_600_000).toISOString()) });
