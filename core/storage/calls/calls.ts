@@ -167,10 +167,10 @@ export function callStore(
         const explanation = await explained(request, 'request_id', call.requestId, call.phone);
         if (!explanation.allowed) return { kind: explanation.refusal };
         const { placedToday } = explanation;
+        // Check against the new limits, and count by them: a repeat also says what's left of the day's calls.
+        if (limits?.version !== request.key.limits?.version) continue;
         if (explanation.call) return toRepeat(call, explanation.call, placedToday);
         if (isTooLate) return { kind: 'too-late' };
-        // Check against the new limits.
-        if (limits?.version !== request.key.limits?.version) continue;
         if (explanation.isListed) return { kind: 'do-not-call' };
         if (explanation.rulesVersion !== verdict.rulesVersion) {
           await rules.load(request.campaignId);
