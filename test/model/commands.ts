@@ -1,9 +1,20 @@
 import fc from 'fast-check';
 import { type Answer, readCode } from '../support/http.ts';
 import { compareLists } from './lists.ts';
-import { isOpen, type Model, zones } from './model.ts';
+import { type Call, isOpen, type Model, zones } from './model.ts';
 import { day, type Expected, hour, minute, second } from './people.ts';
-import { anyChoice, anyRequest, type Choice, type CommandName, enter, type Planned, pick, pickViewer, type Request } from './requests.ts';
+import {
+  anyChoice,
+  anyRequest,
+  type Choice,
+  type CommandName,
+  enter,
+  type Planned,
+  pick,
+  pickViewer,
+  placeLater,
+  type Request,
+} from './requests.ts';
 import { type Settling, settle } from './settle.ts';
 import type { Fault, World } from './world.ts';
 
@@ -64,37 +75,43 @@ async function perform(walk: Walk, world: World, requests: readonly Request[], l
 }
 
 /** Returns the results of all orders of the requests in which the responses are possible. Changes the given model. */
-function listPossibleModels(model: Model, pairs: readonly Pair[], text: string): Model[] {
+function listPossibleModels(model: Model, pairs: readonly Pair[], text: string, times = [model.now]): Model[] {
   const wrong = new Set<string>();
-  const models = [...possibleModels(model, pairs, wrong)];
+  const models = times.flatMap((now) => [
+    ...possibleModels(Object.assign(times.length > 1 ? model.clone() : model, { now }), pairs, wrong),
+  ]);
   if (models.length === 0) throw new Error(`${text}\n${[...wrong].join('\nor ')}`);
   return models;
 }
 
 /** The dialers may run after any of the requests. */
-function* possibleModels(model: Model, pairs: readonly Pair[], wrong: Set<string>): Generator<Model> {
+function* possibleModels(model: Model, pairs: readonly Pair[], wrong: Set<string>, isRace = pairs.length > 1): Generator<Model> {
   if (pairs.length === 0) yield model;
   for (const [n, { request, answer }] of pairs.entries()) {
     const left = pairs.toSpliced(n, 1);
     const next = n === pairs.length - 1 ? model : model.clone();
-    const mismatch = findMismatch(request.expect(next, answer), answer);
+    const { quota, ...expected } = request.expect(next, answer);
+    // Two calls that are placed by one statement are both told what's left after both.
+    const mismatch = findMismatch(isRace || quota === undefined ? expected : { ...expected, quota }, answer);
     if (mismatch !== null) {
       wrong.add(`${request.text}: ${mismatch}`);
       continue;
     }
-    if (left.length > 0 && next.hasDueCalls) yield* possibleModels(next.clone(), left, wrong);
+    if (left.length > 0 && next.hasDueCalls) yield* possibleModels(next.clone(), left, wrong, isRace);
     next.dial();
-    yield* possibleModels(next, left, wrong);
+    yield* possibleModels(next, left, wrong, isRace);
   }
 }
 
-function findMismatch({ status, code, text, replayed, json }: Expected, answer: Answer): string | null {
+function findMismatch({ status, code, text, replayed, json, quota }: Expected, answer: Answer): string | null {
   const got = `${answer.status} ${answer.text.trim()}`;
   if (answer.status !== status) return `expected ${status} ${code ?? ''}, got ${got}`;
   if (code !== undefined && readCode(answer) !== code) return `expected ${code}, got ${got}`;
   if (text !== undefined && answer.text !== text) return `expected ${text.trim()}, got ${got}`;
   if (replayed !== undefined && (answer.headers['idempotent-replayed'] === 'true') !== replayed)
     return `replayed isn't ${replayed}: ${got}`;
+  const { ratelimit = null } = answer.headers;
+  if (quota !== undefined && ratelimit !== quota) return `expected a quota of ${quota}, got ${ratelimit}: ${got}`;
   return json === undefined || includes(answer.json, json) ? null : `expected ${JSON.stringify(json)}, got ${got}`;
 }
 
@@ -113,14 +130,27 @@ const one = anyRequest().map(
     }),
 );
 
-/** A new limit counts the calls of the last minute only once they've been recorded, and a client that hangs up may still place a call. */
-const unclear: readonly string[] = ['hangUp', 'limitKey', 'changeFactor'] satisfies CommandName[];
+/** A client that hangs up may still place a call, and a code that's used may be refused or not. */
+const unclear: readonly string[] = ['hangUp', 'changeFactor'] satisfies CommandName[];
 /** If two of these run concurrently, it's only visible much later which one was first. Of two changes of a key's limits, the core refuses one. */
 const silentChanges: readonly string[] = [
-  ...(['setHours', 'setNumbers', 'manage', 'disableUser', 'moveUser', 'listNumber', 'lift', 'createKey', 'limitAddresses'] as const),
+  ...([
+    'setHours',
+    'setNumbers',
+    'manage',
+    'disableUser',
+    'moveUser',
+    'listNumber',
+    'lift',
+    'createKey',
+    'limitKey',
+    'keepAway',
+    'letBack',
+    'setOptOuts',
+  ] as const),
 ] satisfies CommandName[];
 /** The commands to run while a call is being placed: the check of its request is then out of date. */
-const interruptions: readonly CommandName[] = ['revoke', 'deleteUser', 'disableUser', 'moveUser', 'listNumber', 'limitAddresses'];
+const interruptions: readonly CommandName[] = ['revoke', 'limitKey', 'deleteUser', 'disableUser', 'moveUser', 'listNumber', 'keepAway'];
 
 const race = fc
   .record({
@@ -137,7 +167,7 @@ const race = fc
       for (const { name, prepare } of planned) {
         // Of two requests that end the same session, the second may be accepted as well.
         if (unclear.includes(name) || (silentChanges.includes(name) && ++changes > 1) || (name === 'signOut' && ++signOuts > 1)) continue;
-        const request = await prepare(walk.model, world, key % 12);
+        const request = await prepare(walk.model, world, key);
         if (request) requests.push(request);
       }
       return requests.length === 0 ? ' nothing' : perform(walk, world, requests, locked);
@@ -149,7 +179,7 @@ const race = fc
 /** The commands that a client may repeat if it doesn't know their result. */
 const repeatable: readonly CommandName[] = [
   ...(['place', 'repeat', 'cancel', 'outcome', 'revoke', 'deleteUser', 'disableUser', 'moveUser'] as const),
-  ...(['limitAddresses', 'setHours', 'setNumbers'] as const),
+  ...(['keepAway', 'setHours', 'setNumbers'] as const),
 ];
 
 const nothing: Answer = { status: 0, headers: {}, text: '', json: {} };
@@ -218,17 +248,20 @@ function listEdges(model: Model): number[] {
   const daily = Object.values(zones).flatMap((zone) => hours.map((at) => at * minute - zone));
   const today = Math.floor(model.now / day) * day;
   const nearDays = daily.flatMap((at) => [-day, 0, day].map((days) => today + days + at));
-  return [...calls, ...keys, ...nearDays].filter((at) => at > model.now + 1 && at < model.now + 61 * day);
+  return [today + day, ...calls, ...keys, ...nearDays].filter((at) => at > model.now + 1 && at < model.now + 61 * day);
+}
+
+/**
+ * Returns a time that isn't too early: a call whose `notAfter` comes before its next try lapses at one of these times or within a minute,
+ * depending on what the cores do first.
+ */
+function clearTime({ calls }: Model, until: number): number {
+  const isUnclear = ({ stage, dueAt, body }: Call) => stage === 'retry' && (body.notAfter ?? until) < until && dueAt > until;
+  return Math.max(until, ...[...calls.values()].filter(isUnclear).map(({ dueAt }) => dueAt));
 }
 
 async function pass(given: number, walk: Walk, world: World): Promise<void> {
-  // A call whose `notAfter` comes before its next try lapses at one of these times or within a minute, depending on what the cores do
-  // first.
-  const until = walk.model.now + given;
-  const unclear = [...walk.model.calls.values()].filter(
-    ({ stage, dueAt, body }) => stage === 'retry' && (body.notAfter ?? until) < until && dueAt > until,
-  );
-  const ms = Math.max(until, ...unclear.map(({ dueAt }) => dueAt)) - walk.model.now;
+  const ms = clearTime(walk.model, walk.model.now + given) - walk.model.now;
   walk.model.now += ms;
   world.clock.advance(ms);
   if (ms >= day) await world.acceptClock();
@@ -268,6 +301,30 @@ const events: readonly { name: string; weight: number; run: (walk: Walk, world: 
       const at = edge + (pick([-1, 0, 1, 20 * second], detail) ?? 0);
       await pass(at - walk.model.now, walk, world);
       return ` ${new Date(at).toISOString()}`;
+    },
+  },
+  {
+    name: 'while the clock moves to',
+    weight: 10,
+    async run(walk, world, { option, core, detail, ...choice }) {
+      const { model } = walk;
+      const edges = listEdges(model).filter((at) => at <= model.now + day);
+      const until = clearTime(model, (option % 2 === 0 ? undefined : pick(edges, option)) ?? (Math.floor(model.now / day) + 1) * day);
+      const request = placeLater({ ...choice, option, core, detail }, model);
+      if (!request) return ' nothing';
+      const end = world.moveClock(until - model.now, core, detail % 6);
+      const answer = await request.send(world);
+      end();
+      const text = ` ${new Date(until).toISOString()}, after ${detail % 6} statements: ${request.text} → ${answer.status}`;
+      // The request counts as of one of the two times, and not partly as of one and partly as of the other.
+      const models = listPossibleModels(model, [{ request, answer }], text, [model.now, until]);
+      for (const one of models) {
+        one.now = until;
+        one.dial();
+      }
+      world.wake();
+      walk.model = await settle(world, models);
+      return text;
     },
   },
   {
@@ -369,6 +426,10 @@ const jump = fc.record({ choice: anyChoice, planned: fc.array(anyRequest(), { ma
       for (const { prepare } of planned) {
         const request = await prepare(walk.model, world);
         if (request) text += `, ${await perform(walk, world, [request])}`;
+      }
+      if (detail % 3 === 0) {
+        await world.sweep();
+        await keepHouse(walk, world);
       }
       if (detail % 2 === 0 || days > 1_000) return `${text}, and back${await setBack(before, walk, world)}`;
       await world.acceptClock();

@@ -8,26 +8,28 @@ export class Switch {
   running = 0;
   #left = Number.POSITIVE_INFINITY;
   #code = '';
-  #onCut: (() => void) | undefined;
+  #instead: 'lose' | (() => void) | undefined;
 
-  /** @param onCut replaces the failure of the first statement */
-  cut(after: number, code: string, onCut?: () => void): void {
+  /** @param instead happens to one statement, which doesn't fail: the database runs it, but its result is lost, or something else is done */
+  cut(after: number, code: string, instead?: 'lose' | (() => void)): void {
     this.#left = after;
     this.#code = code;
-    this.#onCut = onCut;
+    this.#instead = instead;
   }
 
   mend(): void {
     this.#left = Number.POSITIVE_INFINITY;
   }
 
-  /** @returns the error with which a statement fails instead of running. Rollbacks don't fail, because the database does them by itself */
-  refuse(sql: string): Error | null {
-    if (/^ROLLBACK/i.test(sql) || this.#left-- > 0) return null;
-    if (!this.#onCut) return Object.assign(new Error('The walk has cut the core off from its database.'), { code: this.#code });
+  /** @returns the error of a statement, and whether it runs anyway. Rollbacks don't fail, because the database does them by itself */
+  judge(sql: string): { error?: Error; isRun: boolean } {
+    if (/^ROLLBACK/i.test(sql) || this.#left-- > 0) return { isRun: true };
+    const error = Object.assign(new Error('The walk has cut the core off from its database.'), { code: this.#code });
+    if (!this.#instead) return { error, isRun: false };
     this.mend();
-    this.#onCut();
-    return null;
+    if (this.#instead === 'lose') return { error, isRun: true };
+    this.#instead();
+    return { isRun: true };
   }
 }
 
@@ -42,12 +44,12 @@ function guardCallback(target: object, name: string, by: Switch): void {
   const guarded: Method = (...args) => {
     const done = args.pop();
     if (typeof done !== 'function') return real(...args, done);
-    const error = by.refuse(String(args[0]));
-    if (error) return process.nextTick(() => done.call({}, error));
+    const { error, isRun } = by.judge(String(args[0]));
+    if (!isRun) return process.nextTick(() => done.call({}, error));
     by.running++;
     return real(...args, function (this: unknown, ...results: unknown[]) {
       by.running--;
-      done.apply(this, results);
+      done.apply(this, error ? [error] : results);
     });
   };
   Reflect.set(target, name, guarded);
@@ -76,11 +78,12 @@ PostgresClient.prototype.acquireRawConnection = async function () {
   if (!by) return connection;
   const query: Method = connection.query.bind(connection);
   const guarded = async (given: object, ...more: unknown[]) => {
-    const error = by.refuse('text' in given ? String(given.text) : String(given));
-    if (error) throw error;
+    const { error, isRun } = by.judge('text' in given ? String(given.text) : String(given));
     by.running++;
     try {
-      return await query(given, ...more);
+      const result = isRun ? await query(given, ...more) : null;
+      if (error) throw error;
+      return result;
     } finally {
       by.running--;
     }

@@ -2,9 +2,10 @@ import { apiKeysSchema } from '#contract/console/api-keys.ts';
 import { callsSchema, callsSummarySchema } from '#contract/console/calls.ts';
 import { campaignsSchema, directoryCampaignsSchema } from '#contract/console/directory.ts';
 import { usersSchema } from '#contract/console/users.ts';
+import { doNotCallSchema } from '#contract/protection/protection.ts';
 import type { Answer } from '../support/http.ts';
 import { type Call, getState, type Model } from './model.ts';
-import { day, type Viewer } from './people.ts';
+import { day, isWithin, type Viewer } from './people.ts';
 import type { World } from './world.ts';
 
 function expectSame(what: string, actual: unknown, expected: unknown): void {
@@ -52,13 +53,20 @@ export async function compareLists(model: Model, world: World, viewer: Viewer, c
     const calls = [...model.calls.values()].filter((call) => call.campaign === campaign);
     expectSame(
       `the calls that ${who} sees`,
-      await allCalls(path, get),
-      calls.sort(byId).map((call) => [call.id, getState(call), call.isErased]),
+      await readPages(path, get, readCalls),
+      calls.sort(byId).map((call) => ({ id: call.id, state: getState(call), isErased: call.isErased })),
     );
     const { days } = callsSummarySchema.parse((await get(`${path}/summary?timeZone=UTC`)).json);
     const today = days.at(-1)?.day;
     for (const { day: date, states } of days)
       expectSame(`the chart of ${date}`, sorted(states), sorted(countStates(calls, date, date === today)));
+  }
+  const scope = model.findScope(viewer);
+  if (scope) {
+    const entries = [...model.listed].flatMap(([id, phones]) =>
+      isWithin(model.scopeOf(id), scope) ? [...phones].map((phone) => ({ id: `${id} ${phone}` })) : [],
+    );
+    expectSame(`the do-not-call list of ${who}`, await readPages('/console/do-not-call', get, readEntries), entries.sort(byId));
   }
   const hidden = [...model.campaigns.keys()].find((id) => !model.seesCampaign(viewer, id));
   if (hidden !== undefined) expectSame(`a campaign hidden from ${who}`, (await get(`/console/campaigns/${hidden}/calls`)).status, 404);
@@ -83,6 +91,19 @@ export async function compareLists(model: Model, world: World, viewer: Viewer, c
   );
 }
 
+type Get = (path: string) => Promise<Answer>;
+type Page<Item> = { items: Item[]; nextCursor: string | null };
+
+function readCalls(json: unknown) {
+  const { calls, nextCursor } = callsSchema.parse(json);
+  return { items: calls.map(({ contactId: id, state, contact }) => ({ id, state, isErased: contact.phone === null })), nextCursor };
+}
+
+function readEntries(json: unknown) {
+  const { entries, nextCursor } = doNotCallSchema.parse(json);
+  return { items: entries.map(({ phone, scope: { id } }) => ({ id: `${id} ${phone}` })), nextCursor };
+}
+
 /** Nothing for viewers who don't manage campaigns. */
 function campaignsInDirectory({ status, json }: Answer): { id: string; name: string; account: string }[] {
   if (status === 403) return [];
@@ -90,14 +111,15 @@ function campaignsInDirectory({ status, json }: Answer): { id: string; name: str
   return campaigns.map(({ id, name, account }) => ({ id, name, account: account.name })).sort(byId);
 }
 
-async function allCalls(path: string, get: (path: string) => ReturnType<World['as']>): Promise<unknown[]> {
-  const found: { id: string; state: string; isErased: boolean }[] = [];
+/** Reads all pages of a list, sorted. @param read reads the items of a page */
+async function readPages<Item extends { id: string }>(path: string, get: Get, read: (json: unknown) => Page<Item>): Promise<Item[]> {
+  const found: Item[] = [];
   for (let cursor: string | null = ''; cursor !== null; ) {
-    const page = callsSchema.parse((await get(`${path}${cursor === '' ? '' : `?cursor=${cursor}`}`)).json);
-    found.push(...page.calls.map(({ contactId: id, state, contact }) => ({ id, state, isErased: contact.phone === null })));
+    const page = read((await get(`${path}${cursor === '' ? '' : `?cursor=${cursor}`}`)).json);
+    found.push(...page.items);
     cursor = page.nextCursor;
   }
-  return found.sort(byId).map(({ id, state, isErased }) => [id, state, isErased]);
+  return found.sort(byId);
 }
 
 /** Calls placed while the clock was ahead count as today's. */

@@ -15,6 +15,7 @@ import {
   type Id,
   invalid,
   isWithin,
+  type Key,
   minute,
   notFound,
   People,
@@ -83,6 +84,8 @@ export class Model extends People {
   calls = new Map<Id, Call>();
   /** Numbers that must not be called, by account or partner. */
   listed = new Map<Id, Set<string>>();
+  /** The accounts whose opt-outs apply to their whole partner. */
+  optsOutForPartner = new Set<Id>();
   /** Rules of partners and accounts, and calling hours of campaigns. */
   rules = new Map<Id, Rules>();
   isProviderUp = true;
@@ -102,6 +105,7 @@ export class Model extends People {
       campaigns: copyEach(this.campaigns, (campaign) => ({ ...campaign })),
       calls: copyEach(this.calls, (call) => ({ ...call })),
       listed: copyEach(this.listed, (numbers) => new Set(numbers)),
+      optsOutForPartner: new Set(this.optsOutForPartner),
       rules: new Map(this.rules),
     });
   }
@@ -115,7 +119,9 @@ export class Model extends People {
     const earlier = this.findCall(campaign, requestId);
     if (earlier) {
       const isSame = JSON.stringify(earlier.body) === JSON.stringify(body) && !earlier.isErased;
-      return isSame ? { status: 202, text: earlier.response, replayed: true } : { status: 409, code: 'request-id-conflict' };
+      return isSame
+        ? { status: 202, text: earlier.response, replayed: true, quota: this.#quota(key) }
+        : { status: 409, code: 'request-id-conflict' };
     }
     if (body.notAfter !== null && body.notAfter < this.now) return invalid;
     if (this.isListed(campaign, body.phone)) return { status: 403, code: 'do-not-call' };
@@ -125,7 +131,7 @@ export class Model extends People {
     if (dueAt > from && dueAt >= (body.notAfter ?? Number.POSITIVE_INFINITY)) return { status: 422, code: 'outside-calling-hours' };
     const today = Math.floor(this.now / day);
     const placed = key.placed.get(today) ?? 0;
-    if (key.callsPerDay !== null && placed >= key.callsPerDay) return { status: 429, code: 'too-many-calls' };
+    if (key.callsPerDay !== null && placed >= key.callsPerDay) return { status: 429, code: 'too-many-calls', quota: this.#quota(key) };
     key.placed.set(today, placed + 1);
     const id = String(answer.json['contactId']);
     const [response, isHeld] = [answer.text, dueAt > from];
@@ -134,7 +140,14 @@ export class Model extends People {
     this.calls.set(id, { ...call, stage: 'queued' });
     const held = isHeld ? { heldUntil: new Date(dueAt).toISOString() } : {};
     const json = { requestId, contactId: id, campaignId: campaign, state: 'queued', placedAt: new Date(this.now).toISOString(), ...held };
-    return { status: 202, replayed: false, json };
+    return { status: 202, replayed: false, json, quota: this.#quota(key) };
+  }
+
+  /** Repeats don't count, and a key's day ends at midnight in UTC. */
+  #quota({ callsPerDay, placed }: Key): string | null {
+    const today = Math.floor(this.now / day);
+    const left = Math.max(0, (callsPerDay ?? 0) - (placed.get(today) ?? 0));
+    return callsPerDay === null ? null : `"day";r=${left};t=${Math.ceil(((today + 1) * day - this.now) / second)}`;
   }
 
   /** A call can be cancelled until the provider may have it. Cancelling it again gets the same response. */
@@ -167,7 +180,10 @@ export class Model extends People {
       this.#end(call, state, this.now);
       this.outcomes++;
     }
-    if (optsOut) this.#list(this.scopeOf(call.campaign).account ?? '', call.body.phone);
+    if (optsOut) {
+      const { account, partner } = this.scopeOf(call.campaign);
+      this.#list(account === null || this.optsOutForPartner.has(account) ? partner : account, call.body.phone);
+    }
     return { status: 204 };
   }
 
@@ -221,6 +237,17 @@ export class Model extends People {
     if (this.getUser(viewer.user).type === 'account' || !scope) return forbidden;
     if (!isWithin(this.scopeOf(target), scope)) return notFound;
     this.rules.set(target, { ...this.rules.get(target), ...rules });
+    return { status: 200 };
+  }
+
+  /** Only partner users and staff who see the whole partner decide for it. It doesn't change earlier opt-outs. */
+  setOptOuts(viewer: Viewer, account: Id, isForPartner: boolean): Expected {
+    const scope = this.findScope(viewer);
+    if (this.getUser(viewer.user).type === 'account' || !scope) return forbidden;
+    if (!isWithin(this.scopeOf(account), scope)) return notFound;
+    if (scope.account !== null) return forbidden;
+    if (isForPartner) this.optsOutForPartner.add(account);
+    else this.optsOutForPartner.delete(account);
     return { status: 200 };
   }
 

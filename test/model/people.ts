@@ -51,7 +51,15 @@ export type Key = {
 };
 
 /** What the model expects of a response. Everything that's omitted may be anything. */
-export type Expected = { status: number; code?: string; text?: string; replayed?: boolean; json?: Readonly<Record<string, unknown>> };
+export type Expected = {
+  status: number;
+  code?: string;
+  text?: string;
+  replayed?: boolean;
+  json?: Readonly<Record<string, unknown>>;
+  /** What's left of the calls per day: `RateLimit`. Null if there's no such header. */
+  quota?: string | null;
+};
 /** A response, from which the model learns the identifiers and key values that the core chose. */
 export type Answer = { status: number; text: string; json: Readonly<Record<string, unknown>> };
 
@@ -177,6 +185,10 @@ export abstract class People {
   limitKey(viewer: Viewer, id: Id, limits: Partial<Pick<Key, 'callsPerDay' | 'isElsewhere'>>): Expected {
     const key = this.#findKey(viewer, id);
     if (!key) return notFound;
+    // A new limit counts the calls since the day began. Those that were placed while the clock was ahead count as today's.
+    const today = Math.floor(this.now / day);
+    const since = [...key.placed].filter(([at]) => at >= today).reduce((sum, [, placed]) => sum + placed, 0);
+    if (key.callsPerDay === null && limits.callsPerDay !== undefined) key.placed = new Map([[today, since]]);
     Object.assign(key, limits);
     return { status: 200, json: { apiKey: { callsPerDay: key.callsPerDay } } };
   }
@@ -279,7 +291,7 @@ export abstract class People {
   }
 
   /** @param id of a campaign, an account or a partner */
-  protected scopeOf(id: Id): Scope {
+  scopeOf(id: Id): Scope {
     const account = this.campaigns.get(id)?.account ?? (this.accounts.has(id) ? id : null);
     return { account, partner: account === null ? id : this.findPartner(account) };
   }

@@ -3,7 +3,7 @@ import { outcomeStates } from '#contract/calls/dialer.ts';
 import { doNotCallSchema } from '#contract/protection/protection.ts';
 import type { Answer } from '../support/http.ts';
 import { type Body, type Call, type Model, premiumRate, type Zone } from './model.ts';
-import { day, type Expected, type Key, second, unauthorized, type Viewer } from './people.ts';
+import { day, type Expected, type Key, second, type User, unauthorized, type Viewer } from './people.ts';
 import type { World } from './world.ts';
 
 /** A request to the cores, and what the model says about it. `expect` may be called on several copies of the model. */
@@ -16,16 +16,11 @@ export type Request = {
 };
 
 /** Random numbers, from which each command chooses among what the model has. They're unrelated to each other. */
-export type Choice = Readonly<Record<(typeof choiceNames)[number], number>>;
-const choiceNames = ['viewer', 'key', 'campaign', 'call', 'phone', 'window', 'zone', 'target', 'option', 'detail', 'core'] as const;
+const n = fc.nat(999);
+const numbers = { viewer: n, key: n, campaign: n, call: n, phone: n, window: n, zone: n, target: n, option: n, detail: n, core: n };
+export type Choice = Readonly<Record<keyof typeof numbers, number>>;
 /** When a walk fails, commands are removed from it, but these numbers aren't made smaller: a shorter walk is easier to understand. */
-export const anyChoice: fc.Arbitrary<Choice> = fc.noShrink(
-  fc.array(fc.nat(999), { minLength: choiceNames.length, maxLength: choiceNames.length }).map((numbers) => {
-    const [viewer = 0, key = 0, campaign = 0, call = 0, phone = 0, window = 0, zone = 0, target = 0, option = 0, detail = 0, core = 0] =
-      numbers;
-    return { viewer, key, campaign, call, phone, window, zone, target, option, detail, core };
-  }),
-);
+export const anyChoice: fc.Arbitrary<Choice> = fc.noShrink(fc.record(numbers));
 
 /** Builds a request; null if the model has nothing to apply it to. */
 export type Command = (choice: Choice, model: Model, world: World) => Promise<Request | null> | Request | null;
@@ -48,7 +43,10 @@ export function listViewers(model: Model): Viewer[] {
 /** Picks a viewer, often one who's allowed to do it. */
 export function pickViewer(model: Model, n: number, may: (viewer: Viewer) => boolean = () => true): Viewer {
   const all = listViewers(model);
-  const viewer = pick(n % 3 === 0 ? all : all.filter(may), n >> 2) ?? all[0];
+  const some = n % 3 === 0 ? [] : all.filter(may);
+  // First a user, because staff have many scopes.
+  const ofUsers = [...Map.groupBy(some.length > 0 ? some : all, ({ user }) => user).values()];
+  const viewer = pick(pick(ofUsers, n >> 2) ?? [], n);
   if (!viewer) throw new Error('The model has no users.');
   return viewer;
 }
@@ -71,18 +69,21 @@ export async function enter(model: Model, world: World, viewer: Viewer, core: nu
   return true;
 }
 
-/** Picks one of the newest keys, usually one that works. */
+/** Picks one of the newest keys, usually one that works. A sixth are keys that have worked, because a core may remember them. */
 const newestKeys = 8;
 function pickKey(model: Model, n: number): Key | undefined {
-  const active = n % 6 === 0 ? [] : [...model.keys.values()].filter((key) => model.isActive(key));
-  return pick((active.length > 0 ? active : [...model.keys.values()]).slice(-newestKeys), n);
+  const all = [...model.keys.values()];
+  const active = all.filter((key) => model.isActive(key));
+  const paused = all.filter((key) => key.placed.size > 0 && !key.revoked && !model.isActive(key));
+  const chosen = [paused, active, all].slice([2, 0][n % 6] ?? 1).find((keys) => keys.length > 0);
+  return pick((chosen ?? []).slice(-newestKeys), n >> 2);
 }
 
 /** Picks a campaign, usually one that the key has access to. */
 function pickCampaign(model: Model, key: Key, n: number): string {
   const all = [...model.campaigns.keys()];
-  const reached = n % 6 === 0 || !model.isActive(key) ? [] : all.filter((id) => model.hasAccess(key, id));
-  return pick(reached.length > 0 ? reached : all, n) ?? '';
+  const reached = n % 6 === 0 || !model.users.has(key.creator) ? [] : all.filter((id) => model.hasAccess(key, id));
+  return pick(reached.length > 0 ? reached : all, n >> 2) ?? '';
 }
 
 const newestCalls = 40;
@@ -152,6 +153,15 @@ const place: Command = ({ key, campaign, phone, window, zone, detail, target, co
   const body = { phone: toPhone(phone), zone: pick(zoneNames, zone) ?? 'UTC', ...inWindow, note: detail % 4 ? '' : 'x' };
   return placeRequest(found, pickCampaign(model, found, campaign), `r${target % 400}`, body, core);
 };
+
+/** Places a call that isn't due before the next day, usually with a key that has a limit. */
+export function placeLater({ key, campaign, phone, target, core }: Choice, model: Model): Request | null {
+  const limited = [...model.keys.values()].filter((one) => one.callsPerDay !== null && model.isActive(one));
+  const found = pick(limited, key) ?? pickKey(model, key);
+  if (!found) return null;
+  const body = { phone: toPhone(phone), zone: 'UTC', notBefore: model.now + 2 * day, notAfter: null, note: '' } as const;
+  return placeRequest(found, pickCampaign(model, found, campaign), `e${target}`, body, core);
+}
 
 const repeat: Command = ({ key, call, option, detail, core }, model) => {
   const [found, again] = [pickKey(model, key), pickCall(model, call)];
@@ -260,60 +270,78 @@ const createKey = byUser(({ option, detail }, model) => {
   };
 });
 
-const limitKey = byUser(({ key, option }, model) => {
-  // While a key has no limit, its calls are counted with a delay.
-  const fresh = [...model.keys.values()].filter(({ placed, callsPerDay }) => callsPerDay !== null || placed.size === 0);
-  const found = pick(fresh.slice(-newestKeys), key);
-  const callsPerDay = 1 + (option % 4);
-  return found
-    ? {
-        may: (viewer) => model.seesKey(viewer, found),
-        route: ['PATCH', `/console/api-keys/${found.id}`, { callsPerDay }],
-        expect: (copy, by) => copy.limitKey(by, found.id, { callsPerDay }),
-      }
-    : null;
+/** Builds a request about one of the keys. */
+function aboutKey(
+  choose: (choice: Choice, model: Model) => Key | undefined,
+  describe: (key: Key, choice: Choice) => Omit<UserRequest, 'may'>,
+): Command {
+  return byUser((choice, model) => {
+    const key = choose(choice, model);
+    return key ? { may: (viewer) => model.seesKey(viewer, key), ...describe(key, choice) } : null;
+  });
+}
+
+const limitKey = aboutKey(
+  ({ key }, model) => pickKey(model, key),
+  ({ id }, { option }) => {
+    const callsPerDay = 1 + (option % 4);
+    return {
+      route: ['PATCH', `/console/api-keys/${id}`, { callsPerDay }],
+      expect: (copy, by) => copy.limitKey(by, id, { callsPerDay }),
+    };
+  },
+);
+
+const keepAway = aboutKey(
+  ({ key }, model) => pickKey(model, key),
+  ({ id }) => ({
+    route: ['PATCH', `/console/api-keys/${id}`, { addresses: ['10.0.0.0/8', '2001:db8::/32'] }],
+    expect: (copy, by) => copy.limitKey(by, id, { isElsewhere: true }),
+  }),
+);
+
+const letBack = aboutKey(
+  ({ key }, { keys }) =>
+    pick(
+      keys.values().filter(({ isElsewhere }) => isElsewhere),
+      key,
+    ),
+  ({ id }, { option }) => ({
+    route: ['PATCH', `/console/api-keys/${id}`, { addresses: option % 2 === 0 ? null : ['127.0.0.0/8'] }],
+    expect: (copy, by) => copy.limitKey(by, id, { isElsewhere: false }),
+  }),
+);
+
+const revoke = aboutKey(
+  ({ key }, model) => {
+    // Often, the provider is still silent about one of the key's calls.
+    const open = [...model.calls.values()].filter(({ stage }) => stage === 'open');
+    return model.keys.get(key % 3 === 0 ? (pick(open, key)?.key ?? '') : '') ?? pickKey(model, key);
+  },
+  ({ id }, { option }) => {
+    const cancels = option % 2 === 0;
+    return {
+      route: ['DELETE', `/console/api-keys/${id}?cancelQueuedCalls=${cancels}`],
+      expect: (copy, by) => copy.revokeKey(by, id, cancels),
+    };
+  },
+);
+
+const listNumber = byUser(({ phone, call, option }, model) => {
+  // Often, the provider is still silent about a call to the number.
+  const open = model.calls.values().filter(({ stage }) => stage === 'open');
+  const number = (option % 2 === 0 ? pick(open, call)?.body.phone : undefined) ?? toPhone(phone);
+  return {
+    route: ['POST', '/console/do-not-call', { phones: [number], reason: 'asked' }],
+    expect: (copy, by) => copy.listNumber(by, number),
+  };
 });
 
-const limitAddresses = byUser(({ key, option }, model) => {
-  const isElsewhere = option % 2 === 0;
-  const found = isElsewhere
-    ? pickKey(model, key)
-    : pick(
-        [...model.keys.values()].filter((one) => one.isElsewhere),
-        key,
-      );
-  const addresses = isElsewhere ? ['10.0.0.0/8', '2001:db8::/32'] : key % 2 === 0 ? null : ['127.0.0.0/8'];
-  return found
-    ? {
-        may: (viewer) => model.seesKey(viewer, found),
-        route: ['PATCH', `/console/api-keys/${found.id}`, { addresses }],
-        expect: (copy, by) => copy.limitKey(by, found.id, { isElsewhere }),
-      }
-    : null;
-});
-
-const revoke = byUser(({ key, option }, model) => {
-  // Often, the provider is still silent about one of the key's calls.
-  const open = [...model.calls.values()].filter(({ stage }) => stage === 'open');
-  const found = model.keys.get(key % 3 === 0 ? (pick(open, key)?.key ?? '') : '') ?? pickKey(model, key);
-  const cancels = option % 2 === 0;
-  return found
-    ? {
-        may: (viewer) => model.seesKey(viewer, found),
-        route: ['DELETE', `/console/api-keys/${found.id}?cancelQueuedCalls=${cancels}`],
-        expect: (copy, by) => copy.revokeKey(by, found.id, cancels),
-      }
-    : null;
-});
-
-const listNumber = byUser(({ phone }) => ({
-  route: ['POST', '/console/do-not-call', { phones: [toPhone(phone)], reason: 'asked' }],
-  expect: (copy, by) => copy.listNumber(by, toPhone(phone)),
-}));
-
-const lift = byUser(({ phone, core }, model) => {
+const lift = byUser(({ phone, option, core }, model) => {
+  const listed = [...model.listed.values()].flatMap((numbers) => [...numbers]);
+  const number = (option % 4 === 0 ? undefined : pick(listed, phone)) ?? toPhone(phone);
   const path = '/console/do-not-call';
-  const search = `${path}?search=${encodeURIComponent(toPhone(phone))}`;
+  const search = `${path}?search=${encodeURIComponent(number)}`;
   let scope: string | null = null;
   return {
     isKnown: (viewer) => model.findScope(viewer)?.account === null,
@@ -325,7 +353,16 @@ const lift = byUser(({ phone, core }, model) => {
       scope = entry.scope.id;
       return world.as(by, core, 'DELETE', `${path}/${entry.id}`, { reason: 'asked again' });
     },
-    expect: (copy, by) => copy.lift(by, toPhone(phone), scope),
+    expect: (copy, by) => copy.lift(by, number, scope),
+  };
+});
+
+const setOptOuts = byUser(({ target, option }, model) => {
+  const id = pick(model.accounts.keys(), target) ?? '';
+  const listedFor = option % 2 === 0 ? 'partner' : 'account';
+  return {
+    route: ['PUT', `/console/accounts/${id}/opt-outs`, { listedFor }],
+    expect: (copy, by) => copy.setOptOuts(by, id, listedFor === 'partner'),
   };
 });
 
@@ -389,59 +426,48 @@ const changeFactor: Command = async ({ viewer, core }, model, world) => {
   };
 };
 
-const pickUser = (model: Model, n: number) =>
-  pick(
-    [...model.users.values()].filter(({ type }) => type !== 'staff'),
-    n,
-  );
+/** Builds a request about one of the users, except staff. */
+function aboutUser(describe: (user: User, choice: Choice, model: Model) => UserRequest): Command {
+  return byUser((choice, model) => {
+    const users = model.users.values().filter(({ type }) => type !== 'staff');
+    const user = pick(users, choice.target);
+    return user ? { may: (viewer) => model.seesUser(viewer, user), ...describe(user, choice, model) } : null;
+  });
+}
 
-const disableUser = byUser(({ target, option }, model) => {
-  const user = pickUser(model, target);
+const disableUser = aboutUser(({ id }, { option }) => {
   const disabled = option % 2 === 0;
-  return user
-    ? {
-        may: (viewer) => model.seesUser(viewer, user),
-        route: ['PATCH', `/console/users/${user.id}`, { disabled }],
-        expect: (copy, by) => copy.disableUser(by, user.id, disabled),
-      }
-    : null;
+  return { route: ['PATCH', `/console/users/${id}`, { disabled }], expect: (copy, by) => copy.disableUser(by, id, disabled) };
 });
 
-const moveUser = byUser(({ target, option }, model) => {
-  const user = pickUser(model, target);
+const moveUser = aboutUser((user, { option }, model) => {
   const accountId = pick([...model.accounts.keys(), null], option) ?? null;
-  return user
-    ? {
-        may: (viewer) => model.seesUser(viewer, user) && model.findScope(viewer)?.account === null,
-        route: ['PATCH', `/console/users/${user.id}`, { accountId }],
-        expect: (copy, by) => copy.moveUser(by, user.id, accountId),
-      }
-    : null;
+  return {
+    may: (viewer) => model.seesUser(viewer, user) && model.findScope(viewer)?.account === null,
+    route: ['PATCH', `/console/users/${user.id}`, { accountId }],
+    expect: (copy, by) => copy.moveUser(by, user.id, accountId),
+  };
 });
 
-const deleteUser = byUser(({ target, option }, model) => {
-  const user = pickUser(model, target);
+const deleteUser = aboutUser(({ id }, { option }) => {
   const cancels = option % 2 === 0;
-  return user
-    ? {
-        may: (viewer) => model.seesUser(viewer, user),
-        route: ['DELETE', `/console/users/${user.id}?cancelQueuedCalls=${cancels}`],
-        expect: (copy, by) => copy.deleteUser(by, user.id, cancels),
-      }
-    : null;
+  return {
+    route: ['DELETE', `/console/users/${id}?cancelQueuedCalls=${cancels}`],
+    expect: (copy, by) => copy.deleteUser(by, id, cancels),
+  };
 });
 
 const commands = {
   ...{ place, repeat, cancel, hangUp, outcome, respond },
-  ...{ createKey, limitKey, limitAddresses, revoke, listNumber, lift, setHours, setNumbers, manage, signOut, changeFactor },
+  ...{ createKey, limitKey, keepAway, letBack, revoke, listNumber, lift, setOptOuts, setHours, setNumbers, manage, signOut, changeFactor },
   ...{ disableUser, moveUser, deleteUser },
 };
 export type CommandName = keyof typeof commands;
 
 /** How often each is chosen, compared with the others. */
 const weights: Partial<Record<string, number>> = {
-  ...{ place: 16, repeat: 5, cancel: 7, outcome: 10, respond: 3 },
-  ...{ createKey: 5, revoke: 2, limitKey: 2, moveUser: 2 },
+  ...{ place: 16, repeat: 5, cancel: 7, outcome: 10, respond: 4 },
+  ...{ createKey: 5, revoke: 2, limitKey: 2, listNumber: 2, moveUser: 2 },
 };
 
 /** A command with its choice. */

@@ -21,7 +21,7 @@ import { type DirectAccess, databaseWithTenants, openDirect, password } from '..
 import { until } from '../support/until.ts';
 import { Switch, switches } from './faults.ts';
 import { chooseBehavior, type Model, retentionDays } from './model.ts';
-import { codeEvery, type Viewer } from './people.ts';
+import { codeEvery, type User, type Viewer } from './people.ts';
 import { takeTimers } from './timers.ts';
 
 const findOpen = (rows: string) =>
@@ -34,10 +34,12 @@ const placeElsewhere = `INSERT INTO calls (contact_id, campaign_id, account_id, 
 const dice: Randomness = { ...testRandomness, bytes: (size) => (size === 4 ? new Uint8Array(size) : testRandomness.bytes(size)) };
 
 /** What can happen to a core and its database during a request. The last two only happen to PostgreSQL. */
-const faults = ['a core ends', 'an outage', 'ended sessions', 'a crash'] as const;
+const faults = ['a core ends', 'an outage', 'a lost result', 'ended sessions', 'a crash'] as const;
 export type Fault = (typeof faults)[number];
 /** The errors with which statements fail in an outage: a full disk, or a server that's starting. */
 const outageCodes = { sqlite: 'SQLITE_FULL', postgres: '57P03' } as const;
+/** If a statement fails with this, the database may have run it. */
+const lossCodes = { sqlite: 'SQLITE_IOERR', postgres: '57P01' } as const;
 const isOtherSession = 'datname = current_database() AND pid <> pg_backend_pid()';
 const endSessions = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${isOtherSession}`;
 
@@ -196,11 +198,14 @@ export class World {
   }
 
   /** @param code the time step of the code to enter after the password; null for none */
-  async signIn(core: number, { id, email }: { id: string; email: string }, code: number | null): Promise<number> {
+  async signIn(core: number, { id, email, lastCode }: User, code: number | null): Promise<number> {
     let answer = await this.request(core, 'POST', '/console/session', { body: { email, password } });
-    if (code !== null) {
-      const body = { code: this.#codeAt(id, code) };
-      answer = await this.request(core, 'POST', '/console/session/second-factor', { cookie: readCookies(answer), body });
+    const cookie = readCookies(answer);
+    // Each code is used once.
+    for (const one of code === null ? [] : [lastCode ?? 0, code]) {
+      const body = { code: this.#codeAt(id, one) };
+      answer = await this.request(core, 'POST', '/console/session/second-factor', { cookie, body });
+      if (one !== code && answer.status !== 401) throw new Error(`A used code of ${email} should be refused, but got ${answer.status}.`);
     }
     if (answer.status === 201) this.#cookies.set(id, readCookies(answer));
     return answer.status;
@@ -279,9 +284,9 @@ export class World {
   }
 
   faults(): readonly Fault[] {
-    if (this.#kind === 'sqlite') return faults.slice(0, 2);
+    if (this.#kind === 'sqlite') return faults.slice(0, 3);
     // A crash would end everyone's connections to a server that tests share.
-    return process.env['TEST_POSTGRES_URL'] === undefined ? faults : faults.slice(0, 3);
+    return process.env['TEST_POSTGRES_URL'] === undefined ? faults : faults.slice(0, 4);
   }
 
   /** Begins a fault once a core has sent some more statements. @returns a function that ends it */
@@ -294,7 +299,8 @@ export class World {
       // A core's statement begins the fault, but the connections that it opens are the walk's.
       done = switches.run(null, () => (fault === 'a crash' ? this.#crash() : this.#storage.query(endSessions)));
     };
-    database.cut(after, outageCodes[this.#kind], fault === 'ended sessions' || fault === 'a crash' ? begin : undefined);
+    if (fault === 'a lost result') database.cut(after, lossCodes[this.#kind], 'lose');
+    else database.cut(after, outageCodes[this.#kind], fault === 'ended sessions' || fault === 'a crash' ? begin : undefined);
     return async () => {
       await done;
       if (fault !== 'a core ends') return database.mend();
@@ -303,6 +309,21 @@ export class World {
       await this.answerSilent(false);
       await this.#end(core);
       await this.start();
+    };
+  }
+
+  /** Moves the clock once a core has sent some more statements. @returns a function that makes sure that it has moved */
+  moveClock(ms: number, which: number, after: number): () => void {
+    const { database } = this.cores[which % this.cores.length] ?? {};
+    let left = ms;
+    const move = () => {
+      this.clock.advance(left);
+      left = 0;
+    };
+    database?.cut(after, '', move);
+    return () => {
+      database?.mend();
+      move();
     };
   }
 
