@@ -174,7 +174,7 @@ async function openFile(path: string): Promise<FileHandle> {
   }
 }
 
-/** SQLite's lock isn't fair: a core that has waited for a step of 10 ms may try again only after another 10 ms. */
-async function pause(): Promise<void> {
-  await setTimeout(20);
+/** Pauses as long as the last step took, because SQLite's lock isn't fair: the longer a core has waited for it, the less often it tries. */
+async function pause(ms: number): Promise<void> {
+  await setTimeout(Math.max(ms, 20));
 }

@@ -81,8 +81,8 @@ export type NumberImportStore = {
   addPart(id: string, part: number, numbers: readonly ImportedNumber[]): Promise<void>;
   /** Commits the import: from now on, all stored numbers will be moved to the list. */
   commit(id: string, committedAt: Millis, event: AuditEvent): Promise<void>;
-  /** Moves a batch of numbers to the list, in a short transaction. @returns null if none are left */
-  moveBatch(id: string, newId: () => string, now: Millis): Promise<{ added: number; known: number } | null>;
+  /** Moves a batch of numbers to the list, in a short transaction. @returns null if none are left; `duration` is in ms */
+  moveBatch(id: string, newId: () => string, now: Millis): Promise<{ added: number; known: number; duration: number } | null>;
   /** Waits until no claim can miss the moved numbers, and deletes the import. */
   finish(id: string): Promise<void>;
   discard(id: string): Promise<void>;

@@ -9,6 +9,8 @@ import { notANumber } from './do-not-call.ts';
 import { detailsReader } from './do-not-call-line.ts';
 import { parsePhone } from './numbers.ts';
 
+type Pause = (ms: number) => Promise<void>;
+
 type InvalidLine = { line: number; message: string };
 
 /** @property wrong the first invalid lines @property invalidLines the number of all invalid lines */
@@ -23,14 +25,14 @@ const maxInvalidLines = 10_000;
  * Imports a list of any length. If a line is invalid, or reading fails, nothing is imported. Once the whole list is stored, all of it will
  * be imported, even if this process is killed.
  *
- * @param pause runs between two steps, so that others can write
+ * @param pause waits between two steps for at least this many ms, so that others can write
  */
 export async function importNumbers(
   ports: Ports,
   imports: NumberImportStore,
   actor: Actor,
   { lines, country, entry }: { lines: AsyncIterable<string>; country: string | undefined; entry: ImportedNumbers },
-  pause: () => Promise<void>,
+  pause: Pause,
 ): Promise<NumberImportResult> {
   const id = ports.randomness.id();
   await imports.begin(id, entry, ports.clock.now());
@@ -56,7 +58,7 @@ export async function importNumbers(
 const abandonedAfter = 10 * 60_000;
 
 /** Finishes committed imports whose process was killed, and deletes those that were never committed. @returns the number of new entries */
-export async function finishImports(ports: Ports, imports: NumberImportStore, pause: () => Promise<void>): Promise<number> {
+export async function finishImports(ports: Ports, imports: NumberImportStore, pause: Pause): Promise<number> {
   const now = ports.clock.now();
   let added = 0;
   for (const { id, startedAt, isCommitted } of await imports.listStartedBefore(plus(now, -abandonedAfter))) {
@@ -66,14 +68,14 @@ export async function finishImports(ports: Ports, imports: NumberImportStore, pa
   return added;
 }
 
-async function moveNumbers(ports: Ports, imports: NumberImportStore, id: string, pause: () => Promise<void>) {
+async function moveNumbers(ports: Ports, imports: NumberImportStore, id: string, pause: Pause) {
   const moved = { added: 0, known: 0 };
   for (;;) {
     const step = await imports.moveBatch(id, () => ports.randomness.id(), ports.clock.now());
     if (step === null) break;
     moved.added += step.added;
     moved.known += step.known;
-    await pause();
+    await pause(step.duration);
   }
   await imports.finish(id);
   return moved;

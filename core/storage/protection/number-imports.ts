@@ -31,8 +31,9 @@ export function numberImportStore(database: Database): NumberImportStore {
       });
     },
 
-    moveBatch: (id, newId, now) =>
-      write.transaction(async (trx) => {
+    async moveBatch(id, newId, now) {
+      const begun = performance.now();
+      const moved = await write.transaction(async (trx) => {
         // A core and the command may both move numbers.
         const stored = await trx('number_imports').where({ id }).forUpdate().first();
         const part = await trx('number_import_parts').where({ import_id: id }).orderBy('part').first();
@@ -48,7 +49,9 @@ export function numberImportStore(database: Database): NumberImportStore {
         const ideal = (size * stepTime) / (performance.now() - started);
         size = Math.round(Math.max(Math.min(ideal, 2 * size, maxBatchSize), minBatchSize));
         return { added, known: numbers.length - added };
-      }),
+      });
+      return moved && { ...moved, duration: performance.now() - begun };
+    },
 
     async finish(id) {
       await requireSeen(database);
