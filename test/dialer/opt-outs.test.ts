@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { testRandomness } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { dialerForEach } from '../support/dialer-harness.ts';
-import { textAt } from '../support/http.ts';
+import { ask, textAt } from '../support/http.ts';
 import { somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -32,6 +32,8 @@ describe('the dialer and opt-outs', () => {
           const other = textAt(await place({ ...later, contact: { phone: somePhone() } }), 'contactId');
           expect((await optOut(first, { detail: 'Never again.' })).status).to.equal(204);
           for (const contactId of queued) await untilState(contactId, 'blocked');
+          const { text } = await ask('GET', `${dialer.core.managementUrl}/metrics`);
+          expect(text).to.contain('\ncallkey_calls_blocked_total{reason="do-not-call"} 3\n');
           expect([(await call(first))['state'], (await call(other))['state']]).to.deep.equal(['completed', 'queued']);
           expect((await place({ contact: { phone } })).status).to.equal(403);
           const [entry] = await entries(phone);

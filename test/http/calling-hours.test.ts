@@ -62,6 +62,7 @@ describe('calling hours', () => {
       expect(await listed()).to.deep.equal([
         { state: 'queued', heldUntil: '2026-11-22T08:00:00.000Z', heldZone: 'Europe/Berlin', detail: null },
       ]);
+      expect((await ask('GET', `${harness.core.managementUrl}/metrics`)).text).to.contain('\ncallkey_calls_held 1\n');
       await setHours([]);
       expect((await place({ requestId: 'held' })).json).to.deep.equal(held.json);
       expect((await place({ requestId: 'free' })).json).not.to.have.property('heldUntil');
