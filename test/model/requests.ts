@@ -74,7 +74,8 @@ const newestKeys = 8;
 function pickKey(model: Model, n: number): Key | undefined {
   const all = [...model.keys.values()];
   const active = all.filter((key) => model.isActive(key));
-  const paused = all.filter((key) => key.placed.size > 0 && !key.revoked && !model.isActive(key));
+  const isPaused = ({ isElsewhere, creator }: Key) => isElsewhere || model.users.get(creator)?.isDisabled;
+  const paused = all.filter((key) => key.placed.size > 0 && !key.revoked && isPaused(key));
   const chosen = [paused, active, all].slice([2, 0][n % 6] ?? 1).find((keys) => keys.length > 0);
   return pick((chosen ?? []).slice(-newestKeys), n >> 2);
 }
