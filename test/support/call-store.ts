@@ -41,7 +41,7 @@ export function callStoreForEach(kind: DatabaseKind) {
   const storeOn = (database: Database) => {
     const keyUse: KeyUse = {
       note: ({ digest, at }, ...did) => seen.push([digest, at, ...did]),
-      noteRefused: (...refused) => seen.push(refused),
+      noteRefused: (digest, at, isActive) => isActive && seen.push([digest, at]),
       lag: () => 0,
       close: async () => undefined,
     };
@@ -52,7 +52,7 @@ export function callStoreForEach(kind: DatabaseKind) {
       {
         onBatch: (...batch) => seen.push(batch),
         onPlaced: () => seen.push('placed'),
-        onAddressRefused: (...refused) => seen.push(refused),
+        onAddressRefused: (digest, address, isActive) => isActive && seen.push([digest, address]),
       },
     );
   };
