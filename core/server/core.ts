@@ -66,7 +66,7 @@ export async function startCore(
       onBatch: metrics.onBatch,
       onStopped: metrics.onStopped,
       onPlaced: () => dialer?.wake(),
-      onAddressRefused: (digest, address, isActive) => refusals?.onAddressRefused(digest, address, isActive),
+      onAddressRefused: (digest, address) => refusals?.onAddressRefused(digest, address),
       onBackgroundError: (err) => log.warn({ err }, 'background write failed'),
       onUnready: (err) => log.warn({ err }, 'not ready: a write would not be durable'),
     }),
@@ -176,6 +176,7 @@ export async function startCore(
         await Promise.all([drained, dialer?.close(), started.close()]);
         await trouble.close();
         await managementListener?.drain();
+        storage.finishRefusals();
         await refused.close();
         await storage.close();
       },

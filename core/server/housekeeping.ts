@@ -62,7 +62,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   async function finishNumberImports(): Promise<void> {
-    const added = await finishImports(ports, numberImports, (ms) => setTimeout(Math.max(ms, 20), undefined, { signal }));
+    const added = await finishImports(ports, numberImports, (ms) => setTimeout(ms, undefined, { signal }));
     if (added > 0) log.info({ numbers: added }, 'finished an interrupted import of a do-not-call list');
   }
 

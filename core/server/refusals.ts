@@ -9,7 +9,6 @@ import { Problem, ResultUnknown } from '../domain/problem.ts';
 import type { RefusalReason } from '../domain/sign-in/provider.ts';
 import { refusedCodeEvent } from '../domain/sign-in/second-factor.ts';
 import type { ObserveRefusals } from '../http/middleware/context.ts';
-import { later } from '../storage/engine/later.ts';
 
 /**
  * In ms. How often lines are written: a burst of refusals becomes one line per address and interval, and an outage one line per route.
@@ -39,8 +38,8 @@ const recordEvery = 3_600_000;
 const maxFaults = 20;
 
 export type Refusals = ObserveRefusals & {
-  /** Records that a key wasn't accepted from the client's address, if it's active. */
-  onAddressRefused(digest: Digest, address: string, isActive: boolean): void;
+  /** Called when an active key wasn't accepted from the client's address. */
+  onAddressRefused(digest: Digest, address: string): void;
   /** Called when a connection was cut off. */
   onCut(address: string): void;
   /** Writes the rest, and stops. */
@@ -63,11 +62,6 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
   const cuts = countByAddress();
   let attempts = new Map<string, { email: string; address: string }>();
   const addresses = collectRefusedAddresses(ports);
-  const addressesRefused = later(({ digest, address, isActive }: { digest: Digest; address: string; isActive: boolean }) => {
-    if (!isActive) return;
-    countAddressRefused();
-    addresses.add(digest, address);
-  });
   let codes = new Map<string, { user: User; address: string }>();
 
   async function recordCodes(): Promise<void> {
@@ -150,13 +144,13 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
     },
     onSignInThrottled: throttled.add,
     onForwardingIgnored: forwarding.add,
-    onAddressRefused(digest, address, isActive) {
-      addressesRefused.add({ digest, address, isActive });
+    onAddressRefused(digest, address) {
+      countAddressRefused();
+      addresses.add(digest, address);
     },
     onCut: cuts.add,
     async close() {
       clearInterval(timer);
-      addressesRefused.finish();
       await write();
     },
   };

@@ -1,10 +1,11 @@
+import type { Digest } from '../domain/model.ts';
 import type { ImportStore } from '../domain/ports/directory.ts';
 import type { Clock } from '../domain/ports/environment.ts';
 import type { Stores } from '../domain/ports/ports.ts';
 import type { ThrottleStore } from '../domain/ports/sign-in.ts';
 import { activityStore } from './audit/audit.ts';
 import { auditChainStore } from './audit/audit-chain.ts';
-import { type CallObservers, callStore, type ObserveBatch } from './calls/calls.ts';
+import { type AddressRefusal, callStore, type ObserveBatch } from './calls/calls.ts';
 import { contactStore } from './calls/contacts.ts';
 import { callListStore } from './calls/lists/call-list.ts';
 import { retentionStore } from './calls/retention.ts';
@@ -22,6 +23,7 @@ import { clockStore } from './engine/clock.ts';
 import type { Database, DatabaseLocation, OpenedDatabase } from './engine/database.ts';
 import { type DatabaseStats, readDatabaseStats } from './engine/database-stats.ts';
 import { reportingOutages } from './engine/errors.ts';
+import { later } from './engine/later.ts';
 import { openDatabase } from './engine/open.ts';
 import { freeBytes, requireRights, requireRoom } from './engine/rights.ts';
 import { apiKeyStore } from './keys/api-keys.ts';
@@ -41,7 +43,8 @@ type StorageObservers = {
   onStopped: OnStopped;
   /** Called when a call was placed that may be due. */
   onPlaced: () => void;
-  onAddressRefused: CallObservers['onAddressRefused'];
+  /** Called when an active key wasn't accepted from the client's address. */
+  onAddressRefused: (digest: Digest, address: string) => void;
   onBackgroundError: (error: unknown) => void;
   /** Called when a write wouldn't be durable. */
   onUnready: (error: unknown) => void;
@@ -72,6 +75,8 @@ export type Storage = {
   schema(): Promise<SchemaState>;
   /** Whether a write would be durable now, and the schema is complete. */
   isReady(): Promise<boolean>;
+  /** Reports refusals because of an address that it has put off, so that their observer can close. */
+  finishRefusals(): void;
   close(): Promise<void>;
 };
 
@@ -91,6 +96,11 @@ export function openStorage(
   const sweptNumbers = reportingOutages(protectionStore(background));
   const keyUse = createKeyUse(background, clock, observers.onBackgroundError);
   const knownNumbers = knownLists(background);
+  const refusals = later(({ digest, address, at, isActive }: AddressRefusal) => {
+    if (!isActive) return;
+    keyUse.noteRefused(digest, at);
+    observers.onAddressRefused(digest, address);
+  });
   return {
     database,
     stores: {
@@ -103,7 +113,7 @@ export function openStorage(
         finishCancelling: sweptKeys.finishCancelling,
         compactCounts: sweptKeys.compactCounts,
       },
-      calls: reportingOutages(callStore(keys, keyUse, knownNumbers, observers)),
+      calls: reportingOutages(callStore(keys, keyUse, knownNumbers, { ...observers, onAddressRefused: refusals.add })),
       sessions: { ...reportingOutages(sessionStore(database)), sweep: reportingOutages(sessionStore(background)).sweep },
       links: { ...reportingOutages(linkStore(database)), sweepCodes: reportingOutages(linkStore(background)).sweepCodes },
       secondFactors: {
@@ -164,7 +174,9 @@ export function openStorage(
         return false;
       }
     },
+    finishRefusals: refusals.finish,
     async close() {
+      refusals.finish();
       await keyUse.close();
       await knownNumbers.close();
       await database.close();

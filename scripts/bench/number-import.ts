@@ -44,7 +44,7 @@ export async function measureImport(kind: DatabaseKind, lines: number, say: Say)
     await measure(`${count(lines)} lines`, () => importList(stage, valid ?? '', { added: lines })),
   ];
   await stage.close();
-  return table(['placing meanwhile, in ms', 'database', 'import', 'p50', 'p99', 'p99.9', 'max'], rows);
+  return table(['time to place a call, in ms', 'database', 'import took', 'p50', 'p99', 'p99.9', 'max'], rows);
 }
 
 /** Writes a list whose invalid lines are spread over the file. @returns its path */

@@ -17,7 +17,7 @@ export type Attack = {
   title: string;
   databases?: readonly DatabaseKind[];
   /**
-   * The database for the short version, by default the first one. Null if there is no short version, because other tests cover the rule or
+   * The database for the short version, by default the first one. Null if `npm test` leaves the attack out, because other tests cover the rule or
    * the attack takes too long.
    */
   quickOn?: DatabaseKind | null;

@@ -31,13 +31,13 @@ describeBrowser('an idle page', () => {
   it('refreshes its list when the user returns to the window', async () => {
     await page.clock.install();
     await open();
-    await createKeyOn(harness, harness.tenants.users.account, 'Made meanwhile');
+    await createKeyOn(harness, harness.tenants.users.account, 'Created later');
     // Old enough to refresh. No timer runs from here on.
     await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 6_000);
     // Again if a refresh was still in progress, because the user's return doesn't start another.
     await eventually(async () => {
       await page.evaluate(() => window.dispatchEvent(new Event('focus')));
-      await row('Made meanwhile').waitFor({ timeout: 1_000 });
+      await row('Created later').waitFor({ timeout: 1_000 });
     });
   });
 

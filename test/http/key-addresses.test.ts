@@ -135,6 +135,9 @@ describe("an API key's addresses", () => {
       clock.advance({ minutes: 2 });
       for (const address of ['198.51.100.1', '198.51.100.2', '198.51.100.2', '2001:db8::5'])
         expect(await statusFrom(address)).to.equal(401);
+      // Refusals of a key that isn't active are neither counted nor shown.
+      await harness.direct.storage.database.write('api_keys').where({ id: key.id }).update({ expires_at: clock.now() - 1 });
+      expect(await statusFrom('198.51.100.9')).to.equal(401);
       await behindProxy.close();
       behindProxy = await startCoreHere(harness.database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
       const { apiKey, lastUsedAddress, usage, activity } = await details();

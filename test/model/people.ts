@@ -57,7 +57,7 @@ export type Expected = {
   text?: string;
   replayed?: boolean;
   json?: Readonly<Record<string, unknown>>;
-  /** What's left of the calls per day: `RateLimit`. Null if there's no such header. */
+  /** How many calls the key can still place today, from the header `RateLimit`. Null if the response doesn't have it. */
   quota?: string | null;
 };
 /** A response, from which the model learns the identifiers and key values that the core chose. */

@@ -112,14 +112,13 @@ describe("a key's use", () => {
 
     it('includes the address of the latest request, but not of a refused one, which is only counted', async () => {
       const use = createKeyUse(direct.storage.database, clock, unexpected);
-      use.noteRefused(key.digest, clock.now(), true);
-      use.noteRefused(key.digest, clock.now(), false);
+      use.noteRefused(key.digest, clock.now());
       await use.close();
       const row = () => direct.storage.database.read('api_keys').first('last_used_at', 'last_used_address');
       expect(await row()).to.deep.equal({ last_used_at: null, last_used_address: null });
       use.note({ ...by(key.digest, clock.now()), address: '192.0.2.9' });
       use.note(by(key.digest, instant(clock.now() - 1)));
-      use.noteRefused(key.digest, clock.now(), true);
+      use.noteRefused(key.digest, clock.now());
       await use.close();
       expect(await row()).to.deep.equal({ last_used_at: clock.now(), last_used_address: '192.0.2.9' });
       expect(await written()).to.deep.equal([{ quarterAt: Date.parse('2026-11-21T09:00:00.000Z'), placed: 0, cancelled: 0, refused: 2 }]);

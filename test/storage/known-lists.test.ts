@@ -45,7 +45,7 @@ describe('the do-not-call lists that a process remembers', () => {
       const { database } = here.storage;
       const calls = callStore(
         database,
-        { note: () => undefined, noteRefused: () => undefined, lag: () => 0, close: async () => undefined },
+        { note: () => undefined },
         { unlistedAt: () => version },
         { onBatch: () => undefined, onPlaced: () => undefined, onAddressRefused: () => undefined },
       );

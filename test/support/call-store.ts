@@ -39,12 +39,7 @@ export function callStoreForEach(kind: DatabaseKind) {
     return toDigest(keyValue);
   };
   const storeOn = (database: Database) => {
-    const keyUse: KeyUse = {
-      note: ({ digest, at }, ...did) => seen.push([digest, at, ...did]),
-      noteRefused: (digest, at, isActive) => isActive && seen.push([digest, at]),
-      lag: () => 0,
-      close: async () => undefined,
-    };
+    const keyUse: Pick<KeyUse, 'note'> = { note: ({ digest, at }, ...did) => seen.push([digest, at, ...did]) };
     return callStore(
       database,
       keyUse,
@@ -52,7 +47,7 @@ export function callStoreForEach(kind: DatabaseKind) {
       {
         onBatch: (...batch) => seen.push(batch),
         onPlaced: () => seen.push('placed'),
-        onAddressRefused: (digest, address, isActive) => isActive && seen.push([digest, address]),
+        onAddressRefused: ({ digest, address, isActive }) => isActive && seen.push([digest, address]),
       },
     );
   };

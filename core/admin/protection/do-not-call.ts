@@ -142,7 +142,7 @@ async function runImport(context: AdminContext, path: string, options: ScopeOpti
   const now = ports.clock.now();
   const file = await openFile(context.resolveFile(path));
   const job = { lines: readLines(file), country, entry: { ...entry, createdAt: now, endsAt: null } };
-  const result = await importNumbers(ports, ports.stores.numberImports, actor, job, pause).finally(() => file.close());
+  const result = await importNumbers(ports, ports.stores.numberImports, actor, job, setTimeout).finally(() => file.close());
   const { added, known, wrong, invalidLines } = result;
   const lines =
     invalidLines === 0
@@ -172,9 +172,4 @@ async function openFile(path: string): Promise<FileHandle> {
   } catch (error) {
     throw new Problem('invalid', oneLine(`Couldn't read ${path}: ${error instanceof Error ? error.message : String(error)}.`));
   }
-}
-
-/** Pauses as long as the last step took, because SQLite's lock isn't fair: the longer a core has waited for it, the less often it tries. */
-async function pause(ms: number): Promise<void> {
-  await setTimeout(Math.max(ms, 20));
 }

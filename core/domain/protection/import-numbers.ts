@@ -11,6 +11,12 @@ import { parsePhone } from './numbers.ts';
 
 type Pause = (ms: number) => Promise<void>;
 
+/**
+ * In ms. A pause takes at least this long, and as long as the last step, because SQLite's lock isn't fair: the longer a core has waited for
+ * it, the less often it tries.
+ */
+const minPause = 20;
+
 type InvalidLine = { line: number; message: string };
 
 /** @property wrong the first invalid lines @property invalidLines the number of all invalid lines */
@@ -25,7 +31,7 @@ const maxInvalidLines = 10_000;
  * Imports a list of any length. If a line is invalid, or reading fails, nothing is imported. Once the whole list is stored, all of it will
  * be imported, even if this process is killed.
  *
- * @param pause waits between two steps for at least this many ms, so that others can write
+ * @param pause waits for this many ms between two steps, so that others can write
  */
 export async function importNumbers(
   ports: Ports,
@@ -75,7 +81,7 @@ async function moveNumbers(ports: Ports, imports: NumberImportStore, id: string,
     if (step === null) break;
     moved.added += step.added;
     moved.known += step.known;
-    await pause(step.duration);
+    await pause(Math.max(step.duration, minPause));
   }
   await imports.finish(id);
   return moved;

@@ -56,8 +56,10 @@ export type CallObservers = {
   /**
    * Called if a key isn't accepted from the client's address. Also called if the key isn't active, so that both refusals take equally long.
    */
-  onAddressRefused: (digest: Digest, address: string, isActive: boolean) => void;
+  onAddressRefused: (refusal: AddressRefusal) => void;
 };
+
+export type AddressRefusal = { digest: Digest; address: string; at: Millis; isActive: boolean };
 
 /**
  * Places, cancels and looks up calls. Each operation is one statement for a whole batch, and checks every rule itself. If the statement
@@ -65,7 +67,7 @@ export type CallObservers = {
  */
 export function callStore(
   database: Database,
-  keyUse: KeyUse,
+  keyUse: Pick<KeyUse, 'note'>,
   lists: Pick<KnownLists, 'unlistedAt'>,
   { onBatch: observe, onPlaced, onAddressRefused }: CallObservers,
 ): CallStore {
@@ -123,9 +125,7 @@ export function callStore(
 
   function acceptsAddress({ key, digest, address, at }: Omit<KeyedRequest, 'campaignId'>): boolean {
     if (allowsAddress(key.limits, address)) return true;
-    const isActive = !isUnknown(key);
-    keyUse.noteRefused(digest, at, isActive);
-    onAddressRefused(digest, address, isActive);
+    onAddressRefused({ digest, address, at, isActive: !isUnknown(key) });
     return false;
   }
 

@@ -3,7 +3,6 @@ import type { Caller, Digest } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports/environment.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database, Value } from '../engine/database.ts';
-import { later } from '../engine/later.ts';
 
 /**
  * In ms. The minimum time between two writes of a key's rows. Together with `sweepEvery`, it must stay below 60,000, so that the rows are
@@ -27,8 +26,8 @@ type Counts = { placed: number; cancelled: number; refused: number };
 export type KeyUse = {
   /** Records that a key was used. @param did what the request did; omitted if it changed nothing */
   note(request: Pick<Caller, 'digest' | 'address'> & { at: Millis }, did?: 'placed' | 'cancelled'): void;
-  /** Records that a key was refused because of the client's address, if it's active. A refusal doesn't count as a use. */
-  noteRefused(digest: Digest, at: Millis, isActive: boolean): void;
+  /** Records that a key was refused because of the client's address. A refusal doesn't count as a use. */
+  noteRefused(digest: Digest, at: Millis): void;
   /** Returns the age, in ms, of the oldest use that hasn't been written yet. */
   lag(): number;
   /** Writes the rest, and stops. */
@@ -53,10 +52,6 @@ export function createKeyUse(database: Database, clock: Clock, onError: (error: 
     unwritten.set(digest, use);
     return use;
   }
-
-  const refused = later(({ digest, at, isActive }: { digest: Digest; at: Millis; isActive: boolean }) => {
-    if (isActive) toCounts(findUse(digest), Math.floor(at / quarter)).refused++;
-  });
 
   async function write(digests: Digest[]): Promise<void> {
     const now = clock.now();
@@ -100,8 +95,8 @@ export function createKeyUse(database: Database, clock: Clock, onError: (error: 
       }
       if (did !== undefined) toCounts(use, Math.floor(at / quarter))[did]++;
     },
-    noteRefused(digest, at, isActive) {
-      refused.add({ digest, at, isActive });
+    noteRefused(digest, at) {
+      toCounts(findUse(digest), Math.floor(at / quarter)).refused++;
     },
     lag() {
       const now = clock.now();
@@ -110,7 +105,6 @@ export function createKeyUse(database: Database, clock: Clock, onError: (error: 
     async close() {
       clearInterval(timer);
       await underWay;
-      refused.finish();
       await write([...unwritten.keys()]).catch(onError);
     },
   };
