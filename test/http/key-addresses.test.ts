@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
+import { plus } from '../../core/domain/instant.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -136,7 +137,10 @@ describe("an API key's addresses", () => {
       for (const address of ['198.51.100.1', '198.51.100.2', '198.51.100.2', '2001:db8::5'])
         expect(await statusFrom(address)).to.equal(401);
       // Refusals of a key that isn't active are neither counted nor shown.
-      await harness.direct.storage.database.write('api_keys').where({ id: key.id }).update({ expires_at: clock.now() - 1 });
+      await harness.direct.storage.database
+        .write('api_keys')
+        .where({ id: key.id })
+        .update({ expires_at: plus(clock.now(), -1) });
       expect(await statusFrom('198.51.100.9')).to.equal(401);
       await behindProxy.close();
       behindProxy = await startCoreHere(harness.database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
