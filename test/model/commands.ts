@@ -21,7 +21,8 @@ import type { Fault, World } from './world.ts';
 /** `model` is replaced if several concurrent requests may have happened in any order. */
 export type Walk = {
   model: Model;
-  steps: number;
+  /** What each command did. */
+  lines: string[];
   /** Whether the cores have always known what became of an outcome, so that their metrics count it. */
   isSure: boolean;
   signal: AbortSignal | undefined;
@@ -33,7 +34,6 @@ type Run = (walk: Walk, world: World) => Promise<string>;
 class Step implements fc.AsyncCommand<Walk, World> {
   readonly #name: string;
   readonly #run: Run;
-  #what = '';
 
   constructor(name: string, run: Run) {
     this.#name = name;
@@ -46,13 +46,13 @@ class Step implements fc.AsyncCommand<Walk, World> {
 
   async run(walk: Walk, world: World): Promise<void> {
     walk.signal?.throwIfAborted();
-    walk.steps++;
-    this.#what = ' …';
-    this.#what = await this.#run(walk, world);
+    const line = walk.lines.push(`  ${this.#name} …`) - 1;
+    walk.lines[line] = `  ${this.#name}${await this.#run(walk, world)}`;
   }
 
+  /** Nothing, because fast-check also calls it if a run after the failing one has replaced what the commands did. */
   toString(): string {
-    return `\n  ${this.#name}${this.#what}`;
+    return '';
   }
 }
 

@@ -40,22 +40,24 @@ export async function walk({
   for (let run = 0; run === 0 || (path === undefined && (steps < commands || performance.now() < until)); run++) {
     const before = steps;
     let shrinkUntil = Number.POSITIVE_INFINITY;
+    let lines: readonly string[] = [];
     const [shrinkPath, replayPath] = path?.split(',') ?? [];
     const property = fc.asyncProperty(fc.noBias(anyCommands(longest, replayPath)), async (chosen) => {
       if (performance.now() > shrinkUntil || signal?.aborted) return;
-      const state: Walk = { model: Object.assign(new Model(), { now: startOfTime() }), steps: 0, isSure: true, signal };
+      const state: Walk = { model: Object.assign(new Model(), { now: startOfTime() }), lines: [], isSure: true, signal };
       try {
         await walkOnce(kind, chosen, state);
       } catch (error) {
         shrinkUntil = Math.min(shrinkUntil, performance.now() + shrinksFor);
+        lines = state.lines;
         throw error;
       } finally {
-        if (steps === before) steps += state.steps;
+        if (steps === before) steps += state.lines.length;
       }
     });
     const result = await fc.check(property, { seed: seed + run, numRuns: 1, ...(shrinkPath === undefined ? {} : { path: shrinkPath }) });
     if (signal?.aborted) return steps;
-    if (result.failed) throw new Error(`${describe(kind, result)}\nIt was found after ${steps} commands.`);
+    if (result.failed) throw new Error(`${describe(kind, result, lines)}\nIt was found after ${steps} commands.`);
     onRun(seed + run, steps - before);
   }
   return steps;
@@ -93,9 +95,14 @@ type Failure = {
   numShrinks: number;
 };
 
-function describe(kind: DatabaseKind, { seed, counterexample, counterexamplePath, errorInstance, numShrinks }: Failure): string {
+/** @param lines what the last failing commands did */
+function describe(
+  kind: DatabaseKind,
+  { seed, counterexample, counterexamplePath, errorInstance, numShrinks }: Failure,
+  lines: readonly string[],
+): string {
   const reason = errorInstance instanceof Error ? errorInstance.stack : String(errorInstance);
-  const [commands, replayPath] = String(counterexample?.[0]).split(/ ?\/\*replayPath="([^"]*)"\*\//);
+  const [, replayPath] = /replayPath="([^"]*)"/.exec(String(counterexample?.[0])) ?? [];
   const repeat = `npm run walk -- --database ${kind} --seed ${seed} --path ${counterexamplePath},${replayPath}`;
-  return `${reason}\n\nafter these commands (shrunk ${numShrinks} times):${commands}\n\nRepeat it: ${repeat}`;
+  return `${reason}\n\nafter these commands (shrunk ${numShrinks} times):\n${lines.join('\n')}\n\nRepeat it: ${repeat}`;
 }
