@@ -51,7 +51,7 @@ describe('settling a claimed call', () => {
       'releases an open call after notAfter, so that it lapses',
       claimed({ notAfter: instant(now - 1) }),
       provider(),
-      { event: 'not-taken', to: 'retry', dueAt: now },
+      { event: 'not-taken', to: 'retry', at: now, dueAt: now },
     ],
     [
       'ends a call in doubt after notAfter',
@@ -63,13 +63,13 @@ describe('settling a claimed call', () => {
       'releases an open call for another claim after its lease',
       claimed({ leaseUntil: now }),
       provider(),
-      { event: 'not-taken', to: 'retry', dueAt: now },
+      { event: 'not-taken', to: 'retry', at: now, dueAt: now },
     ],
     [
       'keeps a call in doubt after its lease',
       claimed({ leaseUntil: now, handoff: 'doubt' }),
       deduplicating,
-      { event: 'not-taken', to: 'doubt', dueAt: now },
+      { event: 'not-taken', to: 'doubt', at: now, dueAt: now },
     ],
     [
       'fails a call without notAfter that was refused and then not tried again for an hour',
@@ -135,23 +135,23 @@ describe('when a hand-off is settled', () => {
     [
       "a call that wasn't taken is retried",
       () => settle(claimed(), notTaken),
-      { event: 'not-taken', to: 'retry', dueAt: instant(now + 600), detail: 'busy' },
+      { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 600), detail: 'busy' },
     ],
     [
       "a call in doubt that wasn't taken stays in doubt",
       () => settle(doubt, notTaken),
-      { event: 'not-taken', to: 'doubt', dueAt: instant(now + 600), detail: 'busy' },
+      { event: 'not-taken', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'busy' },
     ],
     [
       'Retry-After delays the retry',
       () => settle(claimed(), { ...notTaken, retryAfter: 60 }),
-      { event: 'not-taken', to: 'retry', dueAt: instant(now + 60_000), detail: 'busy' },
+      { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 60_000), detail: 'busy' },
     ],
     ['a call fails when its retry window is over', () => settle(claimed(windowOver), notTaken), failed('too-late', 'busy')],
     [
       "a call lapses if it can't be retried before notAfter",
       () => settle(claimed({ notAfter: instant(now + 599) }), notTaken),
-      { event: 'not-taken', to: 'retry', dueAt: instant(now + 600), detail: 'busy' },
+      { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 600), detail: 'busy' },
     ],
     [
       'a call in doubt becomes unknown if its retry would come after notAfter',
@@ -161,7 +161,7 @@ describe('when a hand-off is settled', () => {
     [
       'notAfter extends the retry window',
       () => settle(claimed({ ...windowOver, notAfter: instant(now + 600) }), notTaken),
-      { event: 'not-taken', to: 'retry', dueAt: instant(now + 600), detail: 'busy' },
+      { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 600), detail: 'busy' },
     ],
     [
       'a call in doubt becomes unknown when its retry window is over',
@@ -172,12 +172,12 @@ describe('when a hand-off is settled', () => {
     [
       'a lost response is retried if the provider de-duplicates',
       () => settle(claimed(), lost, deduplicating),
-      { event: 'answer-lost', to: 'doubt', dueAt: instant(now + 600), detail: 'lost' },
+      { event: 'answer-lost', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'lost' },
     ],
     [
       'a lost response is retried at the very end of the retry window',
       () => settle(claimed({ notAfter: instant(now + 600) }), lost, deduplicating),
-      { event: 'answer-lost', to: 'doubt', dueAt: instant(now + 600), detail: 'lost' },
+      { event: 'answer-lost', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'lost' },
     ],
     [
       'a lost response makes the call unknown when the retry window is over',

@@ -59,7 +59,7 @@ describe('call details', () => {
       const contactId = await place();
       const [first] = (await claim()).filter((each) => each.contactId === contactId);
       const due = clock.now() + 60_000;
-      if (first) await direct.ports.stores.dialing.settle(first, { event: 'not-taken', to: 'retry', dueAt: instant(due) });
+      if (first) await direct.ports.stores.dialing.settle(first, { event: 'not-taken', to: 'retry', at: clock.now(), dueAt: instant(due) });
       const tried = { attempts: 1, firstAttemptAt: '2026-11-21T09:00:00.000Z', nextAttemptAt: '2026-11-21T09:01:00.000Z' };
       expect(await readDetails(contactId)).to.deep.include(tried);
       clock.set('2026-11-21T09:01:00.000Z');

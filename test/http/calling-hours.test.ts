@@ -150,7 +150,7 @@ describe('calling hours', () => {
       const { dialing } = harness.direct.ports.stores;
       const [call] = await claim();
       if (!call) throw new Error("The call wasn't claimed.");
-      await dialing.settle(call, { event: 'not-taken', to: 'retry', dueAt: plus(clock.now(), 120_000), detail: 'Busy.' });
+      await dialing.settle(call, { event: 'not-taken', to: 'retry', at: clock.now(), dueAt: plus(clock.now(), 120_000), detail: 'Busy.' });
       clock.set('2026-11-21T19:00:00.000Z');
       expect(await claim()).to.deep.equal([]);
       clock.set('2026-11-22T08:00:00.000Z');

@@ -102,6 +102,18 @@ describe('a do-not-call list', () => {
       expect(again).to.include({ phone, handoff: 'doubt', stopped: 'The number is on a do-not-call list.' });
     });
 
+    it("blocks a call during whose hand-off a number was added, once the provider doesn't accept it", async () => {
+      const phone = somePhone();
+      await place(phone);
+      const [claimed] = await claim();
+      if (!claimed) throw new Error('No call was claimed.');
+      await add([phone]);
+      const { dialing, protection } = harness.direct.ports.stores;
+      await protection.blockListed(clock.now());
+      await dialing.settle(claimed, { event: 'not-taken', to: 'retry', at: clock.now(), dueAt: plus(clock.now(), 3_600_000) });
+      expect(await readState(phone)).to.deep.equal([blocked]);
+    });
+
     it("keeps the earlier creation date and the later end of a number that's added again", async () => {
       const phone = somePhone();
       await add([phone], { until: '2026-12-31', timeZone: 'Europe/Berlin' });

@@ -201,20 +201,16 @@ export class Model extends People {
     return { status: 201, json: { added: isNew ? 1 : 0, known: isNew ? 0 : 1 } };
   }
 
-  /** Also blocks waiting calls. */
+  /** Also blocks the scope's waiting calls. While a dialer has a call, only its next try can be blocked. */
   #list(scope: Id, phone: string): boolean {
     const numbers = this.listed.get(scope) ?? new Set();
     this.listed.set(scope, numbers);
     const isNew = !numbers.has(phone);
     numbers.add(phone);
-    this.#blockListed();
-    return isNew;
-  }
-
-  /** A number may have been listed while the dialer had the call. */
-  #blockListed(): void {
     for (const call of this.calls.values())
-      if (isWaiting(call) && this.isListed(call.campaign, call.body.phone)) this.#end(call, 'blocked', this.now);
+      if (isWaiting(call) && isWithin(this.scopeOf(call.campaign), this.scopeOf(scope)) && this.isListed(call.campaign, call.body.phone))
+        this.#end(call, 'blocked', this.now);
+    return isNew;
   }
 
   /**
@@ -300,8 +296,6 @@ export class Model extends People {
     else if (!this.#mayCall(campaign, body.phone)) this.#end(call, 'blocked', this.now);
     else if (opensAt > this.now && opensAt >= latest) this.#end(call, 'lapsed', this.now);
     else if (opensAt > this.now) Object.assign(call, { dueAt: opensAt, isHeld: true, triedAt: null });
-    // The number was listed while the dialer had the call.
-    else if (this.isListed(campaign, body.phone)) this.#end(call, 'blocked', this.now);
     else if (body.notAfter === null && triedAt !== null && this.now > triedAt + tries) this.#end(call, 'failed', this.now);
     else this.#handOff(call);
   }
@@ -353,6 +347,7 @@ export class Model extends People {
     call.dueAt = this.now + second / 10;
     if (call.body.notAfter === null && call.dueAt > (call.triedAt ?? 0) + tries) this.#end(call, 'failed', this.now);
     else if (cancels) this.#end(call, 'cancelled', at);
+    else if (this.isListed(call.campaign, call.body.phone)) this.#end(call, 'blocked', this.now);
   }
 
   /** The silent provider responds to everything it has. This changes nothing for a dialer that has stopped waiting. */
@@ -375,9 +370,8 @@ export class Model extends People {
     return body.notAfter === null && dueAt + life < this.now;
   }
 
-  /** Does what the cores do every hour: block and end calls, and erase the contact data of calls that ended long ago. */
+  /** Does what the cores do every hour: end calls, and erase the contact data of calls that ended long ago. */
   keepHouse(): void {
-    this.#blockListed();
     if (!this.isClockTrusted) return;
     this.#recover(this.latest > this.now + skew);
     for (const call of this.calls.values()) {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { getState, isOpen, type Model } from './model.ts';
+import { type Call, isOpen, type Model } from './model.ts';
 import type { World } from './world.ts';
 
 /** In ms. Dialers and housekeeping usually need a few milliseconds, but a busy machine may need seconds. */
@@ -30,11 +30,10 @@ export async function settle(world: World, models: readonly Model[], { withErase
       const known = quietFor > 0 ? likely.map((model) => withLostCalls(model, world, open)) : likely;
       const differences = known.map((model) => findWrongHandoff(model, world) ?? findDifference(model, open, erased));
       const agreeing = known.filter((_, n) => differences[n] === null);
-      const states = models.length > 1 && agreeing.length > 0 ? await world.states() : null;
-      const found = agreeing.find((model) => hasStates(model, states));
+      const found = await findSameEnds(world, agreeing);
       if (!found || world.isBusy) quietSince = now;
       if (found && now - quietSince >= quietFor) return found;
-      if (isOver) throw new Error([...new Set(differences)].map((one) => one ?? 'An ended call has another state.').join('\nor '));
+      if (isOver) throw new Error([...new Set(differences)].map((one) => one ?? 'A call ended differently.').join('\nor '));
     }
     // Usually, the dialers are already at work.
     if (round % 16 === 7) world.wake();
@@ -50,10 +49,18 @@ function withLostCalls(model: Model, world: World, open: ReadonlyMap<string, str
   return copy;
 }
 
-/** Only the call's state shows which of two concurrent outcomes was first. */
-function hasStates(model: Model, states: ReadonlyMap<string, string> | null): boolean {
-  return states === null || [...model.calls.values()].every((call) => states.get(call.id) === getState(call));
+/** Returns a model that says of each call how and when it ended. Each end is compared only once. */
+async function findSameEnds(world: World, models: readonly Model[]): Promise<Model | undefined> {
+  const { compared } = world;
+  const endsOf = (model: Model) => [...model.calls.values()].filter((call) => !isOpen(call) && !compared.has(toEnd(call)));
+  const ended = models.flatMap(endsOf);
+  const read = ended.length === 0 ? new Set() : await world.readEnds(ended);
+  const found = models.find((model) => endsOf(model).every((call) => read.has(toEnd(call))));
+  for (const call of found ? endsOf(found) : []) compared.add(toEnd(call));
+  return found;
 }
+
+const toEnd = ({ id, stage, endedAt }: Call) => `${id} ${stage} ${endedAt}`;
 
 function findWrongHandoff(model: Model, world: World): string | null {
   for (const { id, requestId, handoffs } of model.calls.values()) {

@@ -20,12 +20,15 @@ import { authenticator } from '../support/second-factor.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { Switch, switches } from './faults.ts';
-import { chooseBehavior, type Model, retentionDays } from './model.ts';
+import { type Call, chooseBehavior, type Model, retentionDays } from './model.ts';
 import { codeEvery, type User, type Viewer } from './people.ts';
 import { takeTimers } from './timers.ts';
 
 const findOpen = (rows: string) =>
   `SELECT contact_id, CASE state WHEN 'queued' THEN state ELSE handoff END AS stage, due_at FROM ${rows} CROSS JOIN calls WHERE due_at IS NOT NULL`;
+
+const findEnds = (rows: string) =>
+  `SELECT contact_id, state, ended_at FROM ${rows} CROSS JOIN calls WHERE calls.campaign_id = r.campaign AND calls.contact_id = r.contact`;
 
 const placeElsewhere = `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, placed_at)
   SELECT ?, id, account_id, ?, '', 'queued', 0 FROM campaigns WHERE id = ? ON CONFLICT DO NOTHING`;
@@ -49,6 +52,8 @@ export class World {
   readonly cores: (RunningCore & { database: Switch })[] = [];
   /** How often the provider was asked to make each call. */
   readonly handoffs = new Map<string, number>();
+  /** The ends of calls that were the same as in the model. */
+  readonly compared = new Set<string>();
   readonly #kind: DatabaseKind;
   readonly #timers = takeTimers();
   readonly #cookies = new Map<string, string>();
@@ -58,8 +63,9 @@ export class World {
   #outcomes = 0;
   #database = '';
   #direct: DirectAccess | undefined;
-  /** Prepared, because it runs after every command. */
+  /** Prepared, because they run after every command. */
   #findOpen: ReturnType<Database['prepare']> = async () => [];
+  #findEnds: ReturnType<Database['prepare']> = async () => [];
   #receiver: Awaited<ReturnType<typeof startReceiver>> | undefined;
   isProviderUp = true;
 
@@ -100,6 +106,7 @@ export class World {
   async #connect(): Promise<void> {
     this.#direct = await openDirect(this.#database, this.clock);
     this.#findOpen = this.#storage.prepare({ n: 'bigint' }, findOpen, 'read');
+    this.#findEnds = this.#storage.prepare({ campaign: 'text', contact: 'text' }, findEnds, 'read');
   }
 
   async start(): Promise<void> {
@@ -388,9 +395,10 @@ export class World {
     };
   }
 
-  async states(): Promise<Map<string, string>> {
-    const rows = await this.#storage.query<{ contact_id: string; state: string }>('SELECT contact_id, state FROM calls');
-    return new Map(rows.map(({ contact_id, state }) => [contact_id, state]));
+  /** Returns the state of each of these calls, and when it ended. */
+  async readEnds(calls: readonly Call[]): Promise<Set<string>> {
+    const rows = await this.#findEnds([...new Map(calls.map(({ campaign, id }) => [id, [campaign, id]])).values()]);
+    return new Set(rows.map(({ contact_id, state, ended_at }) => `${contact_id} ${state} ${ended_at}`));
   }
 
   /** Returns how many outcomes the cores' metrics count, including those of cores that have ended. */

@@ -86,7 +86,7 @@ describe('a call in the database', () => {
       else if (event === 'forgotten') await dialing.endForgotten(instant(now + dialingLimits.life.toMillis() + 1));
       else if (event === 'taken') await dialing.settle(claimed(from), { event, to: 'taken', dialedAt: now, dueAt: now });
       else if ((event === 'not-taken' || event === 'answer-lost') && (to === 'retry' || to === 'doubt'))
-        await dialing.settle(claimed(from), { event, to, dueAt: now });
+        await dialing.settle(claimed(from), { event, to, at: now, dueAt: now });
       else if (event === 'block') await direct.storage.database.write.transaction((trx) => blockBatch(trx, [['g', from]], now, 'Blocked.'));
       else if (event !== 'not-taken' && event !== 'answer-lost' && (to === 'failed' || to === 'unknown'))
         await dialing.settle(claimed(from), { event, to, ...ending });

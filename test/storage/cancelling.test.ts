@@ -144,7 +144,7 @@ describe('queued calls', () => {
       if (!refused || !taken || !late) throw new Error('No call was claimed.');
       await revoke('goes');
       expect([await states(), await unfinished()]).to.deep.equal([{ dialing: 3 }, ['goes']]);
-      await dialing.settle(refused, { event: 'not-taken', to: 'retry', dueAt: now, detail: 'busy' });
+      await dialing.settle(refused, { event: 'not-taken', to: 'retry', at: now, dueAt: now, detail: 'busy' });
       await dialing.settle(taken, { event: 'taken', to: 'taken', dialedAt: now, dueAt: now });
       expect(await states()).to.deep.equal({ dialing: 2, cancelled: 1 });
       clock.advance({ seconds: 30 });

@@ -88,13 +88,13 @@ describe('claiming and settling calls', () => {
       await addCall('c');
       await claimOne();
       const doubtful = await claimOne({ at: instant(now + lease) });
-      await store.settle(doubtful, { event: 'not-taken', to: 'doubt', dueAt: instant(now + lease + 1) });
+      await store.settle(doubtful, { event: 'not-taken', to: 'doubt', at: now, dueAt: instant(now + lease + 1) });
       expect(await claimOne({ at: instant(now + 2 * lease) })).to.include({ handoff: 'doubt' });
     });
 
     it("gives a call to another provider if the previous provider didn't accept it", async () => {
       await addCall('c');
-      await store.settle(await claimOne({ provider: 'simulated' }), { event: 'not-taken', to: 'retry', dueAt: now });
+      await store.settle(await claimOne({ provider: 'simulated' }), { event: 'not-taken', to: 'retry', at: now, dueAt: now });
       expect(await claimOne({ provider: 'webhook' })).to.include({ handoff: 'open', provider: 'webhook' });
     });
 
@@ -213,7 +213,7 @@ describe('claiming and settling calls', () => {
 
     it('stores all fields of a settlement', async () => {
       await addCall('c');
-      await store.settle(await claimOne(), { event: 'not-taken', to: 'retry', dueAt: instant(now + 1) });
+      await store.settle(await claimOne(), { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 1) });
       expect(await call('c')).to.include({ state: 'dialing', handoff: 'retry', due_at: instant(now + 1) });
       await store.settle(await claimOne({ at: instant(now + 1) }), { ...taken, dialedAt: instant(now + 2), dueAt: instant(now + 3) });
       expect(await call('c')).to.include({ handoff: 'taken', dialed_at: instant(now + 2), due_at: instant(now + 3) });

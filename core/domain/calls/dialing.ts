@@ -40,7 +40,7 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
   if (isPast && (call.handoff === 'doubt' || call.notAfter === null))
     return ended('too-late', call, "The call's time window ended before the provider accepted it.", now);
   // The call will lapse. Or this process was paused, and another core may have claimed the call since then.
-  if (isPast || now >= call.leaseUntil) return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt: now };
+  if (isPast || now >= call.leaseUntil) return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: now };
   return 'hand-off';
 }
 
@@ -72,12 +72,12 @@ export function toSettlement(call: ClaimedCall, result: HandoffResult, provider:
       // and lapses.
       const canLapse = call.handoff === 'open' && call.notAfter !== null;
       if (dueAt > endOfWindow(call) && !canLapse) return ended('too-late', call, result.detail, now);
-      return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), dueAt, detail: result.detail };
+      return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt, detail: result.detail };
     }
     case 'answer-lost': {
       const dueAt = plus(now, retryDelay(call.attempt, random));
       if (!mayRepeat(call, provider) || dueAt > endOfWindow(call)) return ended('must-not-repeat', call, result.detail, now);
-      return { event: 'answer-lost', to: stageAfter('answer-lost', call.handoff), dueAt, detail: result.detail };
+      return { event: 'answer-lost', to: stageAfter('answer-lost', call.handoff), at: now, dueAt, detail: result.detail };
     }
   }
 }

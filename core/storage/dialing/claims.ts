@@ -7,7 +7,7 @@ import { describeObjection, listedDetail, toStopReason } from '../../domain/prot
 import { isAt, isUndialed, stageAfterSql } from '../calls/call-stages.ts';
 import { callKey } from '../calls/calls.ts';
 import { required } from '../engine/columns.ts';
-import type { Database, Value } from '../engine/database.ts';
+import type { Database, Dialect, Value } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import type { KnownRules } from '../protection/known-rules.ts';
 import { isCallListed } from '../protection/listed.ts';
@@ -150,7 +150,7 @@ export async function claimCalls(
 ): Promise<{ claimed: ClaimedCall[]; blocked: number }> {
   if (open.length === 0) return { claimed: [], blocked: 0 };
   const keys = open.map(({ key }) => key);
-  const isListedNow = isCallListed(kind === 'postgres' ? 'CAST(? AS bigint)' : '?');
+  const isListedNow = isCallListedAt[kind];
   const isBlockable = isAt(...stagesBefore('block'));
   const handoff = stageAfterSql('claim');
   const rows: ClaimedRow[] = await trx('calls')
@@ -174,8 +174,19 @@ export async function claimCalls(
   if (claimed.length === keys.length) return { claimed, blocked: 0 };
   const done = new Set(rows.map((row) => row.contact_id));
   const left = keys.filter(([, contactId]) => !done.has(contactId));
-  const blocked = await blockBatch(trx, left, now, listedDetail, (calls) => calls.whereRaw(isListedNow, [now]));
-  return { claimed, blocked };
+  return { claimed, blocked: await blockIfListed({ kind }, trx, left, now) };
+}
+
+const isCallListedAt: Readonly<Record<Dialect, string>> = { sqlite: isCallListed('?'), postgres: isCallListed('CAST(? AS bigint)') };
+
+/** Blocks those of the calls whose numbers are on a list. @returns how many there were */
+export function blockIfListed(
+  { kind }: Pick<Database, 'kind'>,
+  trx: Knex.Transaction,
+  calls: readonly CallKeyPair[],
+  now: Millis,
+): Promise<number> {
+  return blockBatch(trx, calls, now, listedDetail, (waiting) => waiting.whereRaw(isCallListedAt[kind], [now]));
 }
 
 function claimedCall(row: ClaimedRow, leaseUntil: Millis, stopped: string | null): ClaimedCall {

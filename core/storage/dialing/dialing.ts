@@ -15,7 +15,7 @@ import { type Database, requireSeen } from '../engine/database.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/added-numbers.ts';
 import { knownRules } from '../protection/known-rules.ts';
-import { accountsWithDue, type Claim, claimCalls, judgeCalls, moveStopped, type OnStopped, pick } from './claims.ts';
+import { accountsWithDue, blockIfListed, type Claim, claimCalls, judgeCalls, moveStopped, type OnStopped, pick } from './claims.ts';
 import { keyTurns } from './key-turns.ts';
 import { type CallKeyPair, endOverdueBatch, lapseBatch, markAllDue } from './overdue-calls.ts';
 
@@ -74,6 +74,9 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
       return write.transaction(async (trx) => {
         const settled = await settle(trx);
         await cancelIfRevoked(call, trx);
+        // The number may have been listed during the hand-off, and the next try may be hours away.
+        const blocked = await blockIfListed(database, trx, [[call.campaignId, call.contactId]], settlement.at);
+        if (blocked > 0) onStopped('do-not-call', blocked);
         return settled > 0;
       });
     },

@@ -80,7 +80,7 @@ export function createCallsRuns({
       async settle(settle) {
         const settled = { detail: 'No answer.', endedAt: now, durationSeconds: null };
         await settle(await claimed(), { event: 'taken', to: 'taken', dialedAt: now, dueAt: later });
-        await settle(await claimed(), { event: 'not-taken', to: 'retry', dueAt: later, detail: 'Busy.' });
+        await settle(await claimed(), { event: 'not-taken', to: 'retry', at: now, dueAt: later, detail: 'Busy.' });
         await settle(await claimed(), { event: 'rejected', to: 'failed', ...settled });
       },
       async reportOutcome(reportOutcome) {

@@ -841,6 +841,43 @@ WITH changed AS (
 SELECT contact_id
 FROM changed;
 
+with "changed" as (
+  update "calls"
+  set "state" = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+    WHEN 'queued' THEN 'blocked'
+    WHEN 'retry' THEN 'blocked'
+  END, "ended_at" = $1, "due_at" = $2, "detail" = $3
+  where ("campaign_id", "contact_id") in (
+    select "campaign_id", "contact_id"
+    from unnest($4::text[], $5::text[]) AS pairs (campaign_id, contact_id)
+  )
+    and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+    and (
+      SELECT 1
+      FROM accounts la
+      CROSS JOIN partners lp
+      WHERE la.id = calls.account_id
+        AND lp.id = la.partner_id
+        AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+          SELECT 1
+          FROM do_not_call d
+          WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+            AND d.phone = calls.phone
+            AND (d.account_id IS NULL OR d.account_id = la.id)
+            AND (d.ends_at IS NULL OR d.ends_at >= CAST($6 AS bigint))
+          LIMIT 1
+        ) IS NOT NULL)
+    ) IS NOT NULL
+  returning "campaign_id", "placed_at", "state"
+), "counted" as (
+  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*)
+  FROM changed
+  GROUP BY 1, 2, 3
+)
+select count(*) as "calls"
+from "changed";
+
 WITH changed AS (
   UPDATE calls
   SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds

@@ -700,6 +700,30 @@ WHERE calls.campaign_id = r.campaign_id
   AND k.cancelling_since IS NOT NULL
 RETURNING calls.contact_id;
 
+update `calls`
+set `state` = CASE CASE calls.state WHEN 'dialing' THEN calls.handoff ELSE calls.state END
+  WHEN 'queued' THEN 'blocked'
+  WHEN 'retry' THEN 'blocked'
+END, `ended_at` = ?, `due_at` = ?, `detail` = ?
+where (`campaign_id`, `contact_id`) in (values (?, ?))
+  and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+  and (
+    SELECT 1
+    FROM accounts la
+    CROSS JOIN partners lp
+    WHERE la.id = calls.account_id
+      AND lp.id = la.partner_id
+      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+        SELECT 1
+        FROM do_not_call d
+        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+          AND d.phone = calls.phone
+          AND (d.account_id IS NULL OR d.account_id = la.id)
+          AND (d.ends_at IS NULL OR d.ends_at >= ?)
+        LIMIT 1
+      ) IS NOT NULL)
+  ) IS NOT NULL;
+
 UPDATE calls
 SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds
 FROM (
