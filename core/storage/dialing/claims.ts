@@ -19,28 +19,24 @@ export type OnStopped = (reason: StopReason, calls: number) => void;
 
 /**
  * Finds the next accounts with due calls: those after a given account, then from the start. The recursion skips from account to account in
- * the index, because one account may have a million due calls.
+ * the index, because one account may have a million due calls. It's a single statement, because idle dialers run it every second.
  */
 export async function accountsWithDue(database: Database, after: string, now: Millis, limit: number): Promise<string[]> {
-  const accounts = new Set<string>();
-  for (const start of [after, '']) {
-    const rows = await database.query<{ account_id: string }>(
-      `WITH RECURSIVE waiting (account_id) AS (
-         SELECT min(account_id) FROM calls WHERE due_at IS NOT NULL AND account_id > ?
-         UNION ALL
-         SELECT (SELECT min(calls.account_id) FROM calls WHERE due_at IS NOT NULL AND calls.account_id > waiting.account_id)
-         FROM waiting WHERE waiting.account_id IS NOT NULL
-       )
-       SELECT account_id FROM waiting
-       WHERE account_id IS NOT NULL
-         AND EXISTS (SELECT 1 FROM calls WHERE calls.account_id = waiting.account_id AND due_at IS NOT NULL AND due_at <= ?)
-       LIMIT ?`,
-      [start, now, limit],
-    );
-    for (const { account_id } of rows) accounts.add(account_id);
-    if (accounts.size >= limit) break;
-  }
-  return [...accounts].slice(0, limit);
+  const rows = await database.query<{ account_id: string }>(
+    `WITH RECURSIVE waiting (account_id, from_start) AS (
+       SELECT min(account_id), 0 FROM calls WHERE due_at IS NOT NULL AND account_id > ?
+       UNION ALL
+       SELECT (SELECT min(calls.account_id) FROM calls WHERE due_at IS NOT NULL AND calls.account_id > coalesce(waiting.account_id, '')),
+         CASE WHEN waiting.account_id IS NULL THEN 1 ELSE from_start END
+       FROM waiting WHERE from_start = 0 OR waiting.account_id < ?
+     )
+     SELECT account_id FROM waiting
+     WHERE account_id IS NOT NULL AND (from_start = 0 OR account_id <= ?)
+       AND EXISTS (SELECT 1 FROM calls WHERE calls.account_id = waiting.account_id AND due_at IS NOT NULL AND due_at <= ?)
+     LIMIT ?`,
+    [after, after, after, now, limit],
+  );
+  return rows.map(({ account_id }) => account_id);
 }
 
 const pickedColumns = [

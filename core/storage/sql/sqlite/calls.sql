@@ -439,8 +439,8 @@ LEFT JOIN calls x ON x.campaign_id = c.id
 
 -- dialing.claim
 
-WITH RECURSIVE waiting (account_id) AS (
-  SELECT min(account_id)
+WITH RECURSIVE waiting (account_id, from_start) AS (
+  SELECT min(account_id), 0
   FROM calls
   WHERE due_at IS NOT NULL
     AND account_id > ?
@@ -449,14 +449,16 @@ WITH RECURSIVE waiting (account_id) AS (
     SELECT min(calls.account_id)
     FROM calls
     WHERE due_at IS NOT NULL
-      AND calls.account_id > waiting.account_id
-  )
+      AND calls.account_id > coalesce(waiting.account_id, '')
+  ), CASE WHEN waiting.account_id IS NULL THEN 1 ELSE from_start END
   FROM waiting
-  WHERE waiting.account_id IS NOT NULL
+  WHERE from_start = 0
+    OR waiting.account_id < ?
 )
 SELECT account_id
 FROM waiting
 WHERE account_id IS NOT NULL
+  AND (from_start = 0 OR account_id <= ?)
   AND EXISTS (
     SELECT 1
     FROM calls
