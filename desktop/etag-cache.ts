@@ -1,5 +1,5 @@
 import type { Answer } from './core-answers.ts';
-import type { CoreRequest } from './core-requests.ts';
+import type { CoreRequest } from './route-requests.ts';
 
 type Headers = Readonly<Record<string, string>>;
 type Exchange = (request: CoreRequest<unknown>, headers: Headers) => Promise<Answer>;

@@ -1,7 +1,7 @@
 import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
-import type { CoreRequest, Send } from './core-requests.ts';
 import type { Result } from './ipc.ts';
+import type { CoreRequest, Send } from './route-requests.ts';
 
 type Headers = Readonly<Record<string, string>>;
 type SendWith = <Value>(request: CoreRequest<Value>, headers: Headers) => Promise<Result<Value>>;

@@ -4,8 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { shell } from 'electron';
 import type { SessionView } from '#contract/console/session.ts';
 import { failed } from '../core-answers.ts';
-import { coreRequest, type Send } from '../core-requests.ts';
 import type { Result } from '../ipc.ts';
+import { coreRequest, type Send } from '../route-requests.ts';
 
 /** As long as the core waits for the browser to come back and for the user to confirm. */
 const maxWaitMs = 12 * 60_000;

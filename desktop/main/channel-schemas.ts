@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { consoleRoutes } from '#contract/routes/console.ts';
 import { parameterNames, type Route } from '#contract/routes/route.ts';
 import { identifierSchema } from '#contract/text/text.ts';
-import { exportNames, requestNames, toFields } from '../core-requests.ts';
 import { type Channels, commands, type ExportRequest, type RequestInput, type RequestName } from '../ipc.ts';
+import { exportNames, requestNames, toFields } from '../route-requests.ts';
 
 const text = z.string().max(10_000);
 const nothing = z.undefined();

@@ -1,6 +1,6 @@
 import { failed } from '../core-answers.ts';
-import type { Send } from '../core-requests.ts';
 import type { RememberedServer } from '../ipc.ts';
+import type { Send } from '../route-requests.ts';
 import { deviceCookies, type SessionCookies } from './cookie-jar.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
 import type { SessionStore } from './session-store.ts';

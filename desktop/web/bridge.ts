@@ -1,9 +1,10 @@
 import { type SignInOptions, type SignInResult, signInResultParameter, signInResults } from '#contract/console/sign-in.ts';
 import { computeClockLead, failed, findFailure, readAnswer } from '../core-answers.ts';
-import { coreRequest, enterCodeAt, exportPath, requestChannels, type Send, signInAt } from '../core-requests.ts';
 import { copyExport } from '../csv-export.ts';
 import { withEtags } from '../etag-cache.ts';
 import type { Bridge, Command, ExportRequest, RequestName, Result } from '../ipc.ts';
+import { coreRequest, exportPath, type Send } from '../route-requests.ts';
+import { enterCodeAt, requestChannels, signInAt } from '../shared-channels.ts';
 import { withTenancyHeader } from '../tenancy-header.ts';
 
 const timeoutMs = 15_000;

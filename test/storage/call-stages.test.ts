@@ -5,7 +5,7 @@ import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import { isAt } from '../../core/storage/calls/call-stages.ts';
 import { cancelQueued } from '../../core/storage/calls/queued-calls.ts';
-import { blockBatch } from '../../core/storage/dialing/overdue-calls.ts';
+import { blockBatch } from '../../core/storage/dialing/queue-changes.ts';
 import { required } from '../../core/storage/engine/columns.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';

@@ -12,7 +12,7 @@ import type { CallRow } from '../engine/tables.ts';
 import type { KnownRules } from '../protection/known-rules.ts';
 import { isCallListed } from '../protection/listed.ts';
 import type { KeyTurns } from './key-turns.ts';
-import { blockBatch, type CallKeyPair, lapsesAt, lapseWithReason, postpone, unfinishedStates, unlocked } from './overdue-calls.ts';
+import { blockBatch, type CallKeyPair, lapsesAt, lapseWithReason, postpone, unfinishedStates, unlocked } from './queue-changes.ts';
 
 export type Claim = { provider: string; now: Millis; leaseUntil: Millis };
 export type OnStopped = (reason: StopReason, calls: number) => void;

@@ -17,7 +17,7 @@ import { insertNumbers } from '../protection/added-numbers.ts';
 import { knownRules } from '../protection/known-rules.ts';
 import { accountsWithDue, blockIfListed, type Claim, claimCalls, judgeCalls, moveStopped, type OnStopped, pick } from './claims.ts';
 import { keyTurns } from './key-turns.ts';
-import { type CallKeyPair, endOverdueBatch, lapseBatch, markAllDue } from './overdue-calls.ts';
+import { type CallKeyPair, endOverdueBatch, lapseBatch, markAllDue } from './queue-changes.ts';
 
 /** The number of accounts that a claim looks at. The next claim starts with the accounts after them. */
 const accountsPerClaim = 100;

@@ -1,6 +1,6 @@
 import type { Millis } from '../../domain/instant.ts';
 import type { Database } from '../engine/database.ts';
-import type { CallKeyPair } from './overdue-calls.ts';
+import type { CallKeyPair } from './queue-changes.ts';
 
 /** The columns of the queue's index after the account, in order. */
 const position = ['due_at', 'placed_at', 'api_key_id', 'contact_id'] as const;

@@ -4,7 +4,7 @@ import { listedDetail } from '../../domain/protection/objections.ts';
 import { isAt, stageAfterSql } from '../calls/call-stages.ts';
 import { endCalls } from '../calls/ended-calls.ts';
 import { walkQueue } from '../calls/queued-calls.ts';
-import { type CallKeyPair, selectAmong, selectBatch } from '../dialing/overdue-calls.ts';
+import { type CallKeyPair, selectAmong, selectBatch } from '../dialing/queue-changes.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { isCallListed } from './listed.ts';

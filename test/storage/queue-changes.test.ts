@@ -4,7 +4,7 @@ import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { endOverdueCalls, eraseOldContacts } from '../../core/domain/calls/retention.ts';
 import { clockSkew } from '../../core/domain/deadlines.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
-import { endOverdueBatch, lapseBatch, markAllDue } from '../../core/storage/dialing/overdue-calls.ts';
+import { endOverdueBatch, lapseBatch, markAllDue } from '../../core/storage/dialing/queue-changes.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
