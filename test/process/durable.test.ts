@@ -51,12 +51,13 @@ describe('a core on PostgreSQL', function () {
     for (const mode of ['transaction', 'session'] as const) {
       it(`places, cancels and revokes durably in ${mode} mode, even if the database's default isn't durable (needs pgbouncer)`, async function () {
         const database = await freshDatabase('postgres');
+        // Until a core connects, it opens no connection to the server, which would have the earlier settings.
+        pooler = await startPgBouncer(database, mode);
+        if (!pooler) skip(this, "pgbouncer isn't installed");
         const observer = await connected(database);
         const name = new URL(database).pathname.slice(1);
         await observer.query(`ALTER DATABASE ${name} SET synchronous_commit = off`);
         await observer.query(`ALTER DATABASE ${name} SET statement_timeout = '7s'`);
-        pooler = await startPgBouncer(database, mode);
-        if (!pooler) skip(this, "pgbouncer isn't installed");
         const cores = await Promise.all([startCoreHere(pooler.url), startCoreHere(pooler.url)]);
         const [core] = cores;
         const { tenants, key, cookie } = await withKey(database, core);
