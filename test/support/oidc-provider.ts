@@ -44,6 +44,8 @@ const newKey = () => {
   return { privateKey, kid: randomUUID() };
 };
 type Key = ReturnType<typeof newKey>;
+/** Every provider begins with the same key, because making one takes as long as several tests. */
+let firstKey: Key | undefined;
 
 /**
  * Starts oidc-provider on loopback. @param redirects the cores that it may send browsers back to @param tls certificate and key for HTTPS
@@ -52,7 +54,8 @@ export async function startProvider(
   redirects: readonly string[],
   tls?: { cert: Buffer; key: Buffer; host: string },
 ): Promise<TestProvider> {
-  let key = newKey();
+  firstKey ??= newKey();
+  let key = firstKey;
   let handler = (_req: IncomingMessage, _res: ServerResponse): unknown => undefined;
   const server = (tls ? createHttpsServer(tls) : createHttpServer()).on('request', (req, res) => handler(req, res)).listen(0, '127.0.0.1');
   await once(server, 'listening');

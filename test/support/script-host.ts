@@ -1,5 +1,6 @@
 // Runs scripts of the project one after the other in this process, each as if it were alone: with its own module, arguments, environment,
 // folder, streams and exit code. Their imports, which take most of a separate process's time, are loaded only once.
+import { flushCompileCache } from 'node:module';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
@@ -35,5 +36,9 @@ async function run({ file, args, env, input, directory }: Job, turn: number): Pr
 let turn = 0;
 let last: Promise<unknown> = Promise.resolve();
 process.on('message', (job: Job) => {
-  last = last.then(async () => process.send?.(await run(job, ++turn)));
+  last = last.then(async () => {
+    process.send?.(await run(job, ++turn));
+    // This process is killed at its end, and then wouldn't store what it has compiled.
+    if (turn === 1) flushCompileCache();
+  });
 });
