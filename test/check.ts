@@ -31,12 +31,13 @@ process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
 /**
- * A file that hasn't run here yet counts as one second per kilobyte, or two if it opens the console. Files that attack,
- * which mostly wait, and files that open every screen are small but slow, so they count as a minute.
+ * A file that hasn't run here yet counts as one second per kilobyte, or two if it opens the console. Files that attack, which mostly wait,
+ * and files that open every screen are small but slow, so they count as a minute, and files that start processes as half a minute.
  */
 function guessSeconds(file: string): number {
   const text = readFileSync(file, 'utf8');
-  if (file.includes(join('test', 'chaos')) || /walkThrough\(|async inspect\(/.test(text)) return 60;
+  if (/test.(?:chaos|model)./.test(file) || /walkThrough\(|async inspect\(/.test(text)) return 60;
+  if (/spawnCore\(|setUpPostgres\(|home\.start\(/.test(text)) return 30;
   return (text.length / 1_000) * (/describe(?:Desktop|Browser)\(/.test(text) ? 2 : 1);
 }
 const expectedSeconds = (file: string) => (isSkipped(file) ? 0 : (seconds[file] ?? guessSeconds(file)));
