@@ -172,7 +172,7 @@ describeAttacks(
   },
   {
     ...{ name: 'kills-deduplicated', title: 'repeated kills and a provider that de-duplicates' },
-    run: killed(true),
+    ...{ quickOn: null, run: killed(true) },
   },
   { name: 'stopped', title: 'a dialer stopped for longer than its lease', quickOn: 'postgres', run: stopped },
   { name: 'races', title: 'cancels racing with two dialers', quickOn: 'postgres', run: races },

@@ -14,7 +14,8 @@ const detection = 2_000;
 type Harm = {
   name: string;
   title: string;
-  inQuick: boolean;
+  /** `test/storage/sqlite.test.ts` covers the others in one process. */
+  inQuick?: true;
   harm: string;
   afterwards: 'no start' | 'nothing' | { repair: string; found: string };
 };
@@ -25,12 +26,12 @@ const harms: readonly Harm[] = [
     // SQLite doesn't write a WAL back into a file that was moved. The WAL is left behind, although it belongs to the moved file.
     afterwards: { repair: 'test ! -e "$f-wal" || mv "$f-wal" "$f.moved-wal"', found: '.moved' },
   },
-  { name: 'deleted', title: 'the SQLite file deleted', inQuick: true, harm: 'rm -f "$f" "$f-wal" "$f-shm"', afterwards: 'nothing' },
+  { name: 'deleted', title: 'the SQLite file deleted', harm: 'rm -f "$f" "$f-wal" "$f-shm"', afterwards: 'nothing' },
   { name: 'overwritten', title: 'the SQLite file overwritten in place', inQuick: true, harm: 'cp "$f.old" "$f"', afterwards: 'no start' },
-  { name: 'truncated', title: 'the SQLite file truncated', inQuick: false, harm: 'truncate -s 8192 "$f"', afterwards: 'no start' },
-  { name: 'index', title: "SQLite's -shm deleted", inQuick: true, harm: 'rm "$f-shm"', afterwards: { repair: 'true', found: '' } },
+  { name: 'truncated', title: 'the SQLite file truncated', harm: 'truncate -s 8192 "$f"', afterwards: 'no start' },
+  { name: 'index', title: "SQLite's -shm deleted", harm: 'rm "$f-shm"', afterwards: { repair: 'true', found: '' } },
   {
-    ...{ name: 'linked', title: 'a hard link to the SQLite file', inQuick: false, harm: 'ln "$f" "$f.link"' },
+    ...{ name: 'linked', title: 'a hard link to the SQLite file', harm: 'ln "$f" "$f.link"' },
     afterwards: { repair: 'rm "$f.link"', found: '' },
   },
 ];

@@ -1,7 +1,6 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import { type Answer, ask, readCookies } from '../support/http.ts';
 import { createKey, onDemand, openDirect, password, placeCall, signIn } from '../support/tenants.ts';
 import { type Attack, describeAttacks, isQuick } from './attack.ts';
@@ -55,45 +54,6 @@ const narrow: Attack['run'] = async (trial) => {
       await Promise.all([...using, use(32), use(33)]);
     }
   });
-  await scene.stopAndCompare();
-};
-
-/** A user with thousands of keys is deleted while another user's key is in use, and the core is killed during the deletion. */
-const deletion: Attack['run'] = async (trial) => {
-  const scene = await openScene(trial);
-  const { ledger, tenants } = scene;
-  const { url } = scene.core();
-  const { teammate, partner } = tenants.users;
-  const { keyValue: key } = await createKey(url, await signIn(url, teammate.email));
-  await using direct = await openDirect(scene.database);
-  const { database } = direct.storage;
-  const count = isQuick ? 4_000 : 200_000;
-  const [account_id, partner_id] = [tenants.account.id, tenants.partner.id];
-  const scope = { creator_id: teammate.id, creator_partner_id: partner_id, account_id, partner_id };
-  const rows = Array.from({ length: count }, (_, n) => ({ id: `many-${n}`, digest: `many-${n}`, name: 'Many', created_at: n, ...scope }));
-  await database.write.batchInsert('api_keys', rows, 100);
-  await repairCounts(database);
-
-  const { status } = await ask('DELETE', `${url}/console/users/${teammate.id}`, { cookie: await signIn(url, partner.email) });
-  if (status !== 204) ledger.fail(`the deletion got ${status}`);
-  ledger.revoke(key);
-  const left = async () => Number((await database.read('api_keys').count({ n: '*' }).first())?.['n']);
-  let turn = 0;
-  const inTime = () => performance.now() + 20_000;
-  // A starting core continues the deletion immediately. Until few keys are left, the other user's key keeps working.
-  for (const goal of [count - 1_500, 1]) {
-    await scene.place(`deleted-${turn++}`, { key });
-    await scene.stop('SIGKILL');
-    await scene.start();
-    // Waits as long as the deletion makes progress, because a busy machine may take minutes for 200,000 keys.
-    for (let remaining = await left(), end = inTime(); remaining > goal && performance.now() < end; ) {
-      await scene.mustPlace(`kept-${turn++}`);
-      const fewer = await left();
-      if (fewer < remaining) [remaining, end] = [fewer, inTime()];
-    }
-  }
-  if ((await left()) > 1) ledger.fail(`${await left()} keys are left`);
-  await scene.place('deleted-at-last', { key });
   await scene.stopAndCompare();
 };
 
@@ -199,6 +159,5 @@ describeAttacks(
   { name: 'lanes', title: 'floods from another key, unknown keys, slow searches of four users, and one session', run: lanes },
   { name: 'revoke', title: 'keys revoked at one core and used at another', quickOn: 'postgres', run: revoke },
   { name: 'narrow', title: 'keys limited to other addresses at one core and used at another', quickOn: 'postgres', run: narrow },
-  { name: 'deletion', title: 'a core killed while it deletes a user with thousands of keys', quickOn: 'postgres', run: deletion },
   { name: 'sign-ins', title: 'a flood of sign-ins, each from a new network', run: signIns },
 );

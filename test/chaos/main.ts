@@ -1,6 +1,6 @@
 // Attacks real processes on both databases, and ends with a table that compares what was acknowledged with the database.
 // test/README.md lists the options.
-// Skips what needs root, strace or libfaketime if they're missing, and says so. Exits with 1 if a column that must be 0 isn't.
+// Skips what needs root or strace if it's missing, and says so. Exits with 1 if a column that must be 0 isn't.
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';

@@ -94,22 +94,11 @@ export async function eventually(condition: () => boolean | Promise<boolean>, wi
   return true;
 }
 
-/**
- * Waits until no call is in one of these states any more, and counts a fault if some still are. `dueAfter` excludes calls that were due
- * before.
- */
-export async function waitForNone(
-  { database, ledger }: Scene,
-  states: readonly string[],
-  within: number,
-  dueAfter?: number,
-): Promise<void> {
+/** Waits until no call is in one of these states any more, and counts a fault if some still are. */
+export async function waitForNone({ database, ledger }: Scene, states: readonly string[], within: number): Promise<void> {
   await using direct = await openDirect(database);
-  const left = async () => {
-    const calls = direct.storage.database.read('calls').whereIn('state', states);
-    if (dueAfter !== undefined) calls.where('due_at', '>', dueAfter);
-    return Number((await calls.count({ n: '*' }).first())?.['n']);
-  };
+  const { read } = direct.storage.database;
+  const left = async () => Number((await read('calls').whereIn('state', states).count({ n: '*' }).first())?.['n']);
   if (!(await eventually(async () => (await left()) === 0, within))) ledger.fail(`${await left()} calls are still ${states.join(' or ')}`);
 }
 
