@@ -11,7 +11,7 @@ import { placing } from './requests.ts';
 import { fillLists, makeQueuedCalls } from './seed.ts';
 import { computeSpreads, repeat } from './spread.ts';
 import type { Say } from './workloads.ts';
-import { load } from './wrk.ts';
+import { type Load, load } from './wrk.ts';
 
 /** Enough numbers that their pages of the list don't fit into a connection's cache. */
 const contacts = 20_000;
@@ -95,32 +95,33 @@ async function claim({ database, postgres, ports, storage }: Stage, { owner }: S
 }
 
 /**
- * Measures how long a call of a key with one connection takes, alone and while another key uses 64. Measures the latter again with a flood
- * that yields, because this shows how long the core makes the key wait, and not how long the core waits for a processor.
+ * Measures how long a call of a key with one connection takes, alone, while another key uses 64, and while another core with its own
+ * database gets these 64. The last shows how much of the time is the processors' that all of them share.
  */
 async function quietKey({ core, path, thousandKeys, kind }: Stage, rounds: number, seconds: number): Promise<string> {
   const [quiet = '', busy = ''] = thousandKeys;
-  const place = () => load(placing(core.url, path, [quiet]), seconds, 0, 1);
-  const placeBeside = async (isYielding: boolean) => {
-    const flood = load(placing(core.url, path, [busy]), seconds, 0, 64, isYielding);
+  const elsewhere = await openStage(kind);
+  const place = async () => ({ ...(await load(placing(core.url, path, [quiet]), seconds, 0, 1)), perSecond: 0 });
+  const placeDuring = async (flood: Promise<Load>) => {
     const [{ p50, p99 }, { perSecond }] = await Promise.all([place(), flood]);
     return { p50, p99, perSecond };
   };
-  const triples = await repeat(rounds, async () => ({
-    alone: { ...(await place()), perSecond: 0 },
-    beside: await placeBeside(false),
-    yielding: await placeBeside(true),
+  const rows = await repeat(rounds, async () => ({
+    alone: await place(),
+    beside: await placeDuring(load(placing(core.url, path, [busy]), seconds)),
+    elsewhere: await placeDuring(load(placing(elsewhere.core.url, elsewhere.path, [elsewhere.key]), seconds)),
   }));
-  const line = (name: string, of: 'alone' | 'beside' | 'yielding') => {
-    const loads = triples.map((triple) => ({ ...triple[of], ratio: triple[of].p99 / triple.alone.p99 }));
-    const { p50, p99, ratio, perSecond } = computeSpreads(loads, ['p50', 'p99', 'ratio', 'perSecond']);
-    return [name, withRange(p50), withRange(p99), withRange(ratio), withRange(perSecond, 0)];
+  await elsewhere.close();
+  const line = (name: string, of: 'alone' | 'beside' | 'elsewhere') => {
+    const loads = rows.map((row) => ({ ...row[of], ratio: row[of].p99 / row.alone.p99, share: row[of].p99 / row.elsewhere.p99 }));
+    const { p50, p99, ratio, share, perSecond } = computeSpreads(loads, ['p50', 'p99', 'ratio', 'share', 'perSecond']);
+    return [name, withRange(p50), withRange(p99), withRange(ratio), withRange(share), withRange(perSecond, 0)];
   };
-  const head = [`a key with one connection, ${kind}`, 'p50 in ms', 'p99 in ms', 'p99 / alone', "the other key's calls per second"];
+  const head = ['p50 in ms', 'p99 in ms', 'p99 / alone', 'p99 / during a flood of another core', "the flood's calls per second"];
   const lines = [
     line('alone', 'alone'),
     line('while another key uses 64 connections', 'beside'),
-    line('… whose load generator yields', 'yielding'),
+    line('while another core on this machine gets these 64', 'elsewhere'),
   ];
-  return table(head, lines);
+  return table([`a key with one connection, ${kind}`, ...head], lines);
 }

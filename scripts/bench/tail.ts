@@ -1,34 +1,47 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { type DatabaseKind, openStage, type Stage } from './environment.ts';
 import { databaseLabel, table, withRange } from './markdown.ts';
+import { freshFolder, startServer } from './processes.ts';
 import { placing } from './requests.ts';
-import { computeSpread, repeat, type Spread } from './spread.ts';
+import { computeSpread, inTurn } from './spread.ts';
 import { load } from './wrk.ts';
 
 const connections = 256;
 
 /**
  * Places calls at half of the rate that 64 connections reach, without waiting for earlier responses. wrk would hide the server's pauses,
- * because a connection sends its next request only after the last response. Each time is measured from when the request was due.
+ * because a connection sends its next request only after the last response. Each time is measured from when the request was due. In turn,
+ * it measures a server that only syncs a file, because a busy host pauses that one as well.
  *
  * @param rounds how often it's measured @param seconds the duration of each round
  */
 export async function measureTail(kind: DatabaseKind, rounds: number, seconds: number): Promise<string> {
   const stage = await openStage(kind);
+  const durable = await startServer('servers/durable.ts', { FILE: join(freshFolder(), 'calls') });
   const { perSecond } = await load(placing(stage.core.url, stage.path, stage.keys), 5);
-  const each = await repeat(rounds + 1, () => placeAtRate(stage, perSecond / 2, seconds));
-  await stage.close();
+  const sides = [
+    { ...stage, name: databaseLabel(kind) },
+    { ...stage, name: 'the least: Koa that only syncs a file', core: durable },
+  ];
   // The first round is a warm-up.
-  const sorted = each.slice(1).map((times) => times.toSorted((a, b) => a - b));
-  const percentile = (share: number): Spread => computeSpread(sorted.map((times) => times[Math.floor(times.length * share)] ?? Number.NaN));
-  const cells = [0.5, 0.99, 0.999].map((share) => withRange(percentile(share), 1));
-  return table(['', 'requests per second', 'p50 in ms', 'p99', 'p99.9'], [[databaseLabel(kind), (perSecond / 2).toFixed(0), ...cells]]);
+  const measured = await inTurn(sides, rounds + 1, (side, round) => placeAtRate(side, perSecond / 2, round === 0 ? 1 : seconds));
+  await stage.close();
+  await durable.stop();
+  const lines = measured.map(({ item: { name }, results }) => {
+    const sorted = results.slice(1).map((times) => times.toSorted((a, b) => a - b));
+    const percentile = (share: number) => computeSpread(sorted.map((times) => times[Math.floor(times.length * share)] ?? Number.NaN));
+    return [name, (perSecond / 2).toFixed(0), ...[0.5, 0.99, 0.999].map((share) => withRange(percentile(share), 1))];
+  });
+  return table(['', 'requests per second', 'p50 in ms', 'p99', 'p99.9'], lines);
 }
 
+type Side = Pick<Stage, 'path' | 'key'> & { core: { url: string } };
+
 /** @returns the time of each request in ms, including the wait for a free connection */
-export async function placeAtRate({ core, path, key }: Stage, perSecond: number, seconds: number): Promise<number[]> {
+export async function placeAtRate({ core, path, key }: Side, perSecond: number, seconds: number): Promise<number[]> {
   const { hostname, port, host } = new URL(core.url);
   const sockets = Array.from({ length: connections }, () => connect(Number(port), hostname).setNoDelay());
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));

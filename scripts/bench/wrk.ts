@@ -19,21 +19,13 @@ const script = fileURLToPath(new URL('requests.lua', import.meta.url));
  * Loads a server for some seconds. Each connection sends its next request when its response has arrived.
  *
  * @param from for scripts that number their requests: the number before the first
- * @param isYielding whether wrk runs only while no other program needs the processor. Otherwise, a load that's as fast as possible takes
- * the processors from the server that it shares them with
  * @throws Error if the responses aren't the expected ones
  */
-export async function load(
-  { url, kind, parameters, successes }: Target,
-  seconds: number,
-  from = 0,
-  connections = 64,
-  isYielding = false,
-): Promise<Load> {
+export async function load({ url, kind, parameters, successes }: Target, seconds: number, from = 0, connections = 64): Promise<Load> {
   // The straightforward servers take seconds for some responses, which count as well.
   const settings = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '-s', script];
-  const command = ['wrk', ...settings, url, '--', kind, String(from), ...parameters];
-  const { stdout, error } = await run('nice', ['-n', isYielding ? '19' : '0', ...command]);
+  const command = [...settings, url, '--', kind, String(from), ...parameters];
+  const { stdout, error } = await run('wrk', command);
   if (error) throw error;
   const { requests, micros, refused, broken, p50, p99 } = JSON.parse(stdout.slice(stdout.lastIndexOf('\n')));
   if (successes !== null) {
