@@ -80,6 +80,11 @@ describe('the error for a response', () => {
     it(`has the kind ${kind} for ${status}`, () => expect(problem(status)).to.include({ kind }));
   }
 
+  it('names each reason for which a server may reject a key, because the server tells no one which it is', () => {
+    for (const reason of ['unknown', 'revoked', 'expired', "this computer's IP address", 'server address'])
+      expect(problem(401).message).to.include(reason);
+  });
+
   for (const [status, code] of [
     [403, 'do-not-call'],
     [422, 'outside-calling-hours'],

@@ -84,4 +84,15 @@ describeDesktop("the console, for a key's limits", () => {
     const events = harness.direct.storage.database.read('audit_events').where({ action: 'api-key.revoked' });
     expect(await events.pluck('detail')).to.deep.equal(['leaked']);
   });
+
+  it('links the replacement of a leaked key', async () => {
+    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+    const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software', { on: '2026-10-02T08:00:00.000Z' });
+    await signInAs(harness, 'account');
+    await button('Revoke Practice software').last().click();
+    const asking = dialog('Revoke API Key?');
+    await asking.getByLabel('Reason').selectOption({ label: 'It leaked' });
+    const replacement = asking.getByRole('link', { name: 'Practice software' });
+    expect(await replacement.getAttribute('href')).to.include(id);
+  });
 });

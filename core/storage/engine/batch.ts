@@ -22,10 +22,10 @@ const maxBatchSize = 128;
 const maxBytes = 1024 * 1024;
 /**
  * The maximum number of requests that one share gets in a batch while other shares are busy, too. A share is all requests for which
- * `getShare` returns the same text. Other shares' requests then wait for only 16 requests of a flood instead of 64: see `npm run bench --
+ * `getShare` returns the same text. Other shares' requests then wait for only 12 requests of a flood instead of 64: see `npm run bench --
  * --rules`.
  */
-const maxOfShare = 16;
+const maxOfShare = 12;
 /** In ms: how long a share is busy after its last request. */
 const busyFor = 1_000;
 /** In ms: how late a request may learn that its deadline has passed. */
