@@ -212,18 +212,18 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[0], [1, 100, 101, 2, 100, 3, 4], [5, 6, 7, 8], [9, 10]]);
   });
 
-  it('gives a requester at most 16 places while others send requests, too, and every place a second later', async () => {
+  it('gives a requester at most 12 places while others send requests, too, and every place a second later', async () => {
     const { ask, runs, finish } = controlled({ size: 32, getShare: ({ n }) => (n < 100 ? 'flood' : 'quiet') });
     const flood = (count: number) => void Promise.all(Array.from({ length: count }, (_, n) => ask(n)));
     void ask(100);
     await turns();
-    flood(32);
+    flood(24);
     for (let index = 0; index < 3; index++) await finish(index);
     stillClock.now += 1_000;
     flood(33);
     await turns();
     await finish(3);
-    expect(runs.map(({ inputs }) => inputs.length)).to.deep.equal([1, 16, 16, 32, 1]);
+    expect(runs.map(({ inputs }) => inputs.length)).to.deep.equal([1, 12, 12, 32, 1]);
   });
 
   it('contains at most a megabyte, unless a single request is larger, and still gives places to every requester', async () => {
