@@ -36,7 +36,7 @@ describe('a running core', () => {
       });
     });
     afterEach(async () => {
-      mock.restoreAll();
+      mock.reset();
       await harness.close();
     });
 
