@@ -37,7 +37,6 @@ type LoadOptions = {
   url?: (n: number) => string;
   extra?: object;
   stopAt?: number;
-  cancels?: boolean;
 };
 
 let loads = 0;
@@ -47,7 +46,7 @@ let loads = 0;
  * attempts is a separate call.
  */
 export function startLoad(scene: Scene, { every = 40, extra = {}, stopAt = Number.POSITIVE_INFINITY, ...options }: LoadOptions = {}) {
-  const { placers = isQuick ? 4 : 16, url = () => scene.core().url, cancels = true } = options;
+  const { placers = isQuick ? 4 : 16, url = () => scene.core().url } = options;
   const name = `load${++loads}`;
   let acknowledged = 0;
 
@@ -60,7 +59,7 @@ export function startLoad(scene: Scene, { every = 40, extra = {}, stopAt = Numbe
       await pause(200);
     }
     acknowledged++;
-    if (cancels && n % 3 === 0 && !crowd.isOver()) await scene.ledger.cancel(url(n + 1), scene.campaignId, scene.key, body.requestId);
+    if (n % 3 === 0 && !crowd.isOver()) await scene.ledger.cancel(url(n + 1), scene.campaignId, scene.key, body.requestId);
     await pause(every);
   }
   const crowd = startCrowd(scene.trial, placers, place, stopAt);
