@@ -70,16 +70,18 @@ async function perform(walk: Walk, world: World, requests: readonly Request[], l
   const answers = await (locked === 'nothing' ? Promise.all(send()) : world.whileLocked(send, places));
   const pairs = requests.flatMap((request, n) => (answers[n] ? [{ request, answer: answers[n] }] : []));
   const text = ` ${pairs.map(({ request, answer }) => `${request.text} → ${answer.status}`).join(', ')}`;
-  walk.model = await settle(world, listPossibleModels(walk.model, pairs, text));
+  walk.model = await settle(world, listPossibleModels([walk.model], pairs, text));
   return text;
 }
 
-/** Returns the results of all orders of the requests in which the responses are possible. Changes the given model. */
-function listPossibleModels(model: Model, pairs: readonly Pair[], text: string, times = [model.now]): Model[] {
+/**
+ * Returns the results of all orders of the requests in which the responses are possible.
+ *
+ * @param starts the possible states before the requests. Changes them
+ */
+function listPossibleModels(starts: readonly Model[], pairs: readonly Pair[], text: string): Model[] {
   const wrong = new Set<string>();
-  const models = times.flatMap((now) => [
-    ...possibleModels(Object.assign(times.length > 1 ? model.clone() : model, { now }), pairs, wrong),
-  ]);
+  const models = starts.flatMap((start) => [...possibleModels(start, pairs, wrong)]);
   if (models.length === 0) throw new Error(`${text}\n${[...wrong].join('\nor ')}`);
   return models;
 }
@@ -158,16 +160,19 @@ const race = fc
     any: fc.tuple(anyRequest(), anyRequest(), anyRequest()),
     interrupted: fc.tuple(anyRequest(['place']), anyRequest(interruptions), anyRequest()),
   })
-  .map(({ choice: { option, key, target }, any, interrupted }) => {
+  .map(({ choice, any, interrupted }) => {
+    const { option, key, target } = choice;
     const locked = pick<Lock>([...Array(7).fill('nothing'), 'tables', 'places', 'places'], option) ?? 'nothing';
-    const planned: readonly Planned[] = locked === 'places' ? interrupted : any.slice(target % 2);
+    // While tables are locked, calls wait, and then one statement places them.
+    const isBurst = locked === 'tables' && target % 2 === 0;
+    const planned: readonly Planned[] = isBurst ? [] : locked === 'places' ? interrupted : any.slice(target % 2);
     return new Step(`concurrently${locked === 'nothing' ? '' : `, while ${locked} are locked`}:`, async (walk, world) => {
-      const requests: Request[] = [];
+      const requests = isBurst ? [1, 2, 3].flatMap((n) => placeLater({ ...choice, target: target + n }, walk.model) ?? []) : [];
       let [changes, signOuts] = [0, 0];
       for (const { name, prepare } of planned) {
         // Of two requests that end the same session, the second may be accepted as well.
         if (unclear.includes(name) || (silentChanges.includes(name) && ++changes > 1) || (name === 'signOut' && ++signOuts > 1)) continue;
-        const request = await prepare(walk.model, world, key);
+        const request = await prepare(walk.model, world, { key });
         if (request) requests.push(request);
       }
       return requests.length === 0 ? ' nothing' : perform(walk, world, requests, locked);
@@ -188,11 +193,11 @@ const nothing: Answer = { status: 0, headers: {}, text: '', json: {} };
  * Sends a request while something happens to the cores or to their database, and repeats it if it isn't clear what became of it. A call that
  * got a 503 hasn't been placed or cancelled.
  */
-async function performInFault(walk: Walk, world: World, request: Request, fault: Fault, { core, detail }: Choice): Promise<string> {
+async function performInFault(walk: Walk, world: World, request: Request, fault: Fault, core: number, after: number): Promise<string> {
   const isFatal = fault === 'a core ends';
   await pass(second, walk, world);
   if (isFatal) await answerSilent(walk, world);
-  const end = await world.fault(fault, core, detail % 16);
+  const end = await world.fault(fault, core, after);
   world.wake();
   const first = await request.send(world).catch(() => nothing);
   await end();
@@ -207,9 +212,12 @@ async function performInFault(walk: Walk, world: World, request: Request, fault:
     const { replayed: _, json: __, ...expected } = whole;
     return expected.status === 204 && answer.status === 404 ? { status: 404 } : expected;
   };
-  const models = listPossibleModels(walk.model, [{ request: { ...request, expect }, answer }], text);
-  for (const model of models) {
-    if (!isFatal) continue;
+  const starts = [walk.model];
+  // The second time, the new core has already done its hourly work.
+  if (isFatal && isUnsure) starts.push(walk.model.clone());
+  starts[1]?.keepHouse();
+  const models = listPossibleModels(starts, [{ request: { ...request, expect }, answer }], text);
+  for (const model of isFatal ? models : []) {
     model.dial();
     model.respond(false);
     model.keepHouse();
@@ -317,7 +325,8 @@ const events: readonly { name: string; weight: number; run: (walk: Walk, world: 
       end();
       const text = ` ${new Date(until).toISOString()}, after ${detail % 6} statements: ${request.text} → ${answer.status}`;
       // The request counts as of one of the two times, and not partly as of one and partly as of the other.
-      const models = listPossibleModels(model, [{ request, answer }], text, [model.now, until]);
+      const starts = [model.now, until].map((now) => Object.assign(model.clone(), { now }));
+      const models = listPossibleModels(starts, [{ request, answer }], text);
       for (const one of models) {
         one.now = until;
         one.dial();
@@ -405,12 +414,14 @@ const events: readonly { name: string; weight: number; run: (walk: Walk, world: 
 const maxUsers = 14;
 
 const fault = fc.record({ choice: anyChoice, planned: anyRequest(repeatable) }).map(
-  ({ choice, planned }) =>
+  ({ choice: { option, detail, core }, planned }) =>
     new Step('during', async (walk, world) => {
-      const chosen = pick(world.faults(), choice.option) ?? 'a core ends';
-      const request = await planned.prepare(walk.model, world);
-      const what = ` ${chosen} after ${choice.detail % 16} statements of core ${choice.core % 2}:`;
-      return what + (request ? await performInFault(walk, world, request, chosen, choice) : ' nothing');
+      const chosen = pick(world.faults(), option) ?? 'a core ends';
+      // Usually, the request's own result is lost.
+      const [after, shared] = chosen === 'a lost result' ? [detail % 4, { core }] : [detail % 16, {}];
+      const request = await planned.prepare(walk.model, world, shared);
+      const what = ` ${chosen} after ${after} statements of core ${core % 2}:`;
+      return what + (request ? await performInFault(walk, world, request, chosen, core, after) : ' nothing');
     }),
 );
 

@@ -472,15 +472,15 @@ const weights: Partial<Record<string, number>> = {
 };
 
 /** A command with its choice. */
-export type Planned = { name: string; prepare(model: Model, world: World, key?: number): Promise<Request | null> };
+export type Planned = { name: string; prepare(model: Model, world: World, shared?: Partial<Choice>): Promise<Request | null> };
 
-/** Any of the commands. `prepare` can replace the choice of the key, so that concurrent requests use the same one. */
+/** Any of the commands. `prepare` can replace some numbers of the choice, so that concurrent requests share them. */
 export function anyRequest(names?: readonly CommandName[]): fc.Arbitrary<Planned> {
   const chosen = Object.entries<Command>(commands).filter(([name]) => names?.some((one) => one === name) ?? true);
   const ofName = chosen.map(([name, command]) => {
     const arbitrary = anyChoice.map((choice) => ({
       name,
-      prepare: async (model: Model, world: World, key = choice.key) => command({ ...choice, key }, model, world),
+      prepare: async (model: Model, world: World, shared: Partial<Choice> = {}) => command({ ...choice, ...shared }, model, world),
     }));
     return { weight: weights[name] ?? 1, arbitrary };
   });
