@@ -14,7 +14,8 @@ export function failToStart(environment: Record<string, string>, user?: number):
     env: { ...bareEnvironment, PORT: '0', MANAGEMENT_PORT: '0', ...environment },
     encoding: 'utf8',
     cwd: directory,
-    timeout: 15_000,
+    // A busy machine may take this long to load the core.
+    timeout: 45_000,
     ...(user === undefined ? {} : { uid: user, gid: user }),
   });
   return { status, stdout, stderr };
