@@ -12,6 +12,7 @@ import { clockCommands } from './admin/database/clock.ts';
 import { migrateCommand } from './admin/database/migrate.ts';
 import { restoreCommand } from './admin/database/restore.ts';
 import { retentionCommands } from './admin/database/retention.ts';
+import { shardCommands } from './admin/database/shards.ts';
 import { dialerCommands } from './admin/dialer.ts';
 import { importCommand } from './admin/import.ts';
 import { keyCommands } from './admin/key.ts';
@@ -69,6 +70,7 @@ function createProgram(): Command {
   backupCommand(program, runner);
   restoreCommand(program, runner);
   migrateCommand(program, runner);
+  shardCommands(program, runner);
   checkCommand(program, runner);
   return program;
 }

@@ -27,6 +27,12 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
   const { storage, location, output, resolveFile } = context;
   const file = resolveFile(path);
   refuseExisting(file);
+  await storage.schema().catch(() => undefined);
+  if (storage.database.shards().length > 0)
+    throw new Problem(
+      'conflict',
+      "A copy of a database with shards wouldn't be from a single moment. Back up its nodes: see core/docs/scaling.md.",
+    );
   const unfinished = findUnfinished(file);
   const partial = `${file}.unfinished-${randomUUID().slice(0, 8)}`;
   createFile(partial);

@@ -11,6 +11,7 @@ import { systemClock } from '../../server/start/system.ts';
 import { findUnknownVariables, formatUnknownVariable } from '../../server/start/unknown-variables.ts';
 import type { Database, DatabaseLocation } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
+import { findClusterFaults, findRoleFaults } from '../../storage/engine/postgres/cluster.ts';
 import { freeBytes, requireRights } from '../../storage/engine/rights.ts';
 import type { Storage } from '../../storage/index.ts';
 import { countWrongCounts, repairCounts } from '../../storage/keys/key-counts.ts';
@@ -148,7 +149,13 @@ async function checkPostgres(database: Database): Promise<Finding[]> {
     if (server?.standby) throw new Error('this is a standby: set DATABASE_URL to the primary');
     return 'connected to the primary';
   });
-  return Promise.all([durability, primary]);
+  const shards = database.shards().length;
+  const cluster = attempt('shards', async () => {
+    const faults = [...(await findClusterFaults(database)), ...(await findRoleFaults(database))];
+    if (faults.length > 0) throw new Error(faults.join('; '));
+    return counted(shards, 'shard');
+  });
+  return Promise.all([durability, primary, ...(shards > 0 ? [cluster] : [])]);
 }
 
 async function attempt(name: string, look: () => Promise<string>): Promise<Finding> {

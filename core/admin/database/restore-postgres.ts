@@ -32,6 +32,8 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
 /** Refuses a database with a newer schema: the newer tables wouldn't be dropped, and the newer release's migrations would fail on them. */
 async function refuseNewer(database: Database): Promise<void> {
   const { added } = await schemaState(database);
+  if (database.shards().length > 0)
+    throw new Problem('conflict', "A database with shards can't be restored from one file. See core/docs/scaling.md.");
   if (added.length > 0)
     throw new Problem('conflict', `A newer release has added ${added.join(', ')} to the database. Restore with that release.`);
 }
@@ -67,12 +69,12 @@ async function inspect(url: string, file: string): Promise<{ schema: string; mis
 const unquoted = (name: string) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
 
 /** @returns the ID of the server process that serves this connection */
-async function assertNoOtherConnections(database: Database): Promise<number> {
+export async function assertNoOtherConnections(database: Database): Promise<number> {
   const [connections] = await database.query<{ own: number; others: number }>(
     `SELECT pg_backend_pid() AS own, (SELECT count(*) FROM pg_stat_activity WHERE ${otherSessions('pg_backend_pid()')}) AS others`,
   );
   if (!connections || connections.others > 0) {
-    const what = 'A core, or another admin command, is connected to the database. Stop it, then restore again.';
+    const what = 'A core, or another admin command, is connected to the database. Stop it, then try again.';
     throw new Problem('conflict', `${what} If you use a connection pooler, restart it: it keeps connections open for minutes.`);
   }
   return connections.own;

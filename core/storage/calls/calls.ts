@@ -9,6 +9,7 @@ import { toNetworks } from '../../domain/sign-in/networks.ts';
 import { type BatchObserver, batched } from '../engine/batch.ts';
 import type { Database, Row } from '../engine/database.ts';
 import { isSingleRowError, isUndone } from '../engine/errors.ts';
+import { perShard, shardOf } from '../engine/shards.ts';
 import { isAllowed, joinAuthorization, keyHasAccess, keyIsActive, keyOfRequest } from '../keys/authorization.ts';
 import { type KnownLimits, knownLimits, limitColumns } from '../keys/key-limits.ts';
 import type { KeyUse } from '../keys/key-use.ts';
@@ -17,7 +18,7 @@ import { type KnownRules, knownRules } from '../protection/known-rules.ts';
 import { isListed, listingSql } from '../protection/listed.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
 import { readBack } from './check-commit.ts';
-import { countedInserter, placedToday } from './counted-calls.ts';
+import { countedInserter, type DayOfKey, placedToday, readPlaced } from './counted-calls.ts';
 import { countEnded } from './ended-calls.ts';
 import {
   callColumns,
@@ -78,10 +79,6 @@ export function callStore(
     (size) =>
       observe(operation, size);
 
-  const explain = {
-    request_id: batched({ ...batching, run: explainer(database, 'request_id'), observe: observer('explain') }),
-    contact_id: batched({ ...batching, run: explainer(database, 'contact_id'), observe: observer('explain') }),
-  };
   const limits = knownLimits();
   const findActive = batched({
     ...batching,
@@ -89,24 +86,29 @@ export function callStore(
     run: activeKeys(database, limits),
     observe: observer('look up'),
   });
-  const insert = batched({ ...batching, ...inserter(database), countBytes: countVariableBytes, isUndone, observe: observer('place') });
-  const insertCounted = batched({
-    ...batching,
-    ...countingInserter(database),
-    countBytes: countVariableBytes,
-    isUndone,
-    observe: observer('place'),
+  const queuesIn = perShard((shard) => {
+    const options = { ...batching, maxInFlight: shard.maxInFlight };
+    const placing = { ...options, countBytes: countVariableBytes, isUndone, observe: observer('place') };
+    return {
+      explain: {
+        request_id: batched({ ...options, run: explainer(shard, 'request_id'), observe: observer('explain') }),
+        contact_id: batched({ ...options, run: explainer(shard, 'contact_id'), observe: observer('explain') }),
+      },
+      insert: batched({ ...placing, ...inserter(shard) }),
+      insertCounted: batched({ ...placing, ...countingInserter(shard) }),
+      cancel: {
+        request_id: batched({ ...options, ...canceller(shard, 'request_id'), isUndone, observe: observer('cancel') }),
+        contact_id: batched({ ...options, ...canceller(shard, 'contact_id'), isUndone, observe: observer('cancel') }),
+      },
+    };
   });
-  const cancel = {
-    request_id: batched({ ...batching, ...canceller(database, 'request_id'), isUndone, observe: observer('cancel') }),
-    contact_id: batched({ ...batching, ...canceller(database, 'contact_id'), isUndone, observe: observer('cancel') }),
-  };
+  const queuesOf = (request: KeyedRequest) => queuesIn(shardOf(database, request.campaignId));
 
   const rules = knownRules(database);
 
   /** Finds out why a statement changed nothing, and updates what the process knows about the key. */
-  async function explained(request: KeyedRequest, by: keyof typeof explain, name: string, phone = ''): Promise<Explanation> {
-    const row = await explain[by]({ ...request, limits: request.key.limits, name, phone });
+  async function explained(request: KeyedRequest, by: 'request_id' | 'contact_id', name: string, phone = ''): Promise<Explanation> {
+    const row = await queuesOf(request).explain[by]({ ...request, limits: request.key.limits, name, phone });
     if (!row['is_active']) return { allowed: false, refusal: 'unauthorized' };
     request.key.limits = limits.read(row);
     if (!acceptsAddress(request)) return { allowed: false, refusal: 'unauthorized' };
@@ -139,10 +141,10 @@ export function callStore(
     const { limits } = key;
     if (!allowsAddress(limits, address)) return null;
     const day = countingDay(limits, at);
-    if (day === null) return (await insert({ ...request, limits, call, verdict })) ? { placedToday: null } : null;
+    if (day === null) return (await queuesOf(request).insert({ ...request, limits, call, verdict })) ? { placedToday: null } : null;
     // Requests above the limit only read, so a flood of them writes nothing.
     if (key.fullOn === day) return null;
-    const placedToday = await insertCounted({ ...request, limits, call, verdict, day });
+    const placedToday = await queuesOf(request).insertCounted({ ...request, limits, call, verdict, day });
     return placedToday === null ? null : { placedToday };
   }
 
@@ -188,7 +190,9 @@ export function callStore(
         'requestId' in reference ? (['request_id', reference.requestId] as const) : (['contact_id', reference.contactId] as const);
       for (let attempt = 0; attempt < attempts; attempt++) {
         const { limits } = request.key;
-        const won = allowsAddress(limits, request.address) ? await cancel[by]({ ...request, limits, name, phone: '' }) : null;
+        const won = allowsAddress(limits, request.address)
+          ? await queuesOf(request).cancel[by]({ ...request, limits, name, phone: '' })
+          : null;
         if (won) {
           keyUse.note(request, 'cancelled');
           return toCancellation(won, request.at);
@@ -385,7 +389,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepare(
     { n: 'bigint', ...requestColumns, day: 'text', [by]: 'text', phone: 'text' },
     (rows) => `SELECT r.n, ${limitColumns(database.kind)},
-       CASE WHEN k.calls_per_day IS NOT NULL THEN ${placedToday} END AS placed_today, k.id IS NOT NULL AND ${keyIsActive} AS is_active, c.id IS NOT NULL AND ${keyHasAccess} AS has_access,
+       ${database.isShard ? '' : `CASE WHEN k.calls_per_day IS NOT NULL THEN ${placedToday} END AS placed_today,`} k.id IS NOT NULL AND ${keyIsActive} AS is_active, c.id IS NOT NULL AND ${keyHasAccess} AS has_access,
        x.contact_id, x.request_id, ${stageSql('x')} AS stage, x.placed_at, x.cancelled_at,
        x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after, x.answered_held_until,
        p.rules_version, ${isListed({ listing: listingSql('a', 'p'), account: 'a.id', phone: 'r.phone', at: 'r.at' })} AS is_listed
@@ -402,7 +406,15 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
     const answers = await statement(
       batch.map((naming, n) => [n, ...requestRow(naming), countingDay(naming.limits, naming.at), naming.name, naming.phone]),
     );
-    return answers.toSorted((a, b) => Number(a['n']) - Number(b['n']));
+    const sorted = answers.toSorted((a, b) => Number(a['n']) - Number(b['n']));
+    if (!database.isShard) return sorted;
+    // If a key's limits have just changed, this isn't used: the request is checked again by the new ones.
+    const days = batch.map(({ digest, limits, at }): DayOfKey => [digest, countingDay(limits, at) ?? '']);
+    const placed = await readPlaced(
+      database,
+      days.filter(([, day]) => day !== ''),
+    );
+    return sorted.map((row, n) => ({ ...row, placed_today: placed(days[n]) }));
   };
 }
 

@@ -3,6 +3,7 @@ import type { ContactStore } from '../../domain/ports/calls.ts';
 import { inChunks } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
+import { byShard, inEachShard } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/empty-log.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { callKey } from './calls.ts';
@@ -18,31 +19,35 @@ const lookupBatchSize = 20_000;
 type FoundRow = CallRow & { campaign_name: string; account_name: string };
 
 export function contactStore(database: Database, atOnce = lookupBatchSize): ContactStore {
-  const { write } = database;
   return {
     async findCalls(phone) {
-      const calls: ContactCall[] = [];
-      for (let after: Position | undefined = ['', '']; after; ) {
-        const last: Position | undefined = await positionAfter(database, after, atOnce);
-        calls.push(...(await callsBetween(database, phone, after, last)));
-        after = last;
-      }
-      return calls.toSorted((a, b) => a.placedAt - b.placedAt);
+      const found = await inEachShard(database, async (shard) => {
+        const calls: ContactCall[] = [];
+        for (let after: Position | undefined = ['', '']; after; ) {
+          const last: Position | undefined = await positionAfter(shard, after, atOnce);
+          calls.push(...(await callsBetween(shard, phone, after, last)));
+          after = last;
+        }
+        return calls;
+      });
+      return found.flat().toSorted((a, b) => a.placedAt - b.placedAt);
     },
 
     async erase(calls, at) {
       let cancelled = 0;
       let erased = 0;
-      for (const chunk of inChunks(calls)) {
-        const keys = chunk.map(({ campaignId, contactId }) => ({ campaign_id: campaignId, contact_id: contactId }));
-        cancelled += await cancelFound(database, keys, { at: at, locked: 'wait' });
-        const ended = write('calls').whereNotNull('ended_at');
-        erased += await ended
-          .whereIn(
-            callKey,
-            chunk.map(({ campaignId, contactId }) => [campaignId, contactId]),
-          )
-          .update(erasedColumns);
+      for (const [shard, own] of byShard(database, calls, ({ campaignId }) => campaignId)) {
+        for (const chunk of inChunks(own)) {
+          const keys = chunk.map(({ campaignId, contactId }) => ({ campaign_id: campaignId, contact_id: contactId }));
+          cancelled += await cancelFound(shard, keys, { at: at, locked: 'wait' });
+          const ended = shard.write('calls').whereNotNull('ended_at');
+          erased += await ended
+            .whereIn(
+              callKey,
+              chunk.map(({ campaignId, contactId }) => [campaignId, contactId]),
+            )
+            .update(erasedColumns);
+        }
       }
       if (erased > 0) await emptyLog(database);
       return { cancelled, erased };

@@ -1,10 +1,30 @@
 import type { Knex } from 'knex';
 import { type BatchRows, type Database, selectList } from '../engine/database.ts';
-import { isAllowed, joinAuthorization } from '../keys/authorization.ts';
+import { isAllowed, joinAuthorization, keyOfRequest } from '../keys/authorization.ts';
 import { callsToPlace, groupColumnsWith, newCall } from './placing.ts';
 
 /** SQL: the number of calls that the request's key has placed on the request's day. */
 export const placedToday = `coalesce((SELECT d.placed FROM api_key_days d WHERE d.api_key_id = k.id AND d.day = r.day), 0)`;
+
+export type DayOfKey = readonly [digest: string, day: string];
+
+/** Reads how many calls keys have placed on days. */
+export async function readPlaced(database: Database, days: readonly DayOfKey[], on = database.read) {
+  const rows = database.batchRows({ digest: 'text', day: 'text' });
+  const sql = `SELECT r.digest, r.day, d.placed FROM ${rows} CROSS JOIN ${keyOfRequest[database.kind]} CROSS JOIN api_key_days d
+     WHERE k.digest = r.digest AND d.api_key_id = k.id AND d.day = r.day`;
+  const found =
+    days.length === 0 ? [] : await database.query<{ digest: string; day: string; placed: number }>(sql, [JSON.stringify(days)], on);
+  const placed = new Map(found.map((row) => [`${row.digest} ${row.day}`, row.placed]));
+  return ([digest, day]: DayOfKey = ['', '']) => placed.get(`${digest} ${day}`) ?? 0;
+}
+
+/** Adds the counts to groups of calls: the digest is the first value of a group, and its day and calls are the last. */
+async function withPlaced(database: Database, batch: BatchRows, trx: Knex.Transaction): Promise<BatchRows> {
+  const days = batch.map((group): DayOfKey => [String(group[0]), String(group.at(-2))]);
+  const placed = await readPlaced(database, days, trx);
+  return batch.map((group, n) => group.toSpliced(-1, 0, placed(days[n])));
+}
 
 type Inserted = { api_key_id: string; day: string; contact_id: string };
 
@@ -15,17 +35,20 @@ type Inserted = { api_key_id: string; day: string; contact_id: string };
  * @returns for each contact ID of an inserted call, how many calls its key has placed on that day
  */
 export function countedInserter(database: Database) {
-  const groups = database.batchRows(groupColumnsWith({ day: 'text' }));
+  // The counts of days are on another node than a shard's calls, so they're a parameter there.
+  const columns = { day: 'text' } as const;
+  const groups = database.batchRows(groupColumnsWith(database.isShard ? { ...columns, placed: 'bigint' } : columns));
+  const select = { day: 'r.day', calls_per_day: 'k.calls_per_day', placed: database.isShard ? 'r.placed' : placedToday };
   const names = Object.keys(newCall);
   // Two cores that place calls of a key at the same time must not both see the same count. SQLite has only one writer.
   const lock = `INSERT INTO api_key_days (api_key_id, day, placed)
-     SELECT DISTINCT k.id, r.day, 0 FROM ${groups} ${joinAuthorization(database)} WHERE ${isAllowed} ORDER BY 1, 2
+     SELECT DISTINCT k.id, r.day, 0 FROM ${database.batchRows(groupColumnsWith(columns))} ${joinAuthorization(database)} WHERE ${isAllowed} ORDER BY 1, 2
      ON CONFLICT (api_key_id, day) DO UPDATE SET placed = api_key_days.placed`;
   const insert = `INSERT INTO calls (${names})
      SELECT ${names} FROM (
        SELECT ${selectList(newCall)}, r.calls_per_day, r.placed,
          row_number() OVER (PARTITION BY r.api_key_id, r.day ORDER BY r.contact_id) AS nth
-       FROM ${callsToPlace(database, groups, { day: 'r.day', calls_per_day: 'k.calls_per_day', placed: placedToday })}
+       FROM ${callsToPlace(database, groups, select)}
          AND NOT EXISTS (SELECT 1 FROM calls x WHERE x.campaign_id = r.campaign_id AND x.request_id = r.request_id)
      ) AS candidates
      WHERE placed + nth <= calls_per_day
@@ -42,7 +65,8 @@ export function countedInserter(database: Database) {
       beforeCommit();
       const json = JSON.stringify(batch);
       if (database.kind === 'postgres') await database.query(lock, [json], trx);
-      const inserted = await database.query<Omit<Inserted, 'day'>>(insert, [json], trx);
+      const counted = database.isShard ? JSON.stringify(await withPlaced(database, batch, trx)) : json;
+      const inserted = await database.query<Omit<Inserted, 'day'>>(insert, [counted], trx);
       return countInserted(
         trx,
         inserted.map((row) => ({ ...row, day: days.get(row.contact_id) ?? '' })),

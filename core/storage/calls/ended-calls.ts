@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { CallState } from '#contract/calls/calls.ts';
-import { type Count, getDialect } from '../engine/database.ts';
+import { type Count, getDialect, inTransaction, isOnShard } from '../engine/database.ts';
+import { countSeparately } from '../engine/shards.ts';
 
 /*
  * Charts count ended calls by the quarter-hour when they were placed. On PostgreSQL, each statement that ends calls also counts them. On
@@ -40,6 +41,12 @@ function insertCounts(counts: string): string {
 export async function endCalls(on: Knex, update: Knex.QueryBuilder): Promise<number> {
   if (getDialect(on) === 'sqlite') return update;
   const { reads, sql } = countEnded;
+  if (isOnShard(on))
+    return inTransaction(on, async (trx) => {
+      const ended: object[] = await update.returning([...reads]).transacting(trx);
+      await countSeparately(trx, countEnded, ended);
+      return ended.length;
+    });
   const [row]: { calls: number | string }[] = await on
     .with('changed', update.returning([...reads]))
     .with('counted', on.raw(sql))

@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Millis } from '../../domain/instant.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database, Value } from '../engine/database.ts';
+import { inEachShard, sumOfShards } from '../engine/shards.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { cancelledAtSql, isAt, isUndialed } from './call-stages.ts';
 import { callKey } from './calls.ts';
@@ -41,12 +42,14 @@ function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string
 export async function countQueued(database: Database, keyIds: readonly string[]): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const ids of inChunks(keyIds)) {
-    const rows = await database.query<{ api_key_id: string; calls: number }>(
-      `SELECT api_key_id, count(*) AS calls FROM ${queueSql(database)}
+    const rows = await inEachShard(database, (shard) =>
+      shard.query<{ api_key_id: string; calls: number }>(
+        `SELECT api_key_id, count(*) AS calls FROM ${queueSql(database)}
        WHERE due_at IS NOT NULL AND api_key_id IN (${ids.map(() => '?')}) AND ${isUndialed} GROUP BY api_key_id`,
-      ids,
+        ids,
+      ),
     );
-    for (const row of rows) counts.set(row.api_key_id, row.calls);
+    for (const row of rows.flat()) counts.set(row.api_key_id, (counts.get(row.api_key_id) ?? 0) + row.calls);
   }
   return counts;
 }
@@ -54,12 +57,14 @@ export async function countQueued(database: Database, keyIds: readonly string[])
 /** Returns those keys for which a dialer is handing off a call. If the provider doesn't accept it, it can still be cancelled. */
 export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
   const { sql, bindings } = isOfKeys(keys);
-  const rows = await database.query<{ api_key_id: string }>(
-    `SELECT DISTINCT api_key_id FROM ${queueSql(database)}
+  const rows = await inEachShard(database, (shard) =>
+    shard.query<{ api_key_id: string }>(
+      `SELECT DISTINCT api_key_id FROM ${queueSql(database)}
      WHERE due_at IS NOT NULL AND due_at > ? AND ${sql} AND ${isAt('open')}`,
-    [now, ...bindings],
+      [now, ...bindings],
+    ),
   );
-  return new Set(rows.map((row) => row.api_key_id));
+  return new Set(rows.flat().map((row) => row.api_key_id));
 }
 
 /** One statement for 300,000 calls would lock SQLite for seconds, and exceed PostgreSQL's time limit. */
@@ -76,12 +81,22 @@ const pause = 5;
  * @param size calls in one transaction
  * @returns the number of cancelled calls
  */
-export async function cancelQueued(
+export function cancelQueued(
   database: Database,
   keys: KeysWithCalls,
   at: Millis,
   signal?: AbortSignal,
   size = cancelBatchSize,
+): Promise<number> {
+  return sumOfShards(database, (shard) => cancelInShard(shard, keys, at, signal, size));
+}
+
+async function cancelInShard(
+  database: Database,
+  keys: KeysWithCalls,
+  at: Millis,
+  signal: AbortSignal | undefined,
+  size: number,
 ): Promise<number> {
   let cancelled = 0;
   // Handle locked calls last: waiting for them while holding a thousand other locks would cause deadlocks. SQLite doesn't lock

@@ -1,26 +1,27 @@
+import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import type { RetentionStore } from '../../domain/ports/calls.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
-
 import type { Database } from '../engine/database.ts';
+import { earliest, inEachShard, sumOfShards } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/empty-log.ts';
 import { callKey } from './calls.ts';
 
 const eraseBatchSize = 500;
 const forgetBatchSize = 2_000;
 
-const counts: readonly { table: 'api_key_usage' | 'call_counts'; key: readonly string[] }[] = [
-  { table: 'api_key_usage', key: ['api_key_id', 'quarter_at'] },
-  { table: 'call_counts', key: ['campaign_id', 'quarter_at', 'state'] },
-];
+const counts = {
+  ofKeys: { table: 'api_key_usage', key: ['api_key_id', 'quarter_at'] },
+  ofCalls: { table: 'call_counts', key: ['campaign_id', 'quarter_at', 'state'] },
+} as const;
 
 /** The detail is the provider's free text, which may contain names and numbers. */
 export const erasedColumns = { phone: null, name: null, time_zone: null, variables: null, detail: null };
 
 export function retentionStore(database: Database): RetentionStore {
   const { read, write } = database;
-  const erasable = (from: typeof read, endedBefore: number) =>
+  const erasable = (from: Knex, endedBefore: number) =>
     from('calls').whereNotNull('ended_at').whereNotNull('phone').where('ended_at', '<', endedBefore);
   async function recordedDays(): Promise<RetentionDays | null> {
     const row = await read('recorded_retention').first();
@@ -38,34 +39,41 @@ export function retentionStore(database: Database): RetentionStore {
     },
 
     async countErasable(endedBefore) {
-      const [counted, oldest] = await Promise.all([
-        erasable(read, endedBefore).count({ calls: '*' }).first<{ calls: number | string }>(),
-        erasable(read, Number.MAX_SAFE_INTEGER).min({ ended_at: 'ended_at' }).first<{ ended_at: Millis | null }>(),
-      ]);
-      return { erasable: Number(counted.calls), oldestEndedAt: oldest.ended_at };
+      const counts = await inEachShard(database, async ({ read }) => {
+        const [counted, oldest] = await Promise.all([
+          erasable(read, endedBefore).count({ calls: '*' }).first<{ calls: number | string }>(),
+          erasable(read, Number.MAX_SAFE_INTEGER).min({ ended_at: 'ended_at' }).first<{ ended_at: Millis | null }>(),
+        ]);
+        return { calls: Number(counted.calls), oldest: oldest.ended_at };
+      });
+      return { erasable: counts.reduce((sum, { calls }) => sum + calls, 0), oldestEndedAt: earliest(counts.map(({ oldest }) => oldest)) };
     },
 
     async erase(endedBefore, signal) {
-      const eraseBatch = (limit: number) => {
+      const eraseBatch = (write: Knex, limit: number) => {
         const batch = erasable(write, endedBefore).select(callKey).limit(limit);
         // Checks `ended_at` again, because on PostgreSQL a late outcome may have changed it since the subquery read it. The sum keeps the
         // database from reading the index of all calls to erase.
         return write('calls').whereIn(callKey, batch).whereRaw('ended_at + 0 < ?', [endedBefore]).update(erasedColumns);
       };
-      const erased = await inShortTransactions(eraseBatch, eraseBatchSize, signal);
+      const erased = await sumOfShards(database, ({ write }) =>
+        inShortTransactions((limit) => eraseBatch(write, limit), eraseBatchSize, signal),
+      );
       if (erased > 0) await emptyLog(database);
       return erased;
     },
 
     async forgetCounts(before, signal) {
       let forgotten = 0;
-      for (const { table, key } of counts) {
+      const forget = (write: Knex, { table, key }: (typeof counts)[keyof typeof counts]) => {
         const forgetBatch = (limit: number) => {
           const batch = write(table).where('quarter_at', '<', before).select(key).limit(limit);
           return write(table).whereIn(key, batch).delete();
         };
-        forgotten += await inShortTransactions(forgetBatch, forgetBatchSize, signal);
-      }
+        return inShortTransactions(forgetBatch, forgetBatchSize, signal);
+      };
+      forgotten += await forget(write, counts.ofKeys);
+      forgotten += await sumOfShards(database, ({ write }) => forget(write, counts.ofCalls));
       // A day of any time zone ends at most 14 hours after it does in UTC, and `before` is a month ago.
       const days = (limit: number) => {
         const batch = write('api_key_days')

@@ -12,61 +12,42 @@ import { countEnded, countTold } from '../calls/ended-calls.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import { type Database, requireSeen } from '../engine/database.ts';
+import { earliest, inEachShard, perShard, shardOf, sumOfShards } from '../engine/shards.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/added-numbers.ts';
 import { knownRules } from '../protection/known-rules.ts';
-import { accountsWithDue, blockIfListed, type Claim, claimCalls, judgeCalls, moveStopped, type OnStopped, pick } from './claims.ts';
-import { keyTurns } from './key-turns.ts';
-import { type CallKeyPair, endOverdueBatch, lapseBatch, markAllDue } from './queue-changes.ts';
-
-/** The number of accounts that a claim looks at. The next claim starts with the accounts after them. */
-const accountsPerClaim = 100;
-/** The number of calls that a sweep changes in one transaction. */
-const sweepBatchSize = 500;
-
-/** The number of calls that a claim lets wait for calling hours before it claims the ones behind them, in transactions of `sweepBatchSize`. */
-const maxRounds = 20;
+import { blockIfListed, type OnStopped } from './claims.ts';
+import { endOverdueBatch, lapseBatch, markAllDue, sweepBatchSize } from './queue-changes.ts';
+import { claimer, dueAccounts } from './shares.ts';
 
 export function dialingStore(database: Database, onStopped: OnStopped = () => undefined): DialingStore {
   const { read, write } = database;
   const rules = knownRules(database);
-  const turns = keyTurns(database);
-  const recordOutcome = outcomeStatement(database);
-  const endOne = endingStatement(database);
-  const cancelIfRevoked = cancelIfRevokedStatement(database);
-  let lastAccount = '';
-
-  /** Claims due calls of these accounts. @returns also how many it ended or postponed instead */
-  function claimOnce(accounts: readonly string[], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
-    return write.transaction(async (trx) => {
-      await lapseBatch(trx, claim.now, sweepBatchSize);
-      const picked = await pick(trx, accounts, { now: claim.now, each: Math.ceil(size / accounts.length), turns, others });
-      const judged = await judgeCalls(trx, rules, picked.slice(0, size), claim.now);
-      const { claimed, blocked } = await claimCalls(database, trx, judged.open.slice(0, limit), claim);
-      if (blocked > 0) onStopped('do-not-call', blocked);
-      return { claimed, moved: blocked + (await moveStopped(trx, judged, claim.now, onStopped)) };
-    });
-  }
+  const inShard = perShard((shard) => ({
+    claim: claimer(shard, rules, onStopped),
+    recordOutcome: outcomeStatement(shard),
+    endOne: endingStatement(shard),
+    cancelIfRevoked: cancelIfRevokedStatement(shard),
+  }));
+  const findDue = dueAccounts(database);
 
   return {
     async claim(limit, provider, now, leaseUntil) {
-      // Query with a reader first, because an idle dialer must not take the writer's lock every second.
-      const accounts = await accountsWithDue(database, lastAccount, now, Math.min(limit, accountsPerClaim));
-      const last = accounts.at(-1);
-      if (last === undefined) return [];
-      lastAccount = last;
-      const others = await turns.findOthers(accounts, now, Math.ceil(limit / accounts.length));
-      const all: ClaimedCall[] = [];
-      // Calls that calling hours stop must not keep the ones behind them from being dialed, even if there are thousands.
-      for (let round = 0, size = limit; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
-        const { claimed, moved } = await claimOnce(accounts, limit - all.length, size, { provider, now, leaseUntil }, others);
-        all.push(...claimed);
-        if (moved === 0) break;
-      }
-      return all;
+      const { shares, failures } = await findDue(limit, now);
+      const claims = await Promise.allSettled(
+        Array.from(shares, ([shard, share]) => inShard(shard).claim(share, { provider, now, leaseUntil })),
+      );
+      const claimed = claims.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+      const [failure] = [...failures, ...claims.filter((result) => result.status === 'rejected')];
+      // Calls that were claimed must be dialed, even if another shard can't be reached.
+      if (claimed.length === 0 && failure) throw failure.reason;
+      return claimed;
     },
 
     async settle(call, settlement) {
+      const shard = shardOf(database, call.campaignId);
+      const { write } = shard;
+      const { endOne, cancelIfRevoked } = inShard(shard);
       if ('endedAt' in settlement) return endOne(call, settlement);
       const settle = (on: Knex) =>
         handedOff(on, call.contactId).whereRaw(isDialing).where({ attempt: call.attempt }).update(toColumns(settlement));
@@ -75,13 +56,17 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
         const settled = await settle(trx);
         await cancelIfRevoked(call, trx);
         // The number may have been listed during the hand-off, and the next try may be hours away.
-        const blocked = await blockIfListed(database, trx, [[call.campaignId, call.contactId]], settlement.at);
+        const blocked = await blockIfListed(shard, trx, [[call.campaignId, call.contactId]], settlement.at);
         if (blocked > 0) onStopped('do-not-call', blocked);
         return settled > 0;
       });
     },
 
     async reportOutcome(contactId, conclusion, now, optOut) {
+      const shard = await findShard(database, contactId);
+      if (shard === null) return null;
+      const { read, write } = shard;
+      const { recordOutcome } = inShard(shard);
       if (!optOut) {
         if (await recordOutcome(contactId, conclusion, now)) return 'recorded';
         const row = await handedOff(read, contactId).first('contact_id');
@@ -96,14 +81,17 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
       return result;
     },
 
-    lapse: (now, signal) => inShortTransactions((limit) => lapseBatch(write, now, limit), sweepBatchSize, signal),
+    lapse: (now, signal) =>
+      sumOfShards(database, ({ write }) => inShortTransactions((limit) => lapseBatch(write, now, limit), sweepBatchSize, signal)),
 
-    endForgotten: (now, signal) => inShortTransactions((limit) => endOverdueBatch(write, now, limit), sweepBatchSize, signal),
+    endForgotten: (now, signal) =>
+      sumOfShards(database, ({ write }) => inShortTransactions((limit) => endOverdueBatch(write, now, limit), sweepBatchSize, signal)),
 
     async recoverFromClockStep(now, hasStepped, signal) {
       const clock = await read('clock').first('newest_at');
       const wasAhead = (clock?.newest_at ?? 0) > now + clockSkew.toMillis();
-      return markAllDue(database, now, { size: sweepBatchSize, judgesHeldAgain: hasStepped || wasAhead, signal });
+      const options = { size: sweepBatchSize, judgesHeldAgain: hasStepped || wasAhead, signal };
+      return sumOfShards(database, (shard) => markAllDue(shard, now, options));
     },
 
     async noteTrouble(core, trouble, now) {
@@ -119,16 +107,38 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
     },
 
     async queue(now) {
-      const row = await read('calls')
-        .whereNotNull('due_at')
-        .where('due_at', '<=', now)
-        .whereRaw(isAt(...waitingStages))
-        .count({ due: '*' })
-        .min({ oldest: 'due_at' })
-        .first<{ due: number | string; oldest: Millis | null }>();
-      return { due: Number(row.due), oldestDueAt: row.oldest };
+      const rows = await inEachShard(database, async ({ read }) =>
+        read('calls')
+          .whereNotNull('due_at')
+          .where('due_at', '<=', now)
+          .whereRaw(isAt(...waitingStages))
+          .count({ due: '*' })
+          .min({ oldest: 'due_at' })
+          .first<{ due: number | string; oldest: Millis | null }>(),
+      );
+      return { due: rows.reduce((sum, { due }) => sum + Number(due), 0), oldestDueAt: earliest(rows.map(({ oldest }) => oldest)) };
     },
   };
+}
+
+/**
+ * Finds the shard with a call that was handed off, by its contact ID alone. @returns null if no shard has it. Without shards, it isn't looked up
+ */
+async function findShard(database: Database, contactId: string): Promise<Database | null> {
+  const shards = database.shards();
+  if (shards.length === 0) return database;
+  const isMissing = new Error('The shard has no such call.');
+  const lookups = shards.map(async (shard) => {
+    if ((await handedOff(shard.read, contactId).first('contact_id')) === undefined) throw isMissing;
+    return shard;
+  });
+  try {
+    return await Promise.any(lookups);
+  } catch (error) {
+    const failure = error instanceof AggregateError && error.errors.find((each) => each !== isMissing);
+    if (failure) throw failure;
+    return null;
+  }
 }
 
 const conclusionColumns = { contact_id: 'text', outcome: 'text', detail: 'text', ended_at: 'bigint', duration_seconds: 'bigint' } as const;

@@ -13,6 +13,9 @@ import { type Database, getDialect } from '../engine/database.ts';
 
 export type CallKeyPair = [campaignId: string, contactId: string];
 
+/** The number of calls that a sweep changes in one transaction. */
+export const sweepBatchSize = 500;
+
 const life = dialingLimits.life.toMillis();
 /** SQL: when a call that hasn't been dialed lapses. */
 export const lapsesAt = `coalesce(not_after, due_at + ${life})`;

@@ -31,6 +31,12 @@ export type BatchRows = readonly (readonly (Value | BatchRows)[])[];
 /** The functions that the stores need from a database, in either dialect. Each instance is one lane. */
 export type Database = {
   kind: Dialect;
+  /** Whether this is one of several shards, each of which Citus keeps on one node. */
+  isShard: boolean;
+  /** The shards, in the order of their numbers. Empty if the tables of calls aren't divided into shards. */
+  shards(): readonly Database[];
+  /** Divides the calls of all lanes into as many shards as the database was set up with. */
+  useShards(count: number): void;
   /** For queries only. A query sees everything that was committed before it started. */
   read: Knex;
   /** For changes and transactions. */
@@ -130,6 +136,20 @@ export async function requireSeen(database: Database): Promise<void> {
     "The change was saved, but a dialer may still be using the previous state. Repeat the request to make sure that it isn't.",
     { retryAfter: 5 },
   );
+}
+
+/** Runs a function in this transaction, or in a new one. */
+export function inTransaction<Result>(on: Knex, run: (trx: Knex.Transaction) => Promise<Result>): Promise<Result> {
+  return isTransaction(on) ? run(on) : on.transaction(run);
+}
+
+function isTransaction(on: Knex): on is Knex.Transaction {
+  return on.isTransaction === true;
+}
+
+/** Whether a connection pool or transaction belongs to a shard. */
+export function isOnShard(on: Knex): boolean {
+  return on.client.config.shard !== undefined;
 }
 
 export function getDialect(on: Knex): Dialect {

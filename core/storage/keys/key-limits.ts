@@ -4,6 +4,7 @@ import type { AuditEvent, KeyLimits } from '../../domain/model.ts';
 import type { Today } from '../../domain/ports/keys.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { type Database, type Dialect, type Row, requireSeen } from '../engine/database.ts';
+import { sumOfShards } from '../engine/shards.ts';
 
 /** SQL: the version and the limits of a key named `k`. They're two columns, because each column takes time in every row. */
 export function limitColumns(kind: Dialect): string {
@@ -111,7 +112,7 @@ const lastId = 'z';
  * Counts a key's calls with these IDs. Calls that haven't ended have no index by key, so this reads all calls of the campaigns that the key
  * may have used.
  */
-async function countCalls(
+function countCalls(
   database: Database,
   id: string,
   from: Millis,
@@ -119,12 +120,14 @@ async function countCalls(
   beforeId: string,
   on: Knex = database.read,
 ): Promise<number> {
-  const [row] = await database.query<{ placed: number | string }>(
-    `SELECT count(*) AS placed FROM api_keys k CROSS JOIN accounts a CROSS JOIN campaigns c CROSS JOIN calls
+  return sumOfShards(database, async (shard) => {
+    const [row] = await shard.query<{ placed: number | string }>(
+      `SELECT count(*) AS placed FROM api_keys k CROSS JOIN accounts a CROSS JOIN campaigns c CROSS JOIN calls
      WHERE k.id = ? AND a.partner_id IN (k.partner_id, k.creator_partner_id) AND c.account_id = a.id AND calls.campaign_id = c.id
        AND calls.contact_id >= ? AND calls.contact_id < ? AND calls.api_key_id = k.id AND calls.placed_at >= ?`,
-    [id, fromId, beforeId, from],
-    on,
-  );
-  return Number(row?.placed ?? 0);
+      [id, fromId, beforeId, from],
+      shard.isShard ? shard.read : on,
+    );
+    return Number(row?.placed ?? 0);
+  });
 }

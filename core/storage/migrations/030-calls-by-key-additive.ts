@@ -7,7 +7,7 @@ import type { Dialect } from '../engine/database.ts';
  * so that PostgreSQL can count matches without reading their rows. For the same reason, PostgreSQL's index of the counts for
  * charts now includes the counts. On SQLite, that table and its index are one.
  */
-export async function up(trx: Knex, dialect: Dialect): Promise<void> {
+export async function upCalls(trx: Knex, dialect: Dialect): Promise<void> {
   const statements = [
     `CREATE INDEX calls_by_api_key ON calls (api_key_id, state, contact_id, campaign_id) WHERE due_at IS NULL`,
     ...(dialect === 'postgres' ? [withCounts] : []),

@@ -3,6 +3,7 @@ import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
 import type { Database, Dialect } from '../engine/database.ts';
 import { isLocked } from '../engine/errors.ts';
+import { shardSchema } from '../engine/shards.ts';
 import * as core from './001-core.ts';
 import * as fewerIndexes from './002-fewer-indexes.ts';
 import * as keyTallies from './003-key-tallies.ts';
@@ -29,11 +30,15 @@ import * as listVersions from './023-list-versions.ts';
 import * as countsInStatements from './024-counts-in-statements.ts';
 import * as callsByKey from './030-calls-by-key-additive.ts';
 
+type Step = (trx: Knex, dialect: Dialect) => Promise<void>;
+/** @property upCalls changes only the tables of calls. If they're divided into shards, it runs once in each */
+type Migration = { name: string } & ({ up: Step; upCalls?: Step } | { up?: undefined; upCalls: Step });
+
 /**
  * The migrations, in order. A released migration never changes: add the next one. If cores of the previous release keep working with the
  * newer schema, end its name in `-additive`.
  */
-const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => Promise<void> }[] = [
+const migrations: readonly Migration[] = [
   { name: '001-core', up: core.up },
   { name: '002-fewer-indexes', up: fewerIndexes.up },
   { name: '003-key-tallies', up: keyTallies.up },
@@ -58,7 +63,7 @@ const migrations: readonly { name: string; up: (trx: Knex, dialect: Dialect) => 
   { name: '022-number-imports-additive', up: numberImports.up },
   { name: '023-list-versions', up: listVersions.up },
   { name: '024-counts-in-statements', up: countsInStatements.up },
-  { name: '030-calls-by-key-additive', up: callsByKey.up },
+  { name: '030-calls-by-key-additive', upCalls: callsByKey.upCalls },
 ];
 
 export const migrationsTable = 'schema_migrations';
@@ -94,16 +99,18 @@ function applyMissing(database: Database, signal: AbortSignal | undefined): Prom
   return database.write.transaction(async (trx) => {
     await database.lockMigrations(trx, signal);
     await refuseNewer(trx);
+    const shards = database.shards().length;
+    const recorded = shards === 0 ? [] : [shardsName(shards)];
     const [, applied]: [number, string[]] = await trx.migrate.latest({
       tableName: migrationsTable,
       migrationSource: {
-        getMigrations: async () => migrations.map(({ name }) => name),
+        getMigrations: async () => [...recorded, ...migrations.map(({ name }) => name)],
         getMigrationName: (name: string) => name,
         getMigration: async (requested: string) => {
           const migration = migrations.find(({ name }) => name === requested);
           if (!migration) throw new Error(`The migration ${requested} doesn't exist.`);
           return {
-            up: (inner: Knex) => migration.up(inner, database.kind),
+            up: (inner: Knex) => run(migration, inner, database),
             down: () => Promise.reject(new Error("Migrations can't be undone.")),
           };
         },
@@ -113,8 +120,35 @@ function applyMissing(database: Database, signal: AbortSignal | undefined): Prom
   });
 }
 
+async function run({ up, upCalls }: Migration, trx: Knex, { kind, shards }: Database): Promise<void> {
+  await up?.(trx, kind);
+  if (!upCalls) return;
+  const schemas = shards().map((_, number) => shardSchema(number));
+  if (schemas.length === 0) return upCalls(trx, kind);
+  await trx.raw(`SELECT set_config('callkey.search_path', current_setting('search_path'), true)`);
+  for (const schema of schemas) {
+    await trx.raw(`SELECT set_config('search_path', concat(?::text, ', ', current_setting('callkey.search_path')), true)`, [schema]);
+    await upCalls(trx, kind);
+  }
+  await trx.raw(`SELECT set_config('search_path', current_setting('callkey.search_path'), true)`);
+}
+
+/**
+ * If the tables of calls are divided into shards, their number is recorded like a migration. So a release that doesn't know shards refuses
+ * the database.
+ */
+export function shardsName(count: number): string {
+  return `shards-${count}`;
+}
+
+function countShards(applied: readonly string[]): number {
+  return applied.reduce((count, name) => Number(/^shards-(\d+)$/.exec(name)?.[1] ?? count), 0);
+}
+
 async function refuseNewer(trx: Knex.Transaction): Promise<void> {
-  if (await trx.schema.hasTable(migrationsTable)) toSchemaState(await trx(migrationsTable).pluck('name'));
+  if (!(await trx.schema.hasTable(migrationsTable))) return;
+  const applied: string[] = await trx(migrationsTable).pluck('name');
+  toSchemaState(applied.filter((name) => name !== shardsName(countShards(applied))));
 }
 
 /** The migrations that a database's schema is missing, and migrations that a newer program has added to it. */
@@ -122,7 +156,10 @@ export type SchemaState = { isEmpty: boolean; missing: string[]; added: string[]
 
 /** @throws Problem `conflict` if the database is newer than this program */
 export async function schemaState(database: Database): Promise<SchemaState> {
-  return toSchemaState((await hasMigrations(database)) ? await database.read(migrationsTable).pluck('name') : []);
+  const applied: string[] = (await hasMigrations(database)) ? await database.read(migrationsTable).pluck('name') : [];
+  const shards = countShards(applied);
+  if (shards > 0) database.useShards(shards);
+  return toSchemaState(applied.filter((name) => name !== shardsName(shards)));
 }
 
 async function hasMigrations({ kind, read, query }: Database): Promise<boolean> {

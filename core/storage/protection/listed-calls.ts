@@ -7,6 +7,7 @@ import { walkQueue } from '../calls/queued-calls.ts';
 import { type CallKeyPair, selectAmong, selectBatch } from '../dialing/queue-changes.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
+import { sumOfShards } from '../engine/shards.ts';
 import { isCallListed } from './listed.ts';
 
 /** The number of queued calls that one statement reads. */
@@ -25,8 +26,9 @@ export async function blockListed(database: Database, now: Millis, signal?: Abor
   // A batch that placed calls without seeing the entries has ended by now.
   await database.awaitWriters();
   for (const { scope_id, account_id, partner_id, token } of sweeps) {
-    if (account_id !== null) blocked += await blockInAccount(database, account_id, now, signal);
-    else for await (const account of listAccounts(database, partner_id)) blocked += await blockInAccount(database, account, now, signal);
+    const blockIn = (account: string) => sumOfShards(database, (shard) => blockInAccount(shard, account, now, signal));
+    if (account_id !== null) blocked += await blockIn(account_id);
+    else for await (const account of listAccounts(database, partner_id)) blocked += await blockIn(account);
     // If numbers were added in the meantime, the token has changed, and the next run starts again.
     await database.write('do_not_call_sweeps').where({ scope_id, token }).delete();
   }

@@ -6,6 +6,7 @@ import type { ProtectionAccess } from '../../domain/ports/protection.ts';
 import { isAt } from '../calls/call-stages.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
+import { sumOfShards } from '../engine/shards.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 
 /** Adds the names of the entries' accounts and partners. */
@@ -37,12 +38,14 @@ export async function countBeingDialed(database: Database, owner: OwningScope, p
   const scope = owner.accountId === null ? 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)' : 'account_id = ?';
   let calls = 0;
   for (const chunk of inChunks(phones)) {
-    const [row] = await database.query<{ calls: number | string }>(
-      `SELECT count(*) AS calls FROM calls
+    calls += await sumOfShards(database, async (shard) => {
+      const [row] = await shard.query<{ calls: number | string }>(
+        `SELECT count(*) AS calls FROM calls
        WHERE state = 'dialing' AND phone IN (${chunk.map(() => '?')}) AND ${isAt('open', 'doubt', 'taken')} AND ${scope}`,
-      [...chunk, owner.accountId ?? owner.partnerId],
-    );
-    calls += Number(row?.calls ?? 0);
+        [...chunk, owner.accountId ?? owner.partnerId],
+      );
+      return Number(row?.calls ?? 0);
+    });
   }
   return calls;
 }

@@ -5,6 +5,7 @@ import type { ProtectionAccess, ProtectionStore } from '../../domain/ports/prote
 import { recordAudit } from '../audit/audit.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { type Database, requireSeen } from '../engine/database.ts';
+import { sumOfShards } from '../engine/shards.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 import { insertNumbers } from './added-numbers.ts';
 import { parseList, readCampaignRules } from './known-rules.ts';
@@ -128,11 +129,13 @@ export function protectionStore(database: Database): ProtectionStore {
     },
 
     async countHeld(now) {
-      const [row] = await database.query<{ held: number | string }>(
-        'SELECT count(*) AS held FROM calls WHERE held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ?',
-        [now],
-      );
-      return Number(row?.held ?? 0);
+      return sumOfShards(database, async (shard) => {
+        const [row] = await shard.query<{ held: number | string }>(
+          'SELECT count(*) AS held FROM calls WHERE held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ?',
+          [now],
+        );
+        return Number(row?.held ?? 0);
+      });
     },
   };
 }

@@ -6,7 +6,8 @@ import type { Millis } from '../../../domain/instant.ts';
 import type { CallDetails, ListedCall } from '../../../domain/model.ts';
 import type { CallListStore } from '../../../domain/ports/calls.ts';
 import { selectCampaigns } from '../../directory/tenancies.ts';
-import type { Database } from '../../engine/database.ts';
+import type { Database, Value } from '../../engine/database.ts';
+import { byShard, inEachShard, shardOf } from '../../engine/shards.ts';
 import type { CallRow } from '../../engine/tables.ts';
 import { keysById, narrowFoundToVisible, narrowToVisible } from '../../keys/api-keys.ts';
 import { countUpTo, findStretch } from './call-search.ts';
@@ -28,7 +29,7 @@ type ShownRow = ListedRow & Pick<CallRow, (typeof shownColumns)[number]>;
 type KeyRow = { id: string; name: string; creator_id: string; creator_name: string };
 
 export function callListStore(database: Database): CallListStore {
-  const { kind, read, write } = database;
+  const { kind, read } = database;
   return {
     async hasCampaign(access, campaignId) {
       const [campaign]: { id: string }[] = await selectCampaigns(read, access).where('c.id', campaignId).select('c.id').limit(1);
@@ -36,24 +37,26 @@ export function callListStore(database: Database): CallListStore {
     },
 
     async list(scope, filter, cursor, visibility, limit) {
-      const { calls, end } = await findStretch(database, scope, filter, cursor, limit);
-      const rows = await database.query<ListedRow>(
-        pageSql(calls, limit),
-        calls.flatMap(({ values }) => values),
-      );
+      const { shards, end } = await findStretch(database, scope, filter, cursor, limit);
+      const pages = await Promise.all(shards.map(({ shard, calls }) => shard.query<ListedRow>(pageSql(calls, limit), valuesOf(calls))));
+      const rows = pages.length === 1 ? pages.flat() : newestOf(pages.flat(), limit);
       return { calls: await withNames(read, visibility, rows), end };
     },
 
     countUpTo: (scope, filter, max) => countUpTo(database, scope, filter, max),
 
     async count(scope, filter, cursor) {
-      const { calls, end } = await findStretch(database, scope, filter, cursor, 0);
-      const rows = await database.query<CountRow & { campaign_id: string }>(
-        `SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
+      const { shards, end } = await findStretch(database, scope, filter, cursor, 0);
+      const rows = await Promise.all(
+        shards.map(({ shard, calls }) =>
+          shard.query<CountRow & { campaign_id: string }>(
+            `SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
          FROM (${unionSql(calls, 'campaign_id, placed_at, state')}) AS matching GROUP BY 1, 2, 3`,
-        calls.flatMap(({ values }) => values),
+            valuesOf(calls),
+          ),
+        ),
       );
-      return { counts: rows.map(countOfCampaign), end };
+      return { counts: rows.flat().map(countOfCampaign), end };
     },
 
     async seesKey(visibility, id) {
@@ -62,7 +65,8 @@ export function callListStore(database: Database): CallListStore {
 
     async find(campaignId, contactId, visibility) {
       const columns = [...listedColumns, ...shownColumns];
-      const [row]: ShownRow[] = await read('calls').select(columns).where({ campaign_id: campaignId, contact_id: contactId }).limit(1);
+      const calls = shardOf(database, campaignId).read('calls');
+      const [row]: ShownRow[] = await calls.select(columns).where({ campaign_id: campaignId, contact_id: contactId }).limit(1);
       if (!row) return null;
       const [call] = await withNames(read, visibility, [row]);
       return call ? callDetails(row, call) : null;
@@ -71,20 +75,24 @@ export function callListStore(database: Database): CallListStore {
     async summary(campaignId, since) {
       const sql = summarySql(kind === 'postgres' ? ['call_counts', 'call_count_changes'] : ['call_counts']);
       const bindings = kind === 'postgres' ? [campaignId, since, campaignId, since] : [campaignId, since];
-      const rows = await database.query<CountRow>(sql, [...bindings, campaignId, campaignId, since]);
+      const rows = await shardOf(database, campaignId).query<CountRow>(sql, [...bindings, campaignId, campaignId, since]);
       return rows.map(({ quarter_at, state, calls }) => ({ quarterAt: quarter_at, state, calls }));
     },
 
     async summaryOfAll(campaignIds, days) {
       if (campaignIds.length === 0) return [];
-      const sql = summaryOfAll(kind, campaignIds.length, days.length);
       const bounds = days.flatMap((from, index) => [from, days[index + 1] ?? Number.MAX_SAFE_INTEGER]);
-      const rows = await database.query<CountRow & { campaign_id: string }>(sql, [...bounds, ...campaignIds, days[0] ?? 0]);
-      return rows.map(countOfCampaign);
+      const rows = await Promise.all(
+        Array.from(byShard(database, campaignIds, String), ([shard, ids]) => {
+          const sql = summaryOfAll(kind, ids.length, days.length);
+          return shard.query<CountRow & { campaign_id: string }>(sql, [...bounds, ...ids, days[0] ?? 0]);
+        }),
+      );
+      return rows.flat().map(countOfCampaign);
     },
 
     async compactCounts() {
-      if (kind === 'postgres') await write.raw(compaction);
+      if (kind === 'postgres') await inEachShard(database, async ({ write }) => write.raw(compaction));
     },
   };
 }
@@ -95,6 +103,14 @@ function pageSql(conditions: readonly Condition[], limit: number): string {
   const page = `${unionSql(conditions, 'campaign_id, contact_id')} ORDER BY contact_id DESC LIMIT ${limit}`;
   return `SELECT ${columns} FROM (${page}) AS page
     CROSS JOIN calls WHERE calls.campaign_id = page.campaign_id AND calls.contact_id = page.contact_id ORDER BY calls.contact_id DESC`;
+}
+
+function valuesOf(conditions: readonly Condition[]): Value[] {
+  return conditions.flatMap(({ values }) => values);
+}
+
+function newestOf(rows: readonly ListedRow[], limit: number): ListedRow[] {
+  return rows.toSorted((a, b) => (a.contact_id > b.contact_id ? -1 : 1)).slice(0, limit);
 }
 
 function unionSql(conditions: readonly Condition[], columns: string): string {

@@ -6,6 +6,7 @@ import type { CallFilter, StretchEnd } from '../../../domain/model.ts';
 import type { CallScope } from '../../../domain/ports/calls.ts';
 import { required } from '../../engine/columns.ts';
 import type { Database, Dialect } from '../../engine/database.ts';
+import { shardOf, shardsOf } from '../../engine/shards.ts';
 import { idsIn, inRange, splitRange } from '../../instant-range.ts';
 import { both, type Condition, either, matching } from './text-search.ts';
 
@@ -71,6 +72,12 @@ function campaignsIn(scope: CallScope): Condition {
 
 /** See the port. */
 export async function countUpTo(database: Database, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
+  const counts = await Promise.all(shardsIn(database, scope).map((shard) => countInShard(shard, scope, filter, max)));
+  if (counts.includes(max)) return max;
+  return counts.reduce((sum, count) => (sum === null || count === null ? null : Math.min(sum + count, max)), 0);
+}
+
+async function countInShard(database: Database, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
   const { kind } = database;
   if (isDense(filter)) return (await countStored(database, scope, filter)) < max ? null : max;
   const ofKey = filter.search === '' ? await buildKeyConditions(database, scope, filter) : null;
@@ -121,8 +128,31 @@ const stretchOfOne = 200;
 /** The number of calls that one statement searches in each campaign if most calls match. */
 const stretchOfDense = 60;
 
-/** @property calls conditions for the calls of the stretch. No call matches two of them */
-type Stretch = { calls: readonly Condition[]; end: StretchEnd };
+/** @property callsUntil returns conditions for the calls of a stretch with this end. No call matches two of them */
+type Stretch = { callsUntil: (end: StretchEnd) => readonly Condition[]; end: StretchEnd };
+
+/** The calls of a stretch in a shard. */
+type StretchOfShard = { shard: Database; calls: readonly Condition[] };
+
+/** Finds the next stretch in all shards. It ends where the first of them ends, because that one's older calls haven't been searched yet. */
+export async function findStretch(
+  database: Database,
+  scope: CallScope,
+  filter: CallFilter,
+  cursor: string | null,
+  limit: number,
+): Promise<{ shards: StretchOfShard[]; end: StretchEnd }> {
+  const inShards = await Promise.all(
+    shardsIn(database, scope).map(async (shard) => ({ shard, ...(await findInShard(shard, scope, filter, cursor, limit)) })),
+  );
+  const end = inShards.reduce<StretchEnd>((last, { end }) => (last === null || (end && end.contactId > last.contactId) ? end : last), null);
+  return { shards: inShards.map(({ shard, callsUntil }) => ({ shard, calls: callsUntil(end) })), end };
+}
+
+/** Returns the shards that may have calls in a scope. */
+function shardsIn(database: Database, scope: CallScope): readonly Database[] {
+  return scope.kind === 'campaigns' ? [...new Set(scope.ids.map((id) => shardOf(database, id)))] : shardsOf(database);
+}
 
 /**
  * Finds the next matching calls after the cursor, and the end of the stretch that contains them. Each statement is short, no matter how
@@ -131,7 +161,7 @@ type Stretch = { calls: readonly Condition[]; end: StretchEnd };
  *
  * @param limit the number of requested calls. It's enough for a stretch if all calls in the range match
  */
-export async function findStretch(
+async function findInShard(
   database: Database,
   scope: CallScope,
   filter: CallFilter,
@@ -139,20 +169,23 @@ export async function findStretch(
   limit: number,
 ): Promise<Stretch> {
   const { kind } = database;
-  const inPage = (from: string | null) => inRange(timeColumns, filter.placed, { from, before: cursor });
+  const until = (calls: readonly Condition[]) => (end: StretchEnd) => {
+    const inPage = inRange(timeColumns, filter.placed, { from: end?.contactId ?? null, before: cursor });
+    return calls.map((each) => both(each, inPage));
+  };
   const matches = matchingCalls(kind, filter);
   const open = areOpen(filter.states) ? await openCalls(database, scope) : null;
-  if (open) return { calls: [both(open, matches, inPage(null))], end: null };
+  if (open) return { callsUntil: until([both(open, matches)]), end: null };
   const ofKey = await buildKeyConditions(database, scope, filter);
   // The index also has the campaign, so that few calls of a key are found without reading the others.
-  if (ofKey && isOneCampaign(scope) && filter.search === '') return { calls: ofKey.map((each) => both(each, inPage(null))), end: null };
+  if (ofKey && isOneCampaign(scope) && filter.search === '') return { callsUntil: until(ofKey), end: null };
   const starts = ofKey ? toKeyStarts(filter) : listStarts(scope, filter);
   const isRange = ofKey ? filter.search === '' : isOneRange(filter);
   const length = limit > 0 && isRange ? limit : limit > 0 && isDense(filter) ? stretchOfDense : await sparseLength(database, starts);
   const ahead = idsIn('contact_id', filter.placed, { from: null, before: cursor });
   const end = await findStretchEnd(database, starts, ahead, length);
   const calls = ofKey ?? [both(within(kind, scope), matches)];
-  return { calls: calls.map((each) => both(each, inPage(end?.contactId ?? null))), end };
+  return { callsUntil: until(calls), end };
 }
 
 /**

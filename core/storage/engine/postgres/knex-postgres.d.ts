@@ -6,9 +6,12 @@ declare module 'knex/lib/dialects/postgres/index.js' {
   import { Knex } from 'knex';
   import type { Client as Connection, QueryConfig, QueryResult } from 'pg';
 
+  /** The number of shards, 0 without any. Known only after the first look at the migrations. */
+  export type Sharding = { count: number };
   export type Query = { sql: string; bindings?: readonly unknown[]; options?: Partial<QueryConfig>; response?: QueryResult };
 
   export default class Client extends Knex.Client {
+    config: Knex.Config & { sharding: Sharding; shard?: string };
     _driver(): { Client: typeof Connection };
     /** The driver reads these settings at the start of `acquireRawConnection`. */
     connectionSettings: { connectionString: string };

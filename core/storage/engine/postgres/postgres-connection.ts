@@ -1,7 +1,9 @@
+import { setTimeout } from 'node:timers/promises';
 import Client, { type Query } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import { deadlines } from '../../../domain/deadlines.ts';
 import { errorCode } from '../../../domain/error-code.ts';
+import { Problem } from '../../../domain/problem.ts';
 import type { Row } from '../database.ts';
 import { TookTooLong } from '../errors.ts';
 import { parseAddresses } from './postgres-hosts.ts';
@@ -53,14 +55,17 @@ const plannedAt = new WeakMap<pg.Client, number>();
  * Sets up a connection, and finds out whether it goes through a pooler: PostgreSQL sends each connection the ID of its server process, but
  * a pooler makes one up.
  */
-async function setUp(connection: pg.Client, statementTimeout: number): Promise<void> {
+async function setUp(connection: pg.Client, statementTimeout: number, shard: string | undefined): Promise<void> {
   const limited = (text: string): Statement => ({ text, query_timeout: timeLimits.connection });
   const { rows } = await connection.query<{ pid: number }>(limited('SELECT pg_backend_pid() AS pid'));
   if ('processID' in connection && connection.processID === rows[0]?.pid) {
     await connection.query(limited(inSql('SET', statementTimeout)));
+    if (shard !== undefined)
+      await connection.query(limited(`SELECT set_config('search_path', '${shard}, ' || current_setting('search_path'), false)`));
     plannedAt.set(connection, performance.now());
     return;
   }
+  if (shard !== undefined) throw new UnusablePooler("Shards can't be used through a pooler. Set DATABASE_URL to the nodes themselves.");
   pooled.set(connection, inSql('SET LOCAL', statementTimeout));
   const { rows: kept } = await send(connection, limited(`SELECT current_setting('synchronous_commit') AS commits`)).catch(
     refuseStatementPooling,
@@ -192,7 +197,7 @@ export class PostgresClient extends Client {
     this.connectionSettings.connectionString = address;
     const connection = await super.acquireRawConnection();
     try {
-      await setUp(connection, this.statementTimeout);
+      await setUp(connection, this.statementTimeout, this.config.shard);
       if (mustBeWritable) await requireWritable(connection);
       return connection;
     } catch (error) {
@@ -203,9 +208,34 @@ export class PostgresClient extends Client {
 
   override async _query(connection: pg.Client, query: Query): Promise<Query> {
     const response = await send(connection, { text: query.sql, values: [...(query.bindings ?? [])], ...query.options });
+    if (this.config.sharding.count > 0 && response.command === 'COMMIT') await awaitNodes(connection);
     return Object.assign(query, { response });
   }
 }
+
+/** The prepared parts of the connection's last transactions, which recovery deletes some time after they were committed. */
+const prepared = `SELECT 1 FROM pg_dist_transaction
+  WHERE gid LIKE concat('citus\\_', (SELECT groupid FROM pg_dist_local_group), '\\_', pg_backend_pid(), '\\_%') LIMIT 1`;
+/** The nodes that haven't committed them yet, or don't respond. */
+const unfinished = `SELECT 1 FROM run_command_on_all_nodes(format(
+    $$SELECT count(*) FROM pg_prepared_xacts WHERE gid LIKE 'citus\\_%s\\_%s\\_%%'$$, (SELECT groupid FROM pg_dist_local_group), pg_backend_pid()
+  ), give_warning_for_connection_errors := true) WHERE result IS DISTINCT FROM '0'`;
+
+/**
+ * Waits until all nodes have committed the connection's last transaction. If a node is lost after it has prepared a transaction, the others
+ * commit, and it follows when it's back. Until then, it could still accept a key that was revoked.
+ *
+ * @throws Problem `unavailable` if a node hasn't committed it in time
+ */
+async function awaitNodes(connection: pg.Client): Promise<void> {
+  const has = async (text: string) => (await send(connection, { text, query_timeout: timeLimits.batch })).rows.length > 0;
+  if (!(await has(prepared))) return;
+  for (const end = performance.now() + timeLimits.batch; await has(unfinished); await setTimeout(50))
+    if (performance.now() > end) throw new Problem('unavailable', notOnAllNodes, { retryAfter: 5 });
+}
+
+const notOnAllNodes =
+  "The change was saved, but a node of the database hasn't confirmed it, and may use the previous state for a while. Check whether it's in effect once all nodes are back.";
 
 const queryCanceled = '57014';
 

@@ -1,11 +1,14 @@
 import { hash } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
+import type { Sharding } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import {
   type BatchColumns,
   type BatchRows,
   type Database,
+  inTransaction,
+  isOnShard,
   type OpenedDatabase,
   quiet,
   type Row,
@@ -13,6 +16,8 @@ import {
   selectList,
   type Value,
 } from '../database.ts';
+import { countSeparately, shardSchema } from '../shards.ts';
+import { requireCoordinator } from './cluster.ts';
 import { hangUp, PostgresClient, PostgresListClient, send, timeLimits } from './postgres-connection.ts';
 
 /** The key of the advisory lock for migrations: "callkey" in ASCII, as a number. */
@@ -45,6 +50,13 @@ async function hasLock(transaction: Knex.Transaction): Promise<boolean> {
 const writersOfCalls = `SELECT virtualtransaction AS id FROM pg_locks
   WHERE relation = 'calls'::regclass AND mode = 'RowExclusiveLock' AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
+/** The same on all nodes. Each shard's tables have names such as `calls_102008` there. */
+const writersOnNodes = `SELECT nodeid || ' ' || id AS id FROM run_command_on_all_nodes($$
+  SELECT coalesce(jsonb_agg(virtualtransaction), '[]') FROM pg_locks JOIN pg_class c ON c.oid = relation
+  WHERE c.relname ~ '^calls_[0-9]+$' AND mode = 'RowExclusiveLock' AND granted
+    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+  $$) AS node CROSS JOIN jsonb_array_elements_text(node.result::jsonb) AS id`;
 
 /** A commit that changes no tables. Like a placed call's commit, it waits for the disk and a synchronous standby. */
 const durableWrite = `SELECT pg_is_in_recovery() AS standby, current_setting('transaction_read_only') AS read_only,
@@ -79,27 +91,56 @@ async function tooLate(): Promise<never> {
  * The maximum number of connections in each lane. operations.md states their sum, because poolers and `max_connections` must allow for it.
  */
 const connections = { keys: 4, console: 2, lists: 2, 'sign-in': 1, background: 2 };
+/** The same for each shard. */
+const shardConnections = { keys: 2, lists: 1, background: 1 };
 
 /** Opens a connection pool for each lane to one PostgreSQL primary. It may be any of the hosts in the URL. */
 export function openPostgres(connectionString: string): OpenedDatabase {
   const pools = new Map<string, Knex>();
+  const shardPools: Knex[] = [];
+  const sharding: Sharding = { count: 0 };
+  function open(name: keyof typeof connections, max: number, shard?: string): Knex {
+    return openPool(connectionString, name === 'lists' ? PostgresListClient : PostgresClient, max, { sharding, shard });
+  }
+  /** @returns a function that opens a lane to each shard, the first time that there are any */
+  function shardsOf(name: keyof typeof shardConnections): Database['shards'] {
+    let shards: readonly Database[] = [];
+    return () => {
+      if (shards.length !== sharding.count)
+        shards = Array.from({ length: sharding.count }, (_, number) => {
+          const pool = open(name, shardConnections[name], shardSchema(number));
+          shardPools.push(pool);
+          return createLane(pool, sharding, () => []);
+        });
+      return shards;
+    };
+  }
+  const background = shardsOf('background');
+  const shards = { keys: shardsOf('keys'), console: background, lists: shardsOf('lists'), 'sign-in': background, background };
   function lane(name: keyof typeof connections): Database {
-    const pool = openPool(connectionString, name === 'lists' ? PostgresListClient : PostgresClient, connections[name]);
+    const pool = open(name, connections[name]);
     pools.set(name, pool);
-    return createLane(pool);
+    return createLane(pool, sharding, shards[name]);
   }
   return {
     ...lane('console'),
     lanes: { keys: lane('keys'), lists: lane('lists'), 'sign-in': lane('sign-in'), background: lane('background') },
     pools,
     async close() {
-      await Promise.all(Array.from(pools.values(), (pool) => pool.destroy()));
+      await Promise.all([...pools.values(), ...shardPools].map((pool) => pool.destroy()));
     },
   };
 }
 
-function openPool(connectionString: string, client: typeof PostgresClient, max: number): Knex {
+/** @param more.shard the schema of a shard, whose tables the statements then use. Its connections are opened when they're needed */
+function openPool(
+  connectionString: string,
+  client: typeof PostgresClient,
+  max: number,
+  more: { sharding: Sharding; shard?: string | undefined },
+): Knex {
   return knex({
+    ...more,
     client,
     connection: {
       connectionString,
@@ -114,7 +155,7 @@ function openPool(connectionString: string, client: typeof PostgresClient, max: 
     log: quiet,
     acquireConnectionTimeout: timeLimits.connection,
     // One connection stays open, so that a restore sees that a core is using the database.
-    pool: { min: 1, max },
+    pool: { min: more.shard === undefined ? 1 : 0, max },
   });
 }
 
@@ -127,7 +168,8 @@ function fieldsSql(columns: BatchColumns, row = 'e.value'): string {
   return selectList(Object.fromEntries(Object.entries(columns).map(([name, type], index) => [name, fieldSql(type, index)])));
 }
 
-function createLane(pool: Knex): Database {
+function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']): Database {
+  const isShard = isOnShard(pool);
   let looking: Promise<void> | undefined;
   /** Whether a batch found that the disk is full. A commit alone doesn't show that, because its log file had already been allocated. */
   let isFull = false;
@@ -158,10 +200,16 @@ function createLane(pool: Knex): Database {
 
   return {
     kind: 'postgres',
+    isShard,
+    shards,
+    useShards(count) {
+      sharding.count = count;
+    },
     read: pool,
     write: pool,
     batchSize: 32,
-    maxInFlight: 2,
+    // A shard gets only a part of the requests, and one connection makes larger batches of them.
+    maxInFlight: isShard ? 1 : 2,
     query: (sql, bindings, on = pool) => query(on, sql, bindings),
     batchRows: (columns) => rowsSql(columns, '?'),
     rowsWithin: ({ select, from }, columns, order) => {
@@ -180,6 +228,15 @@ function createLane(pool: Knex): Database {
     prepareCounted(columns, sql, { rows: given, count, returned }) {
       const table = given === 'one' ? `(SELECT ${fieldsSql(columns, '($1::jsonb->0)')}) AS r` : rowsSql(columns, '$1');
       const changed = `${sql(table)} ${returning([...new Set([...count.reads, ...returned])])}`;
+      if (isShard) {
+        const change = runner(changed);
+        return (rows, beforeCommit, transaction) =>
+          inTransaction(transaction ?? pool, async (trx) => {
+            const { rows: found } = await change(rows, beforeCommit, trx);
+            await countSeparately(trx, count, found);
+            return found;
+          });
+      }
       const run = runner(`WITH changed AS (${changed}), counted AS (${count.sql}) SELECT ${returned.join(', ')} FROM changed`);
       return async (rows, beforeCommit, transaction) => (await run(rows, beforeCommit, transaction)).rows;
     },
@@ -187,6 +244,10 @@ function createLane(pool: Knex): Database {
       // Nothing to do: PostgreSQL responds after the commit, so no connection can have an unfinished one.
     },
     async lockMigrations(transaction, signal) {
+      if (sharding.count > 0) {
+        await requireCoordinator(this);
+        await transaction.raw(`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`);
+      }
       await transaction.raw(`SET LOCAL lock_timeout = '5min'`);
       await transaction.raw(`SET LOCAL statement_timeout = 0`);
       // By default, a server keeps working after its client is gone. This setting exists since PostgreSQL 14, but not on Windows.
@@ -202,7 +263,7 @@ function createLane(pool: Knex): Database {
     },
     async awaitWriters() {
       const writers = async () => {
-        const rows = await query<{ id: string }>(pool, writersOfCalls);
+        const rows = await query<{ id: string }>(pool, sharding.count > 0 ? writersOnNodes : writersOfCalls);
         return rows.map(({ id }) => id);
       };
       const before = new Set(await writers());
@@ -228,10 +289,10 @@ function createLane(pool: Knex): Database {
       return { database: size.database, wal: log?.bytes ?? null };
     },
     async risks() {
-      const rows = await query<{ name: string }>(
-        pool,
-        `SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name`,
-      );
+      const off = `SELECT name FROM pg_settings WHERE name IN ('fsync', 'full_page_writes') AND setting = 'off' ORDER BY name`;
+      const onNodes = `SELECT DISTINCT name FROM run_command_on_all_nodes($$SELECT json_agg(name) FROM (${off}) AS off$$) AS node
+        CROSS JOIN jsonb_array_elements_text(nullif(node.result, '')::jsonb) AS name WHERE node.success ORDER BY name`;
+      const rows = await query<{ name: string }>(pool, sharding.count > 0 ? onNodes : off);
       return rows.map(({ name }) => `${name} is off on the PostgreSQL server: placed calls may be lost in a power cut. Turn it on.`);
     },
   };

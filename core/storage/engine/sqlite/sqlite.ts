@@ -62,10 +62,15 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
   };
 }
 
+const noShards: readonly Database[] = [];
+
 function createLane(filename: string, pools: Record<'read' | 'read back' | 'write', Knex>): Database {
   const { read, write } = pools;
   return {
     kind: 'sqlite',
+    isShard: false,
+    shards: () => noShards,
+    useShards: () => undefined,
     read,
     write,
     batchSize: 32,

@@ -1,0 +1,106 @@
+import { setTimeout } from 'node:timers/promises';
+import type { Millis } from '../../domain/instant.ts';
+import type { ClaimedCall } from '../../domain/model.ts';
+import type { Database } from '../engine/database.ts';
+import { shardsOf } from '../engine/shards.ts';
+import type { KnownRules } from '../protection/known-rules.ts';
+import { accountsWithDue, type Claim, claimCalls, judgeCalls, moveStopped, type OnStopped, pick } from './claims.ts';
+import { keyTurns } from './key-turns.ts';
+import { type CallKeyPair, lapseBatch, sweepBatchSize } from './queue-changes.ts';
+
+/** The number of accounts that a claim looks at. The next claim starts with the accounts after them. */
+const accountsPerClaim = 100;
+/** The number of calls that a claim lets wait for calling hours before it claims the ones behind them, in transactions of `sweepBatchSize`. */
+const maxRounds = 20;
+/** In ms: how long a claim waits for shards that don't respond. */
+const patience = 1_000;
+
+/** The part of a claim that a shard gets: how many calls, and of which accounts. */
+type Share = { accounts: string[]; limit: number };
+
+/**
+ * Returns a function that finds the next accounts with due calls in all shards, and divides a claim among them: an account gets the same
+ * number of calls however many shards it has calls in.
+ */
+export function dueAccounts(database: Database) {
+  const unanswered = new Set<Database>();
+  let lastAccount = '';
+  let turn = 0;
+
+  /** Queries with a reader, because an idle dialer must not take the writer's lock every second. */
+  function find(shard: Database, now: Millis, limit: number): Promise<string[]> {
+    if (!shard.isShard) return accountsWithDue(shard, lastAccount, now, limit);
+    // A shard whose node hangs must not keep the others' calls from being dialed.
+    if (unanswered.has(shard)) return Promise.resolve([]);
+    unanswered.add(shard);
+    const finding = accountsWithDue(shard, lastAccount, now, limit).finally(() => unanswered.delete(shard));
+    return Promise.race([finding, setTimeout<string[]>(patience, [], { ref: false })]);
+  }
+
+  return async (limit: number, now: Millis): Promise<{ shares: Map<Database, Share>; failures: PromiseRejectedResult[] }> => {
+    const max = Math.min(limit, accountsPerClaim);
+    const shards = shardsOf(database);
+    const found = await Promise.allSettled(shards.map((shard) => find(shard, now, max)));
+    const shardsByAccount = new Map<string, Database[]>();
+    for (const [n, shard] of shards.entries()) {
+      const result = found[n];
+      for (const account of result?.status === 'fulfilled' ? result.value : [])
+        shardsByAccount.set(account, [...(shardsByAccount.get(account) ?? []), shard]);
+    }
+    const accounts = [...shardsByAccount.keys()].sort((a, b) => order(a, b, lastAccount)).slice(0, max);
+    lastAccount = accounts.at(-1) ?? lastAccount;
+    turn++;
+    if (shards.length === 1)
+      return {
+        shares: new Map(accounts.length === 0 ? [] : [[database, { accounts, limit }]]),
+        failures: found.filter((result) => result.status === 'rejected'),
+      };
+    const shares = new Map<Database, Share>();
+    for (let slot = 0; accounts.length > 0 && slot < limit; slot++) {
+      const account = accounts[slot % accounts.length] ?? '';
+      const own = shardsByAccount.get(account) ?? [];
+      const shard = own[(turn + Math.floor(slot / accounts.length)) % own.length] ?? database;
+      const share = shares.get(shard) ?? { accounts: [], limit: 0 };
+      if (!share.accounts.includes(account)) share.accounts.push(account);
+      share.limit++;
+      shares.set(shard, share);
+    }
+    return { shares, failures: found.filter((result) => result.status === 'rejected') };
+  };
+}
+
+/** Orders accounts by their IDs, but first those after the last one. */
+function order(a: string, b: string, last: string): number {
+  const [aIsAfter, bIsAfter] = [a > last, b > last];
+  if (aIsAfter !== bIsAfter) return aIsAfter ? -1 : 1;
+  return a < b ? -1 : 1;
+}
+
+/** Returns a function that claims due calls of these accounts in one shard. */
+export function claimer(database: Database, rules: KnownRules, onStopped: OnStopped) {
+  const turns = keyTurns(database);
+
+  /** @returns also how many calls it ended or postponed instead */
+  function claimOnce(accounts: readonly string[], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
+    return database.write.transaction(async (trx) => {
+      await lapseBatch(trx, claim.now, sweepBatchSize);
+      const picked = await pick(trx, accounts, { now: claim.now, each: Math.ceil(size / accounts.length), turns, others });
+      const judged = await judgeCalls(trx, rules, picked.slice(0, size), claim.now);
+      const { claimed, blocked } = await claimCalls(database, trx, judged.open.slice(0, limit), claim);
+      if (blocked > 0) onStopped('do-not-call', blocked);
+      return { claimed, moved: blocked + (await moveStopped(trx, judged, claim.now, onStopped)) };
+    });
+  }
+
+  return async ({ accounts, limit }: Share, claim: Claim): Promise<ClaimedCall[]> => {
+    const others = await turns.findOthers(accounts, claim.now, Math.ceil(limit / accounts.length));
+    const all: ClaimedCall[] = [];
+    // Calls that calling hours stop must not keep the ones behind them from being dialed, even if there are thousands.
+    for (let round = 0, size = limit; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
+      const { claimed, moved } = await claimOnce(accounts, limit - all.length, size, claim, others);
+      all.push(...claimed);
+      if (moved === 0) break;
+    }
+    return all;
+  };
+}

@@ -1,0 +1,83 @@
+import { hash } from 'node:crypto';
+import type { Knex } from 'knex';
+import type { Millis } from '../../domain/instant.ts';
+import type { Count, Database } from './database.ts';
+
+/** The tables of a shard. All others exist once. */
+export const shardTables = ['calls', 'call_counts', 'call_count_changes'] as const;
+
+export const maxShards = 256;
+
+export function shardSchema(shard: number): string {
+  return `callkey_shard_${shard}`;
+}
+
+/** Returns a campaign's shard. This must never change, because every shard would then have other shards' calls. */
+export function shardNumber(campaignId: string, shards: number): number {
+  return hash('sha256', campaignId, 'buffer').readUInt32BE() % shards;
+}
+
+/** SQL: the same as {@link shardNumber}. */
+export function shardNumberSql(campaignId: string, shards: number): string {
+  return `('x' || left(encode(sha256(convert_to(${campaignId}, 'UTF8')), 'hex'), 8))::bit(32)::bigint % ${shards}`;
+}
+
+/** Returns the databases of all shards. Without shards, that's the database itself. */
+export function shardsOf(database: Database): readonly Database[] {
+  const shards = database.shards();
+  return shards.length === 0 ? [database] : shards;
+}
+
+/** Returns the shard with a campaign's calls. */
+export function shardOf(database: Database, campaignId: string): Database {
+  const shards = database.shards();
+  return shards.length === 0 ? database : (shards[shardNumber(campaignId, shards.length)] ?? database);
+}
+
+/** Returns a function that makes something for each shard the first time that it's needed. */
+export function perShard<Made>(make: (shard: Database) => Made): (shard: Database) => Made {
+  const made = new Map<Database, Made>();
+  return (shard) => {
+    const existing = made.get(shard);
+    if (existing !== undefined) return existing;
+    const created = make(shard);
+    made.set(shard, created);
+    return created;
+  };
+}
+
+/**
+ * Runs a step in each shard at the same time. Every shard has its own connection, so one that doesn't respond delays no other.
+ *
+ * @throws the first error, after all steps have ended
+ */
+export async function inEachShard<Result>(database: Database, step: (shard: Database) => Promise<Result>): Promise<Result[]> {
+  const results = await Promise.allSettled(shardsOf(database).map(step));
+  return results.map((result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return result.value;
+  });
+}
+
+export async function sumOfShards(database: Database, count: (shard: Database) => Promise<number>): Promise<number> {
+  return (await inEachShard(database, count)).reduce((sum, each) => sum + each, 0);
+}
+
+/** Returns the earliest of several times; null if there's none. */
+export function earliest(times: readonly (Millis | null)[]): Millis | null {
+  return times.reduce((first, at) => (first === null || (at !== null && at < first) ? at : first), null);
+}
+
+/** Groups items by the shard with their campaign's calls. */
+export function byShard<Item>(database: Database, items: readonly Item[], campaignOf: (item: Item) => string): Map<Database, Item[]> {
+  return Map.groupBy(items, (item) => shardOf(database, campaignOf(item)));
+}
+
+/**
+ * Counts the calls that a statement has changed, in its transaction. In the same statement, Citus would need all nodes.
+ */
+export async function countSeparately(trx: Knex.Transaction, { sql }: Count, changed: readonly object[]): Promise<void> {
+  if (changed.length === 0) return;
+  const rows = 'jsonb_to_recordset(?::jsonb) AS c (campaign_id text, placed_at bigint, state text, told_late_at bigint)';
+  await trx.raw(`WITH changed AS (SELECT * FROM ${rows}) ${sql}`, [JSON.stringify(changed)]);
+}
