@@ -3,10 +3,12 @@ import { randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { Duration } from 'luxon';
+import { missingCitus } from '../support/citus.ts';
 import { cleanUp } from '../support/clean-up.ts';
 import { walk } from './walk.ts';
+import { stopCluster } from './world.ts';
 
-const usage = 'Usage: npm run walk -- [--database sqlite|postgres] [--seed N] [--commands N] [--for 10m] [--path PATH]';
+const usage = 'Usage: npm run walk -- [--database sqlite|postgres|citus] [--seed N] [--commands N] [--for 10m] [--path PATH]';
 
 function stop(message: string): never {
   process.stderr.write(`${message} ${usage}\n`);
@@ -26,7 +28,9 @@ const { database: kind = 'sqlite', path, ...given } = readOptions();
 const seed = Number(given.seed ?? randomInt(2 ** 31));
 const commands = Number(given.commands ?? (given.for === undefined ? 10_000 : 0));
 const [, amount, unit = ''] = /^([1-9]\d{0,5})(s|m|h)$/.exec(given.for ?? '0s') ?? [];
-if (kind !== 'sqlite' && kind !== 'postgres') stop('--database must be sqlite or postgres.');
+if (kind !== 'sqlite' && kind !== 'postgres' && kind !== 'citus') stop('--database must be sqlite, postgres or citus.');
+const missing = kind === 'citus' && missingCitus();
+if (missing) stop(`Citus is missing: ${missing}.`);
 if (!Number.isSafeInteger(seed) || Math.abs(seed) > 2 ** 31) stop('--seed must be a whole number below 2147483648.');
 if (!Number.isSafeInteger(commands) || commands < 0 || given.commands === '') stop('--commands must be a whole number.');
 if (given.for !== undefined && amount === undefined) stop('--for must be a time such as 90s, 10m or 2h.');
@@ -59,4 +63,5 @@ try {
   say(error instanceof Error ? error.message : String(error));
   process.exitCode = 1;
 }
+await stopCluster();
 await cleanUp();

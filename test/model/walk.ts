@@ -1,14 +1,13 @@
 import fc from 'fast-check';
-import type { DatabaseKind } from '../support/databases.ts';
 import { anyCommands, type Walk } from './commands.ts';
 import { compareLists } from './lists.ts';
 import { Model } from './model.ts';
 import { day } from './people.ts';
 import { enter, listViewers } from './requests.ts';
-import { World } from './world.ts';
+import { type WalkKind, World } from './world.ts';
 
 export type WalkOptions = {
-  kind: DatabaseKind;
+  kind: WalkKind;
   seed: number;
   /** The minimum number of commands in total. */
   commands: number;
@@ -66,7 +65,7 @@ export async function walk({
 /** Long ago, so that a year can pass: PostgreSQL's own clock must not be behind. */
 const startOfTime = () => Math.floor((Date.now() - 5 * 365 * day) / day) * day + day / 2;
 
-async function walkOnce(kind: DatabaseKind, commands: Iterable<fc.AsyncCommand<Walk, World>>, state: Walk): Promise<void> {
+async function walkOnce(kind: WalkKind, commands: Iterable<fc.AsyncCommand<Walk, World>>, state: Walk): Promise<void> {
   const world = await World.open(kind, state.model);
   try {
     await fc.asyncModelRun(() => ({ model: state, real: world }), commands);
@@ -97,7 +96,7 @@ type Failure = {
 
 /** @param lines what the last failing commands did */
 function describe(
-  kind: DatabaseKind,
+  kind: WalkKind,
   { seed, counterexample, counterexamplePath, errorInstance, numShrinks }: Failure,
   lines: readonly string[],
 ): string {

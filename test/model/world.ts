@@ -11,13 +11,15 @@ import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import type { Randomness } from '../../core/domain/ports/environment.ts';
 import type { Database } from '../../core/storage/engine/database.ts';
+import { shardOf, shardsOf } from '../../core/storage/engine/shards.ts';
+import { type Cluster, startCluster } from '../support/citus.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type DatabaseKind, freshDirectory } from '../support/databases.ts';
 import { type Answer, type Ask, ask, readCookies, textAt } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
 import { authenticator } from '../support/second-factor.ts';
-import { type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
+import { createTenants, type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { Switch, switches } from './faults.ts';
 import { type Call, chooseBehavior, type Model, retentionDays } from './model.ts';
@@ -46,6 +48,25 @@ const lossCodes = { sqlite: 'SQLITE_IOERR', postgres: '57P01' } as const;
 const isOtherSession = 'datname = current_database() AND pid <> pg_backend_pid()';
 const endSessions = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${isOtherSession}`;
 
+/** `citus` is a PostgreSQL database with shards on several nodes. */
+export type WalkKind = DatabaseKind | 'citus';
+const shards = 4;
+let cluster: Promise<Cluster> | undefined;
+
+/** Ends the nodes that walks with shards have started. */
+export async function stopCluster(): Promise<void> {
+  await (await cluster)?.stop();
+  cluster = undefined;
+}
+
+async function createDatabase(kind: WalkKind): ReturnType<typeof databaseWithTenants> {
+  if (kind !== 'citus') return databaseWithTenants(kind);
+  cluster ??= startCluster(['fsync=off']);
+  const database = await (await cluster).createWithShards(shards);
+  await using direct = await openDirect(database, fakeClock('2020-01-01T00:00:00.000Z'));
+  return { database, tenants: await createTenants(direct.ports) };
+}
+
 /** Two real cores on one database, with the walk's clock, and a provider. */
 export class World {
   readonly clock: FakeClock;
@@ -54,6 +75,7 @@ export class World {
   readonly handoffs = new Map<string, number>();
   /** The ends of calls that were the same as in the model. */
   readonly compared = new Set<string>();
+  readonly #walkKind: WalkKind;
   readonly #kind: DatabaseKind;
   readonly #timers = takeTimers();
   readonly #cookies = new Map<string, string>();
@@ -63,23 +85,24 @@ export class World {
   #outcomes = 0;
   #database = '';
   #direct: DirectAccess | undefined;
-  /** Prepared, because they run after every command. */
-  #findOpen: ReturnType<Database['prepare']> = async () => [];
-  #findEnds: ReturnType<Database['prepare']> = async () => [];
+  /** Prepared for each shard, because they run after every command. */
+  #findOpen: ReturnType<Database['prepare']>[] = [];
+  #findEnds: ReturnType<Database['prepare']>[] = [];
   #receiver: Awaited<ReturnType<typeof startReceiver>> | undefined;
   isProviderUp = true;
 
-  private constructor(kind: DatabaseKind, clock: FakeClock) {
-    this.#kind = kind;
+  private constructor(kind: WalkKind, clock: FakeClock) {
+    this.#walkKind = kind;
+    this.#kind = kind === 'citus' ? 'postgres' : kind;
     this.clock = clock;
   }
 
   /** @param now long enough ago for a year to pass, because PostgreSQL's own clock must not be behind */
-  static async open(kind: DatabaseKind, model: Model): Promise<World> {
+  static async open(kind: WalkKind, model: Model): Promise<World> {
     const world = new World(kind, fakeClock(new Date(model.now).toISOString()));
     // The walk decides when a silent provider responds.
     timeouts.answer = 24 * 60 * 60_000;
-    const { database, tenants } = await databaseWithTenants(kind);
+    const { database, tenants } = await createDatabase(kind);
     world.#database = database;
     await world.#connect();
     world.#receiver = await startReceiver(({ handoff: { handoffId, contact } }, response) =>
@@ -105,8 +128,9 @@ export class World {
 
   async #connect(): Promise<void> {
     this.#direct = await openDirect(this.#database, this.clock);
-    this.#findOpen = this.#storage.prepare({ n: 'bigint' }, findOpen, 'read');
-    this.#findEnds = this.#storage.prepare({ campaign: 'text', contact: 'text' }, findEnds, 'read');
+    const shards = shardsOf(this.#storage);
+    this.#findOpen = shards.map((shard) => shard.prepare({ n: 'bigint' }, findOpen, 'read'));
+    this.#findEnds = shards.map((shard) => shard.prepare({ campaign: 'text', contact: 'text' }, findEnds, 'read'));
   }
 
   async start(): Promise<void> {
@@ -293,7 +317,7 @@ export class World {
   faults(): readonly Fault[] {
     if (this.#kind === 'sqlite') return faults.slice(0, 3);
     // A crash would end everyone's connections to a server that tests share.
-    return process.env['TEST_POSTGRES_URL'] === undefined ? faults : faults.slice(0, 4);
+    return process.env['TEST_POSTGRES_URL'] === undefined || this.#walkKind === 'citus' ? faults : faults.slice(0, 4);
   }
 
   /** Begins a fault once a core has sent some more statements. @returns a function that ends it */
@@ -342,6 +366,9 @@ export class World {
     if (first !== undefined) process.kill(first, 'SIGKILL');
     const areGone = async () => (await this.#storage.query<{ pid: number }>(others)).every(({ pid }) => !pids.includes(pid));
     await until(() => areGone().catch(() => false));
+    if (this.#walkKind !== 'citus') return;
+    const lost = 'SELECT 1 FROM run_command_on_all_nodes($$SELECT 1$$, give_warning_for_connection_errors := true) WHERE NOT success';
+    await until(async () => (await this.#storage.query(lost).catch(() => [1])).length === 0);
   }
 
   /**
@@ -353,11 +380,16 @@ export class World {
     work: () => Promise<Result>[],
     places?: readonly (readonly [requestId: string, campaign: string])[],
   ): Promise<Result[]> {
-    const trx = await this.#storage.write.transaction();
-    if (this.#kind === 'postgres' && !places) await trx.raw('LOCK TABLE calls, users IN EXCLUSIVE MODE');
-    for (const place of this.#kind === 'postgres' ? (places ?? []) : []) await trx.raw(placeElsewhere, [testRandomness.id(), ...place]);
+    const shards = shardsOf(this.#storage);
+    const transactions = await Promise.all(shards.map(async (shard) => ({ shard, trx: await shard.write.transaction() })));
+    for (const [n, { trx }] of this.#kind === 'postgres' && !places ? transactions.entries() : [])
+      await trx.raw(`LOCK TABLE calls${n === 0 ? ', users' : ''} IN EXCLUSIVE MODE`);
+    for (const place of this.#kind === 'postgres' ? (places ?? []) : []) {
+      const { trx } = transactions[shards.indexOf(shardOf(this.#storage, place[1]))] ?? {};
+      await trx?.raw(placeElsewhere, [testRandomness.id(), ...place]);
+    }
     const results = Promise.all(work());
-    await Promise.race([results, pause(40)]).finally(() => trx.rollback());
+    await Promise.race([results, pause(40)]).finally(() => Promise.all(transactions.map(({ trx }) => trx.rollback())));
     return results;
   }
 
@@ -384,20 +416,26 @@ export class World {
     return this.#direct.storage.database;
   }
 
+  /** Queries all shards. */
+  async #query<Row extends object>(sql: string): Promise<Row[]> {
+    return (await Promise.all(shardsOf(this.#storage).map((shard) => shard.query<Row>(sql)))).flat();
+  }
+
   /** The calls that haven't ended, and the number of calls whose data was erased. */
   async look(withErased: boolean): Promise<{ open: Map<string, string>; erased: number | null }> {
-    const rows = await this.#findOpen([[1]]);
+    const rows = (await Promise.all(this.#findOpen.map((find) => find([[1]])))).flat();
     const counted = 'SELECT count(*) AS calls FROM calls WHERE ended_at IS NOT NULL AND phone IS NULL';
-    const [erased] = withErased ? await this.#storage.query<{ calls: number }>(counted) : [];
+    const erased = withErased ? await this.#query<{ calls: number }>(counted) : [];
     return {
       open: new Map(rows.map(({ contact_id, stage, due_at }) => [String(contact_id), `${stage} until ${due_at}`])),
-      erased: erased === undefined ? null : Number(erased.calls),
+      erased: withErased ? erased.reduce((sum, { calls }) => sum + Number(calls), 0) : null,
     };
   }
 
   /** Returns the state of each of these calls, and when it ended. */
   async readEnds(calls: readonly Call[]): Promise<Set<string>> {
-    const rows = await this.#findEnds([...new Map(calls.map(({ campaign, id }) => [id, [campaign, id]])).values()]);
+    const keys = [...new Map(calls.map(({ campaign, id }) => [id, [campaign, id]])).values()];
+    const rows = (await Promise.all(this.#findEnds.map((find) => find(keys)))).flat();
     return new Set(rows.map(({ contact_id, state, ended_at }) => `${contact_id} ${state} ${ended_at}`));
   }
 

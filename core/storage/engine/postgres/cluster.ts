@@ -77,7 +77,8 @@ async function findNodeFaults(database: Database, nodes: readonly Node[]): Promi
 /** @throws Problem `conflict` if this node isn't the one that changes the schema of all nodes */
 export async function requireCoordinator(database: Database): Promise<void> {
   const [own] = await database.query<{ group: number }>('SELECT groupid AS "group" FROM pg_dist_local_group');
-  if (own?.group !== 0) throw new Problem('conflict', "This node isn't the coordinator of the database. Put the coordinator first in DATABASE_URL.");
+  if (own?.group !== 0)
+    throw new Problem('conflict', "This node isn't the coordinator of the database. Put the coordinator first in DATABASE_URL.");
 }
 
 /** Returns the nodes on which the role lacks settings that shards need, because it was created there later. */
