@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync } from 'node:fs';
+import { appendFileSync, existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { systemClock } from '../../core/server/start/system.ts';
@@ -8,6 +8,7 @@ import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { createShards } from '../../core/storage/engine/postgres/cluster.ts';
 import { openStorage, unobserved } from '../../core/storage/index.ts';
 import { createFiles, freePort, postgresTools, startServer } from '../../scripts/support/postgres.ts';
+import { listProcesses, signalAll } from '../chaos/cluster.ts';
 import { freshDirectory } from './databases.ts';
 
 /** Several PostgreSQL servers with Citus. The first node is the coordinator. */
@@ -15,8 +16,8 @@ export type Cluster = Awaited<ReturnType<typeof startCluster>>;
 type Node = Awaited<ReturnType<typeof startNode>>;
 
 const settings = [
-  ...['shared_preload_libraries=citus', 'max_connections=400', 'max_prepared_transactions=400', 'max_worker_processes=24'],
-  ...['wal_level=logical', 'shared_buffers=32MB', 'citus.node_conninfo=sslmode=disable', 'citus.recover_2pc_interval=2s'],
+  ...["shared_preload_libraries='citus'", 'max_connections=400', 'max_prepared_transactions=400', 'max_worker_processes=24'],
+  ...['wal_level=logical', 'shared_buffers=32MB', "citus.node_conninfo='sslmode=disable'", 'citus.recover_2pc_interval=2s'],
   'citus.enable_statistics_collection=off',
 ];
 
@@ -32,13 +33,17 @@ async function startNode(bin: string, more: readonly string[]) {
   const programs = { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') };
   const [directory, port] = [freshDirectory(), await freePort()];
   const data = await createFiles(programs, directory, 'unused', ['--auth=trust']);
+  // In a file instead of the command line, so that a test can change them.
+  appendFileSync(join(data, 'postgresql.conf'), [...settings, ...more].join('\n'));
   const node = {
     port,
     data,
-    server: await startServer(programs, data, port, [...settings, ...more]),
+    server: await startServer(programs, data, port),
     url: (database: string) => `postgres://postgres@127.0.0.1:${port}/${database}`,
+    /** Sends a signal to the server's processes. */
+    signal: (name: NodeJS.Signals) => signalAll(listProcesses(node.server.pid ?? 0, data), name),
     async start(): Promise<void> {
-      node.server = await startServer(programs, data, port, [...settings, ...more]);
+      node.server = await startServer(programs, data, port);
     },
     async query<Row extends pg.QueryResultRow>(database: string, sql: string): Promise<Row[]> {
       const client = new pg.Client(node.url(database));

@@ -27,9 +27,24 @@ export class UnsafeFileError extends Error {
   }
 }
 
+/**
+ * Whether a database with shards has lost one of its nodes during the statement, or during a commit. Unlike other errors of the level ERROR,
+ * this one doesn't mean that nothing was changed.
+ */
+function isLostNode(error: unknown): boolean {
+  const code = errorCode(error);
+  if (!(error instanceof Error && 'severity' in error && error.severity === 'ERROR')) return false;
+  return /^(08|57P0)/.test(code) || (code === 'XX000' && lostConnection.test(`${error.message} ${'where' in error ? error.where : ''}`));
+}
+
+/** A node that didn't accept the connection hasn't seen the statement. */
+const neverReached = /Connection refused|the database system is|No route to host/;
+const lostConnection = /server closed the connection|while executing command on|connection to the remote node|failure on connection/;
+
 /** Whether an error means that the database can't be reached or written to. */
 export function isOutage(error: unknown): boolean {
   const code = errorCode(error);
+  if (isLostNode(error)) return true;
   if (sqliteOutage.test(code) || socketOutage.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresOutage.test(code))) return true;
   return error instanceof Error && (error.name === 'KnexTimeoutError' || (code === '' && outageMessage.test(error.message)));
 }
@@ -53,7 +68,8 @@ export function isUndone(error: unknown): boolean {
   if (error instanceof Problem || isSingleRowError(error) || sqliteUndone.test(errorCode(error))) return true;
   if (!(error instanceof Error)) return false;
   // The driver's message "not queryable" means that it hasn't sent the statement.
-  return ('severity' in error && error.severity === 'ERROR') || /not queryable/.test(error.message);
+  if ('severity' in error && error.severity === 'ERROR') return !isLostNode(error) || neverReached.test(error.message);
+  return /not queryable/.test(error.message);
 }
 
 /** Whether the database refused a value. */

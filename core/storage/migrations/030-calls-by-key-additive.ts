@@ -10,12 +10,16 @@ import type { Dialect } from '../engine/database.ts';
 export async function upCalls(trx: Knex, dialect: Dialect): Promise<void> {
   const statements = [
     `CREATE INDEX calls_by_api_key ON calls (api_key_id, state, contact_id, campaign_id) WHERE due_at IS NULL`,
-    ...(dialect === 'postgres' ? [withCounts] : []),
+    ...(dialect === 'postgres' ? withCounts : []),
   ];
   for (const statement of statements) await trx.raw(statement).options(patient);
 }
 
-const withCounts = `ALTER TABLE call_counts DROP CONSTRAINT call_counts_pkey, ADD PRIMARY KEY (campaign_id, quarter_at, state) INCLUDE (calls)`;
+/** Citus accepts only one change of a constraint in each statement. */
+const withCounts = [
+  `ALTER TABLE call_counts DROP CONSTRAINT call_counts_pkey`,
+  `ALTER TABLE call_counts ADD PRIMARY KEY (campaign_id, quarter_at, state) INCLUDE (calls)`,
+];
 
 /** In ms. Creating an index on millions of rows can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };

@@ -135,8 +135,20 @@ export async function send(connection: pg.Client, query: Statement, beforeCommit
   }
 }
 
+/** The clients of shards, by their connections. */
+const shardClients = new WeakMap<pg.Client, PostgresClient>();
+/** In ms: how long a core leaves a shard alone that didn't respond. The connected node keeps waiting for it, and has a limited number of connections. */
+const restAfterTimeout = 5_000;
+
+/** Thrown for a shard that hasn't responded for a moment. SQLSTATE 57P03: cannot connect now. */
+class ShardAtRest extends Error {
+  override name = 'ShardAtRest';
+  code = '57P03';
+}
+
 /** Closes a connection immediately, and keeps it out of the pool. */
 export function hangUp(connection: pg.Client, why: unknown): void {
+  if (why instanceof Error && /timeout/.test(why.message)) shardClients.get(connection)?.rest();
   Object.assign(connection, { __knex__disposed: why });
   connection.end().catch(() => undefined);
 }
@@ -172,11 +184,18 @@ export class PostgresClient extends Client {
   /** The index of the host that accepted the last connection. The next one tries it first. */
   #last = 0;
 
+  #restsUntil = 0;
+
+  rest(): void {
+    this.#restsUntil = performance.now() + restAfterTimeout;
+  }
+
   override _driver() {
     return { ...pg, Client: Connection };
   }
 
   override async acquireRawConnection(): Promise<pg.Client> {
+    if (performance.now() < this.#restsUntil) throw new ShardAtRest("A node of the database didn't respond.");
     this.#addresses ??= parseAddresses(this.connectionSettings.connectionString);
     const addresses = this.#addresses;
     let failure: unknown;
@@ -199,6 +218,7 @@ export class PostgresClient extends Client {
     try {
       await setUp(connection, this.statementTimeout, this.config.shard);
       if (mustBeWritable) await requireWritable(connection);
+      if (this.config.shard !== undefined) shardClients.set(connection, this);
       return connection;
     } catch (error) {
       hangUp(connection, error);
