@@ -180,6 +180,7 @@ describe('shards', function () {
     it('refuse only the calls of a lost node, keep all acknowledged ones, and accept calls again when it is back', async () => {
       const [, , second] = cluster.nodes;
       for (const id of [onNode.first, onNode.second]) expect(await placed(core, id, keys.key, 'before')).to.equal(202);
+      await gate.close();
       await stop(second);
       const during = await Promise.all(
         [onNode.first, onNode.second].map((id) => placed(core, id, keys.key, 'during').catch(() => 'closed' as const)),
@@ -190,6 +191,7 @@ describe('shards', function () {
       await until(async () => (await placed(core, onNode.second, keys.key, 'during').catch(() => 0)) === 503);
       expect(outcomeOf(await ask('DELETE', `${core.url}/console/api-keys/${keys.id}`, { cookie: keys.partner }))).to.equal(503);
       await second.start();
+      await gate.listen();
       await until(async () => (await placed(core, onNode.second, keys.key, 'during').catch(() => 0)) === 202);
       expect(await placed(core, onNode.second, keys.key, 'before')).to.equal(202);
       await using direct = await openDirect(cluster.nodes[0].url(name));
@@ -321,9 +323,11 @@ async function gateTo(port: number) {
     node.on('data', (bytes: Buffer) => client.write(bytes));
   });
   const own = await freePort();
-  await once(server.listen(own, '127.0.0.1'), 'listening');
+  const listen = () => once(server.listen(own, '127.0.0.1'), 'listening');
+  await listen();
   return {
     port: own,
+    listen,
     closeBefore(text: string): void {
       statement = text;
     },

@@ -33,7 +33,7 @@ async function runCreate({ storage, location, output }: AdminContext, number: st
   await assertNoOtherConnections(database);
   const calls = await countCalls(database);
   if (calls > 0 && !options.moveCalls) {
-    const what = `This would move ${counted(calls, 'call')}, in one transaction. Moving a million took XXX on two processors.`;
+    const what = `This would move ${counted(calls, 'call')}, in one transaction. A million took 35 s on two processors.`;
     throw new Problem(
       'conflict',
       `${what} Back up the database, stop all cores, then run: ${adminCommand} shards create ${count} --move-calls`,
