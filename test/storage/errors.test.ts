@@ -6,6 +6,7 @@ import {
   isLocked,
   isOutage,
   isSingleRowError,
+  isUndone,
   isUniqueViolation,
   rejectOrphan,
   reportingOutages,
@@ -98,6 +99,40 @@ describe('classifying a database error', () => {
       .with.property('code', 'unauthorized');
     const other = failure('23505');
     expect(() => rejectOrphan(other)).to.throw(other);
+  });
+});
+
+describe('a database with shards that has lost a node', () => {
+  const error = (code: string, message: string, where = '') => Object.assign(failure(code, message), { severity: 'ERROR', where });
+  for (const [code, message, where] of [
+    [
+      '08006',
+      'connection to the remote node postgres@10.0.0.2:5432 failed with the following error: server closed the connection unexpectedly',
+    ],
+    ['XX000', 'server closed the connection unexpectedly', 'while executing command on 10.0.0.2:5432'],
+    ['XX000', 'failure on connection marked as essential: 10.0.0.2:5432'],
+    ['57P01', 'terminating connection due to administrator command', 'while executing command on 10.0.0.2:5432'],
+  ] as const)
+    it(`is out of reach, and may have committed: ${code} ${message}`, () => {
+      const lost = error(code, message, where);
+      expect([isOutage(lost), isUndone(lost)]).to.deep.equal([true, false]);
+    });
+
+  it('has changed nothing if the node refused the connection', () => {
+    const refused = error(
+      '08006',
+      'connection to the remote node postgres@10.0.0.2:5432 failed with the following error: Connection refused',
+    );
+    expect([isOutage(refused), isUndone(refused)]).to.deep.equal([true, true]);
+  });
+
+  it("isn't recognized in other internal errors, or in errors of the server itself", () => {
+    const internal = error('XX000', 'cache lookup failed for relation 1');
+    expect([isOutage(internal), isUndone(internal), isUndone(Object.assign(failure('57P01'), { severity: 'FATAL' }))]).to.deep.equal([
+      false,
+      true,
+      false,
+    ]);
   });
 });
 
