@@ -111,6 +111,7 @@ describe('the configuration', () => {
     ['SESSION_SECRETS', 'too short', {}],
     ['SESSION_SECRETS', '', { DATABASE_URL: 'postgres://localhost/x' }],
     ['TRUSTED_PROXIES', 'everyone', {}],
+    ['TRUSTED_PROXIES', '::ffff:0:0/96', {}],
     ['LOG_LEVEL', 'loud', {}],
     ['DRAIN_DELAY', '301', {}],
     ['DRAIN_DELAY', '-1', {}],

@@ -6,7 +6,7 @@ import { isKeyValue, keyValuePrefix } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { counted } from '#contract/text/count.ts';
-import { timestamp } from '#contract/text/text.ts';
+import { lineSchema, timestamp } from '#contract/text/text.ts';
 import { validate } from '#contract/validate.ts';
 import { listAllApiKeys, revokeVisible, toDigest } from '../domain/api-keys.ts';
 import { changeLimits, describeLimits } from '../domain/key-limits.ts';
@@ -15,6 +15,7 @@ import { Problem } from '../domain/problem.ts';
 import { explainDatabaseError } from '../storage/engine/error-text.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
+import { parseInput } from './program/input.ts';
 import { oneLine } from './program/output.ts';
 import { shortName, table } from './program/table.ts';
 import { findUser } from './user.ts';
@@ -78,7 +79,7 @@ type LimitOptions = { addresses?: string; callsPerDay?: string };
 
 async function runLimit({ ports, actor, output }: AdminContext, id: string, options: LimitOptions): Promise<void> {
   const addresses = options.addresses === 'any' ? null : options.addresses?.split(',').map((text) => text.trim());
-  const callsPerDay = options.callsPerDay === 'any' ? null : options.callsPerDay === undefined ? undefined : Number(options.callsPerDay);
+  const callsPerDay = options.callsPerDay === 'any' ? null : readCount(options.callsPerDay);
   const change = validate(changeApiKeySchema, {
     ...(addresses === undefined ? {} : { addresses }),
     ...(callsPerDay === undefined ? {} : { callsPerDay }),
@@ -89,6 +90,12 @@ async function runLimit({ ports, actor, output }: AdminContext, id: string, opti
     { apiKey: keyJson(key, ports.clock.now()) },
     `API key ${oneLine(key.name)} ${key.limits ? `is now limited: ${describeLimits(key.limits)}` : 'no longer has limits'}.`,
   );
+}
+
+/** Returns NaN for anything but a decimal number, such as 1e3. */
+function readCount(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  return /^\d+$/.test(text) ? Number(text) : Number.NaN;
 }
 
 /** Identifies the wrong value, because the list may be long. */
@@ -129,8 +136,9 @@ async function runRevoke(context: AdminContext, ids: string[], options: RevokeOp
 function revokeOne(
   { ports, actor }: AdminContext,
   id: string,
-  { cancelQueuedCalls = false, reason, note }: RevokeOptions,
+  { cancelQueuedCalls = false, reason, note: text }: RevokeOptions,
 ): Promise<ApiKey> {
+  const note = text === undefined ? undefined : parseInput(lineSchema(limits.revokeNote), text, '--note');
   return revokeVisible(ports, everyKey, actor, id, cancelQueuedCalls, { reason, note });
 }
 

@@ -53,13 +53,15 @@ describeAdmin('admin key', ({ admin, json, database }) => {
     );
     for (const [wrong, message] of [
       [['--addresses', '10.0.0.0/8,10.0.0.7/8'], '--addresses 10.0.0.7/8: The address has bits set beyond its prefix length.'],
-      [['--calls-per-day', 'x'], '--calls-per-day: Must be a number.'],
+      [['--calls-per-day', '1e3'], '--calls-per-day: Must be a number.'],
       [[], 'pass --addresses, --calls-per-day or both'],
     ] as const) {
       const { code, stderr } = await admin(['key', 'limit', id, ...wrong]);
       expect([code !== 0, stderr]).to.satisfy(([failed, text]: [boolean, string]) => failed && text.includes(message), stderr);
     }
     expect((await admin(['key', 'revoke', id, '--reason', 'other'])).stderr).to.include('explain the reason with --note');
+    for (const note of ['two\nlines', 'x'.repeat(201), ' '])
+      expect((await admin(['key', 'revoke', id, '--note', note])).stderr).to.include('--note');
     await json('key', 'revoke', id, '--reason', 'leaked', '--note', 'on GitHub');
     const direct = await openDirect(database());
     const details: (string | null)[] = await direct.storage.database

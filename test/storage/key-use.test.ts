@@ -124,6 +124,15 @@ describe("a key's use", () => {
       expect(await written()).to.deep.equal([{ quarterAt: Date.parse('2026-11-21T09:00:00.000Z'), placed: 0, cancelled: 0, refused: 2 }]);
     });
 
+    it('includes the latest ten addresses', async () => {
+      const use = createKeyUse(direct.storage.database, clock, unexpected);
+      for (const n of [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 1, 12])
+        use.note({ digest: key.digest, at: instant(clock.now() + n), address: `192.0.2.${n}` });
+      await use.close();
+      const addresses: string[] = await direct.storage.database.read('api_key_addresses').pluck('address');
+      expect(addresses).to.have.members([3, 4, 5, 6, 7, 8, 9, 10, 11, 12].map((n) => `192.0.2.${n}`));
+    });
+
     it('is no longer written after the core has closed', async () => {
       mock.timers.enable({ apis: ['setInterval'] });
       const { database, ran } = recordStatements(direct.storage.database);

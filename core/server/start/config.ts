@@ -281,8 +281,9 @@ function readNamedFile(variable: string, file: string): Buffer {
 
 function areAddresses(addresses: string[]): boolean {
   try {
-    proxyAddress.compile(addresses);
-    return true;
+    const trusts = proxyAddress.compile(addresses);
+    // A list that includes both ends trusts everyone, however it's written: ::ffff:0:0/96 is all of IPv4.
+    return !(trusts('0.0.0.0', 0) && trusts('255.255.255.255', 0));
   } catch {
     return false;
   }

@@ -18,7 +18,7 @@ const quarter = 900_000;
 
 /**
  * A key's use since it was last written, at `since`. `quarters` counts by the number of quarter-hours since 1970. `addresses`
- * has when the key was used from each address; only the first few, because IPv6 has enough for each request.
+ * has when the key was used from each address, oldest first; only the latest few, because IPv6 has enough for each request.
  */
 type Use = { at: Millis; address: string | null; addresses: Map<string, Millis>; since: Millis; quarters: Map<number, Counts> };
 type Counts = { placed: number; cancelled: number; refused: number };
@@ -91,7 +91,9 @@ export function createKeyUse(database: Database, clock: Clock, onError: (error: 
       if (at >= use.at) {
         use.at = at;
         use.address = address;
-        if (use.addresses.size < maxAddresses || use.addresses.has(address)) use.addresses.set(address, at);
+        const [oldest] = use.addresses.keys();
+        if (!use.addresses.delete(address) && oldest !== undefined && use.addresses.size >= maxAddresses) use.addresses.delete(oldest);
+        use.addresses.set(address, at);
       }
       if (did !== undefined) toCounts(use, Math.floor(at / quarter))[did]++;
     },

@@ -33,6 +33,16 @@ describe('callkey call cancel', () => {
     });
   }
 
+  it('cancels the last placed call with --last, even if the key then reached its limit of calls per day', async () => {
+    const placed = answer(await place(somePhone(), '--json'));
+    const type = 'urn:callkey:problems#too-many-calls';
+    const body = JSON.stringify({ type, title: 'Too many calls today', status: 429, detail: 'This key has reached its limit.' });
+    its.network.faults.push({ status: 429, headers: { 'Retry-After': '3600', 'Content-Type': 'application/problem+json' }, body });
+    const { code, stderr } = await place(somePhone());
+    expect([code, stderr]).to.deep.equal([7, "error: This key has reached its limit. That's in 3600 s.\n"]);
+    expect(answer(await cancel('--last', '--json'))).to.include({ requestId: placed.requestId });
+  });
+
   it('refuses a request ID that would change the request path, and sends nothing', async () => {
     const { length } = its.network.seen;
     for (const command of [() => place(somePhone(), '--request-id', '..'), () => cancel('--request-id', '.')]) {
