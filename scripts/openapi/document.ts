@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { signatureHeaders } from '#contract/calls/signature.ts';
 import { tenancyHeader } from '#contract/console/session.ts';
 import { generation, generationHeader } from '#contract/generation.ts';
-import { keyExpiresHeader, replayedHeader } from '#contract/headers.ts';
+import { keyExpiresHeader, rateLimitHeader, rateLimitPolicyHeader, replayedHeader } from '#contract/headers.ts';
 import { type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
 import { parameterNames, type Route } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
@@ -86,7 +86,7 @@ function toSuccess(id: string, route: Route, status: number, answer?: Route['ans
   const sent = listHeaders([
     [true, requestIdHeader],
     [by === 'apiKey', keyExpiresHeader],
-    [id === 'placeCall', replayedHeader],
+    [id === 'placeCall', replayedHeader, rateLimitPolicyHeader, rateLimitHeader],
     [isInConsole(route), generationHeader],
     [hasEtag(route), 'ETag'],
     [isInConsole(route), 'Set-Cookie'],
@@ -113,7 +113,7 @@ function reference(kind: 'schemas' | 'responses' | 'headers' | 'parameters', nam
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-function listHeaders(rows: readonly (readonly [boolean, HeaderName])[]): Json {
+function listHeaders(rows: readonly (readonly [boolean, ...HeaderName[]])[]): Json {
   return Object.fromEntries(applying(rows).map((name) => [name, reference('headers', name)]));
 }
 
@@ -156,6 +156,7 @@ function problemResponse(codes: readonly ProblemCode[], status: number, { by }: 
     [status !== 401 && by === 'apiKey', keyExpiresHeader],
     [status === 405, 'Allow'],
     [status === 429 || status === 503, 'Retry-After'],
+    [codes.includes('too-many-calls'), rateLimitPolicyHeader, rateLimitHeader],
   ]);
   const narrowed = {
     ...reference('schemas', 'Problem'),
