@@ -181,13 +181,14 @@ function collectRefusedAddresses(ports: Ports) {
       }
       const taken = waiting;
       waiting = new Map();
+      // First of all, because more are added while these are being written.
+      for (const [digest, addresses] of taken) recorded.set(digest, new Set([...(recorded.get(digest) ?? []), ...addresses]));
       for (const [digest, addresses] of taken) {
         const key = await ports.stores.apiKeys.findByDigest({ kind: 'all' }, digest);
         if (!key) continue;
         const subject = { kind: 'api-key', id: key.id, name: key.name } as const;
         for (const address of addresses)
           await ports.stores.activity.record(auditEvent(ports, { who: null, address }, 'api-key.refused', subject, key.owningScope));
-        recorded.set(digest, new Set([...(recorded.get(digest) ?? []), ...addresses]));
       }
     },
   };

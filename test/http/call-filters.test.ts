@@ -208,6 +208,13 @@ describe('filtered calls and activity in the console', () => {
       expect(actors.map(({ email }) => email ?? null)).to.have.members([null, null, 'ada@example.com', 'pat@example.com']);
     });
 
+    it('include the reason for which a key was revoked, also when exported', async () => {
+      const { id } = await createKey(core.url, cookie, 'Leaked');
+      await ask('DELETE', `${core.url}/console/api-keys/${id}?reason=leaked&note=on+GitHub`, { cookie });
+      const { text } = await get('/console/activity.csv?action=api-key.revoked');
+      expect(text).to.include('"leaked: on GitHub"');
+    });
+
     it("say in the file's last line if the export was cut short, and after how many rows", async () => {
       const { id } = tenants.otherCampaign;
       const count = 20_500;

@@ -26,12 +26,12 @@ export async function exportActivity({ ctx, deps, ports, query }: Request<'expor
   await sendCsv(ctx, deps, {
     list: 'activity',
     days: query,
-    head: ['When', 'Who', 'Action', 'Kind', 'What', 'From', 'Email'],
+    head: ['When', 'Who', 'Action', 'Kind', 'What', 'From', 'Email', 'Detail'],
     async read(viewer, cursor) {
       const { items, nextCursor } = await domain.exportActivity(ports, viewer, filter, cursor);
       const rows = items.map((event) => {
-        const { at, actor, action, subject, address } = eventView(event, viewer);
-        return [at, actor?.name ?? 'The operator', action, subject.kind, subject.name, address, actor?.email ?? ''];
+        const { at, actor, action, subject, address, detail } = eventView(event, viewer);
+        return [at, actor?.name ?? 'The operator', action, subject.kind, subject.name, address, actor?.email ?? '', detail ?? ''];
       });
       return { rows, nextCursor };
     },
