@@ -91,7 +91,7 @@ describeBrowser('a second factor in a browser', () => {
     await asking.getByLabel('Code', { exact: true }).fill(app.code());
     await button(page, 'Replace codes').click();
     const saving = page.getByRole('alertdialog', { name: 'Save your recovery codes' });
-    const [replaced = ''] = (await saving.getByLabel('Recovery codes').inputValue()).split('\n');
+    const [replaced = ''] = (await saving.getByRole('textbox', { name: 'Recovery codes' }).inputValue()).split('\n');
     await button(page, "I've Saved It").click();
     await saving.waitFor({ state: 'detached' });
     await button(page, 'Your account').click();
@@ -154,7 +154,7 @@ describeBrowser('a second factor in a browser', () => {
     await page.getByRole('alertdialog').getByLabel('Code', { exact: true }).fill(app.code());
     await inspect('replacing');
     await button(page, 'Replace codes').click();
-    await page.getByLabel('Recovery codes').waitFor();
+    await page.getByRole('textbox', { name: 'Recovery codes' }).waitFor();
     await inspect('saving');
     // While the page shows the recovery codes, leaving it would open a prompt.
     await button(page, "I've Saved It").click();
