@@ -92,7 +92,7 @@ async function runLimit({ ports, actor, output }: AdminContext, id: string, opti
   );
 }
 
-/** Returns NaN for anything but a decimal number, such as 1e3. */
+/** Returns NaN for text that isn't just digits, such as 1e3. */
 function readCount(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   return /^\d+$/.test(text) ? Number(text) : Number.NaN;

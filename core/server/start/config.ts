@@ -282,7 +282,7 @@ function readNamedFile(variable: string, file: string): Buffer {
 function areAddresses(addresses: string[]): boolean {
   try {
     const trusts = proxyAddress.compile(addresses);
-    // A list that includes both ends trusts everyone, however it's written: ::ffff:0:0/96 is all of IPv4.
+    // A list that includes both ends of IPv4 includes all of it, however it's written: ::ffff:0:0/96, for example.
     return !(trusts('0.0.0.0', 0) && trusts('255.255.255.255', 0));
   } catch {
     return false;

@@ -122,12 +122,14 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
 }
 
 /**
- * Finds the shard with a call that was handed off, by its contact ID alone. @returns null if no shard has it. Without shards, it isn't looked up
+ * Finds the shard with a call that was handed off, by its contact ID alone. Doesn't look it up in a database without shards.
+ *
+ * @returns null if no shard has it
  */
 async function findShard(database: Database, contactId: string): Promise<Database | null> {
   const shards = database.shards();
   if (shards.length === 0) return database;
-  const isMissing = new Error('The shard has no such call.');
+  const isMissing = new Error("The shard doesn't have this call.");
   const lookups = shards.map(async (shard) => {
     if ((await handedOff(shard.read, contactId).first('contact_id')) === undefined) throw isMissing;
     return shard;

@@ -16,7 +16,7 @@ const maxRounds = 20;
 const patience = 1_000;
 
 /** The part of a claim that a shard gets: how many calls, and of which accounts. */
-type Share = { accounts: string[]; limit: number };
+type Share = { accounts: Set<string>; limit: number };
 
 /**
  * Returns a function that finds the next accounts with due calls in all shards, and divides a claim among them: an account gets the same
@@ -50,18 +50,13 @@ export function dueAccounts(database: Database) {
     const accounts = [...shardsByAccount.keys()].sort((a, b) => order(a, b, lastAccount)).slice(0, max);
     lastAccount = accounts.at(-1) ?? lastAccount;
     turn++;
-    if (shards.length === 1)
-      return {
-        shares: new Map(accounts.length === 0 ? [] : [[database, { accounts, limit }]]),
-        failures: found.filter((result) => result.status === 'rejected'),
-      };
     const shares = new Map<Database, Share>();
     for (let slot = 0; accounts.length > 0 && slot < limit; slot++) {
       const account = accounts[slot % accounts.length] ?? '';
       const own = shardsByAccount.get(account) ?? [];
       const shard = own[(turn + Math.floor(slot / accounts.length)) % own.length] ?? database;
-      const share = shares.get(shard) ?? { accounts: [], limit: 0 };
-      if (!share.accounts.includes(account)) share.accounts.push(account);
+      const share = shares.get(shard) ?? { accounts: new Set(), limit: 0 };
+      share.accounts.add(account);
       share.limit++;
       shares.set(shard, share);
     }
@@ -92,7 +87,9 @@ export function claimer(database: Database, rules: KnownRules, onStopped: OnStop
     });
   }
 
-  return async ({ accounts, limit }: Share, claim: Claim): Promise<ClaimedCall[]> => {
+  return async (share: Share, claim: Claim): Promise<ClaimedCall[]> => {
+    const { limit } = share;
+    const accounts = [...share.accounts];
     const others = await turns.findOthers(accounts, claim.now, Math.ceil(limit / accounts.length));
     const all: ClaimedCall[] = [];
     // Calls that calling hours stop must not keep the ones behind them from being dialed, even if there are thousands.

@@ -89,11 +89,14 @@ export function createKeyUse(database: Database, clock: Clock, onError: (error: 
     note({ digest, at, address }, did) {
       const use = findUse(digest);
       if (at >= use.at) {
+        // Moves the address to the end, where the latest one already is.
+        if (address !== use.address && !use.addresses.delete(address) && use.addresses.size >= maxAddresses) {
+          const [oldest = ''] = use.addresses.keys();
+          use.addresses.delete(oldest);
+        }
+        use.addresses.set(address, at);
         use.at = at;
         use.address = address;
-        const [oldest] = use.addresses.keys();
-        if (!use.addresses.delete(address) && oldest !== undefined && use.addresses.size >= maxAddresses) use.addresses.delete(oldest);
-        use.addresses.set(address, at);
       }
       if (did !== undefined) toCounts(use, Math.floor(at / quarter))[did]++;
     },

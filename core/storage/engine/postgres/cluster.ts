@@ -15,9 +15,7 @@ const copiedTables = [
 /** All others are together on one node. */
 const singleTables = ownTables.filter((name) => ![...copiedTables, ...shardTables].includes(name));
 
-/**
- * The core's settings, for the connections between nodes. See postgres-connection.ts.
- */
+/** The core's settings, for the connections between nodes. See postgres-connection.ts. */
 const roleSettings = { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off', jit: 'off', synchronous_commit: 'on' };
 
 /** The settings of a node that shards need, with the value to give them. */
