@@ -3,8 +3,8 @@ import { computeClockLead, failed, findFailure, readAnswer } from '../core-answe
 import { copyExport } from '../csv-export.ts';
 import { withEtags } from '../etag-cache.ts';
 import type { Bridge, Command, ExportRequest, RequestName, Result } from '../ipc.ts';
+import { enterCodeAt, requestChannels, signInAt } from '../request-channels.ts';
 import { coreRequest, exportPath, type Send } from '../route-requests.ts';
-import { enterCodeAt, requestChannels, signInAt } from '../shared-channels.ts';
 import { withTenancyHeader } from '../tenancy-header.ts';
 
 const timeoutMs = 15_000;
