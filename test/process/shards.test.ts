@@ -2,6 +2,8 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createCampaign } from '../../core/domain/directory/tenancies.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openDatabase } from '../../core/storage/engine/open.ts';
 import { shardNumber, shardOf, shardsOf } from '../../core/storage/engine/shards.ts';
@@ -13,7 +15,7 @@ import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { skip } from '../support/skip.ts';
-import { createKey, createTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const outcomeOf = ({ status }: { status: number }) => status;
@@ -135,7 +137,6 @@ describe('shards', function () {
 
   describe('on nodes that fail', () => {
     let core: CoreProcess;
-    let tenants: Tenants;
     let keys: Awaited<ReturnType<typeof keyOf>>;
     let gate: Awaited<ReturnType<typeof gateTo>>;
     let name: string;
@@ -153,7 +154,11 @@ describe('shards', function () {
       const { admin } = adminOn(coordinator.url(name));
       await admin(['migrate']);
       await using direct = await openDirect(coordinator.url(name));
-      tenants = await createTenants(direct.ports);
+      const tenants = await createTenants(direct.ports);
+      let other = tenants.siblingCampaign;
+      while (shardNumber(other.id, 8) === shardNumber(tenants.campaign.id, 8))
+        other = await createCampaign(direct.ports, operator, 'In another shard', tenants.siblingAccount.id);
+      onNode = { second: tenants.campaign.id, first: other.id };
       await direct.close();
       const created = await admin(['shards', 'create', '8']);
       expect(created.stdout, created.stderr).to.equal('Created 8 shards.\n');
@@ -161,14 +166,11 @@ describe('shards', function () {
         name,
         `SELECT split_part(table_name::text, '.', 1) AS schema, nodeport AS port FROM citus_shards WHERE table_name::text LIKE '%.calls'`,
       );
-      const campaigns = [tenants.campaign.id, tenants.siblingCampaign.id];
-      for (const [n, id] of campaigns.entries()) {
+      for (const [id, target] of [[onNode.second, gate.port] as const, [onNode.first, cluster.nodes[1].port] as const]) {
         const schema = `callkey_shard_${shardNumber(id, 8)}`;
-        const target = n === 0 ? gate.port : cluster.nodes[1].port;
         if (placements.some((row) => row.schema === schema && row.port !== target))
           await coordinator.query(name, `SELECT citus_schema_move('${schema}', '127.0.0.1', ${target}, 'block_writes')`);
       }
-      onNode = { second: tenants.campaign.id, first: tenants.siblingCampaign.id };
       core = await spawnCore(coordinator.url(name), { DIALER: 'off' });
       keys = await keyOf(core);
     });
