@@ -23,14 +23,16 @@ export function formatUnknownVariable({ name, suggestion }: UnknownVariable): st
 }
 
 function findClosest(name: string): string | undefined {
-  const candidates = variableNames
-    .filter((known) => known.length >= minLength)
-    .map((known) => ({ name: known, distance: editDistance(name, known) }))
+  const candidates = variableNames.filter(({ length }) => length >= minLength);
+  const [near] = candidates
+    // The distance is at least the difference in length, and computing it for all names would slow down each start.
+    .filter(({ length }) => Math.abs(length - name.length) <= length / 5)
+    .map((known) => ({ known, distance: editDistance(name, known) }))
+    .filter(({ known, distance }) => distance <= known.length / 5)
     .toSorted((a, b) => a.distance - b.distance);
-  const near = candidates.find(({ name: known, distance }) => distance <= known.length / 5);
   // For example, DIALER_SECRET_FILE or TLS_CERT
-  const longer = candidates.find(({ name: known }) => name.startsWith(`${known}_`) || (name.includes('_') && known.startsWith(`${name}_`)));
-  return (near ?? longer)?.name;
+  const longer = candidates.find((known) => name.startsWith(`${known}_`) || (name.includes('_') && known.startsWith(`${name}_`)));
+  return near?.known ?? longer;
 }
 
 /** Returns the number of characters to insert, delete or replace (Levenshtein distance). */
