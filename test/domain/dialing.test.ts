@@ -12,6 +12,8 @@ const claimed = (changes: Partial<ClaimedCall> = {}): ClaimedCall => ({
   ...{ placedAt: instant(now - 2 * hour), notBefore: null, notAfter: null, firstAttemptAt: now, provider: 'webhook', attempt: 1 },
   ...{ handoff: 'open', leaseUntil: instant(now + 30_000), stopped: null, ...changes },
 });
+/** Either the clock has jumped ahead since then, or the process was paused. */
+const claimedLongAgo = { firstAttemptAt: instant(now - 9 * 24 * hour), leaseUntil: instant(now - 9 * 24 * hour + 30_000) };
 const provider = (changes: Partial<Provider> = {}): Provider => ({
   name: 'webhook',
   deduplicates: false,
@@ -62,6 +64,12 @@ describe('settling a claimed call', () => {
     [
       'releases an open call for another claim after its lease',
       claimed({ leaseUntil: now }),
+      provider(),
+      { event: 'not-taken', to: 'retry', at: now, dueAt: now },
+    ],
+    [
+      'releases a call if the clock has jumped ahead since it was claimed',
+      claimed(claimedLongAgo),
       provider(),
       { event: 'not-taken', to: 'retry', at: now, dueAt: now },
     ],
@@ -148,6 +156,21 @@ describe('when a hand-off is settled', () => {
       { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 60_000), detail: 'busy' },
     ],
     ['a call fails when its retry window is over', () => settle(claimed(windowOver), notTaken), failed('too-late', 'busy')],
+    [
+      "a call isn't ended if the clock has jumped ahead during the hand-off",
+      () => settle(claimed(claimedLongAgo), notTaken),
+      { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 600), detail: 'busy' },
+    ],
+    [
+      "a call in doubt isn't ended if the clock has jumped ahead during the hand-off",
+      () => settle({ ...doubt, ...claimedLongAgo }, notTaken),
+      { event: 'not-taken', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'busy' },
+    ],
+    [
+      "a lost response doesn't end the call if the clock has jumped ahead and the provider de-duplicates",
+      () => settle(claimed(claimedLongAgo), lost, deduplicating),
+      { event: 'answer-lost', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'lost' },
+    ],
     [
       "a call lapses if it can't be retried before notAfter",
       () => settle(claimed({ notAfter: instant(now + 599) }), notTaken),

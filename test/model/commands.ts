@@ -285,6 +285,8 @@ async function setBack(to: number, walk: Walk, world: World): Promise<string> {
   walk.model.setBack(to);
   world.wake();
   await dial(walk, world);
+  // Otherwise, what a core does because of the time now could happen after the next change of the clock.
+  await world.polled();
   return ` to ${new Date(to).toISOString()}`;
 }
 

@@ -340,12 +340,13 @@ export class Model extends People {
     call.dueAt = this.now + wait;
   }
 
-  /** The walk's random numbers always choose the shortest delay. */
+  /** The walk's random numbers always choose the shortest delay. After the lease, the next try decides whether it was too late. */
   #retry(call: Call): void {
     const { at, cancels } = this.keys.get(call.key)?.revoked ?? { at: 0, cancels: false };
+    const isInLease = call.stage !== 'open' || this.now < call.dueAt;
     call.stage = 'retry';
     call.dueAt = this.now + second / 10;
-    if (call.body.notAfter === null && call.dueAt > (call.triedAt ?? 0) + tries) this.#end(call, 'failed', this.now);
+    if (isInLease && call.body.notAfter === null && call.dueAt > (call.triedAt ?? 0) + tries) this.#end(call, 'failed', this.now);
     else if (cancels) this.#end(call, 'cancelled', at);
     else if (this.isListed(call.campaign, call.body.phone)) this.#end(call, 'blocked', this.now);
   }

@@ -35,12 +35,16 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
   // already have it.
   if (call.handoff === 'doubt' && call.stopped !== null)
     return ended('must-not-repeat', call, `The provider may have received this call. ${call.stopped}`, now);
+  // This process was paused, and another core may have claimed the call since then. Or the clock has jumped ahead: the next claim checks
+  // whether its time can be trusted before the call ends.
+  if (now >= call.leaseUntil) return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: now };
   // Without `notAfter`, a call is tried for an hour. If no core was running then, it must not ring long after that.
-  const isPast = now > endOfWindow(call);
-  if (isPast && (call.handoff === 'doubt' || call.notAfter === null))
-    return ended('too-late', call, "The call's time window ended before the provider accepted it.", now);
-  // The call will lapse. Or this process was paused, and another core may have claimed the call since then.
-  if (isPast || now >= call.leaseUntil) return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: now };
+  if (now > endOfWindow(call)) {
+    if (call.handoff === 'doubt' || call.notAfter === null)
+      return ended('too-late', call, "The call's time window ended before the provider accepted it.", now);
+    // It will lapse.
+    return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: now };
+  }
   return 'hand-off';
 }
 
@@ -71,12 +75,12 @@ export function toSettlement(call: ClaimedCall, result: HandoffResult, provider:
       // If there won't be another try before `notAfter` and the provider hasn't accepted the call, it can still be cancelled until then,
       // and lapses.
       const canLapse = call.handoff === 'open' && call.notAfter !== null;
-      if (dueAt > endOfWindow(call) && !canLapse) return ended('too-late', call, result.detail, now);
+      if (isTooLate(call, dueAt, now) && !canLapse) return ended('too-late', call, result.detail, now);
       return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt, detail: result.detail };
     }
     case 'answer-lost': {
       const dueAt = plus(now, retryDelay(call.attempt, random));
-      if (!mayRepeat(call, provider) || dueAt > endOfWindow(call)) return ended('must-not-repeat', call, result.detail, now);
+      if (!mayRepeat(call, provider) || isTooLate(call, dueAt, now)) return ended('must-not-repeat', call, result.detail, now);
       return { event: 'answer-lost', to: stageAfter('answer-lost', call.handoff), at: now, dueAt, detail: result.detail };
     }
   }
@@ -89,6 +93,11 @@ function mayRepeat(call: ClaimedCall, provider: Provider): boolean {
 
 function ended(event: EndingEvent, call: ClaimedCall, detail: string, endedAt: Millis): Settlement {
   return { event, to: stageAfter(event, call.handoff), detail, endedAt, durationSeconds: null };
+}
+
+/** Whether the next try would be too late. After the lease, the next claim decides, because the clock may have jumped ahead. */
+function isTooLate(call: ClaimedCall, dueAt: Millis, now: Millis): boolean {
+  return now < call.leaseUntil && dueAt > endOfWindow(call);
 }
 
 function endOfWindow(call: ClaimedCall): Millis {
