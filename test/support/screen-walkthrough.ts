@@ -105,6 +105,13 @@ export async function* walkThrough<Shown extends EnginePage>(
     await page.getByRole('dialog', { name: 'Replace API key' }).waitFor();
     yield stop('replace-key');
     await button('Cancel').click();
+    await button('Limit…').click();
+    await page.getByLabel('Addresses').fill('192.0.2.0/24\n10.0.0.7/8');
+    await page.getByLabel('Calls per day').fill('0');
+    await button('Save').click();
+    await page.getByText('Enter a whole number').waitFor();
+    yield stop('limit-key');
+    await button('Cancel').click();
     await button('Close details').click();
     await page.getByLabel('Select all on this page').check();
     await page.getByRole('button', { name: /^Revoke \d+ keys…$/ }).click();
@@ -131,6 +138,9 @@ export async function* walkThrough<Shown extends EnginePage>(
     await button('Revoke Reminder service').click();
     await page.getByText('not yet dialed').waitFor();
     yield stop('revoke');
+    await page.getByLabel('Reason').selectOption({ label: 'It leaked' });
+    await page.getByText('It has no replacement yet.').waitFor();
+    yield stop('revoke-leaked');
     await button('Cancel').click();
     await button('Revoke Pilot project').click();
     await page.getByRole('alertdialog').getByText('Never', { exact: true }).first().waitFor();

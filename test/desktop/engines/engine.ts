@@ -13,8 +13,8 @@ export const commonSizes = [usualSize, { width: 1280, height: 500 }, { width: 80
 const allSizes = [...commonSizes, { width: 1600, height: 900 }, { width: 240, height: 900 }, { width: 480, height: 900 }];
 
 /**
- * How many pixels any element scrolls sideways, how many pixels taller any dialog is than its content, and how many pixels any badge sticks out
- * of its cell.
+ * How many pixels any element scrolls sideways, how many pixels taller any dialog is than its content, how many pixels any badge sticks out of
+ * its cell, and how many texts are so narrow that they have one letter per line.
  */
 const measure = `[
   Math.max(...[document.scrollingElement, ...document.querySelectorAll('.shell, .page, .details, dialog')]
@@ -31,6 +31,8 @@ const measure = `[
   })),
   Math.max(0, ...[...document.querySelectorAll('td .badge')]
     .map((badge) => Math.round(badge.getBoundingClientRect().right - badge.closest('td').getBoundingClientRect().right))),
+  [...document.querySelectorAll('label, p, dt, dd, button')].map((each) => each.getBoundingClientRect())
+    .filter(({ width, height }) => height > 4 * width && width > 1).length,
 ]`;
 
 type Engine<Shown extends EnginePage> = {
@@ -77,7 +79,7 @@ export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, i
     }
   });
 
-  it("never scroll sideways, and have no dialog that's taller than its content and no badge that covers the next cell", async function () {
+  it("never scroll sideways, and have no dialog that's taller than its content, no badge that covers the next cell and no text that's too narrow", async function () {
     if (!inspect && !opensEveryScreen) skip(this, 'ENGINES=all opens every screen in this engine');
     this.timeout(480_000);
     const complaints: string[] = [];
@@ -87,10 +89,11 @@ export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, i
       for (const size of sizes) {
         await page.setViewportSize(size);
         const measured = await page.evaluate(measure);
-        const [wide, high, out] = Array.isArray(measured) ? measured.map(Number) : [];
+        const [wide, high, out, narrow] = Array.isArray(measured) ? measured.map(Number) : [];
         if (wide !== 0) complaints.push(`${name} scrolls ${wide} px sideways at ${size.width} × ${size.height}`);
         if (high !== 0) complaints.push(`${name} has a dialog that is ${high} px too high at ${size.width} × ${size.height}`);
         if (out !== 0) complaints.push(`${name} has a badge that is ${out} px outside its cell at ${size.width} × ${size.height}`);
+        if (narrow !== 0) complaints.push(`${name} has ${narrow} texts that are too narrow at ${size.width} × ${size.height}`);
       }
       complaints.push(...((await inspect?.(page)) ?? []).map((complaint) => `${name}: ${complaint}`));
       await page.setViewportSize(usualSize);
