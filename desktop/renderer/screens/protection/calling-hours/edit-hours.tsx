@@ -141,7 +141,7 @@ function RuleFields({ rule, error, onChange, onRemove }: RuleFieldsProps) {
       )}
       {!closed && (
         <span class="line">
-          <input type="time" aria-label="From" value={from} onInput={({ currentTarget }) => setTime('from', currentTarget.value)} />–
+          <input type="time" aria-label="From" value={from} onInput={({ currentTarget }) => setTime('from', currentTarget.value)} /> –{' '}
           <input
             type="time"
             aria-label="To"

@@ -114,7 +114,7 @@ export function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {
         </Field>
         {home.kind === 'partner' && (
           <div class="field">
-            <span class="label-row">For</span>
+            <span class="label">For</span>
             <ScopeSelect home={home} kinds={['partner', 'account']} chosen={scope} onChoose={setScope} />
             <p class="hint">
               {scope.kind === 'partner' ? 'No account of this partner will call these numbers.' : 'Other accounts can still call them.'}

@@ -34,7 +34,7 @@ function ChooseAccount({ view: { accounts }, onClose }: { view: AccountsView; on
   return (
     <>
       <div class="field">
-        <span class="label-row">In calls from</span>
+        <span class="label">In calls from</span>
         <ScopeSelect home={null} kinds={['account']} chosen={chosen} onChoose={setChosen} />
       </div>
       <OptOutForm key={chosen.id} account={chosen} onClose={onClose} />

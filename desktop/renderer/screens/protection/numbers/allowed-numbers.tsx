@@ -111,10 +111,12 @@ function NumbersForm({ scope, numbers: { countries: own, kinds: ownKinds, effect
         {(['inherit', 'all', 'some'] as const).map((choice) => (
           <label key={choice} class="check">
             <input type="radio" name="countries" checked={countryChoice === choice} onChange={() => setCountryChoice(choice)} />
-            {choice === 'inherit' ? `Same as ${inheritance}` : choice === 'all' ? 'All countries' : 'Only these'}
-            {choice === 'inherit' && own === null && (
-              <span class="faint">: {effective.countries.length === 0 ? 'all countries' : describeCountries(effective.countries)}</span>
-            )}
+            <span>
+              {choice === 'inherit' ? `Same as ${inheritance}` : choice === 'all' ? 'All countries' : 'Only these'}
+              {choice === 'inherit' && own === null && (
+                <span class="faint">: {effective.countries.length === 0 ? 'all countries' : describeCountries(effective.countries)}</span>
+              )}
+            </span>
           </label>
         ))}
         {countryChoice === 'some' && (
@@ -134,8 +136,10 @@ function NumbersForm({ scope, numbers: { countries: own, kinds: ownKinds, effect
         <p class="hint">Calls to these numbers are expensive, so someone with a stolen key would call them first.</p>
         <label class="check">
           <input type="checkbox" checked={inheritsKinds} onChange={({ currentTarget }) => setInheritsKinds(currentTarget.checked)} />
-          Same as {inheritance}
-          {ownKinds === null && <span class="faint">: {describeKinds(effective.kinds).toLowerCase()}</span>}
+          <span>
+            Same as {inheritance}
+            {ownKinds === null && <span class="faint">: {describeKinds(effective.kinds).toLowerCase()}</span>}
+          </span>
         </label>
         {!inheritsKinds &&
           restrictedKinds.map((kind) => (

@@ -50,7 +50,7 @@ export function CheckNumber({ onClose }: { onClose: () => void }) {
                 autofocus
               />
               <div class="field">
-                <span class="label-row">Campaign</span>
+                <span class="label">Campaign</span>
                 <CampaignSelect campaigns={view} chosen={campaign} onChange={setChosenId} isRequired />
               </div>
               <TextField
