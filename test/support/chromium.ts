@@ -12,9 +12,9 @@ export function findProgram(...names: string[]): string | undefined {
 }
 
 const { CHROMIUM_PATH } = process.env;
-const executablePath = CHROMIUM_PATH
-  ? findProgram(CHROMIUM_PATH)
-  : findProgram('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable');
+/** The headless shell is the same engine without the browser's window, which takes half of the processor time. */
+const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const executablePath = findProgram(...(CHROMIUM_PATH ? [CHROMIUM_PATH] : names));
 
 let browser: Browser | undefined;
 

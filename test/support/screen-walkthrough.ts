@@ -34,7 +34,9 @@ export async function openInElectron(): Promise<Home & { app: ElectronApplicatio
 
 export async function openInChromium(url: string): Promise<Home> {
   const browser = await sharedBrowser();
-  const context = await browser.newContext({ timezoneId: timeZone, locale: 'en-GB', viewport: { width: 1280, height: 800 } });
+  // A browser with a window lets a page copy something if the user has clicked on it. The headless shell asks for permission.
+  const permissions = ['clipboard-write'];
+  const context = await browser.newContext({ permissions, timezoneId: timeZone, locale: 'en-GB', viewport: { width: 1280, height: 800 } });
   const page = await context.newPage();
   await page.goto(url);
   return { page, choose: null, close: () => context.close() };
