@@ -140,7 +140,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await button('Revoke Reminder service').click();
     await page.getByText('not yet dialed').waitFor();
     yield stop('revoke');
-    await page.getByLabel('Reason').selectOption({ label: 'It leaked' });
+    await page.getByLabel('Reason').selectOption('It leaked');
     await page.getByText('It has no replacement yet.').waitFor();
     yield stop('revoke-leaked');
     await button('Cancel').click();
