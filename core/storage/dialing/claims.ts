@@ -46,17 +46,20 @@ const pickedColumns = [
 type PickedRow = Pick<CallRow, (typeof pickedColumns)[number]>;
 
 /**
- * Picks the oldest due calls of all accounts, one from each account in turn, and within an account, one of each key in turn.
+ * Picks the oldest due calls of all accounts, some from each account in turn, and within an account, one of each key in turn.
  *
- * @param others calls of keys that aren't among the oldest, by account
+ * @param accounts how many calls an account gets in each turn @param others calls of keys that aren't among the oldest, by account
  */
 export async function pick(
   trx: Knex.Transaction,
-  accounts: readonly string[],
-  { now, each, turns, others }: { now: Millis; each: number; turns: KeyTurns; others: ReadonlyMap<string, CallKeyPair[]> },
+  accounts: ReadonlyMap<string, number>,
+  { now, size, turns, others }: { now: Millis; size: number; turns: KeyTurns; others: ReadonlyMap<string, CallKeyPair[]> },
 ): Promise<PickedRow[]> {
-  const queues: PickedRow[][] = [];
-  for (const account of accounts) {
+  const perTurn = [...accounts.values()].reduce((sum, count) => sum + count, 0);
+  const rounds = Math.ceil(size / perTurn);
+  const queues: { count: number; calls: PickedRow[] }[] = [];
+  for (const [account, count] of accounts) {
+    const each = count * rounds;
     const due = () =>
       trx('calls')
         .where('account_id', account)
@@ -69,9 +72,9 @@ export async function pick(
     const behind: PickedRow[] = keys.length === 0 ? [] : await unlocked(trx, due().whereIn(callKey, keys)).select(pickedColumns);
     const positions = new Map(keys.map(([, contactId], index) => [contactId, index]));
     behind.sort((a, b) => (positions.get(a.contact_id) ?? 0) - (positions.get(b.contact_id) ?? 0));
-    queues.push(turns.takeTurns(account, front, behind, front.length === each));
+    queues.push({ count, calls: turns.takeTurns(account, front, behind, front.length === each) });
   }
-  return Array.from({ length: each }, (_, turn) => queues.flatMap((queue) => queue.slice(turn, turn + 1))).flat();
+  return Array.from({ length: rounds }, (_, n) => queues.flatMap(({ count, calls }) => calls.slice(n * count, (n + 1) * count))).flat();
 }
 
 /** The rules' verdict on the selected calls. */

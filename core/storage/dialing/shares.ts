@@ -15,8 +15,10 @@ const maxRounds = 20;
 /** In ms: how long a claim waits for shards that don't respond. */
 const patience = 1_000;
 
-/** The part of a claim that a shard gets: how many calls, and of which accounts. */
-type Share = { accounts: Set<string>; limit: number };
+/** The part of a claim that a shard gets: how many calls in all, and of which accounts how many, in proportion. */
+type Share = { accounts: Map<string, number>; limit: number };
+/** The number of accounts for which it's remembered which of their shards has the next turn. */
+const maxTurns = 10_000;
 
 /**
  * Returns a function that finds the next accounts with due calls in all shards, and divides a claim among them: an account gets the same
@@ -25,7 +27,8 @@ type Share = { accounts: Set<string>; limit: number };
 export function dueAccounts(database: Database) {
   const unanswered = new Set<Database>();
   let lastAccount = '';
-  let turn = 0;
+  /** How often accounts with due calls in several shards have had their turn. */
+  const turns = new Map<string, number>();
 
   /** Queries with a reader, because an idle dialer must not take the writer's lock every second. */
   function find(shard: Database, now: Millis, limit: number): Promise<string[]> {
@@ -49,14 +52,17 @@ export function dueAccounts(database: Database) {
     }
     const accounts = [...shardsByAccount.keys()].sort((a, b) => order(a, b, lastAccount)).slice(0, max);
     lastAccount = accounts.at(-1) ?? lastAccount;
-    turn++;
+    if (turns.size > maxTurns) turns.clear();
     const shares = new Map<Database, Share>();
     for (let slot = 0; accounts.length > 0 && slot < limit; slot++) {
       const account = accounts[slot % accounts.length] ?? '';
       const own = shardsByAccount.get(account) ?? [];
-      const shard = own[(turn + Math.floor(slot / accounts.length)) % own.length] ?? database;
-      const share = shares.get(shard) ?? { accounts: new Set(), limit: 0 };
-      share.accounts.add(account);
+      const turn = turns.get(account) ?? 0;
+      if (own.length > 1) turns.set(account, turn + 1);
+      const shard = own[turn % own.length] ?? database;
+      const share = shares.get(shard) ?? { accounts: new Map(), limit: 0 };
+      // In a shard, an account with calls in other shards, too, gets less than the others.
+      share.accounts.set(account, shard.isShard ? (share.accounts.get(account) ?? 0) + 1 : 1);
       share.limit++;
       shares.set(shard, share);
     }
@@ -76,10 +82,10 @@ export function claimer(database: Database, rules: KnownRules, onStopped: OnStop
   const turns = keyTurns(database);
 
   /** @returns also how many calls it ended or postponed instead */
-  function claimOnce(accounts: readonly string[], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
+  function claimOnce(accounts: Share['accounts'], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
     return database.write.transaction(async (trx) => {
       await lapseBatch(trx, claim.now, sweepBatchSize);
-      const picked = await pick(trx, accounts, { now: claim.now, each: Math.ceil(size / accounts.length), turns, others });
+      const picked = await pick(trx, accounts, { now: claim.now, size, turns, others });
       const judged = await judgeCalls(trx, rules, picked.slice(0, size), claim.now);
       const { claimed, blocked } = await claimCalls(database, trx, judged.open.slice(0, limit), claim);
       if (blocked > 0) onStopped('do-not-call', blocked);
@@ -88,9 +94,8 @@ export function claimer(database: Database, rules: KnownRules, onStopped: OnStop
   }
 
   return async (share: Share, claim: Claim): Promise<ClaimedCall[]> => {
-    const { limit } = share;
-    const accounts = [...share.accounts];
-    const others = await turns.findOthers(accounts, claim.now, Math.ceil(limit / accounts.length));
+    const { accounts, limit } = share;
+    const others = await turns.findOthers([...accounts.keys()], claim.now, Math.ceil(limit / accounts.size));
     const all: ClaimedCall[] = [];
     // Calls that calling hours stop must not keep the ones behind them from being dialed, even if there are thousands.
     for (let round = 0, size = limit; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
