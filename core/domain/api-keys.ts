@@ -8,7 +8,7 @@ import { auditEvent } from './audit/audit.ts';
 import { chartDays, firstDayStart, groupByDay } from './calls/days.ts';
 import { type KeyVisibility, scopeFor } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus } from './instant.ts';
-import { changeLimits, countingDay, keyNotFound, nextMidnight } from './key-limits.ts';
+import { changeLimits, countingDay, findKeyToChange, keyNotFound, nextMidnight } from './key-limits.ts';
 import type { Actor, AddressUse, ApiKey, ApiKeyDetails, Digest, ListedEvent, SignedInCaller, Viewer } from './model.ts';
 import type { Ports } from './ports/ports.ts';
 import { invalidField, Problem } from './problem.ts';
@@ -172,7 +172,7 @@ export async function revokeVisible(
   cancelQueuedCalls: boolean,
   why: Why = {},
 ): Promise<ApiKey> {
-  const apiKey = await findApiKey(ports, visibility, id);
+  const apiKey = await findKeyToChange(ports, visibility, id);
   const [revoked] = await revokeFound(ports, actor, [apiKey], cancelQueuedCalls, why);
   if (revoked === undefined) throw keyNotFound();
   return apiKey;

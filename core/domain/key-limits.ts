@@ -6,6 +6,7 @@ import { auditEvent } from './audit/audit.ts';
 import type { KeyVisibility } from './directory/scope.ts';
 import { instant, type Millis, plus } from './instant.ts';
 import type { Actor, ApiKey, KeyLimits } from './model.ts';
+import type { Today } from './ports/keys.ts';
 import type { Ports } from './ports/ports.ts';
 import { Problem, type Quota } from './problem.ts';
 
@@ -59,24 +60,31 @@ export async function changeLimits(
   change: ChangeApiKey,
 ): Promise<ApiKey> {
   const store = ports.stores.apiKeys;
-  const apiKey = await store.find(visibility, id);
-  if (!apiKey) throw keyNotFound();
+  const apiKey = await findKeyToChange(ports, visibility, id);
   const before = apiKey.limits?.version ?? null;
   if (change.limitsVersion !== undefined && change.limitsVersion !== before) throw concurrentChange();
   const limits = applyChange(ports, apiKey, change);
-  if (describeLimits(limits) === describeLimits(apiKey.limits)) return apiKey;
-  const now = ports.clock.now();
-  const day = localDay(now, apiKey.timeZone);
-  const from = instant(startOfDay(day, apiKey.timeZone));
-  const lowestId = (at: Millis) => ports.randomness.idsAround(at).lowestId;
-  const quarters = Array.from({ length: Math.ceil((now - from) / quarter) }, (_, n) => lowestId(plus(from, n * quarter)));
-  const today = { day, from, ids: quarters, recentId: lowestId(now) };
+  const today = describeToday(ports, apiKey);
+  if (describeLimits(limits) === describeLimits(apiKey.limits)) {
+    // This may be a repeat of a request whose calls weren't all counted, because the database failed.
+    if (change.callsPerDay != null) await store.recount(id, today);
+    return apiKey;
+  }
   const event = auditEvent(ports, actor, 'api-key.limited', { kind: 'api-key', id, name: apiKey.name }, apiKey.owningScope);
   if (!(await store.limit(id, before, limits, today, { ...event, detail: describeLimits(limits) }))) {
     if (await store.find(visibility, id)) throw concurrentChange();
     throw keyNotFound();
   }
   return { ...apiKey, limits };
+}
+
+function describeToday({ clock, randomness }: Ports, { timeZone }: ApiKey): Today {
+  const now = clock.now();
+  const day = localDay(now, timeZone);
+  const from = instant(startOfDay(day, timeZone));
+  const lowestId = (at: Millis) => randomness.idsAround(at).lowestId;
+  const ids = Array.from({ length: Math.ceil((now - from) / quarter) }, (_, n) => lowestId(plus(from, n * quarter)));
+  return { day, from, ids, recentId: lowestId(now) };
 }
 
 function applyChange(ports: Ports, { limits, timeZone }: ApiKey, change: ChangeApiKey): KeyLimits | null {
@@ -100,6 +108,13 @@ function concurrentChange(): Problem {
     'conflict',
     "Someone else changed this key's limits in the meantime. Check the current limits, then change them again.",
   );
+}
+
+/** @throws Problem `not-found`, also for a hidden key, so that a viewer doesn't learn which IDs exist */
+export async function findKeyToChange({ stores }: Ports, visibility: KeyVisibility, id: string): Promise<ApiKey> {
+  const [apiKey] = await stores.apiKeys.findAll(visibility, [id]);
+  if (!apiKey) throw keyNotFound();
+  return apiKey;
 }
 
 export function keyNotFound(): Problem {

@@ -198,8 +198,16 @@ function createStores(lists: Database) {
 }
 
 function listPools({ pools }: OpenedDatabase): Pool[] {
-  return Array.from(pools, ([name, { client }]) => ({
-    name,
-    use: () => ({ used: client.pool.numUsed(), free: client.pool.numFree(), waiting: client.pool.numPendingAcquires() }),
-  }));
+  type Connections = { numUsed(): number; numFree(): number; numPendingAcquires(): number };
+  return Array.from(pools, ([name, all]) => {
+    const sum = (count: (pool: Connections) => number) => all.reduce((total, { client }) => total + count(client.pool), 0);
+    return {
+      name,
+      use: () => ({
+        used: sum((pool) => pool.numUsed()),
+        free: sum((pool) => pool.numFree()),
+        waiting: sum((pool) => pool.numPendingAcquires()),
+      }),
+    };
+  });
 }

@@ -42,7 +42,7 @@ export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>
   mock.timers.enable({ apis: ['setInterval'] });
   const { ports, storage, close } = await openDirect(await freshDatabase(kind));
   // Only one connection, because the order of concurrent statements would vary on several.
-  for (const { client } of storage.database.pools.values()) client.pool.max = 1;
+  for (const { client } of [...storage.database.pools.values()].flat()) client.pool.max = 1;
   const stores = { ...storage.stores, throttle: storage.throttle, imports: storage.imports };
   try {
     await setUpOnce(recorded('directory.setUp', stores.directory.setUp), ports);

@@ -36,6 +36,7 @@ export type UserStore = {
    * @param filter.awaySince lists only users who haven't signed in since then; null for all
    */
   list(visibility: UserVisibility | { kind: 'all' }, filter: UserFilter, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
+  /** Finds a user. What this returns is in effect on all nodes of the database. */
   find(visibility: UserVisibility | { kind: 'all' }, id: string): Promise<ListedUser | null>;
   /** Returns the user's keys, newest first, and the number of sessions. */
   deletionImpact(userId: string, after: TimePosition | null, limit: number): Promise<DeletionImpact>;

@@ -23,7 +23,10 @@ export type ApiKeyStore = {
   find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
   /** Lists keys by descending ID, after the cursor, for a search through all keys. */
   page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;
-  /** Returns the visible keys with these IDs, in no particular order. */
+  /**
+   * Returns the visible keys with these IDs, in no particular order. What this returns is in effect on all nodes of the database,
+   * so it's for changes, which may find that a key is already revoked or limited.
+   */
   findAll(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
   findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
   details(visibility: KeyVisibility, id: string): Promise<ApiKeyDetails | null>;
@@ -36,6 +39,8 @@ export type ApiKeyStore = {
    * @returns false, without changing anything, if the key was revoked or has other limits
    */
   limit(id: string, before: string | null, after: KeyLimits | null, today: Today, event: AuditEvent): Promise<boolean>;
+  /** Counts the calls that a limited key has placed today again, in case an earlier change of its limits was interrupted. */
+  recount(id: string, today: Today): Promise<void>;
   /** Returns how many calls a limited key has placed on a day. */
   placedOn(id: string, day: string): Promise<number>;
   /** Returns the addresses from which the key was used since this time, newest first. This may be up to a minute behind. */

@@ -121,6 +121,7 @@ export function userStore(database: Database): UserStore {
 
     async find(visibility, id) {
       const [row]: ListedRow[] = await narrowToVisibleUsers(selectListed(read), visibility).where('u.id', id);
+      await database.awaitNodes();
       return row ? toListedUser(row) : null;
     },
 

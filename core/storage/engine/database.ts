@@ -86,6 +86,12 @@ export type Database = {
    * @returns false if one takes longer than any statement may
    */
   awaitWriters(): Promise<boolean>;
+  /**
+   * Waits until everything that was read so far is in effect on all nodes of a database with shards.
+   *
+   * @throws Problem `unavailable` if that takes too long
+   */
+  awaitNodes(): Promise<void>;
   /** Checks that a write would be durable now. @throws Error with the reason if it wouldn't */
   checkWritable(): Promise<void>;
   /** Returns the size in bytes of the database and of its write-ahead log; null if the server doesn't report it. */
@@ -106,8 +112,8 @@ export type Lane = 'keys' | 'lists' | 'sign-in' | 'background';
 /** The console's lane, and the other lanes. Each opens its first connection when it's first used. */
 export type OpenedDatabase = Database & {
   lanes: Readonly<Record<Lane, Database>>;
-  /** All connection pools, by name. */
-  pools: ReadonlyMap<string, Knex>;
+  /** All connection pools, by name. Each shard has its own, under the name of its lane. */
+  pools: ReadonlyMap<string, readonly Knex[]>;
   /** Closes the connections of all lanes. */
   close(): Promise<void>;
 };
@@ -130,6 +136,7 @@ export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
  * @throws Problem `unavailable` if one takes longer than any statement may
  */
 export async function requireSeen(database: Database): Promise<void> {
+  await database.awaitNodes();
   if (await database.awaitWriters()) return;
   throw new Problem(
     'unavailable',

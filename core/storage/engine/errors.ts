@@ -106,6 +106,16 @@ export class TookTooLong extends Error {
   }
 }
 
+/** Thrown if a node hasn't confirmed a change in time. It isn't a Problem, because knex changes the messages of errors. */
+export class NotOnAllNodes extends Error {
+  constructor(cause: unknown) {
+    super('A node has not confirmed a change.', { cause });
+    this.name = 'NotOnAllNodes';
+  }
+}
+
+const notOnAllNodes =
+  "A node of the database hasn't confirmed the latest changes, and may use the previous state for a while. Once all nodes are back, repeat the request to make sure that they're in effect.";
 const tookTooLong = 'This took too long and was stopped. Narrow the search, or choose a smaller account or campaign.';
 
 /** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
@@ -114,6 +124,7 @@ function toProblem(error: unknown): unknown {
   // forever.
   if (error instanceof TookTooLong)
     return new Problem('invalid', tookTooLong, { cause: error, errors: [{ path: 'search', message: tookTooLong }] });
+  if (error instanceof NotOnAllNodes) return new Problem('unavailable', notOnAllNodes, { cause: error, retryAfter: 5 });
   if (!isOutage(error)) return error;
   const what = isLocked(error) ? 'The database is busy with another process.' : "The database can't be reached or written to.";
   return new Problem('unavailable', `${what} Try again shortly.`, { cause: error, retryAfter: 2 });

@@ -76,12 +76,14 @@ export async function limitKey(
     if (startsCounting) await countToday(database, id, today, older, trx);
     return true;
   });
-  if (isChanged && startsCounting) {
-    // A batch that started before the change may have placed calls without counting them.
-    await requireSeen(database);
-    await write.transaction((trx) => countToday(database, id, today, older, trx));
-  }
+  if (isChanged && startsCounting) await finishCounting(database, id, today, older);
   return isChanged;
+}
+
+/** Counts again, because a batch that started before the change may have placed calls without counting them. */
+export async function finishCounting(database: Database, id: string, today: Today, older: number): Promise<void> {
+  await requireSeen(database);
+  await database.write.transaction((trx) => countToday(database, id, today, older, trx));
 }
 
 /** Counts the calls that a key has placed since the day began, because they weren't counted while it had no limit. */
@@ -99,7 +101,7 @@ async function countToday(database: Database, id: string, today: Today, older: n
 }
 
 /** Counts the calls of each quarter-hour separately, because a whole day's calls may be too many for one statement. */
-async function countOlder(database: Database, id: string, { from, ids, recentId }: Today): Promise<number> {
+export async function countOlder(database: Database, id: string, { from, ids, recentId }: Today): Promise<number> {
   let placed = 0;
   for (const [n, first] of ids.entries()) placed += await countCalls(database, id, from, first, ids[n + 1] ?? recentId);
   return placed;

@@ -30,6 +30,7 @@ export function createKeysRuns({
         await limit((await key()).key.id, null, limits, today, event());
       },
       addresses: (addresses) => addresses(testRandomness.id(), now, 20),
+      recount: (recount) => recount(testRandomness.id(), today),
       placedOn: (placedOn) => placedOn(testRandomness.id(), '2026-11-21'),
       countActive: (countActive) => countActive(user.id, now),
       async list(list) {

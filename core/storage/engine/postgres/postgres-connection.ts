@@ -3,9 +3,8 @@ import Client, { type Query } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import { deadlines } from '../../../domain/deadlines.ts';
 import { errorCode } from '../../../domain/error-code.ts';
-import { Problem } from '../../../domain/problem.ts';
 import type { Row } from '../database.ts';
-import { TookTooLong } from '../errors.ts';
+import { NotOnAllNodes, TookTooLong } from '../errors.ts';
 import { parseAddresses } from './postgres-hosts.ts';
 
 /**
@@ -228,7 +227,11 @@ export class PostgresClient extends Client {
 
   override async _query(connection: pg.Client, query: Query): Promise<Query> {
     const response = await send(connection, { text: query.sql, values: [...(query.bindings ?? [])], ...query.options });
-    if (this.config.sharding.count > 0 && response.command === 'COMMIT') await awaitNodes(connection);
+    // A call must not get a 503 because of a node that it doesn't need.
+    if (this.config.sharding.count > 0 && this.config.shard === undefined && response.command === 'COMMIT') {
+      const { rows } = await send(connection, { text: prepared, query_timeout: timeLimits.batch });
+      if (rows.length > 0) await awaitNodes(connection);
+    }
     return Object.assign(query, { response });
   }
 }
@@ -236,26 +239,29 @@ export class PostgresClient extends Client {
 /** The prepared parts of the connection's last transactions, which recovery deletes some time after they were committed. */
 const prepared = `SELECT 1 FROM pg_dist_transaction
   WHERE gid LIKE concat('citus\\_', (SELECT groupid FROM pg_dist_local_group), '\\_', pg_backend_pid(), '\\_%') LIMIT 1`;
-/** The nodes that haven't committed them yet, or don't respond. */
-const unfinished = `SELECT 1 FROM run_command_on_all_nodes(format(
-    $$SELECT count(*) FROM pg_prepared_xacts WHERE gid LIKE 'citus\\_%s\\_%s\\_%%'$$, (SELECT groupid FROM pg_dist_local_group), pg_backend_pid()
-  ), give_warning_for_connection_errors := true) WHERE result IS DISTINCT FROM '0'`;
+
+/** What nodes have prepared and not committed yet. Fails if a node can't be reached. */
+const inDoubt = `SELECT concat(nodeid, ' ', gid) AS id FROM run_command_on_all_nodes($$
+    SELECT coalesce(json_agg(gid), '[]') FROM pg_prepared_xacts WHERE database = current_database() AND gid LIKE 'citus\\_%'
+  $$) AS node CROSS JOIN json_array_elements_text(node.result::json) AS gid`;
 
 /**
- * Waits until all nodes have committed the connection's last transaction. If a node is lost after it has prepared a transaction, the others
- * commit, and it follows when it's back. Until then, it could still accept a key that was revoked.
+ * Waits until all nodes have committed the transactions that were committed on this one. If a node is lost after it has prepared a
+ * transaction, the others commit, and it follows when it's back. Until then, it could still accept a key that was revoked.
  *
- * @throws Problem `unavailable` if a node hasn't committed it in time
+ * @throws NotOnAllNodes if a node hasn't committed them in time
  */
-async function awaitNodes(connection: pg.Client): Promise<void> {
-  const has = async (text: string) => (await send(connection, { text, query_timeout: timeLimits.batch })).rows.length > 0;
-  if (!(await has(prepared))) return;
-  for (const end = performance.now() + timeLimits.batch; await has(unfinished); await setTimeout(50))
-    if (performance.now() > end) throw new Problem('unavailable', notOnAllNodes, { retryAfter: 5 });
+export async function awaitNodes(connection: pg.Client): Promise<void> {
+  const find = async () => (await send(connection, { text: inDoubt, query_timeout: timeLimits.batch })).rows.map(({ id }) => id);
+  try {
+    const before = new Set(await find());
+    for (const end = performance.now() + timeLimits.batch; before.size > 0 && (await find()).some((id) => before.has(id)); )
+      if (performance.now() > end) throw new Error(`Still in doubt: ${[...before].join(', ')}`);
+      else await setTimeout(50);
+  } catch (cause) {
+    throw new NotOnAllNodes(cause);
+  }
 }
-
-const notOnAllNodes =
-  "The change was saved, but a node of the database hasn't confirmed it, and may use the previous state for a while. Check whether it's in effect once all nodes are back.";
 
 const queryCanceled = '57014';
 

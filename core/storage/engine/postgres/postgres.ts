@@ -18,7 +18,7 @@ import {
 } from '../database.ts';
 import { countSeparately, shardSchema } from '../shards.ts';
 import { requireCoordinator } from './cluster.ts';
-import { hangUp, PostgresClient, PostgresListClient, send, timeLimits } from './postgres-connection.ts';
+import { awaitNodes, hangUp, PostgresClient, PostgresListClient, send, timeLimits } from './postgres-connection.ts';
 
 /** The key of the advisory lock for migrations: "callkey" in ASCII, as a number. */
 export const migrationLock = '27975062105318777';
@@ -96,8 +96,7 @@ const shardConnections = { keys: 2, lists: 1, background: 1 };
 
 /** Opens a connection pool for each lane to one PostgreSQL primary. It may be any of the hosts in the URL. */
 export function openPostgres(connectionString: string): OpenedDatabase {
-  const pools = new Map<string, Knex>();
-  const shardPools: Knex[] = [];
+  const pools = new Map<string, Knex[]>();
   const sharding: Sharding = { count: 0 };
   function open(name: keyof typeof connections, max: number, shard?: string): Knex {
     return openPool(connectionString, name === 'lists' ? PostgresListClient : PostgresClient, max, { sharding, shard });
@@ -109,7 +108,7 @@ export function openPostgres(connectionString: string): OpenedDatabase {
       if (shards.length !== sharding.count)
         shards = Array.from({ length: sharding.count }, (_, number) => {
           const pool = open(name, shardConnections[name], shardSchema(number));
-          shardPools.push(pool);
+          pools.get(name)?.push(pool);
           return createLane(pool, sharding, () => []);
         });
       return shards;
@@ -119,7 +118,7 @@ export function openPostgres(connectionString: string): OpenedDatabase {
   const shards = { keys: shardsOf('keys'), console: background, lists: shardsOf('lists'), 'sign-in': background, background };
   function lane(name: keyof typeof connections): Database {
     const pool = open(name, connections[name]);
-    pools.set(name, pool);
+    pools.set(name, [pool]);
     return createLane(pool, sharding, shards[name]);
   }
   return {
@@ -127,7 +126,7 @@ export function openPostgres(connectionString: string): OpenedDatabase {
     lanes: { keys: lane('keys'), lists: lane('lists'), 'sign-in': lane('sign-in'), background: lane('background') },
     pools,
     async close() {
-      await Promise.all([...pools.values(), ...shardPools].map((pool) => pool.destroy()));
+      await Promise.all([...pools.values()].flat().map((pool) => pool.destroy()));
     },
   };
 }
@@ -273,6 +272,11 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
         await setTimeout(5);
       }
       return true;
+    },
+    async awaitNodes() {
+      if (sharding.count === 0) return;
+      const connection: pg.Client = await pool.client.acquireConnection();
+      await awaitNodes(connection).finally(() => pool.client.releaseConnection(connection));
     },
     checkWritable: () => {
       // Run only one at a time: while it waits for a standby, others would pile up on the server.

@@ -20,7 +20,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
   prepareFile(filename, ifMissing);
   const connection = { filename, guard: fileGuard(filename) };
   const options = { useNullAsDefault: true, log: quiet, compileSqlOnError: false };
-  const pools = new Map<string, Knex>();
+  const pools = new Map<string, [Knex]>();
   const open = (client: typeof SqliteClient, connections: number) =>
     knex({
       ...options,
@@ -36,7 +36,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
   const turns = takeTurns<Connection>(writer.client.pool);
 
   function pool(name: string, made: Knex): Knex {
-    pools.set(name, made);
+    pools.set(name, [made]);
     return made;
   }
   function lane(name: Exclude<keyof typeof readers, 'read back'>, readBack?: Knex): Database {
@@ -56,7 +56,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
     },
     pools,
     async close() {
-      await Promise.all(Array.from(pools.values(), (each) => each.destroy()));
+      await Promise.all(Array.from(pools.values(), ([each]) => each.destroy()));
       await writer.destroy();
     },
   };
@@ -116,6 +116,9 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
     async awaitWriters() {
       // SQLite has only one writer at a time, so all writers that haven't seen the caller's change have already ended.
       return true;
+    },
+    async awaitNodes() {
+      // Nothing to do: there's only one copy.
     },
     size: async () => ({ database: sizeInBytes(filename), wal: sizeInBytes(`${filename}-wal`) }),
     risks: async () => [],

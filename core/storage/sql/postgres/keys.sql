@@ -121,6 +121,43 @@ where "api_key_id" = $1
 order by "used_at" desc
 limit $3;
 
+-- apiKeys.recount
+
+SELECT count(*) AS placed
+FROM api_keys k
+CROSS JOIN accounts a
+CROSS JOIN campaigns c
+CROSS JOIN calls
+WHERE k.id = $1
+  AND a.partner_id IN (k.partner_id, k.creator_partner_id)
+  AND c.account_id = a.id
+  AND calls.campaign_id = c.id
+  AND calls.contact_id >= $2
+  AND calls.contact_id < $3
+  AND calls.api_key_id = k.id
+  AND calls.placed_at >= $4;
+
+SELECT virtualtransaction AS id
+FROM pg_locks
+WHERE relation = 'calls'::regclass
+  AND mode = 'RowExclusiveLock'
+  AND granted
+  AND database = (
+    SELECT oid
+    FROM pg_database
+    WHERE datname = current_database()
+  );
+
+insert into "api_key_days" ("api_key_id", "day", "placed")
+values ($1, $2, $3)
+on conflict ("api_key_id", "day")
+do update set "api_key_id" = excluded."api_key_id";
+
+update "api_key_days"
+set "placed" = $1
+where "api_key_id" = $2
+  and "day" = $3;
+
 -- apiKeys.placedOn
 
 select "placed"

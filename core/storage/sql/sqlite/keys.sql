@@ -111,6 +111,32 @@ where `api_key_id` = ?
 order by `used_at` desc
 limit ?;
 
+-- apiKeys.recount
+
+SELECT count(*) AS placed
+FROM api_keys k
+CROSS JOIN accounts a
+CROSS JOIN campaigns c
+CROSS JOIN calls
+WHERE k.id = ?
+  AND a.partner_id IN (k.partner_id, k.creator_partner_id)
+  AND c.account_id = a.id
+  AND calls.campaign_id = c.id
+  AND calls.contact_id >= ?
+  AND calls.contact_id < ?
+  AND calls.api_key_id = k.id
+  AND calls.placed_at >= ?;
+
+insert into `api_key_days` (`api_key_id`, `day`, `placed`)
+values (?, ?, ?)
+on conflict (`api_key_id`, `day`)
+do update set `api_key_id` = excluded.`api_key_id`;
+
+update `api_key_days`
+set `placed` = ?
+where `api_key_id` = ?
+  and `day` = ?;
+
 -- apiKeys.placedOn
 
 select `placed`
