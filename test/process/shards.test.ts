@@ -1,27 +1,22 @@
-import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
-import { operator } from '../../core/domain/audit/audit.ts';
-import { createCampaign } from '../../core/domain/directory/tenancies.ts';
+import { plus } from '../../core/domain/instant.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openDatabase } from '../../core/storage/engine/open.ts';
 import { shardNumber, shardOf, shardsOf } from '../../core/storage/engine/shards.ts';
-import { migrate, schemaState, toSchemaState } from '../../core/storage/migrations/index.ts';
-import { freePort } from '../../scripts/support/postgres.ts';
+import { migrate, toSchemaState } from '../../core/storage/migrations/index.ts';
 import { adminOn } from '../support/admin.ts';
-import { type Cluster, formatUrl, missingCitus, startCluster } from '../support/citus.ts';
+import { type Cluster, createCampaignIn, formatUrl, missingCitus, readPage, startCluster } from '../support/citus.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
+import { type Gate, startGate } from '../support/gate.ts';
 import { ask } from '../support/http.ts';
 import { skip } from '../support/skip.ts';
-import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-const outcomeOf = ({ status }: { status: number }) => status;
-
 describe('shards', function () {
-  this.timeout(120_000);
+  this.timeout(180_000);
   let cluster: Cluster;
   before(async function () {
     const missing = missingCitus();
@@ -59,7 +54,7 @@ describe('shards', function () {
       expect((await admin(['backup', '/tmp/never-written'])).stderr).to.contain("wouldn't be from a single moment");
     });
 
-    it("are refused with the reason if this PostgreSQL doesn't have Citus, or a node has wrong settings or can't be reached", async () => {
+    it("are refused with the reason if this PostgreSQL doesn't have Citus or an early one, or a node has wrong settings or can't be reached", async () => {
       const plain = await adminOn(await freshDatabase('postgres')).admin(['shards', 'create', '2']);
       expect([plain.code, plain.stderr]).to.deep.equal([
         4,
@@ -69,23 +64,32 @@ describe('shards', function () {
       const [coordinator, node] = cluster.nodes;
       const { admin } = adminOn(coordinator.url(name));
       await admin(['migrate']);
+      const early = await cluster.createEarlier('12.1-1');
+      await adminOn(early).admin(['migrate']);
+      expect((await adminOn(early).admin(['shards', 'create', '2'])).stderr).to.contain(
+        '- Citus 12.1-1 is too old: install version 13 or later, then run on each node: ALTER EXTENSION citus UPDATE',
+      );
       await node.query('postgres', `ALTER SYSTEM SET citus.recover_2pc_interval = '1min'`);
       await node.query('postgres', 'SELECT pg_reload_conf()');
       const slow = `- citus.recover_2pc_interval is 60000 on 127.0.0.1:${node.port}: set it to 2s: `;
       await until(async () => (await admin(['shards', 'create', '2'])).stderr.includes(slow));
       await node.query('postgres', 'ALTER SYSTEM RESET citus.recover_2pc_interval');
-      await stop(node);
+      await node.stop();
       expect((await admin(['shards', 'create', '2'])).stderr).to.contain(`- the node 127.0.0.1:${node.port} can't be reached: `);
       await node.start();
     });
   });
 
-  it('get the calls that a database already has, and no other release uses that database', async () => {
+  it('get the calls that a database already has with the commands of the page, and no other release uses that database', async () => {
     const name = await cluster.createDatabase();
     const [coordinator] = cluster.nodes;
     const url = coordinator.url(name);
     const { admin, json } = adminOn(url);
-    await admin(['migrate']);
+    // Creating 32 shards takes longer.
+    const commands = readPage('sh', '### Set it up').map((line) => line.replace('npm run admin -- ', '').replace('32', '8').split(' '));
+    const [migrate, create, check] = commands;
+    if (!migrate || !create || !check) throw new Error('The page lacks a command.');
+    await admin(migrate);
     const direct = await openDirect(url);
     const tenants = await createTenants(direct.ports);
     const core = await spawnCore(url, { DIALER: 'off' });
@@ -93,12 +97,13 @@ describe('shards', function () {
     const ids = [tenants.campaign.id, tenants.siblingCampaign.id];
     for (let n = 0; n < 10; n++) for (const id of ids) expect(await placed(core, id, key, `r${n}`)).to.equal(202);
     const before = await listed(core, partner);
-    expect((await admin(['shards', 'create', '8', '--move-calls'])).stderr).to.contain('is connected to the database');
+    expect((await admin(create)).stderr).to.contain('is connected to the database');
     await core.stop('SIGTERM');
     await direct.close();
-    const refused = await admin(['shards', 'create', '8']);
+    const refused = await admin(create.slice(0, -1));
     expect([refused.code, refused.stderr.includes('This would move 20 calls')], refused.stderr).to.deep.equal([4, true]);
-    expect(await json('shards', 'create', '8', '--move-calls')).to.deep.equal({ shards: 8, movedCalls: 20 });
+    expect(await json(...create)).to.deep.equal({ shards: 8, movedCalls: 20 });
+    expect((await admin(check)).stdout).to.contain('ok     shards: 8 shards');
 
     const names = (await coordinator.query<{ name: string }>(name, 'SELECT name FROM schema_migrations')).map((row) => row.name);
     expect(() => toSchemaState(names)).to.throw('was migrated by a newer version of Callkey (migrations: shards-8)');
@@ -112,40 +117,103 @@ describe('shards', function () {
     for (const [n, shard] of shardsOf(moved.storage.database).entries())
       for (const { campaign_id } of await shard.read('calls').select('campaign_id')) expect(shardNumber(campaign_id, 8)).to.equal(n);
     await moved.close();
-    await again.stop('SIGTERM');
+
+    const node = await cluster.startAnother(name);
+    const shard = `callkey_shard_${shardNumber(tenants.campaign.id, 8)}`;
+    const [add, copy, move, where] = readPage('sql', '**Add a node**', [...cluster.nodes, node]);
+    await coordinator.query(name, add ?? '');
+    await coordinator.query(name, copy ?? '');
+    await coordinator.query(name, move?.replace('callkey_shard_7', shard) ?? '');
+    expect((await coordinator.query(name, where ?? '')).filter(({ nodeport }) => nodeport === node.port)).to.deep.equal([
+      { shard, nodename: '127.0.0.1', nodeport: node.port },
+    ]);
+    expect((await admin(check)).stdout).to.contain('ok     shards: 8 shards');
+    for (const id of ids) expect(await placed(again, id, key, 'r20')).to.equal(202);
+    const onIt = await spawnCore(node.url(name), { DIALER: 'off' });
+    for (const id of ids) expect(await placed(onIt, id, key, 'r20')).to.equal(202);
+    for (const each of [again, onIt]) await each.stop('SIGTERM');
   });
 
-  it('are migrated with the other tables, by a core that connects to the coordinator', async () => {
-    const url = await cluster.createWithShards(2);
-    const name = new URL(url.replace(/@.*\//, '@host/')).pathname.slice(1);
-    const location = (node: Cluster['nodes'][number]) => parseDatabaseUrl(node.url(name)) ?? { kind: 'sqlite' as const, filename: '' };
-    const database = openDatabase(location(cluster.nodes[0]), 'make');
-    await schemaState(database);
-    for (const { write } of shardsOf(database)) await write.raw('DROP INDEX calls_by_api_key');
-    await database.write('schema_migrations').where({ name: '030-calls-by-key-additive' }).delete();
-    const elsewhere = openDatabase(location(cluster.nodes[1]), 'make');
-    const error = await migrate(elsewhere).catch((reason: Error) => reason.message);
-    expect(error).to.contain("isn't the coordinator");
-    await elsewhere.close();
-    expect(await migrate(database)).to.deep.equal({ applied: ['030-calls-by-key-additive'], added: [] });
-    const found = await database.query(
-      `SELECT 1 FROM pg_indexes WHERE indexname = 'calls_by_api_key' AND schemaname LIKE 'callkey_shard_%'`,
-    );
-    expect(found.length).to.equal(2);
-    await database.close();
+  describe('that are two', () => {
+    let url: string;
+    let name: string;
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    before(async () => {
+      url = await cluster.createWithShards(2);
+      name = url.slice(url.lastIndexOf('/') + 1);
+      direct = await openDirect(url);
+      tenants = await createTenants(direct.ports);
+    });
+    after(() => direct.close());
+
+    it('give each account the same share of a claim, in however many shards it has calls', async () => {
+      const { account, siblingAccount, otherAccount } = tenants;
+      const { dialing } = direct.ports.stores;
+      const now = direct.ports.clock.now();
+      const accountOf = new Map<string, string>();
+      for (const [{ id: account_id }, shards] of [[account, [0, 1]] as const, [siblingAccount, [0]] as const, [otherAccount, [1]] as const])
+        for (const shard of shards) {
+          const { id: campaign_id } = await createCampaignIn(direct.ports, account_id, 2, (own) => own === shard);
+          accountOf.set(campaign_id, account_id);
+          const call = { campaign_id, account_id, api_key_id: 'k', state: 'queued', placed_at: now, due_at: now } as const;
+          const rows = Array.from({ length: 30 }, (_, n) => ({
+            ...{ ...call, contact_id: `${campaign_id}-${n}`, request_id: `${n}`, phone: somePhone() },
+          }));
+          await shardOf(direct.storage.database, campaign_id).write.batchInsert('calls', rows, 30);
+        }
+      const claim = (limit: number) => dialing.claim(limit, 'simulated', now, plus(now, 30_000));
+      const claimed = Map.groupBy(await claim(30), ({ campaignId }) => accountOf.get(campaignId));
+      expect([account, siblingAccount, otherAccount].map(({ id }) => claimed.get(id)?.length)).to.deep.equal([10, 10, 10]);
+      for (const { write } of shardsOf(direct.storage.database)) await write('calls').where({ account_id: otherAccount.id }).delete();
+      const campaigns: string[] = [];
+      for (let n = 0; n < 8; n++) campaigns.push(...(await claim(1)).map(({ campaignId }) => campaignId));
+      const counts = [...Map.groupBy(campaigns, (id) => id).values()].map(({ length }) => length);
+      expect(counts.toSorted((a, b) => a - b)).to.deep.equal([2, 2, 4]);
+    });
+
+    it('are migrated by a new core that connects to the coordinator, while an earlier core places calls', async () => {
+      const [coordinator, first] = cluster.nodes;
+      const earlier = await spawnCore(url, { DIALER: 'off' });
+      const { key } = await keyOf(earlier);
+      const campaigns = [0, 1].map((shard) => createCampaignIn(direct.ports, tenants.account.id, 2, (own) => own === shard));
+      const { database } = direct.storage;
+      for (const { write } of shardsOf(database)) await write.raw('DROP INDEX calls_by_api_key');
+      await database.write('schema_migrations').where({ name: '030-calls-by-key-additive' }).delete();
+      const elsewhere = openDatabase(parseDatabaseUrl(first.url(name)) ?? { kind: 'sqlite', filename: '' }, 'make');
+      const error = await migrate(elsewhere).catch((reason: Error) => reason.message);
+      expect(error).to.contain("isn't the coordinator");
+      await elsewhere.close();
+      let isOver = false;
+      const placing = campaigns.map(async (campaign) => {
+        const { id } = await campaign;
+        const statuses = new Set<number>();
+        for (let n = 0; !isOver; n++) statuses.add(await placed(earlier, id, key, `during-${n}`));
+        return [...statuses];
+      });
+      const newer = await spawnCore(coordinator.url(name), { DIALER: 'off' });
+      isOver = true;
+      expect(await Promise.all(placing)).to.deep.equal([[202], [202]]);
+      expect(newer.stdout.join()).to.contain('"migrations":["030-calls-by-key-additive"]');
+      const found = await database.query(
+        `SELECT 1 FROM pg_indexes WHERE indexname = 'calls_by_api_key' AND schemaname LIKE 'callkey_shard_%'`,
+      );
+      expect(found.length).to.equal(2);
+      for (const core of [earlier, newer]) await core.stop('SIGTERM');
+    });
   });
 
   describe('on nodes that fail', () => {
     let core: CoreProcess;
     let keys: Awaited<ReturnType<typeof keyOf>>;
-    let gate: Awaited<ReturnType<typeof gateTo>>;
+    let gate: Gate;
     let name: string;
     /** Campaigns whose calls are on each of the nodes that have shards. */
     let onNode: { first: string; second: string };
 
     before(async () => {
       const [coordinator, , second] = cluster.nodes;
-      gate = await gateTo(second.port);
+      gate = await startGate(second.port);
       name = await cluster.createDatabase();
       await coordinator.query(
         name,
@@ -155,9 +223,8 @@ describe('shards', function () {
       await admin(['migrate']);
       await using direct = await openDirect(coordinator.url(name));
       const tenants = await createTenants(direct.ports);
-      let other = tenants.siblingCampaign;
-      while (shardNumber(other.id, 8) === shardNumber(tenants.campaign.id, 8))
-        other = await createCampaign(direct.ports, operator, 'In another shard', tenants.siblingAccount.id);
+      const own = shardNumber(tenants.campaign.id, 8);
+      const other = await createCampaignIn(direct.ports, tenants.siblingAccount.id, 8, (shard) => shard !== own);
       onNode = { second: tenants.campaign.id, first: other.id };
       await direct.close();
       const created = await admin(['shards', 'create', '8']);
@@ -171,6 +238,12 @@ describe('shards', function () {
         if (placements.some((row) => row.schema === schema && row.port !== target))
           await coordinator.query(name, `SELECT citus_schema_move('${schema}', '127.0.0.1', ${target}, 'block_writes')`);
       }
+      // The sessions, and the counts of limited keys, are on the node that isn't lost.
+      await coordinator.query(
+        name,
+        `SELECT citus_move_shard_placement(shardid, '127.0.0.1', ${gate.port}, '127.0.0.1', ${cluster.nodes[1].port}, 'block_writes')
+         FROM citus_shards WHERE table_name = 'sessions'::regclass AND nodeport = ${gate.port}`,
+      );
       core = await spawnCore(coordinator.url(name), { DIALER: 'off' });
       keys = await keyOf(core);
     });
@@ -179,11 +252,18 @@ describe('shards', function () {
       await gate?.close();
     });
 
+    /** Makes a change to a table that every node has. @returns the status */
+    async function change(method: string, path: string, body?: object): Promise<number> {
+      return (await ask(method, `${core.url}/console/${path}`, { cookie: keys.partner, ...(body && { body }) })).status;
+    }
+
     it('refuse only the calls of a lost node, keep all acknowledged ones, and accept calls again when it is back', async () => {
       const [, , second] = cluster.nodes;
+      const limited = await createKey(core.url, keys.partner, 'Limited');
+      expect(await change('PATCH', `api-keys/${limited.id}`, { callsPerDay: 9 })).to.equal(200);
       for (const id of [onNode.first, onNode.second]) expect(await placed(core, id, keys.key, 'before')).to.equal(202);
       await gate.close();
-      await stop(second);
+      await second.stop();
       const during = await Promise.all(
         [onNode.first, onNode.second].map((id) => placed(core, id, keys.key, 'during').catch(() => 'closed' as const)),
       );
@@ -191,11 +271,19 @@ describe('shards', function () {
       expect(during[1]).to.be.oneOf([503, 'closed']);
       // Once all open connections are known to be lost, nothing is sent.
       await until(async () => (await placed(core, onNode.second, keys.key, 'during').catch(() => 0)) === 503);
-      expect(outcomeOf(await ask('DELETE', `${core.url}/console/api-keys/${keys.id}`, { cookie: keys.partner }))).to.equal(503);
+      expect(await placed(core, onNode.first, limited.keyValue, 'limited')).to.equal(202);
+      // What every node has isn't changed on any of them.
+      expect(await change('DELETE', `api-keys/${keys.id}`)).to.equal(503);
+      expect(await change('PATCH', `api-keys/${keys.id}`, { addresses: ['192.0.2.0/24'] })).to.equal(503);
+      expect(await change('PATCH', `api-keys/${keys.id}`, { callsPerDay: 1 })).to.equal(503);
+      expect(await change('POST', 'do-not-call', { phones: ['+493012345678'], reason: 'asked' })).to.equal(503);
+      expect(await placed(core, onNode.first, keys.key, 'unchanged')).to.equal(202);
       await second.start();
       await gate.listen();
       await until(async () => (await placed(core, onNode.second, keys.key, 'during').catch(() => 0)) === 202);
       expect(await placed(core, onNode.second, keys.key, 'before')).to.equal(202);
+      const { json } = await ask('GET', `${core.url}/console/api-keys/${keys.id}`, { cookie: keys.partner });
+      expect(json).to.have.nested.property('apiKey.limitsVersion', null);
       await using direct = await openDirect(cluster.nodes[0].url(name));
       const ids = await shardOf(direct.storage.database, onNode.second)
         .read('calls')
@@ -205,16 +293,42 @@ describe('shards', function () {
       expect(ids).to.deep.equal(['before', 'during']);
     });
 
-    it("don't acknowledge a revocation that a node has prepared but not committed, and refuse the key once it has recovered", async () => {
-      const { id, keyValue } = await createKey(core.url, keys.partner, 'Doubtful');
-      expect(await placed(core, onNode.second, keyValue, 'doubt')).to.equal(202);
-      gate.closeBefore('COMMIT PREPARED');
-      const revoked = await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie: keys.partner });
-      expect([revoked.status, revoked.text.includes("hasn't confirmed it")], revoked.text).to.deep.equal([503, true]);
+    it("don't acknowledge a change, or a repeat of it, until the last node has committed it", async () => {
+      const [revoked, limited] = [await createKey(core.url, keys.partner, 'Revoked'), await createKey(core.url, keys.partner, 'Limited')];
+      const revoke = () => change('DELETE', `api-keys/${revoked.id}`);
+      const limit = () => change('PATCH', `api-keys/${limited.id}`, { addresses: ['192.0.2.0/24'], callsPerDay: 5 });
+      const listing = { phones: [listedNumber], reason: 'asked' };
+      const list = () => change('POST', 'do-not-call', listing);
+      const repeat = async (make: () => Promise<number>) => {
+        let status = 503;
+        while (status === 503) status = await make();
+        return status;
+      };
+      for (const { keyValue, id } of [revoked, limited]) expect(await placed(core, onNode.second, keyValue, id)).to.equal(202);
+      const lost = gate.hold('COMMIT PREPARED').then(gate.close);
+      const { status, text } = await ask('POST', `${core.url}/console/do-not-call`, { cookie: keys.partner, body: listing });
+      expect([status, text.includes("hasn't confirmed")], text).to.deep.equal([503, true]);
+      await lost;
       gate.open();
-      // The nodes settle what's in doubt by themselves.
-      await until(async () => (await placed(core, onNode.second, keyValue, 'doubt').catch(() => 0)) === 401);
-      expect(await placed(core, onNode.first, keyValue, 'doubt')).to.equal(401);
+      await gate.listen();
+      expect(await repeat(list)).to.equal(201);
+      for (const id of [onNode.first, onNode.second]) expect(await placed(core, id, keys.key, 'listed', listedNumber)).to.equal(403);
+
+      void gate.hold('COMMIT PREPARED');
+      try {
+        expect(await Promise.all([revoke(), limit()])).to.deep.equal([503, 503]);
+        expect(await Promise.all([revoke(), limit()])).to.deep.equal([503, 503]);
+        // This node still accepts the key from here, and doesn't count its calls.
+        expect(await placed(core, onNode.second, limited.keyValue, 'uncounted')).to.equal(202);
+      } finally {
+        gate.open();
+      }
+      expect(await repeat(revoke)).to.equal(404);
+      expect(await placed(core, onNode.second, revoked.keyValue, 'revoked')).to.equal(401);
+      expect(await repeat(limit)).to.equal(200);
+      expect(await placed(core, onNode.second, limited.keyValue, 'limited')).to.equal(401);
+      const { json } = await ask('GET', `${core.url}/console/api-keys/${limited.id}`, { cookie: keys.partner });
+      expect(json).to.have.nested.property('today.placed', 2);
     });
 
     it('keep the others fast while one of them hangs', async () => {
@@ -251,7 +365,7 @@ describe('shards', function () {
         }
       });
       for (const [n, port] of [first.port, gate.port].entries()) {
-        const moving = coordinator.query(name, `SELECT citus_schema_move('${schema}', '127.0.0.1', ${port}, 'force_logical')`);
+        const moving = coordinator.query(name, `SELECT citus_schema_move('${schema}', '127.0.0.1', ${port})`);
         if (n === 1) {
           await pause(300);
           await other.stop('SIGKILL');
@@ -278,69 +392,14 @@ async function keyOf({ url }: CoreProcess) {
   return { partner, id, key: keyValue };
 }
 
-async function placed({ url }: CoreProcess, campaignId: string, key: string, requestId: string): Promise<number> {
-  return (await placeCall(url, campaignId, key, { requestId, contact: { phone: '+493012345678' } })).status;
+const listedNumber = '+493099999999';
+
+async function placed({ url }: CoreProcess, campaignId: string, key: string, requestId: string, phone = '+493012345678'): Promise<number> {
+  return (await placeCall(url, campaignId, key, { requestId, contact: { phone } })).status;
 }
 
 async function listed({ url }: CoreProcess, cookie: string): Promise<unknown> {
   const { status, json } = await ask('GET', `${url}/console/calls`, { cookie });
   expect(status).to.equal(200);
   return json;
-}
-
-async function stop({ server }: Cluster['nodes'][number]): Promise<void> {
-  const ended = once(server, 'exit');
-  server.kill('SIGQUIT');
-  await ended;
-}
-
-/** Opens a port that leads to a node, and can be closed just before a statement arrives there. */
-async function gateTo(port: number) {
-  let statement: string | undefined;
-  let isClosed = false;
-  const sockets = new Set<Socket>();
-  const end = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  const server = createServer((client) => {
-    if (isClosed) return void client.destroy();
-    const node = connect(port, '127.0.0.1');
-    for (const socket of [client, node]) {
-      sockets.add(socket);
-      socket
-        .on('error', () => undefined)
-        .on('close', () => {
-          sockets.delete(socket);
-          client.destroy();
-          node.destroy();
-        });
-    }
-    client.on('data', (bytes: Buffer) => {
-      if (statement !== undefined && bytes.includes(statement)) {
-        isClosed = true;
-        return end();
-      }
-      node.write(bytes);
-    });
-    node.on('data', (bytes: Buffer) => client.write(bytes));
-  });
-  const own = await freePort();
-  const listen = () => once(server.listen(own, '127.0.0.1'), 'listening');
-  await listen();
-  return {
-    port: own,
-    listen,
-    closeBefore(text: string): void {
-      statement = text;
-    },
-    open(): void {
-      statement = undefined;
-      isClosed = false;
-    },
-    async close(): Promise<void> {
-      end();
-      server.close();
-      await once(server, 'close');
-    },
-  };
 }

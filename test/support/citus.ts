@@ -1,11 +1,16 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { appendFileSync, existsSync } from 'node:fs';
+import { once } from 'node:events';
+import { appendFileSync, existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createCampaign } from '../../core/domain/directory/tenancies.ts';
+import type { Ports } from '../../core/domain/ports/ports.ts';
 import { systemClock } from '../../core/server/start/system.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { createShards } from '../../core/storage/engine/postgres/cluster.ts';
+import { shardNumber } from '../../core/storage/engine/shards.ts';
 import { openStorage, unobserved } from '../../core/storage/index.ts';
 import { createFiles, freePort, postgresTools, startServer } from '../../scripts/support/postgres.ts';
 import { listProcesses, signalAll } from '../chaos/cluster.ts';
@@ -15,10 +20,24 @@ import { freshDirectory } from './databases.ts';
 export type Cluster = Awaited<ReturnType<typeof startCluster>>;
 type Node = Awaited<ReturnType<typeof startNode>>;
 
+/** The page about setting up a cluster. The tests use its settings and commands. */
+const page = readFileSync(new URL('../../core/docs/scaling.md', import.meta.url), 'utf8');
+
+/** Returns the lines of a code block on the page, with the addresses of these nodes. @param after a text before the block */
+export function readPage(language: 'ini' | 'sh' | 'sql', after: string, nodes: readonly { port: number }[] = []): string[] {
+  const [, block] = new RegExp(`\`\`\`${language}\\n([^\`]*)\`\`\``).exec(page.slice(page.indexOf(after))) ?? [];
+  if (block === undefined) throw new Error(`The page has no ${language} after "${after}".`);
+  const formatPort = (_: string, n = '1') => `'127.0.0.1', ${nodes[Number(n) - 1]?.port}`;
+  return block
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().replace(/'(?:coordinator|node(\d))', 5432/, formatPort));
+}
+
+/** The page's settings, with less memory and without TLS. */
 const settings = [
-  ...["shared_preload_libraries='citus'", 'max_connections=400', 'max_prepared_transactions=400', 'max_worker_processes=24'],
-  ...['wal_level=logical', 'shared_buffers=32MB', "citus.node_conninfo='sslmode=disable'", 'citus.recover_2pc_interval=2s'],
-  'citus.enable_statistics_collection=off',
+  ...readPage('ini', '### Set it up'),
+  ...['shared_buffers=32MB', "citus.node_conninfo='sslmode=disable'", 'citus.enable_statistics_collection=off'],
 ];
 
 /** Why this machine can't run the tests with Citus; undefined if it can. */
@@ -45,6 +64,15 @@ async function startNode(bin: string, more: readonly string[]) {
     async start(): Promise<void> {
       node.server = await startServer(programs, data, port);
     },
+    /** Stops the server as in a crash, even if it's frozen. */
+    async stop(): Promise<void> {
+      const { server } = node;
+      if (server.exitCode !== null || server.signalCode !== null) return;
+      const ended = once(server, 'exit');
+      node.signal('SIGCONT');
+      server.kill('SIGQUIT');
+      await ended;
+    },
     async query<Row extends pg.QueryResultRow>(database: string, sql: string): Promise<Row[]> {
       const client = new pg.Client(node.url(database));
       client.on('error', () => undefined);
@@ -64,20 +92,34 @@ export async function startCluster(more: readonly string[] = []) {
   const bin = postgresTools() ?? dirname('');
   const nodes = [await startNode(bin, more), await startNode(bin, more), await startNode(bin, more)] as const;
   const [coordinator, ...others] = nodes;
+  const added: Node[] = [];
+  const prepare = async (node: Node, name: string) => {
+    await node.query('postgres', `CREATE DATABASE ${name}`);
+    await node.query(name, 'CREATE EXTENSION citus');
+  };
   return {
     nodes,
     /** Creates a database on all nodes, with Citus and without tables. @returns its name */
     async createDatabase(): Promise<string> {
       const name = `callkey_test_${randomBytes(6).toString('hex')}`;
-      await Promise.all(
-        nodes.map(async (node) => {
-          await node.query('postgres', `CREATE DATABASE ${name}`);
-          await node.query(name, 'CREATE EXTENSION citus');
-        }),
-      );
-      await coordinator.query(name, `SELECT citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`);
-      for (const { port } of others) await coordinator.query(name, `SELECT citus_add_node('127.0.0.1', ${port})`);
+      await Promise.all(nodes.map((node) => prepare(node, name)));
+      for (const sql of readPage('sql', '### Set it up', nodes)) await coordinator.query(name, sql);
       return name;
+    },
+    /** Creates a database with an earlier version of the extension, which this library can't use. @returns its DATABASE_URL */
+    async createEarlier(version: string): Promise<string> {
+      const name = `callkey_test_${randomBytes(6).toString('hex')}`;
+      await coordinator.query('postgres', `CREATE DATABASE ${name}`);
+      await coordinator.query('postgres', `ALTER DATABASE ${name} SET citus.enable_version_checks = off`);
+      await coordinator.query(name, `CREATE EXTENSION citus VERSION '${version}'`);
+      return coordinator.url(name);
+    },
+    /** Starts another node, which doesn't belong to the database yet. */
+    async startAnother(name: string): Promise<Node> {
+      const node = await startNode(bin, more);
+      added.push(node);
+      await prepare(node, name);
+      return node;
     },
     /** @returns the DATABASE_URL of a database with shards and no rows, with the coordinator as the last of the hosts */
     async createWithShards(shards: number): Promise<string> {
@@ -94,12 +136,24 @@ export async function startCluster(more: readonly string[] = []) {
       return formatUrl([...others, coordinator], name);
     },
     async stop(): Promise<void> {
-      for (const { server } of nodes) server.kill('SIGQUIT');
-      await Promise.all(nodes.map(({ server }) => server.exitCode ?? server.signalCode ?? new Promise((end) => server.once('exit', end))));
+      await Promise.all([...nodes, ...added].map((node) => node.stop()));
     },
   };
 }
 
 export function formatUrl(nodes: readonly Node[], database: string): string {
   return `postgres://postgres@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${database}`;
+}
+
+/** Creates a campaign whose calls are in one of these shards. */
+export async function createCampaignIn(
+  ports: Ports,
+  accountId: string,
+  shards: number,
+  isRight: (shard: number) => boolean,
+): Promise<{ id: string }> {
+  for (let n = 0; ; n++) {
+    const campaign = await createCampaign(ports, operator, `Campaign ${n}`, accountId);
+    if (isRight(shardNumber(campaign.id, shards))) return campaign;
+  }
 }
