@@ -50,24 +50,30 @@ type Run = { files: string[]; expected: number };
 const files = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
   statSync(path).isDirectory() ? globSync(join(path, '**', '*.test.ts')) : path,
 );
-const runs = toRuns(files.sort()).sort((a, b) => b.expected - a.expected);
+const showsConsole = (file: string) => file.includes(join('test', 'desktop'));
+const consoles = toRuns(files.filter(showsConsole).sort());
+const others = toRuns(files.filter((file) => !showsConsole(file)).sort());
 
-/** Short files share a process with their neighbors, because starting one takes a second of processor time. */
+/** Short files share a process with their neighbors, because starting one takes a second of processor time. @returns the longest run first */
 function toRuns(sorted: readonly string[]): Run[] {
   const made: Run[] = [];
   for (const file of sorted) {
     const expected = expectedSeconds(file);
     const last = made.at(-1);
-    if (last && last.expected + expected < 60) {
+    if (last && last.expected + expected < 120) {
       last.files.push(file);
       last.expected += expected;
     } else made.push({ files: [file], expected });
   }
-  return made;
+  return made.sort((a, b) => b.expected - a.expected);
 }
 
-/** Each process spends at least half of its time waiting for a disk, a clock or another process. Electron waits less. */
-const atOnce = availableParallelism() + (hasElectron ? 2 : 3);
+/**
+ * Consoles and browsers keep the processors busy. Other tests spend at least half of their time waiting for a disk, a clock or another
+ * process. So both kinds run at the same time, as long as there are any of both.
+ */
+const atOnce = availableParallelism() + 3;
+const withConsole = Math.round(atOnce * 0.4);
 
 type Counts = { passed: number; failed: number; failures: string[]; skipped: string[]; seconds: Record<string, number> };
 const results: (Counts & { name: string })[] = [];
@@ -143,7 +149,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => 
 const sources = checkSources();
 // Built once for all files, because two builds at the same time would overwrite each other and the files of running tests.
 const build = (name: string, script: string) => check(name, 'npm', ['run', '--silent', script]);
-const needsConsole = hasElectron && files.some((file) => file.includes(join('test', 'desktop')));
+const needsConsole = hasElectron && files.some(showsConsole);
 const prepared = sharedPostgres().then(async (postgres) => {
   process.env['TEST_POSTGRES_URL'] = postgres.url;
   process.env['TEST_TEMPLATES'] = await makeTemplates();
@@ -155,8 +161,10 @@ const [postgres, isBuilt, webIsBuilt] = await Promise.all([
   build('build of the console for browsers', 'build:web'),
 ]);
 try {
-  const work = async () => {
-    for (let next = runs.shift(); next && !isInterrupted; next = runs.shift()) await run(next);
+  const work = async (_: unknown, index: number) => {
+    const [preferred, remaining] = index < withConsole ? [consoles, others] : [others, consoles];
+    const take = () => preferred.shift() ?? remaining.shift();
+    for (let next = take(); next && !isInterrupted; next = take()) await run(next);
   };
   await Promise.all(Array.from({ length: atOnce }, work));
 } finally {

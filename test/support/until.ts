@@ -1,10 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**
- * Waits for a condition that no event signals. Pauses in between, since a loop without pauses would slow down the work that it waits for.
+ * Waits for a condition that no event signals. Pauses in between, since a loop without pauses would slow down the work that it waits for, and
+ * a bit longer each time, since what has taken long isn't finished to the millisecond.
  */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await pause(5);
+  for (let ms = 5; !(await condition()); ms = Math.min(ms + 1, 25)) await pause(ms);
 }
 
 /**
