@@ -80,57 +80,6 @@ describe("a campaign's call summary", () => {
       expect(await filled('Asia/Kathmandu')).to.deep.equal([{ day: '2026-11-19', states: { completed: 1 } }]);
     });
 
-    it('counts each call once in its current state, whatever ended it', async () => {
-      const { dialing, callList } = direct.ports.stores;
-      for (let n = 0; n < 4; n++) await place(`dialed ${n}`.replace(' ', '-'));
-      const claimed = await claim(4);
-      const outcomes = ['completed', 'no_answer', 'busy'] as const;
-      for (const [index, state] of outcomes.entries()) {
-        const report = { state, endedAt: clock.now(), ...nothingElse };
-        // A repeat changes nothing.
-        for (let n = 0; n < 2; n++) await dialing.reportOutcome(claimed[index]?.contactId ?? '', report, clock.now());
-      }
-      await place('cancelled');
-      for (let n = 0; n < 2; n++) {
-        await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/cancelled`, { key: key.keyValue });
-      }
-      await place('lapsing', { notAfter: '2026-11-21T09:00:10.000Z' });
-      clock.advance({ seconds: 11 });
-      await dialing.lapse(clock.now());
-      await place('waiting');
-      const expected = { completed: 1, no_answer: 1, busy: 1, dialing: 1, cancelled: 1, lapsed: 1, queued: 1 };
-      expect(await today()).to.deep.equal(expected);
-      await callList.compactCounts();
-      expect(await today()).to.deep.equal(expected);
-    });
-
-    it('counts a call with a late outcome only once, under that outcome', async () => {
-      const { dialing, callList, retention } = direct.ports.stores;
-      for (const id of ['a', 'b']) await place(id);
-      const claimed = await claim(2);
-      for (const call of claimed) {
-        const ending = { detail: null, endedAt: clock.now(), durationSeconds: null };
-        await dialing.settle(call, { event: 'must-not-repeat', to: 'unknown', ...ending });
-      }
-      expect(await today()).to.deep.equal({ unknown: 2 });
-      await callList.compactCounts();
-      const [first, second] = claimed.map(({ contactId }) => contactId);
-      for (const state of ['completed', 'busy'] as const)
-        await dialing.reportOutcome(first ?? '', { state, endedAt: clock.now(), ...nothingElse }, clock.now());
-      expect(await today()).to.deep.equal({ completed: 1, unknown: 1 });
-      await dialing.reportOutcome(second ?? '', { state: 'completed', endedAt: clock.now(), ...nothingElse }, clock.now());
-      expect(await today()).to.deep.equal({ completed: 2 });
-      await callList.compactCounts();
-      expect(await today()).to.deep.equal({ completed: 2 });
-      expect(await retention.forgetCounts(plus(clock.now(), oneDay))).to.be.greaterThan(0);
-    });
-
-    it('counts the calls that are cancelled when their key is revoked', async () => {
-      for (const requestId of ['a', 'b']) await place(requestId);
-      await ask('DELETE', `${core.url}/console/api-keys/${key.id}?cancelQueuedCalls=true`, { cookie });
-      expect(await today()).to.deep.equal({ cancelled: 2 });
-    });
-
     it('still includes calls whose contact data was erased', async () => {
       await place('erased');
       await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/erased`, { key: key.keyValue });

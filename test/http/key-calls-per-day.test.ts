@@ -9,7 +9,7 @@ import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../support/http.ts';
-import { onDemand, openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 describe("an API key's calls per day", () => {
   onEachDatabase((kind) => {
@@ -75,24 +75,6 @@ describe("an API key's calls per day", () => {
       expect((await place()).status).to.equal(202);
     });
 
-    it("aren't used up by replays, cancels, conflicts and refused campaigns", async () => {
-      const { keyValue, place } = await limitedKey(2);
-      const body = { requestId: 'same', contact: { phone: '+493012345678' } };
-      const { url } = harness.core;
-      expect((await place(harness.core, body)).status).to.equal(202);
-      for (let n = 0; n < 3; n++) expect((await place(harness.core, body)).headers['idempotent-replayed']).to.equal('true');
-      expect((await place(harness.core, { requestId: 'same' })).status).to.equal(409);
-      expect((await placeCall(url, harness.tenants.otherCampaign.id, keyValue)).status).to.equal(403);
-      const path = `${onDemand(url, harness.tenants.campaign.id)}/by-request-id/same`;
-      for (let n = 0; n < 2; n++) expect((await ask('DELETE', path, { key: keyValue })).status).to.equal(200);
-      expect((await place()).status).to.equal(202);
-      // At the limit, a replay still gets the first response.
-      const replayed = await place(harness.core, body);
-      expect([replayed.status, quota(replayed)[1]]).to.deep.equal([202, '"day";r=0;t=54000']);
-      expect((await ask('DELETE', path, { key: keyValue })).status).to.equal(200);
-      expect((await place()).status).to.equal(429);
-    });
-
     it('are exact with a hundred concurrent requests to two cores', async () => {
       for (const most of [1, 37]) {
         const { place, today } = await limitedKey(most);
@@ -147,15 +129,6 @@ describe("an API key's calls per day", () => {
       for (const core of [harness.core, other]) expect((await place(core)).status).to.equal(429);
       await limit(null);
       for (const core of [harness.core, other]) expect(quota(await place(core))).to.deep.equal([undefined, undefined]);
-    });
-
-    it('include the calls that the key had placed that day when it was limited', async () => {
-      const { limit, place, today } = await limitedKey(null);
-      for (let n = 0; n < 3; n++) await place(other);
-      await limit(4);
-      expect(await today()).to.include({ placed: 3 });
-      expect((await place()).status).to.equal(202);
-      expect((await place(other)).status).to.equal(429);
     });
 
     it('include calls from every quarter-hour of that day', async () => {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { type Answer, readCode } from '../support/http.ts';
+import { until } from '../support/until.ts';
 import { compareLists } from './lists.ts';
 import { type Call, isOpen, type Model, zones } from './model.ts';
 import { day, type Expected, hour, minute, second } from './people.ts';
@@ -21,7 +22,7 @@ import type { Fault, World } from './world.ts';
 /** `model` is replaced if several concurrent requests may have happened in any order. */
 export type Walk = {
   model: Model;
-  /** What each command did. */
+  /** What each command did, and what the current one has done so far. */
   lines: string[];
   /** Whether the cores have always known what became of an outcome, so that their metrics count it. */
   isSure: boolean;
@@ -29,14 +30,12 @@ export type Walk = {
 };
 
 /** Runs a command. @returns its line in the report */
-type Run = (walk: Walk, world: World) => Promise<string>;
+type Run = (walk: Walk, world: World, choice: Choice, planned: readonly Planned[]) => Promise<string>;
 
 class Step implements fc.AsyncCommand<Walk, World> {
-  readonly #name: string;
-  readonly #run: Run;
+  readonly #run: (walk: Walk, world: World) => Promise<string>;
 
-  constructor(name: string, run: Run) {
-    this.#name = name;
+  constructor(run: (walk: Walk, world: World) => Promise<string>) {
     this.#run = run;
   }
 
@@ -46,14 +45,21 @@ class Step implements fc.AsyncCommand<Walk, World> {
 
   async run(walk: Walk, world: World): Promise<void> {
     walk.signal?.throwIfAborted();
-    const line = walk.lines.push(`  ${this.#name} …`) - 1;
-    walk.lines[line] = `  ${this.#name}${await this.#run(walk, world)}`;
+    const before = walk.lines.length;
+    const line = await this.#run(walk, world);
+    walk.lines.splice(before, Number.POSITIVE_INFINITY, `  ${line}`);
   }
 
   /** Nothing, because fast-check also calls it if a run after the failing one has replaced what the commands did. */
   toString(): string {
     return '';
   }
+}
+
+/** @param weight says how many of a thousand commands are this one @param requests the ones that it may send */
+function command(weight: number, run: Run, requests: fc.Arbitrary<readonly Planned[]> = fc.constant([])) {
+  const toStep = ([choice, planned]: [Choice, readonly Planned[]]) => new Step((walk, world) => run(walk, world, choice, planned));
+  return { weight, arbitrary: fc.tuple(anyChoice, requests).map(toStep) };
 }
 
 // Requests
@@ -69,7 +75,8 @@ async function perform(walk: Walk, world: World, requests: readonly Request[], l
   const places = locked === 'places' ? requests.flatMap((request) => (request.places ? [request.places] : [])) : undefined;
   const answers = await (locked === 'nothing' ? Promise.all(send()) : world.whileLocked(send, places));
   const pairs = requests.flatMap((request, n) => (answers[n] ? [{ request, answer: answers[n] }] : []));
-  const text = ` ${pairs.map(({ request, answer }) => `${request.text} → ${answer.status}`).join(', ')}`;
+  const text = `${pairs.map(({ request, answer }) => `${request.text} → ${answer.status}`).join(', ')}`;
+  walk.lines.push(`  … ${text}`);
   walk.model = await settle(world, listPossibleModels([walk.model], pairs, text));
   return text;
 }
@@ -124,68 +131,70 @@ function includes(whole: unknown, part: unknown): boolean {
   );
 }
 
-const one = anyRequest().map(
-  ({ name, prepare }) =>
-    new Step(name, async (walk, world) => {
-      const request = await prepare(walk.model, world);
-      return request ? perform(walk, world, [request]) : ' (nothing to do it with)';
-    }),
+const one = command(
+  740,
+  async (walk, world, _, [planned]) => {
+    const request = await planned?.prepare(walk.model, world);
+    return request ? perform(walk, world, [request]) : `${planned?.name} (nothing to do it with)`;
+  },
+  fc.tuple(anyRequest()),
 );
 
-/** A client that hangs up may still place a call, and a code that's used may be refused or not. */
-const unclear: readonly string[] = ['hangUp', 'changeFactor'] satisfies CommandName[];
-/** If two of these run concurrently, it's only visible much later which one was first. Of two changes of a key's limits, the core refuses one. */
-const silentChanges: readonly string[] = [
-  ...([
-    'setHours',
-    'setNumbers',
-    'manage',
-    'disableUser',
-    'moveUser',
-    'listNumber',
-    'lift',
-    'createKey',
-    'limitKey',
-    'keepAway',
-    'letBack',
-    'setOptOuts',
-  ] as const),
-] satisfies CommandName[];
-/** The commands to run while a call is being placed: the check of its request is then out of date. */
-const interruptions: readonly CommandName[] = ['revoke', 'limitKey', 'deleteUser', 'disableUser', 'moveUser', 'listNumber', 'keepAway'];
+/** If two others run concurrently, it's only visible much later which one was first. Of two changes of a key's limits, the core refuses one. */
+const visible: readonly string[] = ['place', 'repeat', 'cancel', 'outcome', 'respond', 'revoke', 'deleteUser'] satisfies CommandName[];
 
-const race = fc
-  .record({
-    choice: anyChoice,
-    any: fc.tuple(anyRequest(), anyRequest(), anyRequest()),
-    interrupted: fc.tuple(anyRequest(['place']), anyRequest(interruptions), anyRequest()),
-  })
-  .map(({ choice, any, interrupted }) => {
-    const { option, key, target } = choice;
-    const locked = pick<Lock>([...Array(7).fill('nothing'), 'tables', 'places', 'places'], option) ?? 'nothing';
-    // While tables are locked, calls wait, and then one statement places them.
-    const isBurst = locked === 'tables' && target % 2 === 0;
-    const planned: readonly Planned[] = isBurst ? [] : locked === 'places' ? interrupted : any.slice(target % 2);
-    return new Step(`concurrently${locked === 'nothing' ? '' : `, while ${locked} are locked`}:`, async (walk, world) => {
-      const requests = isBurst ? [1, 2, 3].flatMap((n) => placeLater({ ...choice, target: target + n }, walk.model) ?? []) : [];
-      let [changes, signOuts] = [0, 0];
-      for (const { name, prepare } of planned) {
-        // Of two requests that end the same session, the second may be accepted as well.
-        if (unclear.includes(name) || (silentChanges.includes(name) && ++changes > 1) || (name === 'signOut' && ++signOuts > 1)) continue;
-        const request = await prepare(walk.model, world, { key });
-        if (request) requests.push(request);
-      }
-      return requests.length === 0 ? ' nothing' : perform(walk, world, requests, locked);
-    });
-  });
+/** Sends the requests concurrently, about the same key. */
+function race(locked: Lock): Run {
+  return async (walk, world, { key }, planned) => {
+    const requests: Request[] = [];
+    let hidden = 0;
+    for (const { name, prepare } of planned) {
+      if (!visible.includes(name) && ++hidden > 1) continue;
+      const request = await prepare(walk.model, world, { key });
+      if (request) requests.push(request);
+    }
+    return `concurrently, ${locked} locked: ${await perform(walk, world, requests, locked)}`;
+  };
+}
+
+/** A client that hangs up may still place a call, and a code that's used may be refused or not. */
+const anyClear = anyRequest((name) => name !== 'hangUp' && name !== 'changeFactor');
+/** The commands to run while a call is being placed: the check of its request is then out of date. */
+const interruptions: readonly string[] = [
+  'revoke',
+  'limitKey',
+  'deleteUser',
+  'disableUser',
+  'moveUser',
+  'listNumber',
+] satisfies CommandName[];
+const interrupted = fc.tuple(
+  anyRequest((name) => name === 'place'),
+  anyRequest((name) => interruptions.includes(name)),
+  anyClear,
+);
+
+/** While tables are locked, calls wait, and then one statement places them. */
+const burst: Run = async (walk, world, choice) => {
+  const requests = [1, 2, 3].flatMap((n) => placeLater({ ...choice, target: choice.target + n }, walk.model) ?? []);
+  return `in one statement: ${await perform(walk, world, requests, 'tables')}`;
+};
+
+const races = [
+  command(37, race('nothing'), fc.tuple(anyClear, anyClear)),
+  command(37, race('nothing'), fc.tuple(anyClear, anyClear, anyClear)),
+  command(5, race('tables'), fc.tuple(anyClear, anyClear, anyClear)),
+  command(5, burst),
+  command(21, race('places'), interrupted),
+];
 
 // Faults
 
 /** The commands that a client may repeat if it doesn't know their result. */
-const repeatable: readonly CommandName[] = [
-  ...(['place', 'repeat', 'cancel', 'outcome', 'revoke', 'deleteUser', 'disableUser', 'moveUser'] as const),
-  ...(['keepAway', 'setHours', 'setNumbers'] as const),
-];
+const repeatable = new Set<string>([
+  ...(['place', 'repeat', 'cancel', 'outcome', 'revoke', 'deleteUser', 'disableUser', 'moveUser'] satisfies CommandName[]),
+  ...(['limitKey', 'setHours', 'setNumbers'] satisfies CommandName[]),
+]);
 
 const nothing: Answer = { status: 0, headers: {}, text: '', json: {} };
 
@@ -204,7 +213,7 @@ async function performInFault(walk: Walk, world: World, request: Request, fault:
   const isUnsure = first.status === 0 || first.status >= 500;
   const answer = isUnsure ? await request.send(world) : first;
   walk.isSure = false;
-  const text = ` ${request.text} → ${first.status}${isUnsure ? `, then ${answer.status}` : ''}`;
+  const text = `${request.text} → ${first.status}${isUnsure ? `, then ${answer.status}` : ''}`;
   const expect = (model: Model) => {
     const whole = request.expect(model, answer);
     if (!isUnsure || (first.status === 503 && request.places)) return whole;
@@ -222,7 +231,7 @@ async function performInFault(walk: Walk, world: World, request: Request, fault:
     model.respond(false);
     model.keepHouse();
   }
-  walk.model = await settle(world, models, { withErased: true, quietFor: isFatal ? 100 : fault === 'an outage' ? 0 : 300 });
+  walk.model = await settle(world, models, { withErased: true, mayLoseCalls: fault !== 'an outage' });
   return text;
 }
 
@@ -272,6 +281,7 @@ async function pass(given: number, walk: Walk, world: World): Promise<void> {
   const ms = clearTime(walk.model, walk.model.now + given) - walk.model.now;
   walk.model.now += ms;
   world.clock.advance(ms);
+  walk.lines.push(`  … until ${new Date(walk.model.now).toISOString()}`);
   if (ms >= day) await world.acceptClock();
   world.wake();
   await dial(walk, world);
@@ -279,191 +289,140 @@ async function pass(given: number, walk: Walk, world: World): Promise<void> {
 
 async function setBack(to: number, walk: Walk, world: World): Promise<string> {
   // Cores ask for due calls every second, and record the time every minute.
-  await world.polled();
+  world.wake();
+  await until(() => world.rest());
   if (walk.model.isClockTrusted) await world.acceptClock();
   world.clock.advance(to - walk.model.now);
   walk.model.setBack(to);
   world.wake();
   await dial(walk, world);
-  // Otherwise, what a core does because of the time now could happen after the next change of the clock.
-  await world.polled();
-  return ` to ${new Date(to).toISOString()}`;
+  return `the clock is set back to ${new Date(to).toISOString()}`;
 }
 
-/** Commands in which time passes or the surroundings change. `weight` says how many of a thousand commands are this one. */
-const events: readonly { name: string; weight: number; run: (walk: Walk, world: World, choice: Choice) => Promise<string> }[] = [
-  {
-    name: 'time passes:',
-    weight: 40,
-    async run(walk, world, { option }) {
-      const seconds = pick([1, 1, 5, 40, 40, 120, 4_000, 15_000], option) ?? 1;
-      await pass(seconds * second, walk, world);
-      return ` ${seconds} s`;
-    },
-  },
-  {
-    name: 'time passes until',
-    weight: 40,
-    async run(walk, world, { option, detail }) {
-      const nearest = listEdges(walk.model).sort((one, other) => one - other);
-      const edge = pick(nearest.slice(0, 12), option);
-      if (edge === undefined) return ' nothing';
-      const at = edge + (pick([-1, 0, 1, 20 * second], detail) ?? 0);
-      await pass(at - walk.model.now, walk, world);
-      return ` ${new Date(at).toISOString()}`;
-    },
-  },
-  {
-    name: 'while the clock moves to',
-    weight: 10,
-    async run(walk, world, { option, core, detail, ...choice }) {
-      const { model } = walk;
-      const edges = listEdges(model).filter((at) => at <= model.now + day);
-      const until = clearTime(model, (option % 2 === 0 ? undefined : pick(edges, option)) ?? (Math.floor(model.now / day) + 1) * day);
-      const request = placeLater({ ...choice, option, core, detail }, model);
-      if (!request) return ' nothing';
-      const end = world.moveClock(until - model.now, core, detail % 6);
-      const answer = await request.send(world);
-      end();
-      const text = ` ${new Date(until).toISOString()}, after ${detail % 6} statements: ${request.text} → ${answer.status}`;
-      // The request counts as of one of the two times, and not partly as of one and partly as of the other.
-      const starts = [model.now, until].map((now) => Object.assign(model.clone(), { now }));
-      const models = listPossibleModels(starts, [{ request, answer }], text);
-      for (const one of models) {
-        one.now = until;
-        one.dial();
-      }
-      world.wake();
-      walk.model = await settle(world, models);
-      return text;
-    },
-  },
-  {
-    name: 'nights pass:',
-    weight: 6,
-    async run(walk, world, { option }) {
-      const nights = pick([1, 1, 1, 2, 12, 31], option) ?? 1;
-      await pass(nights * day, walk, world);
-      await world.sweep();
-      await keepHouse(walk, world);
-      return ` ${nights}`;
-    },
-  },
-  {
-    name: 'the provider is',
-    weight: 20,
-    async run(walk, world, { option }) {
-      const isUp = option % 2 === 0;
-      world.isProviderUp = isUp;
-      walk.model.isProviderUp = isUp;
-      return isUp ? ' up' : ' down';
-    },
-  },
-  {
-    name: 'a look at the lists of',
-    weight: 6,
-    async run(walk, world, { viewer }) {
-      const by = pickViewer(walk.model, viewer);
-      if (!(await enter(walk.model, world, by, 0))) return ' no one';
-      await compareLists(walk.model, world, by);
-      return ` ${walk.model.users.get(by.user)?.email}`;
-    },
-  },
-  {
-    name: 'the clock is set back',
-    weight: 3,
-    run: (walk, world, { option }) => setBack(walk.model.now - (option % 2 === 0 ? 4 * minute : hour), walk, world),
-  },
-  {
-    name: 'a core restarts',
-    weight: 2,
-    async run(walk, world, { core }) {
-      await answerSilent(walk, world);
-      // A core also does its hourly work when it starts.
-      await world.restart(core);
-      await keepHouse(walk, world);
-      return '';
-    },
-  },
-  {
-    name: 'a backup is restored',
-    weight: 1,
-    async run(walk, world) {
-      await answerSilent(walk, world);
-      if (!(await world.restore())) return ' on SQLite only';
-      // Someone may have taken the backup with its sessions.
-      for (const user of walk.model.users.values()) user.session = null;
-      await keepHouse(walk, world);
-      return '';
-    },
-  },
-  {
-    name: 'a new user',
-    weight: 10,
-    async run({ model }, world, { target, option }) {
-      if (model.users.size >= maxUsers) return ' is not needed';
-      const [account, { partner } = { partner: '' }] = pick(model.accounts, target) ?? [''];
-      const type = option % 2 === 0 ? 'partner' : 'account';
-      const of = { account: option % 4 === 0 ? null : account, partner: type === 'partner' ? partner : null };
-      const { id, email } = await world.addUser(type, of.account, of.partner);
-      model.users.set(id, { id, email, type, ...of, isDisabled: false, session: null, lastCode: null });
-      return ` ${email}`;
-    },
-  },
+/** Commands in which time passes or the surroundings change. */
+const events = [
+  command(40, async (walk, world, { option }) => {
+    const seconds = pick([1, 1, 5, 40, 40, 120, 4_000, 15_000], option) ?? 1;
+    await pass(seconds * second, walk, world);
+    return `time passes: ${seconds} s`;
+  }),
+  command(40, async (walk, world, { option, detail }) => {
+    const nearest = listEdges(walk.model).sort((one, other) => one - other);
+    const at = (pick(nearest.slice(0, 12), option) ?? walk.model.now + second) + (pick([-1, 0, 1, 20 * second], detail) ?? 0);
+    await pass(at - walk.model.now, walk, world);
+    return `time passes until ${new Date(at).toISOString()}`;
+  }),
+  command(10, async (walk, world, { option, core, detail, ...choice }) => {
+    const { model } = walk;
+    const edges = listEdges(model).filter((at) => at <= model.now + day);
+    const until = clearTime(model, (option % 2 === 0 ? undefined : pick(edges, option)) ?? (Math.floor(model.now / day) + 1) * day);
+    const request = placeLater({ ...choice, option, core, detail }, model);
+    if (!request) return 'the clock stays';
+    const end = world.moveClock(until - model.now, core, detail % 6);
+    const answer = await request.send(world);
+    end();
+    const when = `while the clock moves to ${new Date(until).toISOString()}, after ${detail % 6} statements`;
+    const text = `${when}: ${request.text} → ${answer.status}`;
+    // The request counts as of one of the two times, and not partly as of one and partly as of the other.
+    const starts = [model.now, until].map((now) => Object.assign(model.clone(), { now }));
+    const models = listPossibleModels(starts, [{ request, answer }], text);
+    for (const one of models) {
+      one.now = until;
+      one.dial();
+    }
+    world.wake();
+    walk.model = await settle(world, models);
+    return text;
+  }),
+  command(6, async (walk, world, { option }) => {
+    const nights = pick([1, 1, 1, 2, 12, 31], option) ?? 1;
+    await pass(nights * day, walk, world);
+    await world.sweep();
+    await keepHouse(walk, world);
+    return `nights pass: ${nights}`;
+  }),
+  command(20, async (walk, world, { option }) => {
+    world.isProviderUp = option % 2 === 0;
+    walk.model.isProviderUp = world.isProviderUp;
+    return `the provider is ${world.isProviderUp ? 'up' : 'down'}`;
+  }),
+  command(6, async (walk, world, { viewer }) => {
+    const by = pickViewer(walk.model, viewer);
+    if (await enter(walk.model, world, by, 0)) await compareLists(walk.model, world, by);
+    return `a look at the lists of ${walk.model.users.get(by.user)?.email}`;
+  }),
+  command(3, (walk, world, { option }) => setBack(walk.model.now - (option % 2 === 0 ? 4 * minute : hour), walk, world)),
+  command(2, async (walk, world, { core }) => {
+    await answerSilent(walk, world);
+    // A core also does its hourly work when it starts.
+    await world.restart(core);
+    await keepHouse(walk, world);
+    return 'a core restarts';
+  }),
+  command(1, async (walk, world) => {
+    await answerSilent(walk, world);
+    if (!(await world.restore())) return 'a backup is restored on SQLite only';
+    // Someone may have taken the backup with its sessions.
+    for (const { id } of walk.model.users.values()) walk.model.changeUser(id, { session: null });
+    await keepHouse(walk, world);
+    return 'a backup is restored';
+  }),
+  command(10, async ({ model }, world, { target, option }) => {
+    if (model.users.size >= maxUsers) return 'no new user';
+    const [account, { partner } = { partner: '' }] = pick(model.accounts, target) ?? [''];
+    const type = option % 2 === 0 ? 'partner' : 'account';
+    const of = { account: option % 4 === 0 ? null : account, partner: type === 'partner' ? partner : null };
+    const { id, email } = await world.addUser(type, of.account, of.partner);
+    model.users.set(id, { id, email, type, ...of, isDisabled: false, session: null, lastCode: null });
+    return `a new user ${email}`;
+  }),
 ];
 
 /** At the end, everything that each user sees is compared. */
 const maxUsers = 14;
 
-const fault = fc.record({ choice: anyChoice, planned: anyRequest(repeatable) }).map(
-  ({ choice: { option, detail, core }, planned }) =>
-    new Step('during', async (walk, world) => {
-      const chosen = pick(world.faults(), option) ?? 'a core ends';
-      // Usually, the request's own result is lost.
-      const [after, shared] = chosen === 'a lost result' ? [detail % 4, { core }] : [detail % 16, {}];
-      const request = await planned.prepare(walk.model, world, shared);
-      const what = ` ${chosen} after ${after} statements of core ${core % 2}:`;
-      return what + (request ? await performInFault(walk, world, request, chosen, core, after) : ' nothing');
-    }),
+const fault = command(
+  5,
+  async (walk, world, { option, detail, core }, [planned]) => {
+    const chosen = pick(world.faults(), option) ?? 'a core ends';
+    // Usually, the request's own result is lost.
+    const [after, shared] = chosen === 'a lost result' ? [detail % 4, { core }] : [detail % 16, {}];
+    const request = await planned?.prepare(walk.model, world, shared);
+    const what = `during ${chosen} after ${after} statements of core ${core % 2}`;
+    return `${what}: ${request ? await performInFault(walk, world, request, chosen, core, after) : 'nothing'}`;
+  },
+  fc.tuple(anyRequest((name) => repeatable.has(name))),
 );
 
-const jump = fc.record({ choice: anyChoice, planned: fc.array(anyRequest(), { maxLength: 3 }) }).map(
-  ({ choice: { option, detail }, planned }) =>
-    new Step('the clock jumps:', async (walk, world) => {
-      const days = pick([8, 20, 3_000], option) ?? 8;
-      const before = walk.model.now;
-      walk.model.now += days * day;
-      walk.model.isClockTrusted = false;
-      world.clock.advance(days * day);
-      let text = ` ${days} days`;
-      for (const { prepare } of planned) {
-        const request = await prepare(walk.model, world);
-        if (request) text += `, ${await perform(walk, world, [request])}`;
-      }
-      if (detail % 3 === 0) {
-        await world.sweep();
-        await keepHouse(walk, world);
-      }
-      if (detail % 2 === 0 || days > 1_000) return `${text}, and back${await setBack(before, walk, world)}`;
-      await world.acceptClock();
-      walk.model.isClockTrusted = true;
-      await dial(walk, world);
-      return text;
-    }),
-);
-
-const anyStep = fc.oneof(
-  { weight: 740, arbitrary: one },
-  { weight: 105, arbitrary: race },
-  { weight: 5, arbitrary: fault },
-  { weight: 3, arbitrary: jump },
-  ...events.map(({ name, weight, run }) => ({
-    weight,
-    arbitrary: anyChoice.map((choice) => new Step(name, (walk, world) => run(walk, world, choice))),
-  })),
+const jump = command(
+  3,
+  async (walk, world, { option, detail }, planned) => {
+    const days = pick([8, 20, 3_000], option) ?? 8;
+    const before = walk.model.now;
+    walk.model.now += days * day;
+    walk.model.isClockTrusted = false;
+    world.clock.advance(days * day);
+    const lines = [`the clock jumps: ${days} days`];
+    walk.lines.push(`  … ${lines}`);
+    for (const { prepare } of planned) {
+      const request = await prepare(walk.model, world);
+      if (request) lines.push(await perform(walk, world, [request]));
+    }
+    if (detail % 3 === 0) {
+      await world.sweep();
+      await keepHouse(walk, world);
+    }
+    if (detail % 2 === 0 || days > 1_000) return [...lines, await setBack(before, walk, world)].join(', ');
+    await world.acceptClock();
+    walk.model.isClockTrusted = true;
+    await dial(walk, world);
+    return lines.join(', ');
+  },
+  fc.array(anyRequest(), { maxLength: 3 }),
 );
 
 /** Generates at most this many commands. */
 export function anyCommands(max: number, replayPath?: string) {
+  const anyStep = fc.oneof(one, ...races, fault, jump, ...events);
   return fc.commands([anyStep], { maxCommands: max, size: 'max', ...(replayPath === undefined ? {} : { replayPath }) });
 }

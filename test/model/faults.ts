@@ -2,10 +2,18 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { PostgresClient } from '../../core/storage/engine/postgres/postgres-connection.ts';
 import { SqliteClient } from '../../core/storage/engine/sqlite/sqlite-connection.ts';
 
+let change = Promise.withResolvers<void>();
+/** Resolves when a core has finished a statement, or its dialer waits. */
+export const nextChange = () => change.promise;
+export function noteChange(): void {
+  change.resolve();
+  change = Promise.withResolvers();
+}
+
 /** Stands between a core and its database, and can make all statements after a given number fail. */
 export class Switch {
   /** How many statements are running. */
-  running = 0;
+  #running = 0;
   #left = Number.POSITIVE_INFINITY;
   #code = '';
   #instead: 'lose' | (() => void) | undefined;
@@ -15,6 +23,19 @@ export class Switch {
     this.#left = after;
     this.#code = code;
     this.#instead = instead;
+  }
+
+  get isBusy(): boolean {
+    return this.#running > 0;
+  }
+
+  /** @returns a function to call when the statement has finished */
+  begin(): () => void {
+    this.#running++;
+    return () => {
+      this.#running--;
+      noteChange();
+    };
   }
 
   mend(): void {
@@ -46,9 +67,9 @@ function guardCallback(target: object, name: string, by: Switch): void {
     if (typeof done !== 'function') return real(...args, done);
     const { error, isRun } = by.judge(String(args[0]));
     if (!isRun) return process.nextTick(() => done.call({}, error));
-    by.running++;
+    const finish = by.begin();
     return real(...args, function (this: unknown, ...results: unknown[]) {
-      by.running--;
+      finish();
       done.apply(this, error ? [error] : results);
     });
   };
@@ -79,13 +100,13 @@ PostgresClient.prototype.acquireRawConnection = async function () {
   const query: Method = connection.query.bind(connection);
   const guarded = async (given: object, ...more: unknown[]) => {
     const { error, isRun } = by.judge('text' in given ? String(given.text) : String(given));
-    by.running++;
+    const finish = by.begin();
     try {
       const result = isRun ? await query(given, ...more) : null;
       if (error) throw error;
       return result;
     } finally {
-      by.running--;
+      finish();
     }
   };
   Reflect.set(connection, 'query', guarded);

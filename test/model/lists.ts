@@ -1,6 +1,6 @@
 import { apiKeysSchema } from '#contract/console/api-keys.ts';
 import { callsSchema, callsSummarySchema } from '#contract/console/calls.ts';
-import { campaignsSchema, directoryCampaignsSchema } from '#contract/console/directory.ts';
+import { campaignsSchema } from '#contract/console/directory.ts';
 import { usersSchema } from '#contract/console/users.ts';
 import { doNotCallSchema } from '#contract/protection/protection.ts';
 import type { Answer } from '../support/http.ts';
@@ -71,13 +71,6 @@ export async function compareLists(model: Model, world: World, viewer: Viewer, c
   const hidden = [...model.campaigns.keys()].find((id) => !model.seesCampaign(viewer, id));
   if (hidden !== undefined) expectSame(`a campaign hidden from ${who}`, (await get(`/console/campaigns/${hidden}/calls`)).status, 404);
 
-  const directory = campaignsInDirectory(await get('/console/directory/campaigns'));
-  const campaigns = [...model.campaigns].flatMap(([id, { account, name }]) => {
-    const { partner = '', name: accountName } = model.accounts.get(account) ?? {};
-    return model.manages(viewer, partner) ? [{ id, name, account: accountName }] : [];
-  });
-  expectSame(`the directory of ${who}`, directory, campaigns.sort(byId));
-
   const users = await get('/console/users');
   if (model.users.get(viewer.user)?.type === 'account') return expectSame(`the users of ${who}`, users.status, 403);
   const ids = usersSchema
@@ -102,13 +95,6 @@ function readCalls(json: unknown) {
 function readEntries(json: unknown) {
   const { entries, nextCursor } = doNotCallSchema.parse(json);
   return { items: entries.map(({ phone, scope: { id } }) => ({ id: `${id} ${phone}` })), nextCursor };
-}
-
-/** Nothing for viewers who don't manage campaigns. */
-function campaignsInDirectory({ status, json }: Answer): { id: string; name: string; account: string }[] {
-  if (status === 403) return [];
-  const { campaigns } = directoryCampaignsSchema.parse(json);
-  return campaigns.map(({ id, name, account }) => ({ id, name, account: account.name })).sort(byId);
 }
 
 /** Reads all pages of a list, sorted. @param read reads the items of a page */

@@ -21,7 +21,7 @@ const session = { idle: day, absolute: 7 * day, touch: minute };
 export type Id = string;
 /** An account with its partner, or a whole partner. */
 export type Scope = { account: Id | null; partner: Id };
-export type User = {
+export type User = Readonly<{
   id: Id;
   email: string;
   type: UserType;
@@ -31,10 +31,10 @@ export type User = {
   session: { startedAt: number; seenAt: number } | null;
   /** The time step of the last code from the user's app that was used; null for a user without a second factor. */
   lastCode: number | null;
-};
+}>;
 /** A signed-in user. Staff act for an account or a partner. */
 export type Viewer = { user: Id; tenancy: Scope | null };
-export type Key = {
+export type Key = Readonly<{
   id: Id;
   value: string;
   creator: Id;
@@ -45,10 +45,10 @@ export type Key = {
   /** Whether the key is limited to addresses other than the walk's. */
   isElsewhere: boolean;
   /** How many calls it has placed on a day, by the number of the day. */
-  placed: Map<number, number>;
+  placed: ReadonlyMap<number, number>;
   /** Set once it's revoked. `cancels` says whether its calls are cancelled as well. */
   revoked: { at: number; cancels: boolean } | null;
-};
+}>;
 
 /** What the model expects of a response. Everything that's omitted may be anything. */
 export type Expected = {
@@ -90,17 +90,17 @@ export abstract class People {
 
   /** @param code the time step of a code, if the user has a second factor */
   signIn({ user }: Viewer, code: number | null): void {
-    Object.assign(this.getUser(user), { session: { startedAt: this.now, seenAt: this.now }, lastCode: code });
+    this.changeUser(user, { session: { startedAt: this.now, seenAt: this.now }, lastCode: code });
   }
 
   /** Every request of a session counts as use. */
   use({ user }: Viewer): void {
     const found = this.users.get(user)?.session;
-    if (found && Math.abs(this.now - found.seenAt) > session.touch) found.seenAt = this.now;
+    if (found && Math.abs(this.now - found.seenAt) > session.touch) this.changeUser(user, { session: { ...found, seenAt: this.now } });
   }
 
   signOut({ user }: Viewer): Expected {
-    this.getUser(user).session = null;
+    this.changeUser(user, { session: null });
     return { status: 204 };
   }
 
@@ -113,10 +113,10 @@ export abstract class People {
 
   /** @param code the time step of the first code of a new second factor; null to remove it */
   setFactor({ user }: Viewer, code: number | null): Expected {
-    const found = this.getUser(user);
-    if (code === null && found.lastCode === null) return notFound;
-    if (code !== null && found.lastCode !== null) return conflict;
-    found.lastCode = code;
+    const { lastCode } = this.getUser(user);
+    if (code === null && lastCode === null) return notFound;
+    if (code !== null && lastCode !== null) return conflict;
+    this.changeUser(user, { lastCode: code });
     return { status: code === null ? 204 : 200 };
   }
 
@@ -188,9 +188,10 @@ export abstract class People {
     // A new limit counts the calls since the day began. Those that were placed while the clock was ahead count as today's.
     const today = Math.floor(this.now / day);
     const since = [...key.placed].filter(([at]) => at >= today).reduce((sum, [, placed]) => sum + placed, 0);
-    if (key.callsPerDay === null && limits.callsPerDay !== undefined) key.placed = new Map([[today, since]]);
-    Object.assign(key, limits);
-    return { status: 200, json: { apiKey: { callsPerDay: key.callsPerDay } } };
+    const placed = key.callsPerDay === null && limits.callsPerDay !== undefined ? new Map([[today, since]]) : key.placed;
+    const limited = { ...key, ...limits, placed };
+    this.keys.set(id, limited);
+    return { status: 200, json: { apiKey: { callsPerDay: limited.callsPerDay } } };
   }
 
   revokeKey(viewer: Viewer, id: Id, cancels: boolean): Expected {
@@ -206,7 +207,7 @@ export abstract class People {
   }
 
   #revoke(key: Key, cancels: boolean): void {
-    key.revoked = { at: this.now, cancels };
+    this.keys.set(key.id, { ...key, revoked: { at: this.now, cancels } });
     if (cancels) this.cancelCalls(key.id);
   }
 
@@ -223,8 +224,7 @@ export abstract class People {
   disableUser(viewer: Viewer, id: Id, isDisabled: boolean): Expected {
     const user = this.#findUser(viewer, id);
     if ('status' in user) return user;
-    if (isDisabled && !user.isDisabled) user.session = null;
-    user.isDisabled = isDisabled;
+    this.changeUser(id, isDisabled && !user.isDisabled ? { isDisabled, session: null } : { isDisabled });
     return { status: 200 };
   }
 
@@ -235,7 +235,7 @@ export abstract class People {
     const scope = this.findScope(viewer);
     const isInScope = scope?.account === null && (account === null || this.findPartner(account) === scope.partner);
     if (account !== user.account && (!isInScope || (account === null && user.type === 'account'))) return invalid;
-    user.account = account;
+    this.changeUser(id, { account });
     return { status: 200 };
   }
 
@@ -274,8 +274,11 @@ export abstract class People {
   /** @param id of an account or campaign */
   rename(viewer: Viewer, id: Id, name: string): Expected {
     const denied = this.#denies(viewer, this.scopeOf(id).partner, notFound);
-    if (!denied) Object.assign(this.campaigns.get(id) ?? this.accounts.get(id) ?? {}, { name });
-    return denied ?? { status: 200 };
+    if (denied) return denied;
+    const [campaign, account] = [this.campaigns.get(id), this.accounts.get(id)];
+    if (campaign) this.campaigns.set(id, { ...campaign, name });
+    if (account) this.accounts.set(id, { ...account, name });
+    return { status: 200 };
   }
 
   // Everything else is derived from users, accounts and campaigns.
@@ -284,6 +287,10 @@ export abstract class People {
     const user = this.users.get(id);
     if (!user) throw new Error(`The model has no user ${id}.`);
     return user;
+  }
+
+  changeUser(id: Id, changes: Partial<User>): void {
+    this.users.set(id, { ...this.getUser(id), ...changes });
   }
 
   protected findPartner(account: Id | null): Id {

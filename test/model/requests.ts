@@ -40,27 +40,26 @@ export function listViewers(model: Model): Viewer[] {
   );
 }
 
-/** Picks a viewer, often one who's allowed to do it. */
+/** Picks a viewer, often one who's allowed to do it, and usually one who's signed in, because signing in takes long. */
 export function pickViewer(model: Model, n: number, may: (viewer: Viewer) => boolean = () => true): Viewer {
   const all = listViewers(model);
-  const some = n % 3 === 0 ? [] : all.filter(may);
+  const isIn = (viewer: Viewer) => model.isSignedIn(viewer);
+  const [allowed, signedIn] = [all.filter(may), all.filter(isIn)];
+  const chosen = [allowed.filter(isIn), allowed, signedIn, all].slice([3, 2, 1][n % 6] ?? 0).find((some) => some.length > 0);
   // First a user, because staff have many scopes.
-  const ofUsers = [...Map.groupBy(some.length > 0 ? some : all, ({ user }) => user).values()];
-  const viewer = pick(pick(ofUsers, n >> 2) ?? [], n);
+  const ofUsers = [...Map.groupBy(chosen ?? [], ({ user }) => user).values()];
+  const viewer = pick(pick(ofUsers, n >> 3) ?? [], n);
   if (!viewer) throw new Error('The model has no users.');
   return viewer;
 }
 
-/** Signs the viewer in if their session has ended, which their next request must show. @returns false for a disabled user */
+/** Signs the viewer in if their session has ended. @returns whether they're signed in, which a disabled user can't be */
 export async function enter(model: Model, world: World, viewer: Viewer, core: number): Promise<boolean> {
   const user = model.users.get(viewer.user);
   if (!user) return false;
   if (!model.isSignedIn(viewer)) {
-    const stale = await world.as(viewer, core, 'GET', '/console/session');
-    if (stale.status !== 401) throw new Error(`The session of ${user.email} should have ended, but got ${stale.status}.`);
-    if (user.isDisabled) return false;
     const code = user.lastCode === null ? null : model.findNextCode(viewer);
-    if (user.lastCode !== null && code === null) return false;
+    if (user.isDisabled || (user.lastCode !== null && code === null)) return false;
     const status = await world.signIn(core, user, code);
     if (status !== 201) throw new Error(`${user.email} should be able to sign in, but got ${status}.`);
     model.signIn(viewer, code);
@@ -245,13 +244,14 @@ type UserRequest = {
   expect(model: Model, by: Viewer, answer: Answer): Expected;
 };
 
-/** Builds a request of a signed-in user. If it runs concurrently with one that ends the session, it may be refused. */
+/** Builds a request of a user, whose session may have ended. */
 function byUser(describe: (choice: Choice, model: Model) => UserRequest | null): Command {
   return async (choice, model, world) => {
     const asked = describe(choice, model);
     if (!asked) return null;
     const by = pickViewer(model, choice.viewer, asked.may);
-    if (asked.isKnown?.(by) === false || !(await enter(model, world, by, choice.core))) return null;
+    if (asked.isKnown?.(by) === false) return null;
+    if (model.isSignedIn(by) || choice.detail % 4 > 0) await enter(model, world, by, choice.core);
     const [method, path, body] = asked.route;
     return {
       text: `${model.users.get(by.user)?.email.split('@')[0]}: ${method} ${path}`,
@@ -283,34 +283,21 @@ function aboutKey(
 }
 
 const limitKey = aboutKey(
-  ({ key }, model) => pickKey(model, key),
-  ({ id }, { option }) => {
-    const callsPerDay = 1 + (option % 4);
-    return {
-      route: ['PATCH', `/console/api-keys/${id}`, { callsPerDay }],
-      expect: (copy, by) => copy.limitKey(by, id, { callsPerDay }),
-    };
+  ({ key, option }, model) =>
+    option % 4 === 0
+      ? pick(
+          model.keys.values().filter(({ isElsewhere }) => isElsewhere),
+          key,
+        )
+      : pickKey(model, key),
+  ({ id, isElsewhere }, { detail }) => {
+    const [limits, asked] = isElsewhere
+      ? [{ isElsewhere: false }, { addresses: detail % 2 === 0 ? null : ['127.0.0.0/8'] }]
+      : detail % 4 === 0
+        ? [{ isElsewhere: true }, { addresses: ['10.0.0.0/8', '2001:db8::/32'] }]
+        : [{ callsPerDay: detail % 4 }, { callsPerDay: detail % 4 }];
+    return { route: ['PATCH', `/console/api-keys/${id}`, asked], expect: (copy, by) => copy.limitKey(by, id, limits) };
   },
-);
-
-const keepAway = aboutKey(
-  ({ key }, model) => pickKey(model, key),
-  ({ id }) => ({
-    route: ['PATCH', `/console/api-keys/${id}`, { addresses: ['10.0.0.0/8', '2001:db8::/32'] }],
-    expect: (copy, by) => copy.limitKey(by, id, { isElsewhere: true }),
-  }),
-);
-
-const letBack = aboutKey(
-  ({ key }, { keys }) =>
-    pick(
-      keys.values().filter(({ isElsewhere }) => isElsewhere),
-      key,
-    ),
-  ({ id }, { option }) => ({
-    route: ['PATCH', `/console/api-keys/${id}`, { addresses: option % 2 === 0 ? null : ['127.0.0.0/8'] }],
-    expect: (copy, by) => copy.limitKey(by, id, { isElsewhere: false }),
-  }),
 );
 
 const revoke = aboutKey(
@@ -458,31 +445,24 @@ const deleteUser = aboutUser(({ id }, { option }) => {
   };
 });
 
-const commands = {
-  ...{ place, repeat, cancel, hangUp, outcome, respond },
-  ...{ createKey, limitKey, keepAway, letBack, revoke, listNumber, lift, setOptOuts, setHours, setNumbers, manage, signOut, changeFactor },
-  ...{ disableUser, moveUser, deleteUser },
-};
-export type CommandName = keyof typeof commands;
-
 /** How often each is chosen, compared with the others. */
-const weights: Partial<Record<string, number>> = {
-  ...{ place: 16, repeat: 5, cancel: 7, outcome: 10, respond: 4 },
-  ...{ createKey: 5, revoke: 2, limitKey: 2, listNumber: 2, moveUser: 2 },
-};
+const commands = {
+  ...{ place: [16, place], repeat: [5, repeat], cancel: [7, cancel], hangUp: [1, hangUp], outcome: [10, outcome], respond: [4, respond] },
+  ...{ createKey: [5, createKey], limitKey: [4, limitKey], revoke: [2, revoke], listNumber: [2, listNumber], lift: [1, lift] },
+  ...{ setOptOuts: [1, setOptOuts], setHours: [1, setHours], setNumbers: [1, setNumbers], manage: [1, manage], signOut: [1, signOut] },
+  ...{ changeFactor: [1, changeFactor], disableUser: [1, disableUser], moveUser: [2, moveUser], deleteUser: [1, deleteUser] },
+} as const satisfies Readonly<Record<string, readonly [weight: number, Command]>>;
+export type CommandName = keyof typeof commands;
 
 /** A command with its choice. */
 export type Planned = { name: string; prepare(model: Model, world: World, shared?: Partial<Choice>): Promise<Request | null> };
 
 /** Any of the commands. `prepare` can replace some numbers of the choice, so that concurrent requests share them. */
-export function anyRequest(names?: readonly CommandName[]): fc.Arbitrary<Planned> {
-  const chosen = Object.entries<Command>(commands).filter(([name]) => names?.some((one) => one === name) ?? true);
-  const ofName = chosen.map(([name, command]) => {
-    const arbitrary = anyChoice.map((choice) => ({
-      name,
-      prepare: async (model: Model, world: World, shared: Partial<Choice> = {}) => command({ ...choice, ...shared }, model, world),
-    }));
-    return { weight: weights[name] ?? 1, arbitrary };
+export function anyRequest(isChosen: (name: string) => boolean = () => true): fc.Arbitrary<Planned> {
+  const chosen = Object.entries(commands).filter(([name]) => isChosen(name));
+  const toPlanned = (name: string, command: Command) => (choice: Choice) => ({
+    name,
+    prepare: async (model: Model, world: World, shared: Partial<Choice> = {}) => command({ ...choice, ...shared }, model, world),
   });
-  return fc.oneof(...ofName);
+  return fc.oneof(...chosen.map(([name, [weight, command]]) => ({ weight, arbitrary: anyChoice.map(toPlanned(name, command)) })));
 }

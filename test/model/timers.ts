@@ -1,7 +1,7 @@
 import { syncBuiltinESMExports } from 'node:module';
 import timers from 'node:timers/promises';
 import { settleEvery } from '../../core/dialer/loop.ts';
-import { type Switch, switches } from './faults.ts';
+import { noteChange, type Switch, switches } from './faults.ts';
 import { day } from './people.ts';
 
 /** In ms: how often dialers look for due calls, and the shortest interval of housekeeping. */
@@ -23,9 +23,15 @@ export function takeTimers() {
   const sweeps = new Map<unknown, () => void>();
   Object.assign(globalThis, {
     setTimeout: Object.assign((work: () => void, ms?: number, ...rest: unknown[]) => {
-      const timer = Reflect.apply(realTimeout, globalThis, [work, ms, ...rest]);
-      const of = switches.getStore();
-      if (of && ms === pollEvery) polls.set(timer, { of, wake: work });
+      const of = ms === pollEvery && switches.getStore();
+      if (!of) return Reflect.apply(realTimeout, globalThis, [work, ms, ...rest]);
+      const wake = () => {
+        polls.delete(timer);
+        work();
+      };
+      const timer = realTimeout(wake, ms);
+      polls.set(timer, { of, wake: work });
+      noteChange();
       return timer;
     }, realTimeout),
     clearTimeout(timer: Parameters<typeof realClearTimeout>[0]) {

@@ -21,16 +21,33 @@ import { signingSecret, startReceiver } from '../support/receiver.ts';
 import { authenticator } from '../support/second-factor.ts';
 import { createTenants, type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-import { Switch, switches } from './faults.ts';
-import { type Call, chooseBehavior, type Model, retentionDays } from './model.ts';
+import { nextChange, noteChange, Switch, switches } from './faults.ts';
+import { type Call, chooseBehavior, isOpen, type Model, retentionDays } from './model.ts';
 import { codeEvery, type User, type Viewer } from './people.ts';
 import { takeTimers } from './timers.ts';
 
-const findOpen = (rows: string) =>
-  `SELECT contact_id, CASE state WHEN 'queued' THEN state ELSE handoff END AS stage, due_at FROM ${rows} CROSS JOIN calls WHERE due_at IS NOT NULL`;
+/** Reads the calls that haven't ended, and those that have been asked for. */
+function findCalls(rows: string): string {
+  const select = "SELECT contact_id, CASE state WHEN 'dialing' THEN handoff ELSE state END AS stage";
+  return `${select}, due_at AS at, 1 AS is_open FROM calls WHERE due_at IS NOT NULL
+    UNION ALL ${select}, ended_at AS at, 0 AS is_open FROM ${rows} CROSS JOIN calls
+    WHERE calls.campaign_id = r.campaign AND calls.contact_id = r.contact AND due_at IS NULL`;
+}
 
-const findEnds = (rows: string) =>
-  `SELECT contact_id, state, ended_at FROM ${rows} CROSS JOIN calls WHERE calls.campaign_id = r.campaign AND calls.contact_id = r.contact`;
+const prepareFindCalls = ({ storage }: DirectAccess) =>
+  shardsOf(storage.database).map((shard) => shard.prepare({ campaign: 'text', contact: 'text' }, findCalls, 'read'));
+
+/** What the database has, and the provider was asked. */
+export type Seen = {
+  /** The stage of each call that's open or was asked for, and when that's over or began. */
+  calls: ReadonlyMap<string, string>;
+  /** How many calls are open. */
+  open: number;
+  /** How many calls have no contact data; null if no one asked. */
+  erased: number | null;
+  handoffs: ReadonlyMap<string, number>;
+  compared: WeakSet<Call>;
+};
 
 const placeElsewhere = `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, placed_at)
   SELECT ?, id, account_id, ?, '', 'queued', 0 FROM campaigns WHERE id = ? ON CONFLICT DO NOTHING`;
@@ -41,16 +58,15 @@ const dice: Randomness = { ...testRandomness, bytes: (size) => (size === 4 ? new
 /** What can happen to a core and its database during a request. The last two only happen to PostgreSQL. */
 const faults = ['a core ends', 'an outage', 'a lost result', 'ended sessions', 'a crash'] as const;
 export type Fault = (typeof faults)[number];
-/** The errors with which statements fail in an outage: a full disk, or a server that's starting. */
-const outageCodes = { sqlite: 'SQLITE_FULL', postgres: '57P03' } as const;
-/** If a statement fails with this, the database may have run it. */
-const lossCodes = { sqlite: 'SQLITE_IOERR', postgres: '57P01' } as const;
+/** The errors with which statements fail in an outage (a full disk, or a server that's starting), and if the database may have run them. */
+const sqliteCodes = { outage: 'SQLITE_FULL', loss: 'SQLITE_IOERR' };
+const postgresCodes = { outage: '57P03', loss: '57P01' };
 const isOtherSession = 'datname = current_database() AND pid <> pg_backend_pid()';
 const endSessions = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${isOtherSession}`;
 
 /** `citus` is a PostgreSQL database with shards on several nodes. */
 export type WalkKind = DatabaseKind | 'citus';
-const shards = 4;
+const shards = 2;
 let cluster: Promise<Cluster> | undefined;
 
 /** Ends the nodes that walks with shards have started. */
@@ -67,44 +83,48 @@ async function createDatabase(kind: WalkKind): ReturnType<typeof databaseWithTen
   return { database, tenants: await createTenants(direct.ports) };
 }
 
+/** In ms. */
+const restsFor = 200;
+
 /** Two real cores on one database, with the walk's clock, and a provider. */
 export class World {
   readonly clock: FakeClock;
   readonly cores: (RunningCore & { database: Switch })[] = [];
   /** How often the provider was asked to make each call. */
   readonly handoffs = new Map<string, number>();
-  /** The ends of calls that were the same as in the model. */
-  readonly compared = new Set<string>();
-  readonly #walkKind: WalkKind;
-  readonly #kind: DatabaseKind;
+  /** Calls that ended as in the model, as they are in the model. */
+  readonly compared = new WeakSet<Call>();
+  readonly #kind: WalkKind;
+  readonly #database: string;
+  #direct: DirectAccess;
   readonly #timers = takeTimers();
   readonly #cookies = new Map<string, string>();
   readonly #secrets = new Map<string, string>();
   /** The responses that the silent provider hasn't sent yet. */
   readonly #silent: ServerResponse[] = [];
   #outcomes = 0;
-  #database = '';
-  #direct: DirectAccess | undefined;
-  /** Prepared for each shard, because they run after every command. */
-  #findOpen: ReturnType<Database['prepare']>[] = [];
-  #findEnds: ReturnType<Database['prepare']>[] = [];
+  /** Prepared for each shard, because it runs after every command. */
+  #findCalls: ReturnType<Database['prepare']>[];
+  /** How many requests the provider hasn't responded to, except those that it's silent about. */
+  #providing = 0;
   #receiver: Awaited<ReturnType<typeof startReceiver>> | undefined;
   isProviderUp = true;
 
-  private constructor(kind: WalkKind, clock: FakeClock) {
-    this.#walkKind = kind;
-    this.#kind = kind === 'citus' ? 'postgres' : kind;
+  private constructor(kind: WalkKind, clock: FakeClock, database: string, direct: DirectAccess) {
+    this.#kind = kind;
     this.clock = clock;
+    this.#database = database;
+    this.#direct = direct;
+    this.#findCalls = prepareFindCalls(direct);
   }
 
-  /** @param now long enough ago for a year to pass, because PostgreSQL's own clock must not be behind */
+  /** Also tells the model who exists. */
   static async open(kind: WalkKind, model: Model): Promise<World> {
-    const world = new World(kind, fakeClock(new Date(model.now).toISOString()));
     // The walk decides when a silent provider responds.
     timeouts.answer = 24 * 60 * 60_000;
     const { database, tenants } = await createDatabase(kind);
-    world.#database = database;
-    await world.#connect();
+    const clock = fakeClock(new Date(model.now).toISOString());
+    const world = new World(kind, clock, database, await openDirect(database, clock));
     world.#receiver = await startReceiver(({ handoff: { handoffId, contact } }, response) =>
       world.#provide(handoffId, contact.phone, response),
     );
@@ -124,13 +144,6 @@ export class World {
     await world.start();
     await world.start();
     return world;
-  }
-
-  async #connect(): Promise<void> {
-    this.#direct = await openDirect(this.#database, this.clock);
-    const shards = shardsOf(this.#storage);
-    this.#findOpen = shards.map((shard) => shard.prepare({ n: 'bigint' }, findOpen, 'read'));
-    this.#findEnds = shards.map((shard) => shard.prepare({ campaign: 'text', contact: 'text' }, findEnds, 'read'));
   }
 
   async start(): Promise<void> {
@@ -154,13 +167,14 @@ export class World {
 
   /** Replaces a SQLite database with a backup of itself, as an administrator does. @returns false on PostgreSQL, whose tools this doesn't need */
   async restore(): Promise<boolean> {
-    if (this.#kind === 'postgres') return false;
+    if (this.#kind !== 'sqlite') return false;
     const backup = join(freshDirectory(), 'backup');
     await this.#storage.query('VACUUM INTO ?', [backup]);
     for (const core of this.cores.splice(0)) await this.#end(core);
-    await this.#direct?.close();
+    await this.#direct.close();
     await restoreSqlite(this.#database.slice('sqlite:'.length), backup, new Date());
-    await this.#connect();
+    this.#direct = await openDirect(this.#database, this.clock);
+    this.#findCalls = prepareFindCalls(this.#direct);
     await this.start();
     await this.start();
     return true;
@@ -176,7 +190,7 @@ export class World {
     try {
       for (const core of this.cores.splice(0)) await this.#end(core);
       await this.#receiver?.close();
-      await this.#direct?.close();
+      await this.#direct.close();
     } finally {
       this.#timers.giveBack();
     }
@@ -184,6 +198,14 @@ export class World {
 
   async #provide(handoffId: string, phone: string, response: ServerResponse): Promise<void> {
     this.handoffs.set(handoffId, (this.handoffs.get(handoffId) ?? 0) + 1);
+    this.#providing++;
+    await this.#respond(handoffId, phone, response).finally(() => {
+      this.#providing--;
+      noteChange();
+    });
+  }
+
+  async #respond(handoffId: string, phone: string, response: ServerResponse): Promise<void> {
     switch (this.isProviderUp ? chooseBehavior(phone) : 'not-now') {
       case 'refuses':
         return void response.writeHead(422).end('no');
@@ -233,7 +255,7 @@ export class World {
     let answer = await this.request(core, 'POST', '/console/session', { body: { email, password } });
     const cookie = readCookies(answer);
     // Each code is used once.
-    for (const one of code === null ? [] : [lastCode ?? 0, code]) {
+    for (const one of code === null ? [] : [...(code % 3 === 0 ? [lastCode ?? 0] : []), code]) {
       const body = { code: this.#codeAt(id, one) };
       answer = await this.request(core, 'POST', '/console/session/second-factor', { cookie, body });
       if (one !== code && answer.status !== 401) throw new Error(`A used code of ${email} should be refused, but got ${answer.status}.`);
@@ -287,13 +309,28 @@ export class World {
     this.#timers.poll();
   }
 
-  /** Has the dialers look for due calls, and waits until each of them waits for the next time. */
-  async polled(): Promise<void> {
-    // The first time, a dialer may still be at work since an earlier time.
-    for (let n = 0; n < 2; n++) {
-      this.wake();
-      await until(() => this.cores.every(({ database }) => this.#timers.isIdle(database)));
+  /**
+   * Waits until no core has anything to do: each dialer waits for its next poll, and no statement runs.
+   *
+   * @returns false if that takes longer than a moment
+   */
+  async rest(): Promise<boolean> {
+    const deadline = performance.now() + restsFor;
+    // A core needs some turns of the event loop before it sees the provider's response.
+    for (let turns = 0; turns < 3; ) {
+      await turn();
+      if (!this.#isBusy) turns++;
+      else if (performance.now() > deadline) return false;
+      else {
+        turns = 0;
+        await Promise.race([nextChange(), pause(5)]);
+      }
     }
+    return true;
+  }
+
+  get #isBusy(): boolean {
+    return this.#providing > 0 || this.cores.some(({ database }) => database.isBusy || !this.#timers.isIdle(database));
   }
 
   /** Has the cores do their work for every minute and every hour, and waits for it, because otherwise it would use a later time. */
@@ -309,15 +346,10 @@ export class World {
     return { id: (await createUser(this.#ports, operator, input, password)).user.id, email };
   }
 
-  /** Whether a core waits for its database. */
-  get isBusy(): boolean {
-    return this.cores.some(({ database }) => database.running > 0);
-  }
-
   faults(): readonly Fault[] {
     if (this.#kind === 'sqlite') return faults.slice(0, 3);
     // A crash would end everyone's connections to a server that tests share.
-    return process.env['TEST_POSTGRES_URL'] === undefined || this.#walkKind === 'citus' ? faults : faults.slice(0, 4);
+    return process.env['TEST_POSTGRES_URL'] === undefined || this.#kind === 'citus' ? faults : faults.slice(0, 4);
   }
 
   /** Begins a fault once a core has sent some more statements. @returns a function that ends it */
@@ -325,17 +357,18 @@ export class World {
     const core = this.cores[which % this.cores.length];
     if (!core) throw new Error('No core is running.');
     const { database } = core;
+    const codes = this.#kind === 'sqlite' ? sqliteCodes : postgresCodes;
     let done: Promise<unknown> = Promise.resolve();
     const begin = () => {
       // A core's statement begins the fault, but the connections that it opens are the walk's.
       done = switches.run(null, () => (fault === 'a crash' ? this.#crash() : this.#storage.query(endSessions)));
     };
-    if (fault === 'a lost result') database.cut(after, lossCodes[this.#kind], 'lose');
-    else database.cut(after, outageCodes[this.#kind], fault === 'ended sessions' || fault === 'a crash' ? begin : undefined);
+    if (fault === 'a lost result') database.cut(after, codes.loss, 'lose');
+    else database.cut(after, codes.outage, fault === 'ended sessions' || fault === 'a crash' ? begin : undefined);
     return async () => {
       await done;
       if (fault !== 'a core ends') return database.mend();
-      database.cut(0, outageCodes[this.#kind]);
+      database.cut(0, codes.outage);
       this.cores.splice(this.cores.indexOf(core), 1);
       await this.answerSilent(false);
       await this.#end(core);
@@ -366,7 +399,7 @@ export class World {
     if (first !== undefined) process.kill(first, 'SIGKILL');
     const areGone = async () => (await this.#storage.query<{ pid: number }>(others)).every(({ pid }) => !pids.includes(pid));
     await until(() => areGone().catch(() => false));
-    if (this.#walkKind !== 'citus') return;
+    if (this.#kind !== 'citus') return;
     const lost = 'SELECT 1 FROM run_command_on_all_nodes($$SELECT 1$$, give_warning_for_connection_errors := true) WHERE NOT success';
     await until(async () => (await this.#storage.query(lost).catch(() => [1])).length === 0);
   }
@@ -382,14 +415,14 @@ export class World {
   ): Promise<Result[]> {
     const shards = shardsOf(this.#storage);
     const transactions = await Promise.all(shards.map(async (shard) => ({ shard, trx: await shard.write.transaction() })));
-    for (const [n, { trx }] of this.#kind === 'postgres' && !places ? transactions.entries() : [])
+    for (const [n, { trx }] of this.#kind !== 'sqlite' && !places ? transactions.entries() : [])
       await trx.raw(`LOCK TABLE calls${n === 0 ? ', users' : ''} IN EXCLUSIVE MODE`);
-    for (const place of this.#kind === 'postgres' ? (places ?? []) : []) {
+    for (const place of this.#kind !== 'sqlite' ? (places ?? []) : []) {
       const { trx } = transactions[shards.indexOf(shardOf(this.#storage, place[1]))] ?? {};
       await trx?.raw(placeElsewhere, [testRandomness.id(), ...place]);
     }
     const results = Promise.all(work());
-    await Promise.race([results, pause(40)]).finally(() => Promise.all(transactions.map(({ trx }) => trx.rollback())));
+    await Promise.race([results, pause(10)]).finally(() => Promise.all(transactions.map(({ trx }) => trx.rollback())));
     return results;
   }
 
@@ -407,12 +440,10 @@ export class World {
   // The state of the database
 
   get #ports() {
-    if (!this.#direct) throw new Error("The world isn't open.");
     return this.#direct.ports;
   }
 
   get #storage() {
-    if (!this.#direct) throw new Error("The world isn't open.");
     return this.#direct.storage.database;
   }
 
@@ -421,22 +452,20 @@ export class World {
     return (await Promise.all(shardsOf(this.#storage).map((shard) => shard.query<Row>(sql)))).flat();
   }
 
-  /** The calls that haven't ended, and the number of calls whose data was erased. */
-  async look(withErased: boolean): Promise<{ open: Map<string, string>; erased: number | null }> {
-    const rows = (await Promise.all(this.#findOpen.map((find) => find([[1]])))).flat();
-    const counted = 'SELECT count(*) AS calls FROM calls WHERE ended_at IS NOT NULL AND phone IS NULL';
-    const erased = withErased ? await this.#query<{ calls: number }>(counted) : [];
+  /** Reads the calls that haven't ended, and those that have ended in one of the models but weren't compared yet. */
+  async look(models: readonly Model[], withErased: boolean): Promise<Seen> {
+    const ended = models.flatMap((model) => [...model.calls.values()].filter((call) => !isOpen(call) && !this.compared.has(call)));
+    const keys = [...new Map(ended.map(({ campaign, id }) => [id, [campaign, id]])).values()];
+    const rows = (await Promise.all(this.#findCalls.map((find) => find(keys.length === 0 ? [['', '']] : keys)))).flat();
+    const countErased = 'SELECT count(*) AS calls FROM calls WHERE ended_at IS NOT NULL AND phone IS NULL';
+    const erased = withErased ? await this.#query<{ calls: number }>(countErased) : [];
     return {
-      open: new Map(rows.map(({ contact_id, stage, due_at }) => [String(contact_id), `${stage} until ${due_at}`])),
+      calls: new Map(rows.map(({ contact_id, stage, at }) => [String(contact_id), `${stage} at ${at}`])),
+      open: rows.filter(({ is_open }) => is_open === 1).length,
       erased: withErased ? erased.reduce((sum, { calls }) => sum + Number(calls), 0) : null,
+      handoffs: this.handoffs,
+      compared: this.compared,
     };
-  }
-
-  /** Returns the state of each of these calls, and when it ended. */
-  async readEnds(calls: readonly Call[]): Promise<Set<string>> {
-    const keys = [...new Map(calls.map(({ campaign, id }) => [id, [campaign, id]])).values()];
-    const rows = (await Promise.all(this.#findEnds.map((find) => find(keys)))).flat();
-    return new Set(rows.map(({ contact_id, state, ended_at }) => `${contact_id} ${state} ${ended_at}`));
   }
 
   /** Returns how many outcomes the cores' metrics count, including those of cores that have ended. */
