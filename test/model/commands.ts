@@ -16,7 +16,7 @@ import {
   placeLater,
   type Request,
 } from './requests.ts';
-import { type Settling, settle } from './settle.ts';
+import { settle } from './settle.ts';
 import type { Fault, World } from './world.ts';
 
 /** `model` is replaced if several concurrent requests may have happened in any order. */
@@ -32,34 +32,20 @@ export type Walk = {
 /** Runs a command. @returns its line in the report */
 type Run = (walk: Walk, world: World, choice: Choice, planned: readonly Planned[]) => Promise<string>;
 
-class Step implements fc.AsyncCommand<Walk, World> {
-  readonly #run: (walk: Walk, world: World) => Promise<string>;
-
-  constructor(run: (walk: Walk, world: World) => Promise<string>) {
-    this.#run = run;
-  }
-
-  check(): boolean {
-    return true;
-  }
-
-  async run(walk: Walk, world: World): Promise<void> {
-    walk.signal?.throwIfAborted();
-    const before = walk.lines.length;
-    const line = await this.#run(walk, world);
-    walk.lines.splice(before, Number.POSITIVE_INFINITY, `  ${line}`);
-  }
-
-  /** Nothing, because fast-check also calls it if a run after the failing one has replaced what the commands did. */
-  toString(): string {
-    return '';
-  }
-}
-
 /** @param weight says how many of a thousand commands are this one @param requests the ones that it may send */
 function command(weight: number, run: Run, requests: fc.Arbitrary<readonly Planned[]> = fc.constant([])) {
-  const toStep = ([choice, planned]: [Choice, readonly Planned[]]) => new Step((walk, world) => run(walk, world, choice, planned));
-  return { weight, arbitrary: fc.tuple(anyChoice, requests).map(toStep) };
+  const toCommand = ([choice, planned]: [Choice, readonly Planned[]]): fc.AsyncCommand<Walk, World> => ({
+    check: () => true,
+    async run(walk, world) {
+      walk.signal?.throwIfAborted();
+      const before = walk.lines.length;
+      const line = await run(walk, world, choice, planned);
+      walk.lines.splice(before, Number.POSITIVE_INFINITY, `  ${line}`);
+    },
+    // Nothing, because fast-check also calls it if a run after the failing one has replaced what the commands did.
+    toString: () => '',
+  });
+  return { weight, arbitrary: fc.tuple(anyChoice, requests).map(toCommand) };
 }
 
 // Requests
@@ -159,18 +145,18 @@ function race(locked: Lock): Run {
 
 /** A client that hangs up may still place a call, and a code that's used may be refused or not. */
 const anyClear = anyRequest((name) => name !== 'hangUp' && name !== 'changeFactor');
-/** The commands to run while a call is being placed: the check of its request is then out of date. */
-const interruptions: readonly string[] = [
+/** What may happen while a call is being placed: the check of its request is then out of date. */
+const interruptions = new Set<string>([
   'revoke',
   'limitKey',
   'deleteUser',
   'disableUser',
   'moveUser',
   'listNumber',
-] satisfies CommandName[];
+] satisfies CommandName[]);
 const interrupted = fc.tuple(
   anyRequest((name) => name === 'place'),
-  anyRequest((name) => interruptions.includes(name)),
+  anyRequest((name) => interruptions.has(name)),
   anyClear,
 );
 
@@ -235,24 +221,18 @@ async function performInFault(walk: Walk, world: World, request: Request, fault:
   return text;
 }
 
-/** Lets the dialers dial, and waits until the cores have done the same as the model. */
-async function dial(walk: Walk, world: World, how: Settling = {}): Promise<void> {
+/** Lets the dialers dial, and perhaps the cores do their hourly work, and waits until they have done the same as the model. */
+async function dial(walk: Walk, world: World, keepsHouse = false): Promise<void> {
   walk.model.dial();
-  walk.model = await settle(world, [walk.model], how);
-}
-
-/** Waits for the cores' hourly work. */
-async function keepHouse(walk: Walk, world: World): Promise<void> {
-  walk.model.dial();
-  walk.model.keepHouse();
-  walk.model = await settle(world, [walk.model], { withErased: true });
+  if (keepsHouse) walk.model.keepHouse();
+  walk.model = await settle(world, [walk.model], { withErased: keepsHouse });
 }
 
 /** Has the silent provider refuse everything it has, because a core that ends waits for its responses. */
 async function answerSilent(walk: Walk, world: World): Promise<void> {
   await world.answerSilent(false);
   walk.model.respond(false);
-  walk.model = await settle(world, [walk.model]);
+  await dial(walk, world);
 }
 
 // Time
@@ -338,7 +318,7 @@ const events = [
     const nights = pick([1, 1, 1, 2, 12, 31], option) ?? 1;
     await pass(nights * day, walk, world);
     await world.sweep();
-    await keepHouse(walk, world);
+    await dial(walk, world, true);
     return `nights pass: ${nights}`;
   }),
   command(20, async (walk, world, { option }) => {
@@ -356,7 +336,7 @@ const events = [
     await answerSilent(walk, world);
     // A core also does its hourly work when it starts.
     await world.restart(core);
-    await keepHouse(walk, world);
+    await dial(walk, world, true);
     return 'a core restarts';
   }),
   command(1, async (walk, world) => {
@@ -364,7 +344,7 @@ const events = [
     if (!(await world.restore())) return 'a backup is restored on SQLite only';
     // Someone may have taken the backup with its sessions.
     for (const { id } of walk.model.users.values()) walk.model.changeUser(id, { session: null });
-    await keepHouse(walk, world);
+    await dial(walk, world, true);
     return 'a backup is restored';
   }),
   command(10, async ({ model }, world, { target, option }) => {
@@ -410,7 +390,7 @@ const jump = command(
     }
     if (detail % 3 === 0) {
       await world.sweep();
-      await keepHouse(walk, world);
+      await dial(walk, world, true);
     }
     if (detail % 2 === 0 || days > 1_000) return [...lines, await setBack(before, walk, world)].join(', ');
     await world.acceptClock();

@@ -6,19 +6,18 @@ const patience = 20_000;
 /** In ms. A dialer that couldn't store a result tries again sooner. */
 const quiet = 40;
 
-export type Settling = {
-  withErased?: boolean;
-  /** Whether a core may have lost the calls that it was handing off. They count as lost if nothing happens for a while. */
-  mayLoseCalls?: boolean;
-};
-
 /**
  * Waits until the cores have done what one of the models says.
  *
  * @param models after any order of what happened at the same time
+ * @param options.mayLoseCalls whether a core may have lost the calls that it was handing off. They count as lost if nothing happens for a while
  * @returns the model that the cores agree with
  */
-export async function settle(world: World, models: readonly Model[], { withErased = false, mayLoseCalls = false }: Settling = {}) {
+export async function settle(
+  world: World,
+  models: readonly Model[],
+  { withErased = false, mayLoseCalls = false }: { withErased?: boolean; mayLoseCalls?: boolean } = {},
+): Promise<Model> {
   const deadline = performance.now() + patience;
   let quietSince = Number.POSITIVE_INFINITY;
   for (let round = 0; ; round++) {

@@ -128,18 +128,18 @@ export class World {
     world.#receiver = await startReceiver(({ handoff: { handoffId, contact } }, response) =>
       world.#provide(handoffId, contact.phone, response),
     );
-    const { partner, otherPartner, account, siblingAccount, otherAccount, users } = tenants;
-    const accounts = [account, siblingAccount].map(({ id, name }) => ({ id, name, partner: partner.id }));
-    for (const { id, ...more } of [...accounts, { id: otherAccount.id, name: otherAccount.name, partner: otherPartner.id }])
-      model.accounts.set(id, more);
-    const campaigns = [tenants.campaign, tenants.siblingCampaign, tenants.otherCampaign];
-    for (const [n, { id, name }] of campaigns.entries()) model.campaigns.set(id, { name, account: [...model.accounts.keys()][n] ?? '' });
-    for (const user of Object.values(users)) {
-      const { id, email, userType: type } = user;
-      model.users.set(id, {
-        ...{ id, email, type, account: user.account?.id ?? null, partner: user.partner?.id ?? null },
-        ...{ isDisabled: false, session: null, lastCode: null },
-      });
+    const { account, siblingAccount, otherAccount, partner, otherPartner } = tenants;
+    for (const [{ id, name }, owner, campaign] of [
+      [account, partner, tenants.campaign],
+      [siblingAccount, partner, tenants.siblingCampaign],
+      [otherAccount, otherPartner, tenants.otherCampaign],
+    ] as const) {
+      model.accounts.set(id, { name, partner: owner.id });
+      model.campaigns.set(campaign.id, { name: campaign.name, account: id });
+    }
+    for (const { id, email, userType: type, account, partner } of Object.values(tenants.users)) {
+      const places = { account: account?.id ?? null, partner: partner?.id ?? null };
+      model.users.set(id, { id, email, type, ...places, isDisabled: false, session: null, lastCode: null });
     }
     await world.start();
     await world.start();
