@@ -12,7 +12,7 @@ export function findProgram(...names: string[]): string | undefined {
 }
 
 const { CHROMIUM_PATH } = process.env;
-/** The headless shell is the same engine without the browser's window, which takes half of the processor time. */
+/** The headless shell is the same engine without the browser's window, which takes up to half of the processor time if each test opens one. */
 const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const executablePath = findProgram(...(CHROMIUM_PATH ? [CHROMIUM_PATH] : names));
 
