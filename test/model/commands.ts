@@ -190,7 +190,6 @@ const nothing: Answer = { status: 0, headers: {}, text: '', json: {} };
  */
 async function performInFault(walk: Walk, world: World, request: Request, fault: Fault, core: number, after: number): Promise<string> {
   const isFatal = fault === 'a core ends';
-  await pass(second, walk, world);
   if (isFatal) await answerSilent(walk, world);
   const end = await world.fault(fault, core, after);
   world.wake();
@@ -367,6 +366,7 @@ const fault = command(
     const chosen = pick(world.faults(), option) ?? 'a core ends';
     // Usually, the request's own result is lost.
     const [after, shared] = chosen === 'a lost result' ? [detail % 4, { core }] : [detail % 16, {}];
+    await pass(second, walk, world);
     const request = await planned?.prepare(walk.model, world, shared);
     const what = `during ${chosen} after ${after} statements of core ${core % 2}`;
     return `${what}: ${request ? await performInFault(walk, world, request, chosen, core, after) : 'nothing'}`;
