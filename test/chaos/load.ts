@@ -37,6 +37,7 @@ type LoadOptions = {
   url?: (n: number) => string;
   extra?: object;
   stopAt?: number;
+  campaignId?: string;
 };
 
 let loads = 0;
@@ -46,7 +47,7 @@ let loads = 0;
  * attempts is a separate call.
  */
 export function startLoad(scene: Scene, { every = 40, extra = {}, stopAt = Number.POSITIVE_INFINITY, ...options }: LoadOptions = {}) {
-  const { placers = isQuick ? 4 : 16, url = () => scene.core().url } = options;
+  const { placers = isQuick ? 4 : 16, url = () => scene.core().url, campaignId = scene.campaignId } = options;
   const name = `load${++loads}`;
   let acknowledged = 0;
 
@@ -55,11 +56,11 @@ export function startLoad(scene: Scene, { every = 40, extra = {}, stopAt = Numbe
     const body = callBody(`${name}-${n}`, extra);
     while (!crowd.isOver()) {
       const { requestId: _, ...anonymous } = callBody('', extra);
-      if ((await scene.place(n % 6 === 1 ? anonymous : body, { url: url(n) })).status === 202) break;
+      if ((await scene.place(n % 6 === 1 ? anonymous : body, { url: url(n), campaignId })).status === 202) break;
       await pause(200);
     }
     acknowledged++;
-    if (n % 3 === 0 && !crowd.isOver()) await scene.ledger.cancel(url(n + 1), scene.campaignId, scene.key, body.requestId);
+    if (n % 3 === 0 && !crowd.isOver()) await scene.ledger.cancel(url(n + 1), campaignId, scene.key, body.requestId);
     await pause(every);
   }
   const crowd = startCrowd(scene.trial, placers, place, stopAt);

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
+import { inEachShard } from '../../core/storage/engine/shards.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { ask } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
@@ -79,9 +80,9 @@ async function fill(database: string) {
 
 export async function listCalls(database: string): Promise<FoundCall[]> {
   await using direct = await openDirect(database);
-  return await direct.storage.database
-    .read('calls')
-    .select({ requestId: 'request_id', contactId: 'contact_id', state: 'state', phone: 'phone' });
+  const columns = { requestId: 'request_id', contactId: 'contact_id', state: 'state', phone: 'phone' } as const;
+  const calls = await inEachShard(direct.storage.database, async ({ read }): Promise<FoundCall[]> => read('calls').select(columns));
+  return calls.flat();
 }
 
 /** Waits until the condition is true. @returns whether it became true in time */

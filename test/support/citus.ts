@@ -60,9 +60,11 @@ async function startNode(bin: string, more: readonly string[]) {
     server: await startServer(programs, data, port),
     url: (database: string) => `postgres://postgres@127.0.0.1:${port}/${database}`,
     /** Sends a signal to the server's processes. */
-    signal: (name: NodeJS.Signals) => signalAll(listProcesses(node.server.pid ?? 0, data), name),
-    async start(): Promise<void> {
-      node.server = await startServer(programs, data, port);
+    signal: (name: NodeJS.Signals) => signalAll(listProcesses(node.server.pid ?? 0, node.data), name),
+    /** Starts the server again, possibly on other files. */
+    async start(files = data): Promise<void> {
+      node.data = files;
+      node.server = await startServer(programs, files, port);
     },
     /** Stops the server as in a crash, even if it's frozen. */
     async stop(): Promise<void> {
