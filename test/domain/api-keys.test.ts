@@ -233,7 +233,7 @@ describe('API keys', () => {
   it('are revoked with one event each, and on request their queued calls are cancelled', async () => {
     const { ports, events, asked } = createKeys();
     await revokeApiKey(ports, { viewer: account, actor }, 'k1', true);
-    expect(asked).to.deep.equal([true]);
+    expect(asked).to.deep.equal([['k1'], true]);
     const { owningScope } = createKey('k1');
     expect(events.map(({ action, subject, owningScope }) => [action, subject, owningScope])).to.deep.equal([
       ['api-key.revoked', { kind: 'api-key', id: 'k1', name: 'Key k1' }, owningScope],
