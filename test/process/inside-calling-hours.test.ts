@@ -75,6 +75,8 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
   const special = new Map<string, 'refuse once' | 'report an opt-out'>();
   let killsLeft: (readonly [number, 'before' | 'after'])[] = [];
   let killed: Promise<unknown> | undefined;
+  /** Settled when a core has accepted the report of an opt-out. The clock must not advance before that. */
+  let reported: Promise<void> | undefined;
 
   const receiver = await startReceiver(async ({ handoff: { contactId, handoffId } }, response) => {
     handoffs.push({ contactId, at: clock.now() });
@@ -88,7 +90,7 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
     response.writeHead(202).end();
     taken.set(contactId, (taken.get(contactId) ?? new Set()).add(handoffId));
     if (kill === 'after') killCores();
-    if (special.get(contactId) === 'report an opt-out') await reportOptOut(handoffId);
+    if (special.get(contactId) === 'report an opt-out') reported = reportOptOut(handoffId);
   });
 
   function killCores(): void {
@@ -131,7 +133,7 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
       // A placed call makes a core look for due calls immediately.
       await Promise.all(cores.map((core) => placeCall(core.url, tenants.siblingCampaign.id, keyValue).catch(() => undefined)));
       await until(async () => killed !== undefined || !(await isBusy()));
-      if (killed === undefined) return;
+      if (killed === undefined) return reported;
       await killed;
       killed = undefined;
       // The leases of the killed cores end.
