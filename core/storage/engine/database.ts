@@ -89,7 +89,7 @@ export type Database = {
   /**
    * Waits until everything that was read so far is in effect on all nodes of a database with shards.
    *
-   * @throws Problem `unavailable` if that takes too long
+   * @throws NotOnAllNodes if that takes too long
    */
   awaitNodes(): Promise<void>;
   /** Checks that a write would be durable now. @throws Error with the reason if it wouldn't */
