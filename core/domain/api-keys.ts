@@ -218,7 +218,6 @@ export function identifyApiKey(ports: Ports, viewer: Viewer, digest: Digest): Pr
 
 async function findApiKey(ports: Ports, visibility: KeyVisibility, id: string): Promise<ApiKey> {
   const apiKey = await ports.stores.apiKeys.find(visibility, id);
-  // Respond in the same way for a hidden key and for one that doesn't exist, so that a viewer doesn't learn which IDs exist.
   if (!apiKey) throw keyNotFound();
   return apiKey;
 }

@@ -110,13 +110,14 @@ function concurrentChange(): Problem {
   );
 }
 
-/** @throws Problem `not-found`, also for a hidden key, so that a viewer doesn't learn which IDs exist */
+/** Finds a key as it's in effect on all nodes of the database. @throws Problem `not-found` */
 export async function findKeyToChange({ stores }: Ports, visibility: KeyVisibility, id: string): Promise<ApiKey> {
   const [apiKey] = await stores.apiKeys.findAll(visibility, [id]);
   if (!apiKey) throw keyNotFound();
   return apiKey;
 }
 
+/** The same for a hidden key and for one that doesn't exist, so that a viewer doesn't learn which IDs exist. */
 export function keyNotFound(): Problem {
   return new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");
 }

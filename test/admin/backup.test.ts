@@ -100,6 +100,7 @@ describe('admin backup', () => {
         await once(child, 'exit');
         // SQLite's own temporary file may be among them.
         const left = readdirSync(folder).map((name) => join(folder, name));
+        expect(left).to.not.be.empty;
         await holder.release();
         const { unfinished } = await adminOn(database).json('backup', file);
         expect(existsSync(file)).to.equal(true);

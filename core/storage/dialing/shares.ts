@@ -93,8 +93,7 @@ export function claimer(database: Database, rules: KnownRules, onStopped: OnStop
     });
   }
 
-  return async (share: Share, claim: Claim): Promise<ClaimedCall[]> => {
-    const { accounts, limit } = share;
+  return async ({ accounts, limit }: Share, claim: Claim): Promise<ClaimedCall[]> => {
     const others = await turns.findOthers([...accounts.keys()], claim.now, Math.ceil(limit / accounts.size));
     const all: ClaimedCall[] = [];
     // Calls that calling hours stop must not keep the ones behind them from being dialed, even if there are thousands.

@@ -12,7 +12,7 @@ import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, KeyUsageRow } from '../engine/tables.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
 import { tallyKeys } from './key-counts.ts';
-import { countOlder, effectiveTimeZone, finishCounting, limitKey, parseLimits } from './key-limits.ts';
+import { effectiveTimeZone, limitKey, parseLimits, recountKey } from './key-limits.ts';
 import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
 
 /**
@@ -225,7 +225,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
 
     limit: (id, before, after, today, event) => limitKey(database, id, before, after, today, event),
 
-    recount: async (id, today) => finishCounting(database, id, today, await countOlder(database, id, today)),
+    recount: (id, today) => recountKey(database, id, today),
 
     async placedOn(id, day) {
       const row = await read('api_key_days').where({ api_key_id: id, day }).first('placed');

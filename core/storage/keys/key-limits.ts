@@ -80,8 +80,13 @@ export async function limitKey(
   return isChanged;
 }
 
+/** See `ApiKeyStore.recount`. */
+export async function recountKey(database: Database, id: string, today: Today): Promise<void> {
+  await finishCounting(database, id, today, await countOlder(database, id, today));
+}
+
 /** Counts again, because a batch that started before the change may have placed calls without counting them. */
-export async function finishCounting(database: Database, id: string, today: Today, older: number): Promise<void> {
+async function finishCounting(database: Database, id: string, today: Today, older: number): Promise<void> {
   await requireSeen(database);
   await database.write.transaction((trx) => countToday(database, id, today, older, trx));
 }
@@ -101,7 +106,7 @@ async function countToday(database: Database, id: string, today: Today, older: n
 }
 
 /** Counts the calls of each quarter-hour separately, because a whole day's calls may be too many for one statement. */
-export async function countOlder(database: Database, id: string, { from, ids, recentId }: Today): Promise<number> {
+async function countOlder(database: Database, id: string, { from, ids, recentId }: Today): Promise<number> {
   let placed = 0;
   for (const [n, first] of ids.entries()) placed += await countCalls(database, id, from, first, ids[n + 1] ?? recentId);
   return placed;
