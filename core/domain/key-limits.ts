@@ -84,7 +84,7 @@ function describeToday({ clock, randomness }: Ports, { timeZone }: ApiKey): Toda
   const from = instant(startOfDay(day, timeZone));
   const lowestId = (at: Millis) => randomness.idsAround(at).lowestId;
   const ids = Array.from({ length: Math.ceil((now - from) / quarter) }, (_, n) => lowestId(plus(from, n * quarter)));
-  return { day, from, ids, recentId: lowestId(now) };
+  return { day, from, before: nextMidnight(now, timeZone), ids, recentId: lowestId(now) };
 }
 
 function applyChange(ports: Ports, { limits, timeZone }: ApiKey, change: ChangeApiKey): KeyLimits | null {

@@ -110,7 +110,7 @@ describeBrowser('the console in a browser', () => {
     await browser.page.getByText('50 of 61 calls').waitFor();
     await button('Export CSV').click();
     await browser.page.getByText('Exported 61 calls.').waitFor();
-    const day = DateTime.fromMillis(days).toISODate() ?? '';
+    const day = DateTime.fromMillis(days, { zone: 'Europe/Berlin' }).toISODate() ?? '';
     await browser.page.getByLabel('Days', { exact: true }).selectOption(day);
     await browser.page.getByText('1 call,').waitFor();
     await browser.page.getByRole('row').filter({ hasText: '+493020001' }).waitFor();

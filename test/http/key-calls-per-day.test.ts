@@ -131,11 +131,11 @@ describe("an API key's calls per day", () => {
       for (const core of [harness.core, other]) expect(quota(await place(core))).to.deep.equal([undefined, undefined]);
     });
 
-    it('include calls from every quarter-hour of that day', async () => {
+    it('include calls from every quarter-hour of that day, and of no other day', async () => {
       clock.set('2026-11-21T23:00:00.000Z');
       const { id, place, today } = await limitedKey(null);
       const direct = await openDirect(harness.database, clock);
-      for (const time of ['20T23:59', '21T00:00', '21T00:20', '21T13:14', '21T22:59']) {
+      for (const time of ['20T23:59', '21T00:00', '21T00:20', '21T13:14', '21T22:59', '22T09:00']) {
         await place(harness.core, { requestId: time });
         const placedAt = instant(Date.parse(`2026-11-${time}:00.000Z`));
         // The ID of a call tells when it was placed.

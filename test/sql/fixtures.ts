@@ -17,7 +17,7 @@ export type Runs = {
 
 export const now = at('2026-11-21T09:00:00.000Z');
 export const later = plus(now, 60_000);
-export const today = { day: '2026-11-21', from: now, ids: ['0'], recentId: '1' };
+export const today = { day: '2026-11-21', from: now, before: plus(now, 86_400_000), ids: ['0'], recentId: '1' };
 export const digest = (): Digest => Buffer.from(testRandomness.bytes(32)).toString('hex');
 export const filter = { search: '', cursor: null };
 export const anyInstant = { from: null, before: null };

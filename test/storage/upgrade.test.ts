@@ -160,7 +160,7 @@ describe('a database from an earlier release', () => {
       expect(await store.find({ kind: 'all' }, 'key-1')).to.deep.include({ limits: null, timeZone: 'UTC' });
       expect(await store.addresses('key-1', instant(0), 5)).to.deep.equal([]);
       const limits = { version: 'one', addresses: ['10.0.0.0/8'], callsPerDay: 2, timeZone: 'UTC' };
-      const today = { day: '2026-11-21', from: instant(0), ids: ['0'], recentId: '1' };
+      const today = { day: '2026-11-21', from: instant(0), before: instant(Date.parse('2026-11-22')), ids: ['0'], recentId: '1' };
       expect(await store.limit('key-1', null, limits, today, { ...event('api-key.limited'), detail: 'at most 2 calls per day' })).to.equal(
         true,
       );

@@ -5,10 +5,10 @@ import type { AddressUse, ApiKey, ApiKeyDetails, AuditEvent, Digest, KeyLimits, 
 export type RevokeOptions = { cancelQueuedCalls: boolean; at: Millis };
 
 /**
- * A key's current day, and the day's first instant. `ids` has the lowest ID of each quarter-hour of the day so far. Calls placed in the
- * last minutes have IDs from `recentId` on.
+ * A key's current day, from its first instant to the next midnight. `ids` has the lowest ID of each quarter-hour of the day so far. Calls
+ * placed in the last minutes have IDs from `recentId` on.
  */
-export type Today = { day: string; from: Millis; ids: readonly string[]; recentId: string };
+export type Today = { day: string; from: Millis; before: Millis; ids: readonly string[]; recentId: string };
 
 export type ApiKeyStore = {
   /**

@@ -1,5 +1,4 @@
 import type { Knex } from 'knex';
-import type { Millis } from '../../domain/instant.ts';
 import type { AuditEvent, KeyLimits } from '../../domain/model.ts';
 import type { Today } from '../../domain/ports/keys.ts';
 import { recordAudit } from '../audit/audit.ts';
@@ -99,16 +98,17 @@ async function countToday(database: Database, id: string, today: Today, older: n
     .insert({ ...row, placed: 0 })
     .onConflict(['api_key_id', 'day'])
     .merge(['api_key_id']);
-  const recent = await countCalls(database, id, today.from, today.recentId, lastId, trx);
+  const recent = await countCalls(database, id, today, today.recentId, lastId, trx);
   await trx('api_key_days')
     .where(row)
     .update({ placed: older + recent });
 }
 
 /** Counts the calls of each quarter-hour separately, because a whole day's calls may be too many for one statement. */
-async function countOlder(database: Database, id: string, { from, ids, recentId }: Today): Promise<number> {
+async function countOlder(database: Database, id: string, today: Today): Promise<number> {
+  const { ids, recentId } = today;
   let placed = 0;
-  for (const [n, first] of ids.entries()) placed += await countCalls(database, id, from, first, ids[n + 1] ?? recentId);
+  for (const [n, first] of ids.entries()) placed += await countCalls(database, id, today, first, ids[n + 1] ?? recentId);
   return placed;
 }
 
@@ -116,13 +116,13 @@ async function countOlder(database: Database, id: string, { from, ids, recentId 
 const lastId = 'z';
 
 /**
- * Counts a key's calls with these IDs. Calls that haven't ended have no index by key, so this reads all calls of the campaigns that the key
+ * Counts a key's calls of the day with these IDs. A call that was placed while the clock was ahead counts for a later day. Calls that haven't ended have no index by key, so this reads all calls of the campaigns that the key
  * may have used.
  */
 function countCalls(
   database: Database,
   id: string,
-  from: Millis,
+  { from, before }: Today,
   fromId: string,
   beforeId: string,
   on: Knex = database.read,
@@ -131,8 +131,9 @@ function countCalls(
     const [row] = await shard.query<{ placed: number | string }>(
       `SELECT count(*) AS placed FROM api_keys k CROSS JOIN accounts a CROSS JOIN campaigns c CROSS JOIN calls
      WHERE k.id = ? AND a.partner_id IN (k.partner_id, k.creator_partner_id) AND c.account_id = a.id AND calls.campaign_id = c.id
-       AND calls.contact_id >= ? AND calls.contact_id < ? AND calls.api_key_id = k.id AND calls.placed_at >= ?`,
-      [id, fromId, beforeId, from],
+       AND calls.contact_id >= ? AND calls.contact_id < ? AND calls.api_key_id = k.id
+       AND calls.placed_at >= ? AND calls.placed_at < ?`,
+      [id, fromId, beforeId, from, before],
       shard.isShard ? shard.read : on,
     );
     return Number(row?.placed ?? 0);

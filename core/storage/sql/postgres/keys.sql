@@ -80,7 +80,8 @@ WHERE k.id = $1
   AND calls.contact_id >= $2
   AND calls.contact_id < $3
   AND calls.api_key_id = k.id
-  AND calls.placed_at >= $4;
+  AND calls.placed_at >= $4
+  AND calls.placed_at < $5;
 
 update "api_keys"
 set "limits_version" = $1, "addresses" = $2, "calls_per_day" = $3
@@ -135,7 +136,8 @@ WHERE k.id = $1
   AND calls.contact_id >= $2
   AND calls.contact_id < $3
   AND calls.api_key_id = k.id
-  AND calls.placed_at >= $4;
+  AND calls.placed_at >= $4
+  AND calls.placed_at < $5;
 
 SELECT virtualtransaction AS id
 FROM pg_locks

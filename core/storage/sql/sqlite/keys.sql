@@ -81,7 +81,8 @@ WHERE k.id = ?
   AND calls.contact_id >= ?
   AND calls.contact_id < ?
   AND calls.api_key_id = k.id
-  AND calls.placed_at >= ?;
+  AND calls.placed_at >= ?
+  AND calls.placed_at < ?;
 
 update `api_keys`
 set `limits_version` = ?, `addresses` = ?, `calls_per_day` = ?
@@ -125,7 +126,8 @@ WHERE k.id = ?
   AND calls.contact_id >= ?
   AND calls.contact_id < ?
   AND calls.api_key_id = k.id
-  AND calls.placed_at >= ?;
+  AND calls.placed_at >= ?
+  AND calls.placed_at < ?;
 
 insert into `api_key_days` (`api_key_id`, `day`, `placed`)
 values (?, ?, ?)
