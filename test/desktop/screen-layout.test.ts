@@ -2,152 +2,151 @@ import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createAccount } from '../../core/domain/directory/tenancies.ts';
+import { describeBrowser } from '../support/chromium.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { type Home, homes } from '../support/screen-walkthrough.ts';
+import { type Home, openInChromium } from '../support/screen-walkthrough.ts';
 import { eventually, until } from '../support/until.ts';
 
-for (const [where, describeHome, openHome] of homes) {
-  describeHome(`the layout ${where}`, () => {
-    let harness: CoreHarness;
-    let network: FaultyProxy;
-    let home: Home;
+describeBrowser('the layout in a browser', () => {
+  let harness: CoreHarness;
+  let network: FaultyProxy;
+  let home: Home;
 
-    before(async () => {
-      harness = await openCore({ environment: { DIALER: 'off' } });
-      network = await faultyProxy(harness.core.url);
-      for (let index = 0; index < 12; index++) await createKeyOn(harness, harness.tenants.users.teammate, `Appointment importer ${index}`);
-      home = await openHome(network.url);
-      await signInAs({ ...harness, page: home.page, core: { ...harness.core, url: network.url } }, 'partner');
-    });
-    after(async () => {
-      await home?.close();
-      await network?.close();
-      await harness?.close();
-    });
-
-    const page = () => home.page;
-    const resize = (width: number) => page().setViewportSize({ width, height: 800 });
-    const button = (name: string) => page().getByRole('button', { name, exact: true });
-    const rows = () => page().locator('tbody tr');
-    const goTo = async (screen: string) => {
-      await page().getByRole('link', { name: screen, exact: true }).click();
-      await page().getByRole('heading', { name: screen, exact: true }).waitFor();
-    };
-    const readTop = async (element: Locator) => Math.round((await element.boundingBox())?.y ?? 0);
-
-    it('keeps the buttons in place when the preview of a deletion arrives', async () => {
-      for (const width of [1280, 480]) {
-        await resize(width);
-        await goTo('Users');
-        const arrival = Promise.withResolvers<void>();
-        network.faults.push({ path: '/deletion', fault: arrival.promise });
-        await page().getByRole('row', { name: 'Tom Teammate' }).getByRole('button').click();
-        const dialog = page().getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
-        await dialog.getByText('Loading keys…').waitFor();
-        const remove = dialog.getByRole('button', { name: 'Delete', exact: true });
-        const before = await remove.boundingBox();
-        arrival.resolve();
-        await dialog.getByText('12 API keys stop working').waitFor();
-        expect(await remove.boundingBox(), `at ${width}`).to.deep.equal(before);
-        await button('Cancel').click();
-      }
-    });
-
-    it('has all screens on one line, under the name and the other buttons, at 768 px', async () => {
-      await resize(768);
-      const { links, others } = {
-        links: await page().getByRole('navigation', { name: 'Screens' }).getByRole('link').all(),
-        others: ['Go to…', 'Help', 'Your account', 'Sign out'].map((name) => button(name)),
-      };
-      const [linkTops, otherTops] = await Promise.all([links, others].map(async (all) => new Set(await Promise.all(all.map(readTop)))));
-      expect([linkTops?.size, otherTops?.size]).to.deep.equal([1, 1]);
-      expect(Math.max(...(otherTops ?? []))).to.be.lessThan(Math.min(...(linkTops ?? [])));
-    });
-
-    it('shows in full what happened, and from where, at 768 px', async () => {
-      await resize(768);
-      await goTo('Activity');
-      const row = page().getByRole('row', { name: 'Created the API key Appointment importer 11' });
-      await row.getByText('192.0.2.17').and(page().locator(':visible')).waitFor();
-      const cut = await row.locator('th .clip').evaluateAll((all) => all.map((each) => each.scrollWidth - each.clientWidth));
-      expect(cut).to.deep.equal([0]);
-    });
-
-    it("doesn't offer to filter calls before there are any", async () => {
-      await resize(1280);
-      await goTo('Calls');
-      await page().getByRole('heading', { name: 'No calls yet' }).waitFor();
-      expect(await page().getByRole('search').count()).to.equal(0);
-    });
-
-    it("offers to reset filters that the viewer can't use", async () => {
-      await resize(1280);
-      await goTo('Users');
-      await page().evaluate(`location.hash = '#/calls?apiKey=someone-elses'`);
-      await page().getByText("This API key doesn't exist, or you don't have access to it.").waitFor();
-      await button('Show all calls').click();
-      await page().getByRole('heading', { name: 'No calls yet' }).waitFor();
-      await page().evaluate(`location.hash = '#/activity?action=constructor'`);
-      await button('Show all activity').click();
-      await page().getByRole('row', { name: 'Created the API key Appointment importer 11' }).waitFor();
-    });
-
-    it('sorts and selects stacked rows', async () => {
-      await resize(480);
-      await goTo('API keys');
-      await page().getByLabel('Sort by').selectOption('Name');
-      await rows().first().getByText('Appointment importer 0', { exact: true }).waitFor();
-      await button('Sort descending').click();
-      await rows().first().getByText('Appointment importer 11', { exact: true }).waitFor();
-      await page().getByLabel('Select all listed').check();
-      await page().getByText('12 keys selected').waitFor();
-      await button('Clear').click();
-    });
-
-    it('prints every key, not only the page', async () => {
-      await resize(1280);
-      await goTo('API keys');
-      await page().getByLabel('Rows per page').selectOption('10');
-      await eventually(async () => expect(await rows().count()).to.equal(10));
-      await page().evaluate("dispatchEvent(new Event('beforeprint'))");
-      await eventually(async () => expect(await rows().count()).to.equal(12));
-      await page().evaluate("dispatchEvent(new Event('afterprint'))");
-      await eventually(async () => expect(await rows().count()).to.equal(10));
-    });
-
-    it('says that an account exists if only the response was lost', async () => {
-      await resize(1280);
-      await goTo('Directory');
-      await button('Create account').click();
-      const dialog = page().getByRole('dialog', { name: 'Create account' });
-      await dialog.getByLabel('Name').fill('Yellow Clinic');
-      await until(() => network.seen.some(({ path }) => path.includes('search=Yellow')));
-      await createAccount(harness.direct.ports, operator, 'Yellow Clinic', harness.tenants.partner.id);
-      network.faults.push({ path: '/directory/accounts', fault: { status: 502 } });
-      await dialog.getByRole('button', { name: 'Create', exact: true }).click();
-      await dialog.getByText('Account Yellow Clinic already exists.').waitFor();
-      await dialog.getByRole('button', { name: 'Cancel' }).click();
-    });
-
-    it('wraps a name of 200 letters in the title and in the message of a deletion', async () => {
-      const { direct, tenants } = harness;
-      const name = 'Donaudampfschifffahrtsgesellschaft'.repeat(6).slice(0, 200);
-      await direct.storage.database.write('users').where({ id: tenants.users.sibling.id }).update({ name });
-      await resize(1280);
-      await goTo('Activity');
-      await goTo('Users');
-      await page()
-        .getByRole('button', { name: `Delete ${name}` })
-        .click();
-      const title = page().getByRole('alertdialog').getByRole('heading');
-      expect(await title.evaluate((each) => each.scrollWidth - each.clientWidth)).to.equal(0);
-      await page().getByRole('alertdialog').getByText('This user has no API keys.').waitFor();
-      await page().getByRole('alertdialog').getByRole('button', { name: 'Delete', exact: true }).click();
-      const message = page().getByRole('status').filter({ hasText: 'was deleted' }).locator('p');
-      expect((await message.boundingBox())?.width).to.be.lessThan(600);
-    });
+  before(async () => {
+    harness = await openCore({ environment: { DIALER: 'off' } });
+    network = await faultyProxy(harness.core.url);
+    for (let index = 0; index < 12; index++) await createKeyOn(harness, harness.tenants.users.teammate, `Appointment importer ${index}`);
+    home = await openInChromium(network.url);
+    await signInAs({ ...harness, page: home.page, core: { ...harness.core, url: network.url } }, 'partner');
   });
-}
+  after(async () => {
+    await home?.close();
+    await network?.close();
+    await harness?.close();
+  });
+
+  const page = () => home.page;
+  const resize = (width: number) => page().setViewportSize({ width, height: 800 });
+  const button = (name: string) => page().getByRole('button', { name, exact: true });
+  const rows = () => page().locator('tbody tr');
+  const goTo = async (screen: string) => {
+    await page().getByRole('link', { name: screen, exact: true }).click();
+    await page().getByRole('heading', { name: screen, exact: true }).waitFor();
+  };
+  const readTop = async (element: Locator) => Math.round((await element.boundingBox())?.y ?? 0);
+
+  it('keeps the buttons in place when the preview of a deletion arrives', async () => {
+    for (const width of [1280, 480]) {
+      await resize(width);
+      await goTo('Users');
+      const arrival = Promise.withResolvers<void>();
+      network.faults.push({ path: '/deletion', fault: arrival.promise });
+      await page().getByRole('row', { name: 'Tom Teammate' }).getByRole('button').click();
+      const dialog = page().getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
+      await dialog.getByText('Loading keys…').waitFor();
+      const remove = dialog.getByRole('button', { name: 'Delete', exact: true });
+      const before = await remove.boundingBox();
+      arrival.resolve();
+      await dialog.getByText('12 API keys stop working').waitFor();
+      expect(await remove.boundingBox(), `at ${width}`).to.deep.equal(before);
+      await button('Cancel').click();
+    }
+  });
+
+  it('has all screens on one line, under the name and the other buttons, at 768 px', async () => {
+    await resize(768);
+    const { links, others } = {
+      links: await page().getByRole('navigation', { name: 'Screens' }).getByRole('link').all(),
+      others: ['Go to…', 'Help', 'Your account', 'Sign out'].map((name) => button(name)),
+    };
+    const [linkTops, otherTops] = await Promise.all([links, others].map(async (all) => new Set(await Promise.all(all.map(readTop)))));
+    expect([linkTops?.size, otherTops?.size]).to.deep.equal([1, 1]);
+    expect(Math.max(...(otherTops ?? []))).to.be.lessThan(Math.min(...(linkTops ?? [])));
+  });
+
+  it('shows in full what happened, and from where, at 768 px', async () => {
+    await resize(768);
+    await goTo('Activity');
+    const row = page().getByRole('row', { name: 'Created the API key Appointment importer 11' });
+    await row.getByText('192.0.2.17').and(page().locator(':visible')).waitFor();
+    const cut = await row.locator('th .clip').evaluateAll((all) => all.map((each) => each.scrollWidth - each.clientWidth));
+    expect(cut).to.deep.equal([0]);
+  });
+
+  it("doesn't offer to filter calls before there are any", async () => {
+    await resize(1280);
+    await goTo('Calls');
+    await page().getByRole('heading', { name: 'No calls yet' }).waitFor();
+    expect(await page().getByRole('search').count()).to.equal(0);
+  });
+
+  it("offers to reset filters that the viewer can't use", async () => {
+    await resize(1280);
+    await goTo('Users');
+    await page().evaluate(`location.hash = '#/calls?apiKey=someone-elses'`);
+    await page().getByText("This API key doesn't exist, or you don't have access to it.").waitFor();
+    await button('Show all calls').click();
+    await page().getByRole('heading', { name: 'No calls yet' }).waitFor();
+    await page().evaluate(`location.hash = '#/activity?action=constructor'`);
+    await button('Show all activity').click();
+    await page().getByRole('row', { name: 'Created the API key Appointment importer 11' }).waitFor();
+  });
+
+  it('sorts and selects stacked rows', async () => {
+    await resize(480);
+    await goTo('API keys');
+    await page().getByLabel('Sort by').selectOption('Name');
+    await rows().first().getByText('Appointment importer 0', { exact: true }).waitFor();
+    await button('Sort descending').click();
+    await rows().first().getByText('Appointment importer 11', { exact: true }).waitFor();
+    await page().getByLabel('Select all listed').check();
+    await page().getByText('12 keys selected').waitFor();
+    await button('Clear').click();
+  });
+
+  it('prints every key, not only the page', async () => {
+    await resize(1280);
+    await goTo('API keys');
+    await page().getByLabel('Rows per page').selectOption('10');
+    await eventually(async () => expect(await rows().count()).to.equal(10));
+    await page().evaluate("dispatchEvent(new Event('beforeprint'))");
+    await eventually(async () => expect(await rows().count()).to.equal(12));
+    await page().evaluate("dispatchEvent(new Event('afterprint'))");
+    await eventually(async () => expect(await rows().count()).to.equal(10));
+  });
+
+  it('says that an account exists if only the response was lost', async () => {
+    await resize(1280);
+    await goTo('Directory');
+    await button('Create account').click();
+    const dialog = page().getByRole('dialog', { name: 'Create account' });
+    await dialog.getByLabel('Name').fill('Yellow Clinic');
+    await until(() => network.seen.some(({ path }) => path.includes('search=Yellow')));
+    await createAccount(harness.direct.ports, operator, 'Yellow Clinic', harness.tenants.partner.id);
+    network.faults.push({ path: '/directory/accounts', fault: { status: 502 } });
+    await dialog.getByRole('button', { name: 'Create', exact: true }).click();
+    await dialog.getByText('Account Yellow Clinic already exists.').waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+  });
+
+  it('wraps a name of 200 letters in the title and in the message of a deletion', async () => {
+    const { direct, tenants } = harness;
+    const name = 'Donaudampfschifffahrtsgesellschaft'.repeat(6).slice(0, 200);
+    await direct.storage.database.write('users').where({ id: tenants.users.sibling.id }).update({ name });
+    await resize(1280);
+    await goTo('Activity');
+    await goTo('Users');
+    await page()
+      .getByRole('button', { name: `Delete ${name}` })
+      .click();
+    const title = page().getByRole('alertdialog').getByRole('heading');
+    expect(await title.evaluate((each) => each.scrollWidth - each.clientWidth)).to.equal(0);
+    await page().getByRole('alertdialog').getByText('This user has no API keys.').waitFor();
+    await page().getByRole('alertdialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    const message = page().getByRole('status').filter({ hasText: 'was deleted' }).locator('p');
+    expect((await message.boundingBox())?.width).to.be.lessThan(600);
+  });
+});

@@ -185,10 +185,10 @@ export abstract class People {
   limitKey(viewer: Viewer, id: Id, limits: Partial<Pick<Key, 'callsPerDay' | 'isElsewhere'>>): Expected {
     const key = this.#findKey(viewer, id);
     if (!key) return notFound;
-    // A new limit counts the calls since the day began. Those that were placed while the clock was ahead count as today's.
+    // A new limit counts the calls since the day began, but not those that were placed while the clock was ahead.
     const today = Math.floor(this.now / day);
-    const since = [...key.placed].filter(([at]) => at >= today).reduce((sum, [, placed]) => sum + placed, 0);
-    const placed = key.callsPerDay === null && limits.callsPerDay !== undefined ? new Map([[today, since]]) : key.placed;
+    const isNew = key.callsPerDay === null && limits.callsPerDay !== undefined;
+    const placed = isNew ? new Map([[today, key.placed.get(today) ?? 0]]) : key.placed;
     const limited = { ...key, ...limits, placed };
     this.keys.set(id, limited);
     return { status: 200, json: { apiKey: { callsPerDay: limited.callsPerDay } } };
