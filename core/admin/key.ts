@@ -128,7 +128,8 @@ async function runRevoke(context: AdminContext, ids: string[], options: RevokeOp
   const [id] = ids;
   if (options.from !== undefined) return revokeEach(context, await readEntries(context, options.from), options);
   if (ids.length > 1) return revokeEach(context, ids.map(toEntry), options);
-  const key = await revokeOne(context, id ?? (await findIdByValue(context, (await context.readInput()).trim())), options);
+  const given = id === undefined ? findIdByValue(context, (await context.readInput()).trim()) : findId(context, id);
+  const key = await revokeOne(context, await given, options);
   context.output.answer({ apiKey: { id: key.id, name: key.name } }, `Revoked API key ${key.name}, owned by ${key.creator.name}.`);
   return true;
 }
@@ -172,7 +173,7 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
   const failed: { place: string; message: string }[] = [];
   for (const { place, text } of entries) {
     try {
-      const id = text.startsWith(keyValuePrefix) ? await findIdByValue(context, text) : text;
+      const id = await findId(context, text);
       if (revoked.some((key) => key.id === id)) continue;
       const { name, creator } = await revokeOne(context, id, options);
       revoked.push({ id, name, owner: creator.name });
@@ -190,6 +191,11 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
   return failed.length === 0;
 }
 
+/** @param text an ID or a key value */
+async function findId(context: AdminContext, text: string): Promise<string> {
+  return text.startsWith(keyValuePrefix) ? findIdByValue(context, text) : text;
+}
+
 /** Finds the ID of a key by its value. @throws Problem with a message that doesn't repeat the value */
 async function findIdByValue({ ports }: AdminContext, value: string): Promise<string> {
   if (isKeyValue(value)) {
@@ -198,7 +204,7 @@ async function findIdByValue({ ports }: AdminContext, value: string): Promise<st
     throw new Problem('not-found', 'No active key has this value: it was revoked, or it belongs to another core.');
   }
   const advice = 'Pass only the key: svc_sk_live_ followed by 49 letters and digits, which end in a checksum.';
-  throw new Problem('invalid', `The text on standard input isn't an API key. ${advice}`);
+  throw new Problem('invalid', `This isn't an API key. ${advice}`);
 }
 
 function keyJson(key: ApiKey, now: number) {

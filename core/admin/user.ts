@@ -17,6 +17,7 @@ import type { User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { resetSecondFactor } from '../domain/sign-in/second-factor.ts';
+import { adminCommand } from '../program.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
 import { nameSchema, parseInput } from './program/input.ts';
@@ -220,7 +221,7 @@ export async function findUser(ports: Ports, email: string): Promise<User> {
 }
 
 function userNotFound(email: string): Problem {
-  return new Problem('not-found', `No user has the email address ${email}. To list users: admin user list`);
+  return new Problem('not-found', `No user has the email address ${email}. To list users: ${adminCommand} user list`);
 }
 
 async function readPassword({ readInput }: AdminContext, { passwordStdin }: PasswordOptions): Promise<string | null> {

@@ -1,5 +1,6 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync } from 'node:crypto';
 import type { Randomness, SecretBox } from '../domain/ports/environment.ts';
+import { adminCommand } from '../program.ts';
 
 /** AES-256-GCM. The nonce is random: 96 bits are enough for the few secrets that one key encrypts (NIST SP 800-38D §8.3). */
 const algorithm = 'aes-256-gcm';
@@ -36,8 +37,7 @@ export function createSecretBox(sessionSecrets: readonly string[], randomness: R
   };
 }
 
-export const missingSecret =
-  'a second factor was encrypted with a session secret that SESSION_SECRETS no longer contains. Add that secret at the end, or reset the second factor with "admin user second-factor reset"';
+export const missingSecret = `a second factor was encrypted with a session secret that SESSION_SECRETS no longer contains. Add that secret at the end, or reset the second factor: ${adminCommand} user second-factor reset EMAIL`;
 
 function deriveKey(sessionSecret: string): Key {
   const bytes = Buffer.from(hkdfSync('sha256', sessionSecret, '', 'callkey second factors', sizes.key));

@@ -134,6 +134,11 @@ describeAdmin('admin key', ({ admin, json, database }) => {
       expect((await revoke(key.keyValue)).code).to.equal(3);
     });
 
+    it('revokes the key whose value is the only argument', async () => {
+      expect((await admin(['key', 'revoke', key.keyValue])).stdout).to.equal('Revoked API key Leaked, owned by Ada Account.\n');
+      expect((await placeCall(core.url, 'some', key.keyValue)).status).to.equal(401);
+    });
+
     it('refuses a mistyped value without repeating it', async () => {
       const mistyped = `${key.keyValue.slice(0, -1)}-`;
       const { code, stdout, stderr } = await revoke(mistyped);

@@ -68,8 +68,11 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
     });
 
     it("whose address doesn't belong to this machine", async () => {
-      const start = startCoreHere(await freshDatabase('sqlite'), { environment: { HOST: '192.0.2.1' } });
-      await expectRefusal(start, 'HOST', '192.0.2.1', 'EADDRNOTAVAIL');
+      // The second one belongs to a network, and lacks its zone.
+      for (const host of ['192.0.2.1', 'fe80::1']) {
+        const start = startCoreHere(await freshDatabase('sqlite'), { environment: { HOST: host } });
+        await expectRefusal(start, 'HOST', host, "isn't an address of this machine");
+      }
     });
   });
 

@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { isSigningSecret } from '#contract/calls/signature.ts';
 import { isLoopback } from '#contract/server-address.ts';
 import type { RetentionDays } from '../../domain/model.ts';
+import { adminCommand } from '../../program.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '../../storage/engine/database.ts';
 import { ConfigError } from './config-error.ts';
 import { type OidcConfig, oidcVariables, toOidc } from './oidc-config.ts';
@@ -76,10 +77,11 @@ const secrets = list
   })
   .transform((secrets) => (secrets.length === 0 ? null : secrets));
 
+const generateSecret = `${adminCommand} dialer secret`;
+
 const signingSecrets = list
   .refine((secrets) => secrets.every(isSigningSecret), {
-    error:
-      'must be secrets separated by commas, newest first, each whsec_ followed by 24 to 64 bytes in base64; "admin dialer secret" generates one',
+    error: `must be secrets separated by commas, newest first, each whsec_ followed by 24 to 64 bytes in base64; to generate one, run: ${generateSecret}`,
   })
   .transform((secrets) => (secrets.length === 0 ? null : secrets));
 
@@ -184,7 +186,7 @@ function toDialer(env: z.output<typeof schema>): DialerConfig {
   if (kind === 'simulated') return { kind, concurrency };
   if (env.DIALER_URL === undefined) throw new ConfigError('DIALER_URL', 'is required with DIALER=webhook');
   if (env.DIALER_SECRETS === null)
-    throw new ConfigError('DIALER_SECRETS', 'is required with DIALER=webhook: "admin dialer secret" generates one');
+    throw new ConfigError('DIALER_SECRETS', `is required with DIALER=webhook. To generate one, run: ${generateSecret}`);
   return { kind, concurrency, url: env.DIALER_URL, secrets: env.DIALER_SECRETS, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
 }
 

@@ -20,7 +20,10 @@ export function toListenError(error: unknown, listener: 'public' | 'management',
         `this user isn't allowed to listen on ${port} (EACCES). Use a port above 1023, or grant CAP_NET_BIND_SERVICE.`,
       );
     case 'EADDRNOTAVAIL':
-      return new ConfigError(`${prefix}HOST`, `${host} isn't an address of this machine (EADDRNOTAVAIL). Use one that is.`);
+    // For example, an IPv6 address of one network, without its zone, or on a machine without IPv6.
+    case 'EINVAL':
+    case 'EAFNOSUPPORT':
+      return new ConfigError(`${prefix}HOST`, `${host} isn't an address of this machine (${errorCode(error)}). Use one that is.`);
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
       return new ConfigError(`${prefix}HOST`, `unknown host name ${host} (${errorCode(error)}). Use an IP address of this machine.`);
