@@ -1,13 +1,13 @@
 // Shared by the recipes in core/docs/providers: accepts hand-offs from the core, asks a provider to call, and reports how the call ended.
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { setTimeout } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
 import { z } from 'zod';
 import { type Handoff, handoffSchema, type Outcome } from '#contract/calls/dialer.ts';
 import { openConnections } from '../../core/dialer/connection.ts';
+import { readBytes } from '../../core/http/middleware/body.ts';
 
 /**
  * The result of asking for a call. `taken`: the provider is calling. `later`: it definitely isn't, but may later. `refused`: it never will.
@@ -41,13 +41,16 @@ const webhooks = setting('DIALER_SECRETS')
 
 export const log = (line: string) => process.stdout.write(`${line}\n`);
 
+/** In bytes. Providers send transcripts with their reports. */
+const maxReport = 1_000_000;
+
 /** Accepts the core's hand-offs at `/`, and the provider's reports at `/outcomes`. */
 export function serve({ call, readOutcome }: Recipe): void {
   const server = createServer(async (request, response) => {
-    const body = await text(request);
     const path = request.url ?? '/';
     let handoff: Handoff;
     try {
+      const body = (await readBytes(request, maxReport)).toString();
       if (path.startsWith('/outcomes') && readOutcome) {
         const outcome = readOutcome(request.headers, body, path);
         if (outcome) report(outcome);

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import { freePort } from '../../scripts/support/postgres.ts';
@@ -133,6 +134,16 @@ describe('the recipe for', () => {
     }
     expect(api.requests.length).to.equal(7);
     expect(await reportTo('/', {}, '{}')).to.equal(401);
+  });
+
+  it("Twilio isn't ended by a stranger who hangs up in the middle of a report, or sends a very long one", async () => {
+    await start('twilio', { ...twilio, TWILIO_API: api.url });
+    const stranger = connect(Number(new URL(recipeUrl).port), '127.0.0.1');
+    stranger.end('POST /outcomes HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\na');
+    await once(stranger.resume(), 'close');
+    expect(await reportTo('/outcomes', {}, 'a'.repeat(1_000_001))).to.equal(401);
+    await place('one');
+    await nextRequest(1);
   });
 
   it('Retell places the call with its variables, and accepts only outcomes signed by Retell', async () => {
