@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { problemTable } from '#contract/problems.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { ask, overSocket } from '../support/http.ts';
 import { openapi } from '../support/openapi.ts';
@@ -32,10 +33,12 @@ describe('the reference on the public listener', () => {
     }
   });
 
-  it('lists every problem that a request with a key can get', async () => {
+  it('lists every problem that a request with a key can get, and what to do about it', async () => {
     const { text: page } = await ask('GET', `${core.url}/reference`);
     const { text: document } = await ask('GET', `${core.url}/openapi.json`);
-    const explained = [...page.matchAll(/<td><code>([\w-]+)<\/code><\/td>/g)].map(([, code]) => code);
+    const titles: string[] = Object.values(problemTable).map(({ title }) => title);
+    const rows = [...page.matchAll(/<td><code>([\w-]+)<\/code><\/td><td>(.+)<\/td>/g)];
+    const explained = rows.filter(([, , advice = '']) => !titles.includes(advice)).map(([, code]) => code);
     const described = [...document.matchAll(/urn:callkey:problems#([\w-]+)/g)].map(([, code]) => code);
     expect([...new Set(described)].filter((code) => !explained.includes(code))).to.deep.equal([]);
   });
