@@ -110,8 +110,8 @@ export type Channels = {
    * value is null. The session then arrives through `onSessionChange`, or from `getStartupState` when the page has loaded again.
    */
   signInWithProvider(input: ProviderSignIn): Promise<Result<SessionView | null>>;
-  /** Stops waiting for the system's browser. */
-  cancelProviderSignIn(): Promise<void>;
+  /** Cancels the sign-in in progress: stops waiting for the system's browser, and ends the session if one still begins. */
+  cancelSignIn(): Promise<void>;
   /** Opens the page that ends the session at the provider. */
   signOutOfProvider(server: string): Promise<void>;
   /** Hands over to the app on this computer the sign-in that the browser has just finished at the provider. */
@@ -159,7 +159,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   enterCode: 'enterCode',
   getSignInOptions: 'getSignInOptions',
   signInWithProvider: 'signInWithProvider',
-  cancelProviderSignIn: 'cancelProviderSignIn',
+  cancelSignIn: 'cancelSignIn',
   signOutOfProvider: 'signOutOfProvider',
   confirmApp: 'confirmApp',
   signOut: 'signOut',

@@ -51,7 +51,7 @@ export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = 
   signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean().nullable() }),
   getSignInOptions: text,
   signInWithProvider: z.strictObject({ server: text, keepSignedIn: z.boolean().nullable(), staysOnPage: z.boolean() }),
-  cancelProviderSignIn: nothing,
+  cancelSignIn: nothing,
   signOutOfProvider: text,
   confirmApp: nothing,
   enterCode: text,

@@ -23,7 +23,8 @@ type ChannelDeps = {
   enableCommands: (offered: readonly Command[]) => void;
 };
 
-type StartingSession = { client: CoreClient; email: string; keepSignedIn: boolean | null };
+/** @property signal aborts when the sign-in is cancelled */
+type StartingSession = { client: CoreClient; email: string; keepSignedIn: boolean | null; signal: AbortSignal };
 
 /** Implements the channels. Holds the sessions with the cores, so that the renderer never sees their cookies. */
 export function createChannels({ settings, sessionStore, clipboard, window, enableCommands }: ChannelDeps): Channels {
@@ -38,9 +39,6 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     return answer;
   }
 
-  /** Only one sign-in at a time waits for the browser. */
-  let waiting = new AbortController();
-
   async function readOptions(server: string): Promise<Result<SignInOptions>> {
     const read = readTypedAddress(server);
     if (!read.ok) return refused('server', read.problem);
@@ -50,9 +48,27 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     return options;
   }
 
+  /** The sign-in in progress. There's one at a time. */
+  let signingIn = new AbortController();
   /** The client of a sign-in that still needs a code. */
   let waitingForCode: StartingSession | null = null;
-  const addSession = ({ client, email, keepSignedIn }: StartingSession) => servers.add(client, email, keepSignedIn);
+
+  function startSigningIn(): AbortSignal {
+    signingIn.abort();
+    signingIn = new AbortController();
+    return signingIn.signal;
+  }
+
+  /** Adds the new session. If the user has left the sign-in, ends it instead: otherwise, its server would become the current one. */
+  async function finishSignIn<Answer>(starting: StartingSession, answer: Result<Answer>): Promise<Result<Answer>> {
+    const { client, email, keepSignedIn, signal } = starting;
+    if (signal.aborted) {
+      await endAtServer(client);
+      return failed({ kind: 'session-ended' });
+    }
+    await servers.add(client, email, keepSignedIn);
+    return answer;
+  }
 
   const guard = {
     begin: () => window.setSecretVisible(true),
@@ -67,6 +83,8 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     ...requestChannels({ send: servers.send, guard, sha256: async (text) => hash('sha256', text) }),
 
     async getStartupState() {
+      // After a crash, the page doesn't know of the sign-in.
+      signingIn.abort();
       const [persistence] = await Promise.all([sessionStore.persistence(), servers.restore()]);
       const { address, email } = servers.current;
       const remembered = { server: address, email };
@@ -84,16 +102,17 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       const { server, email, keepSignedIn } = input;
       const read = readTypedAddress(server);
       if (!read.ok) return refused('server', read.problem);
+      const signal = startSigningIn();
       const client = coreClient(read.address, await servers.deviceAt(read.address));
       const answer = await signInAt(client.send, input);
       if (!answer.ok) {
         await client.close();
         return answer;
       }
+      const starting = { client, email: email.trim(), keepSignedIn, signal };
+      if (isSession(answer.value) || signal.aborted) return finishSignIn(starting, answer);
       await waitingForCode?.client.close();
-      const starting = { client, email: email.trim(), keepSignedIn };
-      waitingForCode = isSession(answer.value) ? null : starting;
-      if (!waitingForCode) await addSession(starting);
+      waitingForCode = starting;
       return answer;
     },
     async enterCode(code) {
@@ -102,31 +121,29 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       const answer = await enterCodeAt(starting.client.send, code);
       if (!answer.ok) return answer;
       waitingForCode = null;
-      await addSession(starting);
-      return answer;
+      return finishSignIn(starting, answer);
     },
 
     readClockLead: async () => servers.client?.clockLead() ?? null,
 
     getSignInOptions: readOptions,
     async signInWithProvider({ server, keepSignedIn }) {
+      const signal = startSigningIn();
       const options = await readOptions(server);
       const read = readTypedAddress(server);
       if (!options.ok || !read.ok) return options.ok ? failed({ kind: 'session-ended' }) : options;
       if (!options.value.oidc) return refused('server', 'This server doesn’t have a sign-in provider. Use your password.');
-      waiting.abort();
-      waiting = new AbortController();
       const client = coreClient(read.address, await servers.deviceAt(read.address));
-      const answer = await signInThroughBrowser(client.send, options.value.oidc.url, waiting.signal);
+      const answer = await signInThroughBrowser(client.send, options.value.oidc.url, signal);
       if (!answer.ok) {
         await client.close();
         return answer;
       }
-      await servers.add(client, answer.value.viewer.email, keepSignedIn);
-      window.focus();
-      return answer;
+      const finished = await finishSignIn({ client, email: answer.value.viewer.email, keepSignedIn, signal }, answer);
+      if (finished.ok) window.focus();
+      return finished;
     },
-    cancelProviderSignIn: async () => waiting.abort(),
+    cancelSignIn: async () => signingIn.abort(),
     async signOutOfProvider(server) {
       const options = await readOptions(server);
       if (options.ok && options.value.oidc?.signOutUrl) await shell.openExternal(options.value.oidc.signOutUrl);

@@ -116,7 +116,7 @@ export function webBridge(): Bridge {
       else location.assign(url);
       return { ok: true, value: null };
     },
-    cancelProviderSignIn: async () => undefined,
+    cancelSignIn: async () => undefined,
     async signOutOfProvider() {
       const options = await send(coreRequest('showSignIn', {}));
       if (options.ok && options.value.oidc?.signOutUrl) location.assign(options.value.oidc.signOutUrl);

@@ -5,8 +5,10 @@ import { sharedDesktop, signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { chooseCommand, describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { eventually } from '../support/until.ts';
+import { password } from '../support/tenants.ts';
+import { eventually, until } from '../support/until.ts';
 
 describeDesktop('several servers', () => {
   const { open, leave } = sharedDesktop();
@@ -58,6 +60,30 @@ describeDesktop('several servers', () => {
     await eventually(async () => expect(await desktop.page.getByLabel('Search by name').inputValue()).to.equal('another'));
     expect(await desktop.page.title()).to.include(serverHost(first));
     await eventually(async () => expect(await desktop.page.getByRole('row', { name: /of the (first|second)/ }).count()).to.equal(1));
+  });
+
+  it('are not switched by a sign-in that the user has left, and its session is ended', async () => {
+    const network = await faultyProxy(second.core.url);
+    const { page } = desktop;
+    const sent = (wanted: string) => network.seen.some(({ method, path }) => method === wanted && path === '/console/session');
+    await signInAs({ ...first, page }, 'account');
+    await openDialog();
+    await dialog().getByRole('button', { name: 'Add a server' }).click();
+    const held = Promise.withResolvers<void>();
+    network.faults.push({ path: '/console/session', fault: held.promise });
+    await page.getByLabel('Server address').fill(network.url);
+    await page.getByLabel('Email').fill(second.tenants.users.account.email);
+    await page.getByLabel('Password').fill(password);
+    await button('Sign in').click();
+    await until(() => sent('POST'));
+    await button('Switch server').click();
+    await entry(first).click();
+    await row('Key of the first').waitFor();
+    held.resolve();
+    await eventually(async () => expect(sent('DELETE')).to.equal(true));
+    const remembered = await page.evaluate(() => window.callkey.listServers());
+    expect(remembered.map(({ address }) => address)).to.deep.equal([first.core.url]);
+    await network.close();
   });
 
   it('are signed out of separately', async () => {

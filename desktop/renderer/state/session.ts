@@ -229,6 +229,7 @@ export function resetSession(): void {
 
 function leaveServer(): void {
   departures += 1;
+  void window.callkey.cancelSignIn();
   startupAttempt += 1;
   resetNavigation();
   dismissAnnouncement();

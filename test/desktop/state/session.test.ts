@@ -21,11 +21,12 @@ const startup = (session: StartupState['session']): StartupState => ({
 
 /** Replaces the preload script. */
 function bridge(functions: Partial<Record<keyof Bridge, unknown>>): void {
-  Object.assign(globalThis, { window: { callkey: functions } });
+  Object.assign(globalThis, { window: { callkey: { cancelSignIn: async () => undefined, ...functions } } });
 }
 
 describe("the page's session", () => {
   beforeEach(() => {
+    bridge({});
     state.resetSession();
     state.startupState.value = null;
   });
@@ -82,6 +83,29 @@ describe("the page's session", () => {
     expect(state.startupState.value?.persistence).to.have.property('possible', false);
     expect(state.connectionError.value).to.equal(null);
   });
+
+  for (const [way, leave] of [
+    ['switches to another server', () => state.switchServer('https://other.example.com')],
+    ['adds a server', state.addServer],
+    ['signs out', state.signOut],
+    ['discards the session', state.resetSession],
+  ] as const) {
+    it(`cancels a sign-in in progress when the user ${way}`, async () => {
+      const calls: string[] = [];
+      const record = (name: string) => async () => {
+        calls.push(name);
+        return done(null);
+      };
+      bridge({
+        cancelSignIn: record('cancelSignIn'),
+        selectServer: record('selectServer'),
+        signOut: record('signOut'),
+        getStartupState: async () => startup(null),
+      });
+      await leave();
+      expect(calls[0]).to.equal('cancelSignIn');
+    });
+  }
 
   it("isn't ended by a refused sign-in", async () => {
     await state.handleSessionFailure(Promise.resolve(failed({ kind: 'session-ended' })));

@@ -43,7 +43,7 @@ export function ProviderButton({ name, keepSignedIn, staysOnPage = false, isPrim
           <p class="notice" role="status">
             Continue in your browser. The app signs you in when you’re done there.
           </p>
-          <button type="button" onClick={() => void window.callkey.cancelProviderSignIn()}>
+          <button type="button" onClick={() => void window.callkey.cancelSignIn()}>
             Cancel
           </button>
         </>
