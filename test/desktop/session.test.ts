@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type ConsoleHarness, sharedConsole, signInAs, tryAgain } from '../support/console-harness.ts';
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
@@ -108,6 +109,24 @@ describeDesktop("the console's session", () => {
     await harness.page.getByText('The proxy in front of the server returned 503. Check that the server is running.').waitFor();
     // The console retries every few seconds without a click.
     await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
+  });
+
+  it("isn't continued after the user has chosen to use another server", async function () {
+    this.slow(15_000);
+    await through();
+    network.faults.push({ status: 503 });
+    await harness.page.reload();
+    await harness.page.getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
+    const held = Promise.withResolvers<void>();
+    network.faults.push(held.promise);
+    await until(() => network.faults.length === 0);
+    await button('Use another server').click();
+    const before = network.seen.length;
+    held.resolve();
+    // Longer than the console waits between retries.
+    await pause(6_000);
+    await harness.page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
+    expect(network.seen.slice(before).map(({ path }) => path)).not.to.include('/console/session');
   });
 
   it("keeps the list while the core is unreachable, and says that it's out of date", async () => {

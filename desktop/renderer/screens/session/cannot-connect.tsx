@@ -79,11 +79,15 @@ export function BecameIncompatible({ core }: { core: Core }) {
 export function Unreachable({ detail }: { detail: string }) {
   useEffect(() => {
     let timer: ReturnType<typeof setTimeout>;
+    let isLeft = false;
     const retry = () => {
-      timer = setTimeout(() => void loadStartupState().then(retry), retryMs);
+      if (!isLeft) timer = setTimeout(() => void loadStartupState().then(retry), retryMs);
     };
     retry();
-    return () => clearTimeout(timer);
+    return () => {
+      isLeft = true;
+      clearTimeout(timer);
+    };
   }, []);
   return <ErrorCard title="Can’t reach the server" text={`${detail} The console retries every few seconds.`} retry={loadStartupState} />;
 }
