@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { EnrolledSecondFactorView } from '#contract/console/session.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { FormError } from '../../components/forms/field.tsx';
@@ -65,6 +65,14 @@ function AppStep({
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   useAutofocus(form);
   useCloseWithoutAsking();
+  // From then on, the dialog with the recovery codes guards them.
+  const isHandedOver = useRef(false);
+  useLayoutEffect(
+    () => () => {
+      if (!isHandedOver.current) void window.callkey.dismissSecret();
+    },
+    [],
+  );
 
   return (
     <form
@@ -74,7 +82,10 @@ function AppStep({
         event.preventDefault();
         void run(
           () => window.callkey.request('confirmSecondFactor', { code }),
-          ({ recoveryCodes }) => onDone(new OneTimeSecret(recoveryCodes.join('\n'))),
+          ({ recoveryCodes }) => {
+            isHandedOver.current = true;
+            onDone(new OneTimeSecret(recoveryCodes.join('\n')));
+          },
           () => void window.callkey.dismissSecret(),
         );
       }}

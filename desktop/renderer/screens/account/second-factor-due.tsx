@@ -16,14 +16,7 @@ export function SecondFactorDue() {
         <Mark />
         <h1 id="second-factor-title">Set up a second factor</h1>
         <p>This server asks for a code from an authenticator app at each sign-in, as well as your password. Set one up to continue.</p>
-        <EnrollSecondFactor
-          cancel="Sign out"
-          onCancel={() => {
-            void window.callkey.dismissSecret();
-            void signOut();
-          }}
-          onDone={setCodes}
-        />
+        <EnrollSecondFactor cancel="Sign out" onCancel={() => void signOut()} onDone={setCodes} />
       </section>
       {codes && (
         <RecoveryCodes

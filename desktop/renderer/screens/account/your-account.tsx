@@ -29,15 +29,11 @@ export function YourAccount({ session, onClose }: { session: SessionView; onClos
   if (saving) return <RecoveryCodes {...saving} onClose={() => finish(saving.announcement)} />;
   if (page === 'password') return <ChangePassword onClose={onClose} />;
   if (page === 'enroll') {
-    const cancel = () => {
-      void window.callkey.dismissSecret();
-      goBack();
-    };
     return (
-      <Dialog title="Set up a second factor" onDismiss={cancel}>
+      <Dialog title="Set up a second factor" onDismiss={goBack}>
         <EnrollSecondFactor
           cancel="Cancel"
-          onCancel={cancel}
+          onCancel={goBack}
           onDone={(codes) => setSaving({ announcement: 'The second factor is on.', codes })}
         />
       </Dialog>
