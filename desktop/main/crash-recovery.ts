@@ -4,8 +4,12 @@ import type { ConsoleWindow } from './window.ts';
 
 const lostSecret = ' The key value or password on screen was lost. Revoke that key or delete that user, then create a new one.';
 
-/** Tells the user when the page crashes or hangs, and offers to reopen it. Electron itself leaves a blank window. */
-export function watchPage(window: ConsoleWindow): void {
+/**
+ * Tells the user when the page crashes or hangs, and offers to reopen it. Electron itself leaves a blank window.
+ *
+ * @param dismissSecret called when the page can no longer do it
+ */
+export function watchPage(window: ConsoleWindow, dismissSecret: () => Promise<void>): void {
   const { browserWindow } = window;
   const { webContents } = browserWindow;
   /** Closes the open dialog. */
@@ -23,8 +27,7 @@ export function watchPage(window: ConsoleWindow): void {
   async function handleCrash({ reason }: RenderProcessGoneDetails): Promise<void> {
     if (reason === 'clean-exit' || browserWindow.isDestroyed()) return;
     const lost = window.showsSecret ? lostSecret : '';
-    // The page can no longer call `dismissSecret`.
-    window.setSecretVisible(false);
+    await dismissSecret();
     const chosen = await ask('The window has stopped working.', `You’re still signed in.${lost}`, ['Reopen', 'Quit']);
     // Chromium crashes if a page is loaded while it's still reporting the previous crash.
     await setImmediate();

@@ -27,7 +27,7 @@ async function start(): Promise<void> {
   serveChannels(channels, window.browserWindow.webContents);
   // The page loads in its own process while this one does the rest.
   const opened = window.open();
-  watchPage(window);
+  watchPage(window, channels.dismissSecret);
   app.on('second-instance', () => window.focus());
   finishBeforeQuitting(() => Promise.all([clipboard.clear(), settings.change({})]));
   setAboutPanel();

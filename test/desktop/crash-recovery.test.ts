@@ -1,7 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { expect } from 'chai';
+import { openCore } from '../support/core-harness.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 /** A message box, in which the test chooses a button by its number. */
@@ -138,6 +140,25 @@ describeDesktop('crash recovery', () => {
         setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
       });
       expect(await ended(child)).to.deep.equal([0, null]);
+    });
+
+    it('closes the window after a crash lost a key value, even if creating the next key fails', async () => {
+      const harness = await openCore();
+      const { core, tenants } = harness;
+      await answerQuestions(running, 0);
+      const input = { server: core.url, email: tenants.users.account.email, password, keepSignedIn: false };
+      await running.page.evaluate((argument) => window.callkey.signIn(argument), input);
+      const create = (timeZone: string) =>
+        inPage(`callkey.request('createApiKey', { name: 'Lost', expiration: { kind: 'none' }, timeZone: '${timeZone}' })`);
+      expect(await create('UTC')).to.include({ ok: true });
+      await crash();
+      expect(await create('Nowhere')).to.include({ ok: false });
+      const child = running.app.process();
+      await running.app.evaluate(({ BrowserWindow }) => {
+        setImmediate(() => BrowserWindow.getAllWindows()[0]?.close());
+      });
+      expect(await ended(child)).to.deep.equal([0, null]);
+      await harness.close();
     });
 
     it('says that the main process failed, and restarts', async () => {
