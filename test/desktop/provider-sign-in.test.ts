@@ -6,6 +6,7 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { violationsOn } from '../support/axe.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
+import { faultyProxy } from '../support/faulty-proxy.ts';
 import { ask } from '../support/http.ts';
 import { openWithProvider, type ProviderHarness } from '../support/provider-harness.ts';
 import { until } from '../support/until.ts';
@@ -156,6 +157,17 @@ describeDesktop('signing in with the provider in the app', () => {
       await button(desktop.page, 'Cancel').click();
       await context.clearCookies();
       expect(violations).to.deep.equal([]);
+    });
+
+    it('is offered when a server that was unreachable responds', async () => {
+      const network = await faultyProxy(harness.url);
+      network.faults.push({ status: 503 });
+      await desktop.page.getByLabel('Server address').fill(network.url);
+      await desktop.page.getByLabel('Email').focus();
+      await desktop.page.getByText('The console retries every few seconds.').waitFor();
+      await button(desktop.page, 'Sign in with Example Corp').waitFor();
+      expect(await desktop.page.getByText('The console retries every few seconds.').count()).to.equal(0);
+      await network.close();
     });
 
     it('can be cancelled, and then refuses a code', async () => {

@@ -104,7 +104,7 @@ export function useRetries<Value>(resource: Resource<Value>): void {
 }
 
 /** Whether a failure can resolve itself, so that the console retries automatically. */
-function isTransient(failure: Failure): boolean {
+export function isTransient(failure: Failure): boolean {
   return (
     failure.kind === 'unreachable' ||
     (failure.kind === 'refused' && ['unavailable', 'too-many-requests', 'internal'].includes(failure.code))

@@ -1,31 +1,33 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { SignInOptions, SignInResult } from '#contract/console/sign-in.ts';
+import type { Result } from '../../../ipc.ts';
 import { FormError } from '../../components/forms/field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
-import { generalError } from '../../state/format/failure-text.ts';
+import { isTransient, useRetries } from '../../components/loadable.tsx';
+import { describeFailure, generalError } from '../../state/format/failure-text.ts';
+import { Resource } from '../../state/loading/resource.ts';
 import { leftProvider, server, signInResult, signInWithProvider } from '../../state/session.ts';
 
 /** Used until the server has responded, and for earlier cores, which have only passwords. */
 const passwordOnly: SignInOptions = { password: true, oidc: null };
 
-/** Asks a server for the ways to sign in. @param address empty if no server is chosen yet */
-export function useSignInOptions(address: string): SignInOptions {
-  const [options, setOptions] = useState(passwordOnly);
-  useEffect(() => {
-    let isCurrent = true;
-    setOptions(passwordOnly);
-    if (address.trim() !== '')
-      void window.callkey.getSignInOptions(address).then(
-        (result) => {
-          if (isCurrent && result.ok) setOptions(result.value);
-        },
-        () => undefined,
-      );
-    return () => {
-      isCurrent = false;
-    };
-  }, [address]);
-  return options;
+async function loadOptions(address: string): Promise<Result<SignInOptions>> {
+  const result: Result<SignInOptions> | null = address.trim() === '' ? null : await window.callkey.getSignInOptions(address);
+  return result && (result.ok || isTransient(result.failure)) ? result : { ok: true, value: passwordOnly };
+}
+
+/**
+ * Asks a server for the ways to sign in. Retries while the server is unreachable, because until then only the password form is shown.
+ *
+ * @param address empty if no server is chosen yet
+ */
+export function useSignInOptions(address: string): SignInOptions & { problem: string | null } {
+  const resource = useMemo(() => new Resource(() => loadOptions(address), passwordOnly), [address]);
+  useEffect(() => void resource.refresh(), [resource]);
+  useRetries(resource);
+  const { value, failure } = resource.state.value;
+  const problem = failure && isTransient(failure) ? `${describeFailure(failure)} The console retries every few seconds.` : null;
+  return { ...(value ?? passwordOnly), problem };
 }
 
 type ButtonProps = { name: string; keepSignedIn: boolean | null; staysOnPage?: boolean; isPrimary: boolean };

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { SignInAnswer } from '../../../ipc.ts';
+import type { Failure, SignInAnswer } from '../../../ipc.ts';
 import { CodeField } from '../../components/forms/confirm-with-code.tsx';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { FormError } from '../../components/forms/field.tsx';
@@ -31,6 +31,7 @@ export function SessionEnded() {
   }
 
   const passwordError = fieldError(failure, 'password') === null ? null : 'Incorrect password.';
+  const otherError = (other: Failure) => (passwordError === null && fieldError(other, 'code') === null ? describeFailure(other) : null);
   return (
     <Dialog
       title="Your session has ended"
@@ -58,7 +59,7 @@ export function SessionEnded() {
         {options.oidc && !needsCode && (
           <ProviderButton name={options.oidc.name} keepSignedIn={null} staysOnPage isPrimary={!options.password} />
         )}
-        <FormError text={failure && passwordError === null && fieldError(failure, 'code') === null ? describeFailure(failure) : null} />
+        <FormError text={failure ? otherError(failure) : options.problem} />
         <div class="actions">
           <button type="button" aria-disabled={isBusy} onClick={unlessBusy(resetSession)}>
             Discard and sign out

@@ -131,7 +131,7 @@ export function SignIn() {
         ) : (
           <p class="hint">You’ll stay signed in on this browser for up to seven days. On a shared computer, sign out when you’re done.</p>
         )}
-        <FormError text={generalError(failure, ['server', 'email', 'password'])} />
+        <FormError text={failure ? generalError(failure, ['server', 'email', 'password']) : options.problem} />
         {options.password && (
           <button type="submit" class="primary" aria-disabled={isBusy}>
             {isBusy ? 'Signing in…' : 'Sign in'}
