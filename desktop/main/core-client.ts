@@ -62,7 +62,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     try {
       return readAnswer(await exchange(request, headers), request.schema);
     } catch (error) {
-      return failed({ kind: 'unreachable', detail: describeNetworkError(error) });
+      return failed({ kind: 'unreachable', detail: describeNetworkError(error, server) });
     }
   });
 
@@ -75,7 +75,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
       signal,
     } as const;
     const fileAgent = await newAgent({ maxResponseSize: -1, bodyTimeout: timeoutsMs.file });
-    const answer = await fileAgent.request(options).catch((error: unknown) => describeNetworkError(error));
+    const answer = await fileAgent.request(options).catch((error: unknown) => describeNetworkError(error, server));
     // Closing waits for the response to end.
     void fileAgent.close();
     if (typeof answer === 'string') return failed({ kind: 'unreachable', detail: answer });

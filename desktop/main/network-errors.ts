@@ -1,3 +1,5 @@
+import { isLoopback } from '#contract/server-address.ts';
+
 /** For each error code of Node.js and undici, what happened and what to check. */
 const reasons: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'Connection refused. Check the address, and make sure that the server is running.',
@@ -14,17 +16,19 @@ const reasons: Readonly<Record<string, string>> = {
   UND_ERR_RES_EXCEEDED_MAX_SIZE: 'The server’s response was too large. Check the address.',
   CERT_HAS_EXPIRED: 'The server’s certificate has expired. Ask your administrator to renew it.',
   ERR_TLS_CERT_ALTNAME_INVALID: 'The server’s certificate is for a different host name. Check the address.',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'The server doesn’t use HTTPS at this address. Try http://.',
-  EPROTO: 'The server doesn’t use HTTPS at this address. Try http://.',
   HPE_INVALID_CONSTANT: 'The server doesn’t use HTTP at this address. Try https://.',
 };
 
 const untrusted =
   /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(?:VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(?:_LOCALLY)?))$/;
 
-/** Says why there was no response, and what to check. */
-export function describeNetworkError(error: unknown): string {
+/** Says why the server didn't respond, and what to check. */
+export function describeNetworkError(error: unknown, server: string): string {
   const code = errorCode(error);
+  if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'EPROTO') {
+    // The console refuses http to other computers.
+    return `The server doesn’t use HTTPS at this address. ${isLoopback(new URL(server).hostname) ? 'Try http://.' : 'Check the port.'}`;
+  }
   if (untrusted.test(code)) {
     return 'This computer doesn’t trust the server’s certificate. Ask your administrator to install the certificate authority that issued it.';
   }
