@@ -19,7 +19,7 @@ type ChannelDeps = {
   settings: SettingsFile;
   sessionStore: SessionStore;
   clipboard: SecretClipboard;
-  window: Pick<ConsoleWindow, 'setSecretVisible' | 'saveFile' | 'chooseFile' | 'reportProgress' | 'close' | 'focus'>;
+  window: Pick<ConsoleWindow, 'setSecretVisible' | 'confirmServer' | 'saveFile' | 'chooseFile' | 'reportProgress' | 'close' | 'focus'>;
   enableCommands: (offered: readonly Command[]) => void;
 };
 
@@ -39,10 +39,27 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     return answer;
   }
 
-  async function readOptions(server: string): Promise<Result<SignInOptions>> {
-    const read = readTypedAddress(server);
+  /** The servers that the user has agreed to connect to. */
+  const confirmed = new Set<string>();
+
+  /** Reads a server's address. While the user is signed in, asks them about a new one, because the page could send data there. */
+  async function readServer(typed: string): Promise<Result<string>> {
+    const read = readTypedAddress(typed);
     if (!read.ok) return refused('server', read.problem);
-    const client = coreClient(read.address);
+    const { address } = read;
+    const remembered = servers.list();
+    const isKnown = confirmed.has(address) || remembered.some((server) => server.address === address);
+    if (!isKnown && remembered.some(({ isSignedIn }) => isSignedIn)) {
+      if (!(await window.confirmServer(new URL(address).host))) return refused('server', 'You chose not to connect to this server.');
+      confirmed.add(address);
+    }
+    return { ok: true, value: address };
+  }
+
+  async function readOptions(server: string): Promise<Result<SignInOptions>> {
+    const read = await readServer(server);
+    if (!read.ok) return read;
+    const client = coreClient(read.value);
     const options = await client.send(coreRequest('showSignIn', {}));
     await client.close();
     return options;
@@ -100,10 +117,10 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
 
     async signIn(input) {
       const { server, email, keepSignedIn } = input;
-      const read = readTypedAddress(server);
-      if (!read.ok) return refused('server', read.problem);
       const signal = startSigningIn();
-      const client = coreClient(read.address, await servers.deviceAt(read.address));
+      const read = await readServer(server);
+      if (!read.ok) return read;
+      const client = coreClient(read.value, await servers.deviceAt(read.value));
       const answer = await signInAt(client.send, input);
       if (!answer.ok) {
         await client.close();
@@ -130,10 +147,11 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     async signInWithProvider({ server, keepSignedIn }) {
       const signal = startSigningIn();
       const options = await readOptions(server);
-      const read = readTypedAddress(server);
-      if (!options.ok || !read.ok) return options.ok ? failed({ kind: 'session-ended' }) : options;
+      const read = await readServer(server);
+      if (!options.ok) return options;
+      if (!read.ok) return read;
       if (!options.value.oidc) return refused('server', 'This server doesn’t have a sign-in provider. Use your password.');
-      const client = coreClient(read.address, await servers.deviceAt(read.address));
+      const client = coreClient(read.value, await servers.deviceAt(read.value));
       const answer = await signInThroughBrowser(client.send, options.value.oidc.url, signal);
       if (!answer.ok) {
         await client.close();

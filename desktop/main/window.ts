@@ -114,6 +114,19 @@ export class ConsoleWindow {
     this.browserWindow.setContentProtection(isVisible);
   }
 
+  /** Asks whether to connect to a server that the user hasn't signed in to. */
+  async confirmServer(host: string): Promise<boolean> {
+    const { response } = await dialog.showMessageBox(this.browserWindow, {
+      type: 'question',
+      message: `Connect to ${host}?`,
+      detail: 'You haven’t signed in to this server before.',
+      buttons: ['Connect', 'Cancel'],
+      defaultId: 0,
+      cancelId: 1,
+    });
+    return response === 0;
+  }
+
   /** Asks where to save a file, and writes it. @returns false if the user cancels */
   async saveFile({ name, text }: { name: string; text: string }): Promise<boolean> {
     const filePath = await this.chooseFile(name);

@@ -236,6 +236,10 @@ describeDesktop('the console, for secrets', () => {
       const others = [await faultyProxy(core.url), await faultyProxy(core.url)] as const;
       await launch({ args });
       const { userData } = running;
+      await running.app.evaluate(({ dialog }) => {
+        // The app asks before it connects to another server.
+        dialog.showMessageBox = async () => ({ response: 0, checkboxChecked: false });
+      });
       await signIn(running, network.url, true);
       await signIn(running, others[0].url, false);
       await signIn(running, others[1].url, true);

@@ -24,6 +24,7 @@ describeDesktop('several servers', () => {
   after(() => Promise.all([first.close(), second.close()]));
   beforeEach(async () => {
     desktop = await open();
+    await answerQuestion('Connect');
   });
   afterEach(() => leave(desktop));
 
@@ -33,6 +34,19 @@ describeDesktop('several servers', () => {
   const dialog = () => desktop.page.getByRole('dialog', { name: 'Switch server' });
   const entry = (harness: CoreHarness) => dialog().getByRole('button', { name: new RegExp(`^${serverHost(harness)}`) });
   const openDialog = () => chooseCommand(desktop, 'switch-server');
+
+  /** Chooses this button whenever the app asks whether to connect to a server. */
+  const answerQuestion = (button: string) =>
+    desktop.app.evaluate(({ dialog }, chosen) => {
+      const questions: string[] = [];
+      Reflect.set(globalThis, 'questions', questions);
+      dialog.showMessageBox = async (...args: unknown[]) => {
+        const { message, buttons } = args.at(-1) as { message: string; buttons: string[] };
+        questions.push(message);
+        return { response: buttons.indexOf(chosen), checkboxChecked: false };
+      };
+    }, button);
+  const questions = () => desktop.app.evaluate((): unknown => Reflect.get(globalThis, 'questions'));
 
   async function signInToBoth(): Promise<void> {
     await signInAs({ ...first, page: desktop.page }, 'account');
@@ -105,6 +119,34 @@ describeDesktop('several servers', () => {
       { address: second.core.url, email, isSignedIn: true },
       { address: first.core.url, email, isSignedIn: true },
     ]);
+  });
+
+  it('are contacted only after the user has agreed, if they are new and the user is signed in to another', async () => {
+    const network = await faultyProxy(second.core.url);
+    await signInAs({ ...first, page: desktop.page }, 'account');
+    expect(await questions()).to.deep.equal([]);
+    await answerQuestion('Cancel');
+    const contact = (address: string) =>
+      desktop.page.evaluate(async (server) => {
+        const options = { server, keepSignedIn: false };
+        const results = [
+          await window.callkey.getSignInOptions(server),
+          await window.callkey.signIn({ ...options, email: 'ada@example.com', password: 'a secret' }),
+          await window.callkey.signInWithProvider({ ...options, staysOnPage: false }),
+        ];
+        await window.callkey.signOutOfProvider(server);
+        return results.map((result) => !result.ok && result.failure.kind === 'refused' && result.failure.detail);
+      }, address);
+    const refusal = 'You chose not to connect to this server.';
+    expect(await contact(network.url)).to.deep.equal([refusal, refusal, refusal]);
+    expect(network.seen).to.deep.equal([]);
+    expect(new Set((await questions()) as string[])).to.deep.equal(new Set([`Connect to ${new URL(network.url).host}?`]));
+
+    await answerQuestion('Connect');
+    await contact(network.url);
+    expect(network.seen).not.to.deep.equal([]);
+    expect(await questions()).to.have.length(1);
+    await network.close();
   });
 
   it('can be forgotten together with their session', async () => {

@@ -221,6 +221,8 @@ export async function* walkThrough<Shown extends EnginePage>(
     await page.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     yield stop('session-ended');
     await button('Discard and sign out').click();
+    // While the app holds a session, it asks before it connects to another server.
+    await page.evaluate('callkey.signOut()');
 
     await signInAs({ ...harness, page }, 'staff');
     await page.getByText('Choose an account or partner first').waitFor();
