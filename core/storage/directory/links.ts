@@ -2,7 +2,7 @@ import type { Millis } from '../../domain/instant.ts';
 import type { LinkStore } from '../../domain/ports/sign-in.ts';
 import { recordAudit } from '../audit/audit.ts';
 import type { Database } from '../engine/database.ts';
-import { isUniqueViolation } from '../engine/errors.ts';
+import { isUniqueViolation, rejectOrphan } from '../engine/errors.ts';
 import type { LinkRow, SignInCodeRow } from '../engine/tables.ts';
 import { selectUndeleted } from './keys-of-users.ts';
 import { deleteLink, type NamedUserRow, selectUsers, toUser } from './users.ts';
@@ -56,7 +56,7 @@ export function linkStore({ read, write }: Database): LinkStore {
     },
 
     async createCode({ digest, userId, issuer, challenge, expiresAt }) {
-      await write('sign_in_codes').insert({ digest, user_id: userId, issuer, challenge, expires_at: expiresAt });
+      await write('sign_in_codes').insert({ digest, user_id: userId, issuer, challenge, expires_at: expiresAt }).catch(rejectOrphan);
     },
 
     async takeCode(digest) {

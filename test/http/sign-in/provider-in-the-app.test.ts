@@ -1,6 +1,8 @@
 import { hash } from 'node:crypto';
 import { expect } from 'chai';
 import { sessionSchema } from '#contract/console/session.ts';
+import { operator } from '../../../core/domain/audit/audit.ts';
+import { createUser, deleteUser } from '../../../core/domain/directory/users.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode, textAt } from '../../support/http.ts';
 import { finishSignIn, goToProvider, signInWithProvider } from '../../support/provider-harness.ts';
@@ -82,6 +84,18 @@ describe('signing in with the provider', () => {
         expect(readCode(await handOver({ 'Sec-Fetch-Site': 'cross-site' }))).to.equal('cross-site');
         at.clock.advance({ minutes: 2, seconds: 1 });
         expect((await handOver()).status).to.equal(401);
+      });
+
+      it('hands over no code for a user who was deleted in the meantime', async () => {
+        const { direct, provider, tenants, url } = at.harness;
+        const email = 'gone@example.com';
+        const input = { email, name: 'Gone', userType: 'account', accountId: tenants.account.id, partnerId: null } as const;
+        const { user } = await createUser(direct.ports, operator, input, password);
+        provider.person = { subject: 'gone-at-the-provider', email, isVerified: true };
+        const browser = new TestBrowser();
+        expect(await signInWithProvider(at.harness, browser, toApp)).to.equal('app');
+        await deleteUser(direct.ports, operator, user, false);
+        expect((await browser.send('POST', `${url}/console/oidc/hand-over`)).status).to.equal(401);
       });
 
       it('refuses the code of a user who was disabled or unlinked in the meantime', async () => {
