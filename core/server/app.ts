@@ -29,6 +29,7 @@ type AppDeps = {
   dialer: HttpDeps['dialer'];
   publicUrl: string;
   onProviderSignIn: HttpDeps['onProviderSignIn'];
+  onCode: HttpDeps['onCode'];
   /** If undefined, the console isn't served. */
   webConsole: WebConsole | undefined;
 };
@@ -67,6 +68,7 @@ export function createApp(deps: AppDeps): App {
     hasReference: deps.webConsole !== undefined,
     publicUrl: deps.publicUrl,
     onProviderSignIn: deps.onProviderSignIn,
+    onCode: deps.onCode,
     isDraining: deps.isDraining,
     ...clientAddress(deps.trustedProxies, deps.refusals.onForwardingIgnored),
   };

@@ -114,6 +114,7 @@ export async function startCore(
       dialer: config.dialer.kind,
       publicUrl: config.oidc?.publicUrl ?? '',
       onProviderSignIn: metrics.onProviderSignIn,
+      onCode: metrics.onCode,
       webConsole,
     });
     const clockWatch = watchClock(ports.stores.clock, (doubt) => {

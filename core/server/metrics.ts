@@ -4,7 +4,7 @@ import { sessionRoutes } from '#contract/routes/sessions.ts';
 import type { DialerObserver } from '../dialer/loop.ts';
 import type { StopReason } from '../domain/model.ts';
 import { stopReasons } from '../domain/protection/objections.ts';
-import { type ProviderSignInResult, providerSignInResults } from '../http/middleware/context.ts';
+import { type CodeResult, type ProviderSignInResult, providerSignInResults } from '../http/middleware/context.ts';
 import { notAnswered } from '../http/middleware/problems.ts';
 import type { ObserveBatch } from '../storage/calls/calls.ts';
 import { type CutReason, cutReasons } from './connections/connections.ts';
@@ -20,6 +20,7 @@ export type Metrics = {
   onBatch: ObserveBatch;
   onCut(reason: CutReason): void;
   onProviderSignIn(result: ProviderSignInResult): void;
+  onCode(result: CodeResult): void;
   /** Counts a request with an active key from an address that the key doesn't allow. */
   onAddressRefused(): void;
   onStopped(reason: StopReason, calls: number): void;
@@ -140,11 +141,11 @@ export function createMetrics(version: string): Metrics {
       // A sign-in is complete after the password, or after the code if one is required.
       const isSignIn = route === sessionRoutes.signIn.path || route === sessionRoutes.enterCode.path;
       if (isSignIn && method === 'POST' && (status === 201 || toResult(status) !== 'accepted')) signIns.inc({ result: toResult(status) });
-      if (route === sessionRoutes.enterCode.path && method === 'POST') codes.inc({ result: toResult(status) });
     },
     onStopped: (reason, calls) => stopped.inc({ reason }, calls),
     onCut: (reason) => cuts.inc({ reason }),
     onProviderSignIn: (result) => providerSignIns.inc({ result }),
+    onCode: (result) => codes.inc({ result }),
     onAddressRefused: () => refusedAddresses.inc(),
     onBatch: (operation, size) => batches.observe({ operation }, size),
     watchPool: (name, use) => pools.set(name, use),

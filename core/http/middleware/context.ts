@@ -55,7 +55,11 @@ export type HttpDeps = {
   publicUrl: string;
   /** Counts the results of signing in with the provider. */
   onProviderSignIn(result: ProviderSignInResult): void;
+  /** Counts the codes that were checked after a correct password. */
+  onCode(result: CodeResult): void;
 };
+
+export type CodeResult = 'accepted' | 'refused' | 'throttled' | 'undecided';
 
 /** The results that metrics count. */
 export const providerSignInResults = [

@@ -62,7 +62,7 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
     },
     ...{ isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
     ...{ trustedProxies: [], dialerSecrets: [], dialer: 'off', webConsole: undefined },
-    ...{ publicUrl: '', onProviderSignIn: () => undefined },
+    ...{ publicUrl: '', onProviderSignIn: () => undefined, onCode: () => undefined },
     refusals: {
       onNotServed: () => undefined,
       onKeyRefused: () => undefined,

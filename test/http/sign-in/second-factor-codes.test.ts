@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { onEachDatabase } from '../../support/databases.ts';
-import { type Answer, readCookies, textAt } from '../../support/http.ts';
+import { type Answer, ask, readCookies, textAt } from '../../support/http.ts';
 import { authenticator, enroll } from '../../support/second-factor.ts';
 import { secondFactorSuite } from '../../support/second-factor-suite.ts';
 import { password } from '../../support/tenants.ts';
@@ -112,6 +112,26 @@ describe('a second factor', () => {
         expect(statuses).to.deep.equal([202, 401, 202, 401, 202, 401, 202, 401, 202, 401, 429]);
         expect((await enterCode(await halfOpen(email), app.code(), { from })).status, 'a valid code').to.equal(429);
         expect((await signInWith(email, app.code())).status, 'from elsewhere').to.equal(201);
+      });
+
+      it('is counted only after a correct password, and if the code was checked', async () => {
+        const counts = async (): Promise<string[]> =>
+          (await ask('GET', `${at.core.managementUrl}/metrics`)).text.match(/^callkey_second_factor_codes_total.*$/gm) ?? [];
+        const { email } = await newUser();
+        const cookie = await halfOpen(email);
+        const before = await counts();
+        const crossSite = { cookie, body: { code: '000000' }, headers: { 'Sec-Fetch-Site': 'cross-site' } };
+        const answers = [
+          await enterCode('', '000000'),
+          await enterCode(cookie, '0'.repeat(101)),
+          await ask('POST', `${at.core.url}/console/session/second-factor`, crossSite),
+        ];
+        expect(answers.map(({ status }) => status)).to.deep.equal([401, 422, 403]);
+        expect(await counts()).to.deep.equal(before);
+        expect((await enterCode(cookie, '000000')).status).to.equal(401);
+        const added = (await counts()).filter((line) => !before.includes(line));
+        expect(added).to.have.length(1);
+        expect(added[0]).to.include('{result="refused"}');
       });
 
       it('is throttled with many codes in one half-open session', async () => {

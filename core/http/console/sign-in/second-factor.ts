@@ -5,7 +5,7 @@ import { Problem } from '../../../domain/problem.ts';
 import { findVoucher } from '../../../domain/sign-in/devices.ts';
 import * as domain from '../../../domain/sign-in/second-factor.ts';
 import { readBody } from '../../middleware/body.ts';
-import type { Context, HttpDeps } from '../../middleware/context.ts';
+import type { CodeResult, Context, HttpDeps } from '../../middleware/context.ts';
 import { readVouchers, rememberDevice } from '../../middleware/known-device.ts';
 import { getHalfOpenSession, getSession, startNewSession } from '../../middleware/session.ts';
 import { sessionView } from '../../views.ts';
@@ -22,14 +22,23 @@ export async function enterCode(ctx: Context, deps: HttpDeps): Promise<void> {
   const address = deps.getClientAddress(ctx);
   const vouched = await findVoucher(ports, user.email, readVouchers(ctx));
   await startNewSession(ctx, { halfOpen, code, vouched }).catch((error: unknown) => {
-    if (error instanceof Problem && error.code === 'unauthorized') deps.refusals.onCodeRefused(user, address);
-    if (error instanceof Problem && error.code === 'too-many-requests') deps.refusals.onSignInThrottled(address);
+    const result = toResult(error);
+    deps.onCode(result);
+    if (result === 'refused') deps.refusals.onCodeRefused(user, address);
+    if (result === 'throttled') deps.refusals.onSignInThrottled(address);
     throw error;
   });
+  deps.onCode('accepted');
   const credentials = await ports.stores.users.findByEmail(user.email);
   if (credentials) rememberDevice(ctx, ports, credentials.passwordHash);
   ctx.status = route.status;
   ctx.body = sessionView({ user, tenancy: null, passwordChangeDue, hasSecondFactor: true, issuer: null }, deps);
+}
+
+function toResult(error: unknown): CodeResult {
+  const code = error instanceof Problem ? error.code : undefined;
+  if (code === 'unauthorized') return 'refused';
+  return code === 'too-many-requests' ? 'throttled' : 'undecided';
 }
 
 export async function enrollSecondFactor({ ports, caller, ctx, body }: Request<'enrollSecondFactor'>): Promise<EnrolledSecondFactorView> {
