@@ -32,7 +32,7 @@ export function problemError({ status, headers, text }: Answer): CallkeyError {
   const sentences = [
     // The core intentionally says only "unauthorized", so the advice says more.
     status === 401 ? undefined : (problem?.detail ?? describeForeignResponse(status)),
-    problem?.instance && `The operator can find it in the log as ${problem.instance}.`,
+    problem?.instance && `The request's ID is ${problem.instance}.`,
     kind !== 'notCallable' && (status === 401 || problem) ? advice[status] : undefined,
   ];
   const errors = problem?.errors ?? [];

@@ -202,7 +202,7 @@ export function countNotServed(log: Logger) {
   type Kind = { level: 'warn' | 'error'; message: string; route: string | undefined; code: string; left: number; more: number };
   let kinds = new Map<string, Kind>();
   return {
-    add(error: unknown, fields: { route: string | undefined }): void {
+    add(error: unknown, fields: { route: string | undefined }): boolean {
       const isFault = !(error instanceof Problem || error instanceof ResultUnknown);
       const kind: Kind = {
         level: isFault ? 'error' : 'warn',
@@ -215,8 +215,10 @@ export function countNotServed(log: Logger) {
       const name = `${kind.message} ${kind.route} ${kind.code}`;
       const seen = kinds.get(name) ?? kind;
       kinds.set(name, seen);
-      if (seen.left-- > 0) log[seen.level]({ ...fields, err: error }, seen.message);
+      const isLogged = seen.left-- > 0;
+      if (isLogged) log[seen.level]({ ...fields, err: error }, seen.message);
       else seen.more++;
+      return isLogged;
     },
     write(): void {
       for (const { level, message, route, code, more } of kinds.values())

@@ -103,8 +103,8 @@ describe('the error for a response', () => {
     expect(problem(409, { errors })).to.include({ code: 'conflict', message: 'D.\n  contact.phone: No such number.\n  body: Wrong.' });
   });
 
-  it('names the log entry for an internal error', () => {
-    expect(problem(500, { instance: 'r-1' }).message).to.equal('D. The operator can find it in the log as r-1.');
+  it("includes the request's ID for an internal error", () => {
+    expect(problem(500, { instance: 'r-1' }).message).to.equal("D. The request's ID is r-1.");
   });
 
   it("reports only the status if the response isn't from a core", () => {

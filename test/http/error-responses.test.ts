@@ -80,6 +80,17 @@ describe('an error thrown by a request', () => {
     expect(log[0]?.err).to.include({ message: 'a secret' });
   });
 
+  it("doesn't claim to be in the log if only the number of such errors is logged", async () => {
+    const logged: string[] = [];
+    for (let n = 1; n <= 21; n++) {
+      const { answer } = await throwing(new TypeError('x'), `r-${n}`);
+      if (JSON.stringify(answer).includes("under this request's ID")) logged.push(`r-${n}`);
+      expect(answer).to.include({ instance: `r-${n}` });
+    }
+    expect(logged).to.have.length(20);
+    expect(log.map(({ requestId }) => requestId)).to.deep.equal(logged);
+  });
+
   it('closes the connection without a response if the result is unknown', async () => {
     const failure: unknown = await throwing(new ResultUnknown(new Error('Connection terminated'))).catch((error: Error) => error.cause);
     expect(failure).to.include({ code: 'UND_ERR_SOCKET', message: 'other side closed' });

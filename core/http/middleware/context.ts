@@ -25,8 +25,8 @@ export type Middleware = Koa.Middleware<State>;
 
 /** Reports refused clients, their addresses, and requests that can't be served. Must be cheap, because refusals come in floods. */
 export type ObserveRefusals = {
-  /** @param fields to log */
-  onNotServed(error: unknown, fields: { route: string | undefined }): void;
+  /** @param fields to log @returns whether the request has its own line in the log */
+  onNotServed(error: unknown, fields: { route: string | undefined }): boolean;
   onKeyRefused(address: string): void;
   onSignInRefused(email: string, address: string): void;
   /** Called when someone knew a user's password, but had no valid code. */

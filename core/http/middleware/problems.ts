@@ -60,10 +60,11 @@ function answer(ctx: Context, error: unknown, refusals: Pick<ObserveRefusals, 'o
     refuse(ctx);
     return;
   }
-  if (!isProblem || error.status >= 500) refusals.onNotServed(error, { ...requestNames(ctx), route: ctx.state.route });
+  const isNotServed = !isProblem || error.status >= 500;
+  const isLogged = isNotServed && refusals.onNotServed(error, { ...requestNames(ctx), route: ctx.state.route });
   if (error instanceof ResultUnknown) hangUp(ctx);
   else if (isProblem) answerProblem(ctx, error);
-  else answerFault(ctx);
+  else answerFault(ctx, isLogged);
 }
 
 /** Closes the connection as if the core had been killed, because any response could mislead the client about what happened. */
@@ -73,9 +74,14 @@ function hangUp(ctx: Context): void {
   ctx.req.socket.destroy();
 }
 
-function answerFault(ctx: Context): void {
+function answerFault(ctx: Context, isLogged: boolean): void {
   const { requestId } = ctx.state;
-  const body = toBody('internal', "Something went wrong on the server. The operator can find it in the log under this request's ID.");
+  const body = toBody(
+    'internal',
+    isLogged
+      ? "Something went wrong on the server. The operator can find it in the log under this request's ID."
+      : 'Something went wrong on the server, as with many other requests. The operator can find the first of them in the log.',
+  );
   writeProblem(ctx, { ...body, ...(requestId === undefined ? {} : { instance: toInstance(requestId) }) });
 }
 

@@ -64,7 +64,7 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
     ...{ trustedProxies: [], dialerSecrets: [], dialer: 'off', webConsole: undefined },
     ...{ publicUrl: '', onProviderSignIn: () => undefined, onCode: () => undefined },
     refusals: {
-      onNotServed: () => undefined,
+      onNotServed: () => true,
       onKeyRefused: () => undefined,
       onSignInRefused: () => undefined,
       onCodeRefused: () => undefined,
