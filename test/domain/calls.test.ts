@@ -99,6 +99,10 @@ describe('a placed call', () => {
       'request-id-conflict',
       'request-id-conflict: This requestId was already used with a different body. To place a new call, use a new requestId.',
     ],
+    [
+      'call-erased',
+      "request-id-conflict: This requestId was already used for a call whose contact data has been erased, so the bodies can't be compared. Nothing was placed.",
+    ],
   ] as const) {
     it(`is refused for ${kind}`, async () => {
       expect(await readProblem(place(createCalls({ placement: { kind } })))).to.equal(refusal);

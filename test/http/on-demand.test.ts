@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { expect } from 'chai';
 import { cancelledCallSchema, placedCallSchema } from '#contract/calls/calls.ts';
 import { routes } from '#contract/routes.ts';
-import { instant } from '../../core/domain/instant.ts';
+import { instant, plus } from '../../core/domain/instant.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { itOnPostgres, onEachDatabase } from '../support/databases.ts';
@@ -104,6 +104,16 @@ describe('the key-authenticated endpoints', () => {
         await place({ requestId: 'differs', contact: { phone: somePhone() } });
         const answer = await place({ requestId: 'differs', contact: { phone: somePhone() } });
         expect([answer.status, readCode(answer)]).to.deep.equal([409, 'request-id-conflict']);
+      });
+
+      it("says that the first call's contact data was erased, instead of that the body is different", async () => {
+        const body = { requestId: 'erased', contact: { phone: somePhone() } };
+        const first = await place(body);
+        expect((await ask('DELETE', cancelUrl(textAt(first, 'contactId')), { key })).status).to.equal(200);
+        await direct.ports.stores.retention.erase(plus(direct.ports.clock.now(), 1));
+        const again = await place(body);
+        expect([again.status, readCode(again)]).to.deep.equal([409, 'request-id-conflict']);
+        expect(again.json['detail']).to.include('contact data has been erased');
       });
 
       const whole = {

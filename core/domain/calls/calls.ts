@@ -56,6 +56,11 @@ export async function placeCall(ports: Ports, caller: KnownCaller, campaignId: s
         'request-id-conflict',
         'This requestId was already used with a different body. To place a new call, use a new requestId.',
       );
+    case 'call-erased':
+      throw new Problem(
+        'request-id-conflict',
+        "This requestId was already used for a call whose contact data has been erased, so the bodies can't be compared. Nothing was placed.",
+      );
     case 'too-late': {
       const message = 'Must be in the future.';
       throw new Problem('invalid', `Invalid body at notAfter: ${message}`, { errors: [{ path: 'notAfter', message }] });

@@ -30,6 +30,8 @@ export type Placement =
   /** The key has placed all its calls for today. */
   | { kind: 'too-many-calls'; placedToday: number }
   | { kind: 'request-id-conflict' }
+  /** The contact data of the call with this request ID was erased, so the calls can't be compared. */
+  | { kind: 'call-erased' }
   /** The call's `notAfter` has passed, and the request isn't a repeat. */
   | { kind: 'too-late' }
   | { kind: 'do-not-call' }

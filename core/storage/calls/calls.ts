@@ -426,6 +426,7 @@ function countVariableBytes({ call: { variables } }: Placing): number {
 
 /** Compares calls with the same request ID. If the bodies are the same, it's a repeat; otherwise, it's a conflict. */
 function toRepeat(call: NewCall, row: Row, placedToday: number | null): Placement {
+  if (row['phone'] === null) return { kind: 'call-erased' };
   const values = callRow(call);
   // Earlier releases stored missing variables as an empty list.
   const stored: Row = row['variables'] === '[]' ? { ...row, variables: null } : row;
