@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { changeUser, disableUser, enableUser } from '../../core/domain/directory/users.ts';
+import { instant } from '../../core/domain/instant.ts';
 import type { AuditEvent, User } from '../../core/domain/model.ts';
 import { fakePorts, readProblem, tenancies, viewers } from '../support/ports.ts';
 
@@ -7,16 +8,19 @@ const { tenancy: _, ...ada } = viewers.account;
 const stan = viewers.staff;
 const actor = { who: stan, address: '192.0.2.1' };
 
-/** Creates a fake store that ended this many sessions, or didn't find the user to change. */
-function createUsers({ isThere = true, ended = 2 as number | null } = {}) {
+/** Creates a fake store that ended this many sessions, or didn't find the user to change, or found someone else's change. */
+function createUsers({ isThere = true, isUnchanged = true, ended = 2 as number | null } = {}) {
   const done: unknown[] = [];
   const events: AuditEvent[] = [];
+  const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false };
+  const found = { ...ada, partnerName: null, createdAt: instant(0), ...unused };
   const users = {
-    change: async (id: string, changed: object, event: AuditEvent) => {
-      done.push([id, changed]);
+    change: async (id: string, before: object, changed: object, event: AuditEvent) => {
+      done.push([id, before, changed]);
       events.push(event);
-      return isThere;
+      return isThere && isUnchanged;
     },
+    find: async () => (isThere ? found : null),
     setDisabled: async (id: string, disabledAt: unknown, event: AuditEvent) => {
       done.push([id, disabledAt]);
       events.push(event);
@@ -41,7 +45,8 @@ describe('changing a user', () => {
       const changed = await changeUser(ports, actor, ada, requested);
       expect(changed).to.deep.include({ id: 'ada', email: 'ada@example.com', name: 'Ada Lovelace', userType: requested.userType });
       expect({ account: changed.account?.id, partner: changed.partner?.id }).to.deep.equal(membership);
-      expect(done).to.deep.equal([['ada', { ...requested, partnerId }]]);
+      const before = { name: 'Ada Account', userType: 'account', accountId: 'a1', partnerId: 'p1' };
+      expect(done).to.deep.equal([['ada', before, { ...requested, partnerId }]]);
       expect(events[0]).to.deep.include({
         ...{ action: 'user.changed', actor: { id: 'stan', name: 'Stan Staff' }, address: '192.0.2.1' },
         ...{ subject: { kind: 'user', id: 'ada', name: 'Ada Lovelace' } },
@@ -60,6 +65,11 @@ describe('changing a user', () => {
   it('fails with not-found if the user was deleted in the meantime', async () => {
     const { ports } = createUsers({ isThere: false });
     expect(await readProblem(changeUser(ports, actor, ada, staff))).to.equal("not-found: This user doesn't exist.");
+  });
+
+  it('fails with conflict if someone else changed the user in the meantime', async () => {
+    const { ports } = createUsers({ isUnchanged: false });
+    expect(await readProblem(changeUser(ports, actor, ada, staff))).to.match(/^conflict: Someone else changed this user/);
   });
 });
 

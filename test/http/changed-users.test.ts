@@ -1,10 +1,13 @@
 import { expect } from 'chai';
 import { activitySchema } from '#contract/console/activity.ts';
 import { apiKeyDetailsSchema, apiKeysSchema } from '#contract/console/api-keys.ts';
-import { changedUserSchema } from '#contract/console/users.ts';
+import { type ChangeUser, changedUserSchema } from '#contract/console/users.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { changeManagedUser } from '../../core/domain/directory/managed-users.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
+import { readProblem } from '../support/ports.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 describe('changing a user in the console', () => {
@@ -69,6 +72,30 @@ describe('changing a user in the console', () => {
       for (const { id } of [tenants.campaign, tenants.siblingCampaign]) reached.push((await placeCall(core.url, id, keyValue)).status);
       expect(reached).to.deep.equal([403, 202]);
       expect((await change('pat', 'account', { accountId: tenants.account.id })).status).to.equal(200);
+    });
+
+    it("doesn't undo someone else's move or rename that happens after the user was read", async () => {
+      const { direct, tenants } = harness;
+      const { stores } = direct.ports;
+      const { id } = tenants.users.teammate;
+      const caller = { viewer: { ...tenants.users.partner, tenancy: null }, actor: operator };
+      /** Makes a change once another change, made in the meantime, has been acknowledged. */
+      async function changeLate(late: ChangeUser, meanwhile: object): Promise<string> {
+        const find: typeof stores.users.find = async (...asked) => {
+          const found = await stores.users.find(...asked);
+          expect((await change('pat', 'teammate', meanwhile)).status).to.equal(200);
+          return found;
+        };
+        return readProblem(
+          changeManagedUser({ ...direct.ports, stores: { ...stores, users: { ...stores.users, find } } }, caller, id, late),
+        );
+      }
+      const { account, siblingAccount } = tenants;
+      expect(await changeLate({ name: 'Renamed' }, { accountId: siblingAccount.id })).to.match(/^conflict: Someone else changed this user/);
+      expect(await changeLate({ accountId: account.id }, { name: 'Tom King' })).to.match(/^conflict: /);
+      const left = await stores.users.find({ kind: 'all' }, id);
+      expect([left?.name, left?.account?.id]).to.deep.equal(['Tom King', siblingAccount.id]);
+      expect(await statuses('pat', [['teammate', { name: 'Tom Teammate', accountId: account.id }]])).to.deep.equal([200]);
     });
 
     it('limits a partner user to an account, and removes the limit', async () => {

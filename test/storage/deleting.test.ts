@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { findUser } from '../../core/admin/user.ts';
 import { identifyApiKey, listAllApiKeys } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { changeUser, createUser, deleteUser, enableUser } from '../../core/domain/directory/users.ts';
@@ -27,10 +28,10 @@ describe('a user with thousands of API keys', () => {
     const remove = (cancelQueuedCalls = false) => deleteUser(direct.ports, operator, tenants.users.account, cancelQueuedCalls);
     const { signal } = new AbortController();
     const finish = () => direct.ports.stores.users.finishDeletions(signal);
-    const move = (to: 'otherAccount' | 'account') => {
-      const { email, name } = tenants.users.account;
-      const change = { email, name, userType: 'account', accountId: tenants[to].id, partnerId: null } as const;
-      return changeUser(direct.ports, operator, tenants.users.account, change);
+    const move = async (to: 'otherAccount' | 'account') => {
+      const user = await findUser(direct.ports, 'ada@example.com');
+      const change = { name: user.name, userType: 'account', accountId: tenants[to].id, partnerId: null } as const;
+      return changeUser(direct.ports, operator, user, change);
     };
     const finishMoves = () => direct.ports.stores.users.finishMoves(signal);
     const listKeys = (partner: 'partner' | 'otherPartner') => listAllApiKeys(direct.ports, partnerKeys(partner), '', 500);

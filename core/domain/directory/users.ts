@@ -64,8 +64,23 @@ export async function changeUser(ports: Ports, actor: Actor, user: User, change:
   const changed: User = { ...user, name, userType, ...membership };
   const event = auditEvent(ports, actor, 'user.changed', userSubject(changed), toOwningScope(changed));
   const requested = { name, userType, accountId, partnerId: membership.partner?.id ?? membership.account?.partnerId ?? null };
-  if (!(await ports.stores.users.change(user.id, requested, event))) throw noSuchUser();
+  const { users } = ports.stores;
+  if (!(await users.change(user.id, toChange(user), requested, event)))
+    throw (await users.find({ kind: 'all' }, user.id)) ? concurrentChange() : noSuchUser();
   return changed;
+}
+
+/** Returns a user's current values of what can be changed. */
+function toChange(user: User): UserChange {
+  const { accountId, partnerId } = toOwningScope(user) ?? { accountId: null, partnerId: null };
+  return { name: user.name, userType: user.userType, accountId, partnerId };
+}
+
+function concurrentChange(): Problem {
+  return new Problem(
+    'conflict',
+    "Someone else changed this user in the meantime. Check the user's current name and account, then try again.",
+  );
 }
 
 /** Refuses a user and their keys from the next request on, and ends their sessions. @returns the number of sessions */

@@ -52,9 +52,11 @@ export type UserStore = {
   setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
   /**
    * Changes the user's name and owner. The user's keys follow: their access immediately, lists of more than a thousand keys in batches.
-   * @returns false if the user doesn't exist
+   *
+   * @param before what the user must still be like
+   * @returns false, without changing anything, if someone else has changed the user, or the user doesn't exist
    */
-  change(userId: string, changed: UserChange, event: AuditEvent): Promise<boolean>;
+  change(userId: string, before: UserChange, changed: UserChange, event: AuditEvent): Promise<boolean>;
   /**
    * Disables the user and their keys, and ends the user's sessions; null re-enables them.
    *

@@ -66,16 +66,18 @@ async function continueDeleting(trx: Knex.Transaction, id: string, max: number):
  * have it; the old partner's list skips the user's keys while `moving_keys` is set.
  *
  * @param moveId unique, so that a step of an earlier move detects this one
- * @returns false if the user doesn't exist
+ * @param before the values that the user must still have
+ * @returns false if the user doesn't exist, or has other values
  */
 export async function updateUser(
   trx: Knex.Transaction,
   id: string,
   columns: { partner_id: string | null },
   moveId: string,
+  before: Partial<UserRow> = {},
 ): Promise<boolean> {
   // This lock keeps the user from creating keys until the transaction ends.
-  const user = await selectUndeleted(trx, id).forNoKeyUpdate().first('partner_id');
+  const user = await selectUndeleted(trx, id).where(before).forNoKeyUpdate().first('partner_id');
   if (user === undefined) return false;
   await trx('users').where({ id }).update(columns);
   if (user.partner_id === columns.partner_id) return true;

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { UserVisibility } from '../../domain/directory/scope.ts';
-import type { ListedUser, User } from '../../domain/model.ts';
+import type { ListedUser, User, UserChange } from '../../domain/model.ts';
 import type { UserStore } from '../../domain/ports/directory.ts';
 import type { RevokeOptions } from '../../domain/ports/keys.ts';
 import { Problem } from '../../domain/problem.ts';
@@ -208,12 +208,11 @@ export function userStore(database: Database): UserStore {
       });
     },
 
-    async change(userId, { name, userType, accountId, partnerId }, event) {
+    async change(userId, before, changed, event) {
       return write.transaction(async (trx) => {
-        const columns = { name, user_type: userType, account_id: accountId, partner_id: partnerId };
-        const changed = await updateUser(trx, userId, columns, event.id);
-        if (changed) await recordAudit(trx, event);
-        return changed;
+        const isChanged = await updateUser(trx, userId, toColumns(changed), event.id, toColumns(before));
+        if (isChanged) await recordAudit(trx, event);
+        return isChanged;
       });
     },
 
@@ -255,6 +254,10 @@ export function userStore(database: Database): UserStore {
     finishDeletions: (signal) => finishDeletions(database, signal),
     finishMoves: (signal) => finishMoves(database, signal),
   };
+}
+
+function toColumns({ name, userType, accountId, partnerId }: UserChange) {
+  return { name, user_type: userType, account_id: accountId, partner_id: partnerId };
 }
 
 /**

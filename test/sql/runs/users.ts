@@ -49,8 +49,9 @@ export function createUsersRuns({
         await setPassword(id, password, password.hash, null, event());
       },
       async change(change) {
-        await change((await createdUser()).id, createUser(), event());
-        await change((await createdUser()).id, { ...createUser(), userType: 'staff', accountId: null, partnerId: null }, event());
+        const [one, other] = [await createdUser(), await createdUser()];
+        await change(one.id, one, createUser(), event());
+        await change(other.id, other, { ...createUser(), userType: 'staff', accountId: null, partnerId: null }, event());
       },
       async setDisabled(setDisabled) {
         const { id } = await createdUser();

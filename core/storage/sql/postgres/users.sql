@@ -226,7 +226,11 @@ select "partner_id"
 from "users"
 where "id" = $1
   and "deleted_at" is null
-limit $2
+  and "name" = $2
+  and "user_type" = $3
+  and "account_id" = $4
+  and "partner_id" = $5
+limit $6
 for no key update;
 
 update "users"

@@ -224,6 +224,10 @@ select `partner_id`
 from `users`
 where `id` = ?
   and `deleted_at` is null
+  and `name` = ?
+  and `user_type` = ?
+  and `account_id` = ?
+  and `partner_id` = ?
 limit ?;
 
 update `users`
