@@ -42,6 +42,7 @@ export async function createApiKey(
     name,
     creator: { id: viewer.id, name: viewer.name, email: viewer.email, isDisabled: false, lastSignInAt: ports.clock.now() },
     owningScope,
+    eventScope: owningScope,
     createdAt: now,
     lastUsedAt: null,
     expiresAt: expiresAt === null ? null : instant(expiresAt),
@@ -113,7 +114,7 @@ export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZ
   const days = chartDays(now, timeZone);
   const [counts, events, today] = await Promise.all([
     apiKeys.usage(id, firstDayStart(days)),
-    activity.listOfApiKey(scope.activity, id, limits.page),
+    activity.listOfApiKey({ userId: viewer.id, visibility: scope.activity }, id, limits.page),
     countToday(ports, details.apiKey, now),
   ]);
   const usage = groupByDay(days, counts).map(({ day, counts }) => ({
@@ -203,8 +204,8 @@ function describeReason({ reason, note }: Why): string | undefined {
 
 function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], cancelQueuedCalls: boolean, why: Why): Promise<string[]> {
   const detail = describeReason(why);
-  const events = apiKeys.map(({ id, name, owningScope }) => ({
-    ...auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id, name }, owningScope),
+  const events = apiKeys.map(({ id, name, eventScope }) => ({
+    ...auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id, name }, eventScope),
     ...(detail === undefined ? {} : { detail }),
   }));
   const ids = apiKeys.map(({ id }) => id);

@@ -70,7 +70,7 @@ export async function changeLimits(
     if (change.callsPerDay != null) await store.recount(id, today);
     return apiKey;
   }
-  const event = auditEvent(ports, actor, 'api-key.limited', { kind: 'api-key', id, name: apiKey.name }, apiKey.owningScope);
+  const event = auditEvent(ports, actor, 'api-key.limited', { kind: 'api-key', id, name: apiKey.name }, apiKey.eventScope);
   if (!(await store.limit(id, before, limits, today, { ...event, detail: describeLimits(limits) }))) {
     if (await store.find(visibility, id)) throw concurrentChange();
     throw keyNotFound();

@@ -121,6 +121,8 @@ export type ApiKey = {
   name: string;
   creator: KeyOwner;
   owningScope: OwningScope;
+  /** The scope of new audit events about the key. If its creator has moved to another partner, that partner's users see them. */
+  eventScope: OwningScope;
   createdAt: Millis;
   lastUsedAt: Millis | null;
   expiresAt: Millis | null;

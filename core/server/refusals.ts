@@ -188,7 +188,7 @@ function collectRefusedAddresses(ports: Ports) {
         if (!key) continue;
         const subject = { kind: 'api-key', id: key.id, name: key.name } as const;
         for (const address of addresses)
-          await ports.stores.activity.record(auditEvent(ports, { who: null, address }, 'api-key.refused', subject, key.owningScope));
+          await ports.stores.activity.record(auditEvent(ports, { who: null, address }, 'api-key.refused', subject, key.eventScope));
       }
     },
   };

@@ -26,6 +26,7 @@ const createKey = (id: string): ApiKey => ({
     name: `Key ${id}`,
     creator: { ...account, isDisabled: false, lastSignInAt: null },
     owningScope: { accountId: 'a1', partnerId: 'p1' },
+    eventScope: { accountId: null, partnerId: 'p2' },
   },
   ...{ createdAt: at('2026-11-01T00:00:00Z'), lastUsedAt: null, expiresAt: null, expiryTimeZone: null, timeZone: 'UTC', limits: null },
 });
@@ -101,6 +102,7 @@ describe('a new API key', () => {
         name: 'CRM',
         creator: { id: 'ada', name: 'Ada Account', email: 'ada@example.com', isDisabled: false, lastSignInAt: fakePorts().clock.now() },
         owningScope,
+        eventScope: owningScope,
       },
       ...{
         createdAt: keys.ports.clock.now(),
@@ -234,9 +236,9 @@ describe('API keys', () => {
     const { ports, events, asked } = createKeys();
     await revokeApiKey(ports, { viewer: account, actor }, 'k1', true);
     expect(asked).to.deep.equal([['k1'], true]);
-    const { owningScope } = createKey('k1');
+    const { eventScope } = createKey('k1');
     expect(events.map(({ action, subject, owningScope }) => [action, subject, owningScope])).to.deep.equal([
-      ['api-key.revoked', { kind: 'api-key', id: 'k1', name: 'Key k1' }, owningScope],
+      ['api-key.revoked', { kind: 'api-key', id: 'k1', name: 'Key k1' }, eventScope],
     ]);
   });
 

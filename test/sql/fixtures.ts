@@ -77,11 +77,13 @@ export function createFixtures({ ports, storage, tenants }: { ports: Ports; stor
     await stores.apiKeys.create(made.key, made.digest, 1_000, event());
     return made;
   }
+  const owningScope = { accountId: account.id, partnerId: partner.id };
   const createKey = (creator: typeof user): ApiKey => ({
     id: testRandomness.id(),
     name: 'A key',
     creator: { id: creator.id, name: creator.name, email: creator.email, isDisabled: false, lastSignInAt: null },
-    owningScope: { accountId: account.id, partnerId: partner.id },
+    owningScope,
+    eventScope: owningScope,
     createdAt: now,
     lastUsedAt: null,
     expiresAt: null,

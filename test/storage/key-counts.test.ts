@@ -36,7 +36,7 @@ describe('the total number of keys', () => {
         const owner = { ...creator, isDisabled: false, lastSignInAt: null };
         const key = { id: `key-${++made}`, name: 'A key', creator: owner, owningScope, createdAt: instant(made), lastUsedAt: null };
         const event = auditEvent(direct.ports, operator, 'api-key.created', { kind: 'api-key', id: key.id, name: key.name }, null);
-        const forever = { expiresAt: null, expiryTimeZone: null, timeZone: 'UTC', limits: null };
+        const forever = { eventScope: owningScope, expiresAt: null, expiryTimeZone: null, timeZone: 'UTC', limits: null };
         await direct.ports.stores.apiKeys.create({ ...key, ...forever }, String(made).padStart(64, '0'), 1_000, event);
       }
     }

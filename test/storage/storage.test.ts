@@ -95,6 +95,7 @@ describe('storage', () => {
         name: 'K',
         creator: { ...account, isDisabled: false, lastSignInAt: null },
         owningScope,
+        eventScope: owningScope,
         createdAt: clock.now(),
         lastUsedAt: null,
         expiresAt: null,

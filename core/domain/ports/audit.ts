@@ -23,6 +23,6 @@ export type ActivityStore = {
   count(visibility: ActivityVisibility, filter: ActivityFilter, max: number): Promise<number>;
   /** Returns the users who acted, with their current names, and the actions. */
   facets(visibility: ActivityVisibility): Promise<{ actors: (ListedActor | null)[]; actions: string[] }>;
-  /** Lists the visible events about a key, newest first. */
-  listOfApiKey(visibility: ActivityVisibility, id: string, limit: number): Promise<ListedEvent[]>;
+  /** Lists events about a key that the viewer can see, newest first: visible events, the viewer's own, and refused requests. */
+  listOfApiKey(viewer: { userId: string; visibility: ActivityVisibility }, id: string, limit: number): Promise<ListedEvent[]>;
 };

@@ -75,12 +75,9 @@ export function activityStore(database: Database): ActivityStore {
       };
     },
 
-    async listOfApiKey(visibility, id, limit) {
+    async listOfApiKey({ userId, visibility }, id, limit) {
       // Refused requests have no actor. Everyone who can see the key sees them.
-      const isSeen =
-        visibility.kind === 'own'
-          ? either(equal('actor_id', visibility.userId), equal('action', 'api-key.refused'))
-          : isVisible(visibility);
+      const isSeen = either(isVisible(visibility), equal('actor_id', userId), equal('action', 'api-key.refused'));
       // The kind is written as text, because the condition of a partial index doesn't match parameters.
       const { sql, values } = both({ sql: `subject_kind = 'api-key'`, values: [] }, equal('subject_id', id), isSeen);
       const rows = await database.query<AuditEventRow>(`SELECT * FROM audit_events WHERE ${sql} ORDER BY id DESC LIMIT ${limit}`, values);

@@ -111,12 +111,14 @@ const creatorColumns = {
   creator_email: 'u.email',
   creator_disabled_at: 'u.disabled_at',
   creator_seen_at: 'u.last_sign_in_at',
+  creator_current_partner_id: 'u.partner_id',
 };
 type ListedRow = ApiKeyRow & {
   creator_name: string;
   creator_email: string;
   creator_disabled_at: Millis | null;
   creator_seen_at: Millis | null;
+  creator_current_partner_id: string | null;
 };
 type DetailsRow = ListedRow & {
   created_account_name: string | null;
@@ -291,6 +293,8 @@ const compaction = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP
   INSERT INTO api_key_tallies SELECT scope, id, sum(keys) FROM removed GROUP BY scope, id`;
 
 function toApiKey(row: ListedRow): ApiKey {
+  const owningScope = { accountId: row.account_id, partnerId: row.partner_id };
+  const partnerId = row.creator_current_partner_id ?? row.partner_id;
   return {
     id: row.id,
     name: row.name,
@@ -301,7 +305,8 @@ function toApiKey(row: ListedRow): ApiKey {
       isDisabled: row.creator_disabled_at !== null,
       lastSignInAt: row.creator_seen_at,
     },
-    owningScope: { accountId: row.account_id, partnerId: row.partner_id },
+    owningScope,
+    eventScope: partnerId === row.partner_id ? owningScope : { accountId: null, partnerId },
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
     expiresAt: row.expires_at,

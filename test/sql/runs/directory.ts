@@ -93,8 +93,8 @@ export function createDirectoryRuns({
         await facets({ kind: 'service' });
       },
       async listOfApiKey(listOfApiKey) {
-        await listOfApiKey({ kind: 'service' }, testRandomness.id(), 100);
-        await listOfApiKey({ kind: 'own', userId: user.id }, testRandomness.id(), 100);
+        await listOfApiKey({ userId: user.id, visibility: { kind: 'service' } }, testRandomness.id(), 100);
+        await listOfApiKey({ userId: user.id, visibility: { kind: 'own', userId: user.id } }, testRandomness.id(), 100);
       },
     },
     auditChain: {

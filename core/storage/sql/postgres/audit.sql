@@ -230,7 +230,7 @@ SELECT *
 FROM audit_events
 WHERE subject_kind = 'api-key'
   AND subject_id = $1
-  AND partner_id IS NULL
+  AND (partner_id IS NULL OR actor_id = $2 OR action = $3)
 ORDER BY id DESC
 LIMIT 100;
 
@@ -238,7 +238,7 @@ SELECT *
 FROM audit_events
 WHERE subject_kind = 'api-key'
   AND subject_id = $1
-  AND (actor_id = $2 OR action = $3)
+  AND (actor_id = $2 OR actor_id = $3 OR action = $4)
 ORDER BY id DESC
 LIMIT 100;
 

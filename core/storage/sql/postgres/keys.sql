@@ -197,7 +197,7 @@ from "users"
 where "deleted_at" is not null;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -221,7 +221,7 @@ where "scope" = $1
 limit $3;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -254,7 +254,7 @@ where "moving_keys" is not null
   and not "partner_id" = $1;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -277,7 +277,7 @@ where "k"."id" in (
 order by "k"."created_at" desc, "k"."id" desc;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -295,7 +295,7 @@ where "k"."id" in (
 order by "k"."created_at" desc, "k"."id" desc;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -316,7 +316,7 @@ from "api_keys" as "k"
 limit $1;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -339,7 +339,7 @@ where 1 = 0
 limit $1;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -366,7 +366,7 @@ limit $3;
 -- apiKeys.find
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
@@ -374,7 +374,7 @@ where "k"."creator_id" = $1
   and "k"."id" = $2;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where ("k"."account_id" = $1 or "k"."creator_id" = $2)
@@ -382,7 +382,7 @@ where ("k"."account_id" = $1 or "k"."creator_id" = $2)
   and "k"."id" = $3;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where coalesce(u.partner_id, k.partner_id) = $1
@@ -390,7 +390,7 @@ where coalesce(u.partner_id, k.partner_id) = $1
   and "k"."id" = $2;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."account_id" = $1
@@ -398,14 +398,14 @@ where "k"."account_id" = $1
   and "k"."id" = $2;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "u"."deleted_at" is null
   and "k"."id" = $1;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where 1 = 0
@@ -415,7 +415,7 @@ where 1 = 0
 -- apiKeys.page
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
@@ -428,7 +428,7 @@ order by "k"."id" desc
 limit $2;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
@@ -449,7 +449,7 @@ with "some" as materialized (
   where "id" in ($1)
 )
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "some" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $2
@@ -458,7 +458,7 @@ where "k"."creator_id" = $2
 -- apiKeys.findByDigest
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
@@ -468,9 +468,9 @@ where "k"."creator_id" = $1
 -- apiKeys.details
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "ca"."name" as "created_account_name", "cp"."name" as "created_partner_name",
-  "ra"."id" as "reached_account_id", "ra"."name" as "reached_account_name", "rp"."id" as "reached_partner_id",
-  "rp"."name" as "reached_partner_name"
+  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id", "ca"."name" as "created_account_name",
+  "cp"."name" as "created_partner_name", "ra"."id" as "reached_account_id", "ra"."name" as "reached_account_name",
+  "rp"."id" as "reached_partner_id", "rp"."name" as "reached_partner_name"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 left join "accounts" as "ca" on "ca"."id" = "k"."account_id"

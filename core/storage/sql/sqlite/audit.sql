@@ -228,7 +228,7 @@ SELECT *
 FROM audit_events
 WHERE subject_kind = 'api-key'
   AND subject_id = ?
-  AND partner_id IS NULL
+  AND (partner_id IS NULL OR actor_id = ? OR action = ?)
 ORDER BY id DESC
 LIMIT 100;
 
@@ -236,7 +236,7 @@ SELECT *
 FROM audit_events
 WHERE subject_kind = 'api-key'
   AND subject_id = ?
-  AND (actor_id = ? OR action = ?)
+  AND (actor_id = ? OR actor_id = ? OR action = ?)
 ORDER BY id DESC
 LIMIT 100;
 

@@ -176,7 +176,7 @@ from `users`
 where `deleted_at` is not null;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -200,7 +200,7 @@ where `scope` = ?
 limit ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -233,7 +233,7 @@ where `moving_keys` is not null
   and not `partner_id` = ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -256,7 +256,7 @@ where `k`.`id` in (
 order by `k`.`created_at` desc, `k`.`id` desc;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -274,7 +274,7 @@ where `k`.`id` in (
 order by `k`.`created_at` desc, `k`.`id` desc;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -295,7 +295,7 @@ from `api_keys` as `k`
 limit ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -318,7 +318,7 @@ where 1 = 0
 limit ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -345,7 +345,7 @@ limit ?;
 -- apiKeys.find
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
@@ -353,7 +353,7 @@ where `k`.`creator_id` = ?
   and `k`.`id` = ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where (`k`.`account_id` = ? or `k`.`creator_id` = ?)
@@ -361,7 +361,7 @@ where (`k`.`account_id` = ? or `k`.`creator_id` = ?)
   and `k`.`id` = ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where coalesce(u.partner_id, k.partner_id) = ?
@@ -369,7 +369,7 @@ where coalesce(u.partner_id, k.partner_id) = ?
   and `k`.`id` = ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`account_id` = ?
@@ -377,14 +377,14 @@ where `k`.`account_id` = ?
   and `k`.`id` = ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `u`.`deleted_at` is null
   and `k`.`id` = ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where 1 = 0
@@ -394,7 +394,7 @@ where 1 = 0
 -- apiKeys.page
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
@@ -407,7 +407,7 @@ order by `k`.`id` desc
 limit ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
@@ -428,7 +428,7 @@ with `some` as materialized (
   where `id` in (?)
 )
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `some` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
@@ -437,7 +437,7 @@ where `k`.`creator_id` = ?
 -- apiKeys.findByDigest
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
@@ -447,9 +447,9 @@ where `k`.`creator_id` = ?
 -- apiKeys.details
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `ca`.`name` as `created_account_name`, `cp`.`name` as `created_partner_name`,
-  `ra`.`id` as `reached_account_id`, `ra`.`name` as `reached_account_name`, `rp`.`id` as `reached_partner_id`,
-  `rp`.`name` as `reached_partner_name`
+  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`, `ca`.`name` as `created_account_name`,
+  `cp`.`name` as `created_partner_name`, `ra`.`id` as `reached_account_id`, `ra`.`name` as `reached_account_name`,
+  `rp`.`id` as `reached_partner_id`, `rp`.`name` as `reached_partner_name`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 left join `accounts` as `ca` on `ca`.`id` = `k`.`account_id`
