@@ -3,6 +3,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { createAccount, createCampaign } from '../../core/domain/directory/tenancies.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { DialingStore, Provider } from '../../core/domain/ports/dialing.ts';
+import { dialingStore } from '../../core/storage/dialing/dialing.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
@@ -202,6 +203,21 @@ describe('claiming and settling calls', () => {
       expect(claimed.filter((id) => id.endsWith('-0'))).to.have.members(['0-0', '1-0', '2-0']);
       expect(claimed.filter((id) => id.endsWith('-1'))).to.have.length(1);
       expect(await claim(100)).to.have.length(5);
+    });
+
+    it('returns the calls that it has claimed, even if it then fails to claim more', async () => {
+      await addCall('open', { due_at: instant(now - 3) });
+      const premium = { phone: '+4990012345678' };
+      await addCall('blocked', { due_at: instant(now - 2), ...premium });
+      await addCall('blocked-later', { due_at: instant(now - 1), ...premium });
+      let blocked = 0;
+      const failing = dialingStore(direct.storage.database, () => {
+        if (++blocked > 1) throw new Error('The connection was lost.');
+      });
+      const claimTwo = () => failing.claim(2, 'webhook', now, instant(now + lease));
+      expect((await claimTwo()).map(({ contactId }) => contactId)).to.deep.equal(['open']);
+      expect([(await call('blocked'))?.state, (await call('blocked-later'))?.state]).to.deep.equal(['blocked', 'queued']);
+      expect(await claimTwo().catch((error) => error.message)).to.equal('The connection was lost.');
     });
 
     it("doesn't claim calls whose time is over, and marks them as lapsed", async () => {

@@ -98,9 +98,15 @@ export function claimer(database: Database, rules: KnownRules, onStopped: OnStop
     const all: ClaimedCall[] = [];
     // Calls that calling hours stop must not keep the ones behind them from being dialed, even if there are thousands.
     for (let round = 0, size = limit; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
-      const { claimed, moved } = await claimOnce(accounts, limit - all.length, size, claim, others);
-      all.push(...claimed);
-      if (moved === 0) break;
+      try {
+        const { claimed, moved } = await claimOnce(accounts, limit - all.length, size, claim, others);
+        all.push(...claimed);
+        if (moved === 0) break;
+      } catch (error) {
+        // Calls of an earlier round were claimed, so they must be dialed. If the failure lasts, the next claim reports it.
+        if (all.length === 0) throw error;
+        break;
+      }
     }
     return all;
   };
