@@ -7,6 +7,7 @@ import type { HandoffResult, Provider } from '../../core/domain/ports/dialing.ts
 
 const now = instant(1_795_000_000_000);
 const hour = 3_600_000;
+const skew = clockSkew.toMillis();
 const claimed = (changes: Partial<ClaimedCall> = {}): ClaimedCall => ({
   ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
   ...{ placedAt: instant(now - 2 * hour), notBefore: null, notAfter: null, firstAttemptAt: now, provider: 'webhook', attempt: 1 },
@@ -33,6 +34,24 @@ describe('settling a claimed call', () => {
   const table: [string, ClaimedCall, Provider, ReturnType<typeof nextStep>][] = [
     ['hands off an open call', claimed(), provider(), 'hand-off'],
     ['hands off a call in doubt to a provider that de-duplicates', claimed({ handoff: 'doubt' }), deduplicating, 'hand-off'],
+    [
+      'hands off a call in doubt again if its first hand-off is as far in the future as clocks may differ',
+      claimed({ handoff: 'doubt', firstAttemptAt: instant(now + skew) }),
+      deduplicating,
+      'hand-off',
+    ],
+    [
+      'hands off a call in doubt until notAfter, even if its first hand-off is in the future',
+      claimed({ handoff: 'doubt', firstAttemptAt: instant(now + skew + 1), notAfter: now }),
+      deduplicating,
+      'hand-off',
+    ],
+    [
+      'hands off an open call, even if its first hand-off is in the future',
+      claimed({ firstAttemptAt: instant(now + skew + 1) }),
+      provider(),
+      'hand-off',
+    ],
   ];
   for (const [rule, call, by, step] of table) it(rule, () => expect(nextStep(call, by, now)).to.equal(step));
 
@@ -46,6 +65,12 @@ describe('settling a claimed call', () => {
     [
       'ends a call in doubt if another provider may have it',
       claimed({ handoff: 'doubt', provider: 'simulated' }),
+      deduplicating,
+      unknown('must-not-repeat', lostAnswer),
+    ],
+    [
+      'ends a call in doubt if its first hand-off is in the future, because the clock was set back',
+      claimed({ handoff: 'doubt', firstAttemptAt: instant(now + skew + 1) }),
       deduplicating,
       unknown('must-not-repeat', lostAnswer),
     ],

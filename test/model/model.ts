@@ -395,7 +395,9 @@ export class Model extends People {
     for (const call of this.calls.values()) {
       const notBefore = call.body.notBefore ?? 0;
       if (!isOpen(call) || call.dueAt <= this.now + skew + this.#findLongestWait(call, hasStepped)) continue;
-      this.#change(call, { dueAt: isWaiting(call) ? Math.max(this.now, notBefore) : this.now, isHeld: false });
+      // The hour for retries starts again, because no one knows when it began.
+      if (isWaiting(call)) this.#change(call, { dueAt: Math.max(this.now, notBefore), isHeld: false, triedAt: null });
+      else this.#change(call, { dueAt: this.now, isHeld: false });
     }
   }
 

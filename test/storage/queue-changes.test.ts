@@ -88,6 +88,24 @@ describe('queued calls', () => {
       });
     });
 
+    it('are retried for another hour after the clock is set back, unless the provider may have them', async () => {
+      const latest = clock.now() + clockSkew.toMillis();
+      const dueAt = instant(latest + 2);
+      const tried = { state: 'dialing', provider: 'webhook', first_attempt_at: instant(latest + 1) } as const;
+      await addCalls('refused', 1, { ...tried, handoff: 'retry', due_at: instant(clock.now() + day) });
+      await addCalls('in-doubt', 1, { ...tried, handoff: 'doubt', due_at: dueAt });
+      await addCalls('in-doubt-until', 1, { ...tried, handoff: 'doubt', due_at: dueAt, not_after: dueAt });
+      await addCalls('in-doubt-now', 1, { ...tried, handoff: 'doubt', due_at: dueAt, first_attempt_at: instant(latest) });
+      await direct.ports.stores.dialing.recoverFromClockStep(clock.now(), true);
+      const rows = await direct.storage.database.read('calls').orderBy('request_id').select('request_id', 'due_at', 'first_attempt_at');
+      expect(rows.map(({ request_id, due_at, first_attempt_at }) => [request_id, due_at, first_attempt_at])).to.deep.equal([
+        ['in-doubt-0', clock.now(), latest + 1],
+        ['in-doubt-now-0', dueAt, latest],
+        ['in-doubt-until-0', dueAt, latest + 1],
+        ['refused-0', clock.now(), null],
+      ]);
+    });
+
     it('wait as long as the provider or calling hours require if the clock was right', async () => {
       const due = instant(clock.now() + day);
       const retried = { state: 'dialing', handoff: 'retry', provider: 'webhook', due_at: due } as const;

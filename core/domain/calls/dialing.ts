@@ -1,4 +1,5 @@
 import { Duration } from 'luxon';
+import { clockSkew } from '../deadlines.ts';
 import { type Millis, plus } from '../instant.ts';
 import type { ClaimedCall } from '../model.ts';
 import type { HandoffResult, Provider } from '../ports/dialing.ts';
@@ -28,7 +29,9 @@ export const dialingLimits = {
 /** Decides whether to hand off a newly claimed call, or to settle it without a hand-off. */
 export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'hand-off' | Settlement {
   if (call.handoff === 'taken') return conclude(call, provider, now);
-  if (call.handoff === 'doubt' && !mayRepeat(call, provider)) {
+  // If a clock that was ahead is set back, no one knows how long ago the first hand-off was. The provider may have forgotten it.
+  const isUndated = call.notAfter === null && call.firstAttemptAt > plus(now, clockSkew.toMillis());
+  if (call.handoff === 'doubt' && (isUndated || !mayRepeat(call, provider))) {
     return ended('must-not-repeat', call, 'The provider may have received this call, but its response was lost.', now);
   }
   // If a call's number is on a list, or calling hours don't allow the call, it's stopped before it's claimed, unless the provider may

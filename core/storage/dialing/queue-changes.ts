@@ -91,8 +91,9 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
 
 /**
  * Makes calls due if they wait longer than they could with a correct clock. A queued call waits until `notBefore` or until calling hours
- * open, which the next claim computes again; an open call until its lease ends, and any other for its outcome. Reads the queue once, from
- * start to end, because a million calls may wait.
+ * open, which the next claim computes again; an open call until its lease ends, and any other for its outcome. The hour for retries starts
+ * again. A call in doubt whose hour can't be known is due, too, so that the next claim ends it. Reads the queue once, from start to end,
+ * because a million calls may wait.
  *
  * @param options.judgesHeldAgain whether the clock was wrong when calls were held. Otherwise, skips calls that aren't held for longer than
  * a rule could require: with a hundred thousand held calls, checking all of them again each hour kept PostgreSQL busy for minutes
@@ -115,13 +116,16 @@ export async function markAllDue(
     (${isQueued} AND (${isHeldTooLong} OR (held_until IS NULL AND due_at > coalesce(not_before, 0))))
     OR (${isAt('retry')} AND (${isHeldTooLong} OR (held_until IS NULL AND not_after IS NULL AND due_at > ${latest + dialingLimits.window.toMillis()})))
     OR (${isAt('open')} AND due_at > ${latest + dialingLimits.lease.toMillis()})
+    OR (${isAt('doubt')} AND not_after IS NULL AND first_attempt_at > ${latest})
     OR (${isLimited} AND due_at > ${latest + dialingLimits.outcome.toMillis()}))`;
   const dueAt = write.raw(`CASE WHEN ${isUndialed} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
+  const firstAttemptAt = write.raw(`CASE WHEN NOT ${isUndialed} THEN first_attempt_at END`);
   let changed = 0;
   for await (const rows of walkQueue(database, { flag: isTooFar, size, signal })) {
     const keys = rows.filter(({ flag }) => flag).map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
     const overdue = selectAmong(write, keys).whereRaw(isTooFar);
-    if (keys.length > 0) changed += await selectBatch(write, overdue, keys.length).update({ due_at: dueAt, held_until: null });
+    const columns = { due_at: dueAt, held_until: null, first_attempt_at: firstAttemptAt };
+    if (keys.length > 0) changed += await selectBatch(write, overdue, keys.length).update(columns);
   }
   return changed;
 }

@@ -1096,7 +1096,7 @@ from "clock"
 limit $1;
 
 SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id, CASE
-  WHEN due_at > 1795251900000 AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('retry'))) AND (held_until IS NOT NULL OR (held_until IS NULL AND not_after IS NULL AND due_at > 1795255500000))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
+  WHEN due_at > 1795251900000 AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('retry'))) AND (held_until IS NOT NULL OR (held_until IS NULL AND not_after IS NULL AND due_at > 1795255500000))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('doubt'))) AND not_after IS NULL AND first_attempt_at > 1795251900000) OR (((state = 'dialing' AND handoff IN ('open',
     'retry', 'doubt', 'taken'))) AND due_at > 1795266300000)) THEN 1
   ELSE 0
 END AS flag
@@ -1114,7 +1114,7 @@ with "some" as materialized (
     from unnest($1::text[], $2::text[]) AS pairs (campaign_id, contact_id)
   )
     and due_at > 1795251900000
-    AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('retry'))) AND (held_until IS NOT NULL OR (held_until IS NULL AND not_after IS NULL AND due_at > 1795255500000))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('open',
+    AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('retry'))) AND (held_until IS NOT NULL OR (held_until IS NULL AND not_after IS NULL AND due_at > 1795255500000))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('doubt'))) AND not_after IS NULL AND first_attempt_at > 1795251900000) OR (((state = 'dialing' AND handoff IN ('open',
     'retry', 'doubt', 'taken'))) AND due_at > 1795266300000))
   limit $3
   for update skip locked
@@ -1123,7 +1123,9 @@ update "calls"
 set "due_at" = CASE
   WHEN (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) AND not_before > $4 THEN not_before
   ELSE CAST($5 AS bigint)
-END, "held_until" = $6
+END, "held_until" = $6, "first_attempt_at" = CASE
+  WHEN NOT (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) THEN first_attempt_at
+END
 where ("campaign_id", "contact_id") in (
   select "campaign_id", "contact_id"
   from "some"
