@@ -11,5 +11,6 @@ export const deadlines = { answer: 5_500, statement: 3_000, lock: 2_500 } as con
 
 /**
  * How far apart the clocks of cores on one database may be, and how far ahead an operator may set one. Kerberos allows the same difference.
+ * The clocks of cores that dial must be closer: see `dialingLimits.lease`.
  */
 export const clockSkew = Duration.fromObject({ minutes: 5 });

@@ -10,7 +10,8 @@ export const dialingLimits = {
   answer: Duration.fromObject({ seconds: 10 }),
   /**
    * Must be longer than `answer` and the slowest statement that settles a call. Otherwise, another core would claim the call while this one
-   * is still handing it off, and find it in doubt.
+   * is still handing it off, and find it in doubt. Each core compares the lease with its own clock, so the clocks of dialing cores may
+   * differ by only the rest.
    */
   lease: Duration.fromObject({ seconds: 30 }),
   firstRetryDelay: Duration.fromObject({ seconds: 1 }),
