@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { troubleLimits } from '../domain/calls/dialer-trouble.ts';
-import type { Millis } from '../domain/instant.ts';
+import { type Millis, plus } from '../domain/instant.ts';
 import type { DialerTrouble } from '../domain/model.ts';
 import type { DialingStore, HandoffResult } from '../domain/ports/dialing.ts';
 import type { Clock } from '../domain/ports/environment.ts';
@@ -40,7 +40,16 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
     note(null);
   }
 
+  /** If the clock was set back, moves the times back, too. Otherwise, the trouble would begin in the future, and last until then. */
+  function followClock(): void {
+    const lastAt = clock.now();
+    if (!failing || lastAt >= failing.lastAt) return;
+    const step = lastAt - failing.lastAt;
+    failing = { ...failing, since: plus(failing.since, step), lastAt, forgottenAt: failing.forgottenAt + step };
+  }
+
   function report(): void {
+    followClock();
     // Stops reporting if no call has been handed off for a while, because the refused calls may have been cancelled or ended. Otherwise,
     // the trouble would be reported until the provider accepts another call.
     if (failing && clock.now() > failing.forgottenAt)
@@ -56,6 +65,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
   return {
     onResult(result) {
       if (result.kind === 'taken') return end('the provider is accepting calls again');
+      followClock();
       const now = clock.now();
       const retryAt = now + (result.kind === 'not-taken' ? (result.retryAfter ?? 0) : 0) * 1_000;
       failing = {

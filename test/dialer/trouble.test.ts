@@ -2,6 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import { pino } from 'pino';
 import { type TroubleWatch, watchTrouble } from '../../core/dialer/trouble.ts';
+import { plus } from '../../core/domain/instant.ts';
 import type { DialingStore, HandoffResult } from '../../core/domain/ports/dialing.ts';
 import { fakeClock } from '../support/clock.ts';
 import { fakePorts } from '../support/ports.ts';
@@ -85,6 +86,21 @@ describe('the warning about a provider that accepts no calls', () => {
     expect(watch.seconds()).to.equal(60);
     minute();
     expect(watch.seconds()).to.equal(0);
+  });
+
+  it('covers the same time if the clock is set back, and stops an hour later', async () => {
+    watch.onResult(refused);
+    minute();
+    watch.onResult(refused);
+    clock.advance({ days: -1 });
+    minute();
+    const since = plus(clock.now(), -60_000);
+    watch.onResult(refused);
+    expect(watch.seconds()).to.equal(60);
+    for (let n = 0; n < 61; n++) minute();
+    expect(watch.seconds()).to.equal(0);
+    await watch.close();
+    expect(noted[1]).to.deep.equal({ since, reason: 'HTTP 503' });
   });
 
   it('also counts calls that the provider rejects or leaves in doubt', () => {

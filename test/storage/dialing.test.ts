@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
+import { clockSkew } from '../../core/domain/deadlines.ts';
 import { createAccount, createCampaign } from '../../core/domain/directory/tenancies.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { DialingStore, Provider } from '../../core/domain/ports/dialing.ts';
@@ -236,6 +237,17 @@ describe('claiming and settling calls', () => {
       const end = { detail: 'Busy.', endedAt: instant(now + 4), durationSeconds: 5 };
       await store.settle(await claimOne({ at: instant(now + 3) }), { event: 'outcome', to: 'busy', ...end });
       expect(await call('c')).to.include({ state: 'busy', due_at: null, detail: 'Busy.', ended_at: instant(now + 4), duration_seconds: 5 });
+    });
+
+    it('forgets trouble that a core recorded while its clock was ahead', async () => {
+      const skew = clockSkew.toMillis();
+      const trouble = { since: now, reason: 'HTTP 503' };
+      await store.noteTrouble('killed', trouble, instant(now + skew + 1));
+      await store.recoverFromClockStep(now, true);
+      expect(await store.findTrouble(now)).to.equal(null);
+      await store.noteTrouble('running', trouble, instant(now + skew));
+      await store.recoverFromClockStep(now, true);
+      expect(await store.findTrouble(now)).to.deep.equal(trouble);
     });
 
     it('reports how many calls are waiting for a dialer, and since when', async () => {

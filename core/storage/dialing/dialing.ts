@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import { type Conclusion, type Settlement, stagesBefore, toState, waitingStages } from '../../domain/calls/call-states.ts';
 import { troubleLimits } from '../../domain/calls/dialer-trouble.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
-import type { Millis } from '../../domain/instant.ts';
+import { type Millis, plus } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
 import type { DialingStore } from '../../domain/ports/dialing.ts';
 import type { OptOut } from '../../domain/ports/protection.ts';
@@ -90,6 +90,8 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
     async recoverFromClockStep(now, hasStepped, signal) {
       const clock = await read('clock').first('newest_at');
       const wasAhead = (clock?.newest_at ?? 0) > now + clockSkew.toMillis();
+      // Otherwise, the trouble of a core that was killed while its clock was ahead would be reported until the clock catches up.
+      await write('dialer_troubles').where('noted_at', '>', plus(now, clockSkew.toMillis())).delete();
       const options = { size: sweepBatchSize, judgesHeldAgain: hasStepped || wasAhead, signal };
       return sumOfShards(database, (shard) => markAllDue(shard, now, options));
     },

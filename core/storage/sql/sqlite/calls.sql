@@ -878,6 +878,9 @@ select `newest_at`
 from `clock`
 limit ?;
 
+delete from `dialer_troubles`
+where `noted_at` > ?;
+
 SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id, CASE
   WHEN due_at > 1795251900000 AND (((state = 'queued') AND (held_until IS NOT NULL OR (held_until IS NULL AND due_at > coalesce(not_before, 0)))) OR (((state = 'dialing' AND handoff IN ('retry'))) AND (held_until IS NOT NULL OR (held_until IS NULL AND not_after IS NULL AND due_at > 1795255500000))) OR (((state = 'dialing' AND handoff IN ('open'))) AND due_at > 1795251930000) OR (((state = 'dialing' AND handoff IN ('doubt'))) AND not_after IS NULL AND first_attempt_at > 1795251900000) OR (((state = 'dialing' AND handoff IN ('open',
     'retry', 'doubt', 'taken'))) AND due_at > 1795266300000)) THEN 1
