@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { oneDay, plus } from '../../core/domain/instant.ts';
 import { testRandomness } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { dialerForEach } from '../support/dialer-harness.ts';
@@ -77,6 +78,22 @@ describe('the dialer and opt-outs', () => {
           expect((await optOut(handoffId)).status).to.equal(204);
           expect(await entries(phone)).to.have.length(1);
           expect((await call(handoffId))['state']).to.equal('busy');
+        });
+
+        it('makes an entry that would have ended permanent, and records that it did', async () => {
+          await start();
+          const phone = somePhone();
+          const handoffId = await dialed(phone);
+          const { clock, stores } = dialer.direct.ports;
+          const owner = { accountId: dialer.tenants.account.id, partnerId: dialer.tenants.partner.id };
+          const entry = { owner, reason: 'complaint', source: 'console', note: null, createdBy: null, createdAt: clock.now() } as const;
+          const numbers = [{ id: testRandomness.id(), phone }];
+          await stores.protection.addNumbers({ ...entry, call: null, endsAt: plus(clock.now(), oneDay), numbers }, clock.now(), null);
+          expect((await optOut(handoffId)).status).to.equal(204);
+          expect((await optOut(handoffId)).status).to.equal(204);
+          expect((await entries(phone)).map(({ ends_at }) => ends_at)).to.deep.equal([null]);
+          const events = await dialer.direct.storage.database.read('audit_events').where({ action: 'do-not-call.added' });
+          expect(events.map(({ actor_name }) => actor_name)).to.deep.equal(['The provider']);
         });
 
         it('lists nothing for an unknown hand-off, a wrong signature, or a number that was erased', async () => {

@@ -202,8 +202,8 @@ async function listNumberOfCall(
   };
   const numbers = [{ id: optOut.id, phone: call.phone }];
   const entry = { reason: 'asked', source: 'outcome', note: null, createdBy: null, createdAt: now, endsAt: null } as const;
-  const added = await insertNumbers(trx, { ...entry, owner, numbers, call: { campaignId: call.campaign_id, contactId } }, now);
-  if (added > 0) await recordAudit(trx, optOut.buildEvent(owner));
+  const { written } = await insertNumbers(trx, { ...entry, owner, numbers, call: { campaignId: call.campaign_id, contactId } }, now);
+  if (written > 0) await recordAudit(trx, optOut.buildEvent(owner));
   return 'listed';
 }
 

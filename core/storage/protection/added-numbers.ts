@@ -6,23 +6,26 @@ import type { DoNotCallRow } from '../engine/tables.ts';
 
 /** The number of entries in one statement, because databases limit the number of parameters. */
 const insertBatchSize = 100;
+type Written = { added: number; written: number };
 
 /**
  * Adds numbers to a list, marks the scope as having one, increases the version of the partner's lists, and asks for the scope's queue to be
  * cleaned.
  *
- * @returns the number of new entries
+ * @returns how many entries are new, and how many are new or now last longer
  */
-export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, now: Millis): Promise<number> {
+export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, now: Millis): Promise<Written> {
   const { owner } = entry;
   const scopeId = owner.accountId ?? owner.partnerId;
   // Sort the numbers, so that two processes that add the same ones wait for each other instead of deadlocking.
   const rows = entry.numbers.toSorted((a, b) => (a.phone < b.phone ? -1 : 1)).map((number) => toRow(entry, scopeId, number));
-  let added = 0;
+  const ids = new Set(rows.map(({ id }) => id));
+  const written: string[] = [];
   for (let start = 0; start < rows.length; start += insertBatchSize)
-    added += await insertBatch(trx, scopeId, rows.slice(start, start + insertBatchSize), now);
+    written.push(...(await insertBatch(trx, scopeId, rows.slice(start, start + insertBatchSize), now)));
+  const result = { added: written.filter((id) => ids.has(id)).length, written: written.length };
   const [first] = rows;
-  if (!first) return 0;
+  if (!first) return result;
   await trx(owner.accountId === null ? 'partners' : 'accounts')
     .where({ id: scopeId })
     .whereNull('lists_numbers')
@@ -33,7 +36,7 @@ export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, 
     .insert({ scope_id: scopeId, account_id: owner.accountId, partner_id: owner.partnerId, token })
     .onConflict('scope_id')
     .merge({ token });
-  return added;
+  return result;
 }
 
 /** Transactions that add to one partner's lists wait for each other here, so they commit in the order of their versions. */
@@ -48,18 +51,18 @@ async function raiseVersion(trx: Knex.Transaction, partnerId: string, rows: read
   });
 }
 
-async function insertBatch(trx: Knex.Transaction, scopeId: string, rows: readonly DoNotCallRow[], now: Millis): Promise<number> {
+/** @returns the IDs of the entries that are new or now last longer */
+async function insertBatch(trx: Knex.Transaction, scopeId: string, rows: readonly DoNotCallRow[], now: Millis): Promise<string[]> {
   const phones = rows.map(({ phone }) => phone);
   // An entry that has ended no longer has any effect, and neither does its date.
   await trx('do_not_call').where({ scope_id: scopeId }).whereIn('phone', phones).where('ends_at', '<', now).delete();
-  const ids = new Set(rows.map(({ id }) => id));
   const written: { id: string }[] = await trx('do_not_call')
     .insert([...rows])
     .onConflict(['scope_id', 'phone'])
     .merge({ ends_at: trx.raw('excluded.ends_at') })
     .whereRaw('do_not_call.ends_at IS NOT NULL AND (excluded.ends_at IS NULL OR excluded.ends_at > do_not_call.ends_at)')
     .returning('id');
-  return written.filter(({ id }) => ids.has(id)).length;
+  return written.map(({ id }) => id);
 }
 
 function toRow(entry: NewDoNotCall, scopeId: string, number: NewDoNotCall['numbers'][number]): DoNotCallRow {

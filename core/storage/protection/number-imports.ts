@@ -42,7 +42,7 @@ export function numberImportStore(database: Database): NumberImportStore {
         const entry: ImportedNumbers = JSON.parse(stored.entry);
         const started = performance.now();
         const numbers = phones.slice(0, size).map((line) => ({ id: newId(), ...fromLine(line) }));
-        const added = await insertNumbers(trx, { ...entry, numbers }, now);
+        const { added } = await insertNumbers(trx, { ...entry, numbers }, now);
         const row = trx('number_import_parts').where({ import_id: id, part: part.part });
         const remaining = phones.slice(size);
         await (remaining.length === 0 ? row.delete() : row.update({ phones: remaining.join('\n') }));

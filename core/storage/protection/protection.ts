@@ -20,7 +20,7 @@ export function protectionStore(database: Database): ProtectionStore {
   const inReach = (access: ProtectionAccess) => narrow(read('do_not_call'), access);
   return {
     async addNumbers(added, now, event) {
-      const count = await write.transaction(async (trx) => {
+      const { added: count } = await write.transaction(async (trx) => {
         if (event) await recordAudit(trx, event);
         return insertNumbers(trx, added, now);
       });
