@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import type { Database as Connection, Statement } from 'sqlite3';
 import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
 import { placeCall } from '../../core/domain/calls/calls.ts';
+import { forgetListedNumber } from '../../core/domain/calls/contacts.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
+import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { emptyLog } from '../../core/storage/engine/sqlite/empty-log.ts';
 import { maxTurnWait } from '../../core/storage/engine/sqlite/writer-turns.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
@@ -216,6 +219,17 @@ describe("a SQLite file's writer", () => {
     expect(await direct.ports.stores.retention.erase(direct.ports.clock.now())).to.equal(1);
     expect(has(String(phone))).to.equal(false);
     expect(has('a secret note')).to.equal(false);
+  });
+
+  it('leaves no trace of an erased do-not-call entry in the database files', async () => {
+    const phone = somePhone();
+    const owner = { accountId: null, partnerId: tenants.partner.id };
+    const entry = { reason: 'asked', note: null, source: 'admin', endsAt: null } as const;
+    await addNumbers(direct.ports, operator, { ...entry, owner, phones: [phone], country: undefined });
+    const has = () => ['', '-wal'].some((suffix) => readFileSync(filename() + suffix).includes(phone));
+    expect(has()).to.equal(true);
+    expect(await forgetListedNumber(direct.ports, operator, phone)).to.equal(1);
+    expect(has()).to.equal(false);
   });
 
   it("doesn't accept more calls once another core has noticed that the file was overwritten", async () => {

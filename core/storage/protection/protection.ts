@@ -6,6 +6,7 @@ import { recordAudit } from '../audit/audit.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { type Database, requireSeen } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
+import { emptyLog } from '../engine/sqlite/empty-log.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 import { insertNumbers } from './added-numbers.ts';
 import { parseList, readCampaignRules } from './known-rules.ts';
@@ -45,7 +46,9 @@ export function protectionStore(database: Database): ProtectionStore {
     async forget(phone) {
       // Delete all additions, because a process that knows one version expects to find all later ones.
       await write('do_not_call_additions').delete();
-      return selectByNumber(write, phone).delete();
+      const deleted = await selectByNumber(write, phone).delete();
+      await emptyLog(database);
+      return deleted;
     },
 
     async findEntry(access, id) {
