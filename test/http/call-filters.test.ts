@@ -215,28 +215,51 @@ describe('filtered calls and activity in the console', () => {
       expect(text).to.include('"leaked: on GitHub"');
     });
 
-    it("say in the file's last line if the export was cut short, and after how many rows", async () => {
-      const { id } = tenants.otherCampaign;
+    describe('in an export that fits into no buffer', () => {
       const count = 20_500;
-      const numbers =
-        kind === 'postgres'
-          ? `generate_series(1, ${count}) AS n(i)`
-          : `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) AS n`;
-      await direct.storage.database.write.raw(
-        `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, name, placed_at, ended_at)
-         SELECT 'c' || (100000 + i), '${id}', '${tenants.otherAccount.id}', 'r' || i, 'k', 'busy', '${'x'.repeat(600)}', ${clock.now()}, ${clock.now()}
-         FROM ${numbers}`,
-      );
-      const oda = await signIn(core.url, 'oda@example.com');
-      expect((await get('/console/calls.csv?to=2026-11-21', oda)).text.split('\r\n').at(-2)).to.equal(`# complete, ${count} rows`);
-      // A file this long doesn't fit into any buffer, so the core waits for the reader and then notices that the session has ended.
-      const response = await fetch(`${core.url}/console/calls.csv`, { headers: { Cookie: oda } });
-      await ask('DELETE', `${core.url}/console/session`, { cookie: oda });
-      const lines = (await response.text()).split('\r\n').slice(1);
-      const [, rows = ''] = /^# INCOMPLETE, (\d+) rows: The session has ended\./.exec(lines.at(-2) ?? '') ?? [];
-      expect(Number(rows))
-        .to.equal(lines.length - 2)
-        .and.to.be.below(count);
+      let oda: string;
+      before(async () => {
+        const { id } = tenants.otherCampaign;
+        const numbers =
+          kind === 'postgres'
+            ? `generate_series(1, ${count}) AS n(i)`
+            : `(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n) AS n`;
+        await direct.storage.database.write.raw(
+          `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, name, placed_at, ended_at)
+           SELECT 'c' || (100000 + i), '${id}', '${tenants.otherAccount.id}', 'r' || i, 'k', 'busy', '${'x'.repeat(600)}', ${clock.now()}, ${clock.now()}
+           FROM ${numbers}`,
+        );
+      });
+      beforeEach(async () => {
+        oda = await signIn(core.url, 'oda@example.com');
+      });
+
+      /** Starts an export. The core waits for the reader in the middle of it. @returns a function that reads its lines after the first */
+      async function start(headers: Record<string, string> = {}): Promise<() => Promise<string[]>> {
+        const response = await fetch(`${core.url}/console/calls.csv`, { headers: { Cookie: oda, ...headers } });
+        return async () => (await response.text()).split('\r\n').slice(1);
+      }
+
+      it("say in the file's last line if the export was cut short, and after how many rows", async () => {
+        expect((await get('/console/calls.csv?to=2026-11-21', oda)).text.split('\r\n').at(-2)).to.equal(`# complete, ${count} rows`);
+        const read = await start();
+        await ask('DELETE', `${core.url}/console/session`, { cookie: oda });
+        const lines = await read();
+        const [, rows = ''] = /^# INCOMPLETE, (\d+) rows: The session has ended\./.exec(lines.at(-2) ?? '') ?? [];
+        expect(Number(rows))
+          .to.equal(lines.length - 2)
+          .and.to.be.below(count);
+      });
+
+      it("are logged with the request's ID if the rest of them can't be read", async () => {
+        const { write } = direct.storage.database;
+        const read = await start({ 'X-Request-Id': 'export-1' });
+        await write.raw('ALTER TABLE calls RENAME TO calls_elsewhere');
+        const lines = await read().finally(() => write.raw('ALTER TABLE calls_elsewhere RENAME TO calls'));
+        expect(lines.at(-2)).to.match(/^# INCOMPLETE, \d+ rows: Something went wrong on the server\./);
+        const failures = core.log.filter(({ msg, requestId }) => msg === 'request failed' && requestId === 'export-1');
+        expect(failures).to.have.lengthOf(1);
+      });
     });
   });
 });

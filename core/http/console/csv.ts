@@ -8,6 +8,7 @@ import type { Viewer } from '../../domain/model.ts';
 import { Problem } from '../../domain/problem.ts';
 import { countRecorded } from '../../domain/sign-in/throttle.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
+import { requestNames } from '../middleware/request-id.ts';
 import { getActor, getViewer, renewSession } from '../middleware/session.ts';
 
 type Part = { rows: string[][]; nextCursor: string | null };
@@ -58,7 +59,7 @@ async function* writeLines(ctx: Context, deps: HttpDeps, request: Export, first:
     yield completeLine(sent);
   } catch (error) {
     const isExpected = error instanceof Problem && error.status < 500;
-    if (!isExpected) deps.refusals.onNotServed(error, { route: ctx.state.route });
+    if (!isExpected) deps.refusals.onNotServed(error, { ...requestNames(ctx), route: ctx.state.route });
     yield incompleteLine(sent, describeError(error));
   }
 }
