@@ -9,7 +9,7 @@ import { createUser } from '../domain/directory/users.ts';
 import type { RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { finishImports } from '../domain/protection/import-numbers.ts';
+import { discardImports, finishImports } from '../domain/protection/import-numbers.ts';
 import { sweepSignInCodes } from '../domain/sign-in/provider.ts';
 import { resealSecrets } from '../domain/sign-in/second-factor.ts';
 import { sweepSessions } from '../domain/sign-in/sessions.ts';
@@ -115,6 +115,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
       const ended = await protection.deleteEnded(clock.now(), signal);
       if (ended > 0) log.info({ entries: ended }, 'ended do-not-call entries deleted');
     },
+    ({ clock }) => discardImports(numberImports, clock.now()),
     async (atOneInstant) => {
       const pruned = days.auditEvents === null ? 0 : await pruneAudit(atOneInstant, operator, days.auditEvents, signal);
       if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');

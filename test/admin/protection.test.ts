@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/text/csv.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { finishImports } from '../../core/domain/protection/import-numbers.ts';
+import { discardImports, finishImports } from '../../core/domain/protection/import-numbers.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
@@ -152,6 +152,27 @@ describeAdmin('admin, for protection', ({ admin, json, database }) => {
       expect(moved).to.be.within(1, numbers.length - 1);
       expect(await finishImports(ports, imports, async () => undefined)).to.equal(numbers.length - moved);
       expect(await listed()).to.deep.equal(numbers);
+      await discardImports(imports, ports.clock.now());
+      expect([await read()('number_imports'), await read()('number_import_parts')]).to.deep.equal([[], []]);
+      // The command may only have been stopped for a while.
+      const adding = imports.addPart('stopped', 1, [{ phone }]).then(String, ({ code }: { code: string }) => code);
+      expect([await adding, await read()('number_import_parts')]).to.deep.equal(['conflict', []]);
+    });
+
+    it('finishes or deletes an import that was killed while the clock was ahead', async () => {
+      const { ports } = direct;
+      const imports = ports.stores.numberImports;
+      const entry = { reason: 'imported', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
+      const owner = { accountId: tenants.account.id, partnerId: tenants.partner.id };
+      const ahead = instant(ports.clock.now() + 2 * 86_400_000);
+      for (const id of ['stopped', 'killed']) {
+        await imports.begin(id, { ...entry, owner, createdAt: ahead }, ahead);
+        await imports.addPart(id, 0, [{ phone }]);
+      }
+      await direct.storage.database.write('number_imports').where({ id: 'killed' }).update({ committed_at: ahead });
+      expect(await finishImports(ports, imports, async () => undefined)).to.equal(1);
+      expect(await listed()).to.deep.equal([phone]);
+      await discardImports(imports, ports.clock.now());
       expect([await read()('number_imports'), await read()('number_import_parts')]).to.deep.equal([[], []]);
     });
   });

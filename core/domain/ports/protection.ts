@@ -77,14 +77,19 @@ export type OptOut = { id: string; buildEvent(owner: OwningScope): AuditEvent };
 /** Imports of do-not-call lists: see protection/import-numbers.ts. */
 export type NumberImportStore = {
   begin(id: string, entry: ImportedNumbers, startedAt: Millis): Promise<void>;
-  /** Stores some of the numbers, without any effect yet. */
+  /** Stores some of the numbers, without any effect yet. @throws Problem `conflict` if a core has deleted the import */
   addPart(id: string, part: number, numbers: readonly ImportedNumber[]): Promise<void>;
-  /** Commits the import: from now on, all stored numbers will be moved to the list. */
+  /**
+   * Commits the import: from now on, all stored numbers will be moved to the list.
+   *
+   * @throws Problem `conflict` if a core has deleted the import
+   */
   commit(id: string, committedAt: Millis, event: AuditEvent): Promise<void>;
   /** Moves a batch of numbers to the list, in a short transaction. @returns null if none are left; `duration` is in ms */
   moveBatch(id: string, newId: () => string, now: Millis): Promise<{ added: number; known: number; duration: number } | null>;
   /** Waits until no claim can miss the moved numbers, and deletes the import. */
   finish(id: string): Promise<void>;
+  /** Deletes the import unless it's committed. */
   discard(id: string): Promise<void>;
-  listStartedBefore(before: Millis): Promise<{ id: string; startedAt: Millis; isCommitted: boolean }[]>;
+  list(): Promise<{ id: string; startedAt: Millis; isCommitted: boolean }[]>;
 };

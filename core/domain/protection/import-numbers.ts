@@ -1,7 +1,8 @@
 import { counted } from '#contract/text/count.ts';
 import { isCompleteLine, readFirstCell } from '#contract/text/csv.ts';
 import { auditEvent } from '../audit/audit.ts';
-import { type Millis, oneDay, plus } from '../instant.ts';
+import { clockSkew } from '../deadlines.ts';
+import { type Millis, oneDay } from '../instant.ts';
 import type { Actor, ImportedNumber, ImportedNumbers } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { NumberImportStore } from '../ports/protection.ts';
@@ -63,15 +64,29 @@ export async function importNumbers(
  */
 const abandonedAfter = 10 * 60_000;
 
-/** Finishes committed imports whose process was killed, and deletes those that were never committed. @returns the number of new entries */
+/**
+ * Finishes committed imports whose process was killed. If one seems to start in the future, the clock was ahead then.
+ *
+ * @returns the number of new entries
+ */
 export async function finishImports(ports: Ports, imports: NumberImportStore, pause: Pause): Promise<number> {
   const now = ports.clock.now();
   let added = 0;
-  for (const { id, startedAt, isCommitted } of await imports.listStartedBefore(plus(now, -abandonedAfter))) {
-    if (isCommitted) added += (await moveNumbers(ports, imports, id, pause)).added;
-    else if (startedAt < now - oneDay) await imports.discard(id);
+  for (const { id, startedAt, isCommitted } of await imports.list()) {
+    const isAbandoned = startedAt < now - abandonedAfter || startedAt > now + clockSkew.toMillis();
+    if (isCommitted && isAbandoned) added += (await moveNumbers(ports, imports, id, pause)).added;
   }
   return added;
+}
+
+/**
+ * Deletes imports that were never committed and started more than a day ago; or more than a day in the future, because the clock was ahead
+ * then.
+ */
+export async function discardImports(imports: NumberImportStore, now: Millis): Promise<void> {
+  for (const { id, startedAt, isCommitted } of await imports.list()) {
+    if (!isCommitted && Math.abs(now - startedAt) > oneDay) await imports.discard(id);
+  }
 }
 
 async function moveNumbers(ports: Ports, imports: NumberImportStore, id: string, pause: Pause) {

@@ -20,13 +20,17 @@ export function numberImportStore(database: Database): NumberImportStore {
     },
 
     async addPart(id, part, numbers) {
-      await write('number_import_parts').insert({ import_id: id, part, phones: numbers.map(toLine).join('\n') });
+      await write.transaction(async (trx) => {
+        // Without this row, no core would ever delete the part.
+        if (!(await trx('number_imports').where({ id }).forUpdate().first())) throw deletedError();
+        await trx('number_import_parts').insert({ import_id: id, part, phones: numbers.map(toLine).join('\n') });
+      });
     },
 
     async commit(id, committedAt, event) {
       await write.transaction(async (trx) => {
         const committed = await trx('number_imports').where({ id }).update({ committed_at: committedAt });
-        if (committed === 0) throw new Problem('conflict', 'The import took too long, and a core has deleted it. Run it again.');
+        if (committed === 0) throw deletedError();
         await recordAudit(trx, event);
       });
     },
@@ -60,16 +64,21 @@ export function numberImportStore(database: Database): NumberImportStore {
 
     async discard(id) {
       await write.transaction(async (trx) => {
-        await trx('number_import_parts').where({ import_id: id }).delete();
-        await trx('number_imports').where({ id }).delete();
+        // Waits for a part that's being added, so it comes before the deletion of the parts.
+        const deleted = await trx('number_imports').where({ id, committed_at: null }).delete();
+        if (deleted > 0) await trx('number_import_parts').where({ import_id: id }).delete();
       });
     },
 
-    async listStartedBefore(before) {
-      const rows = await read('number_imports').where('started_at', '<', before).orderBy('id').select('id', 'started_at', 'committed_at');
+    async list() {
+      const rows = await read('number_imports').orderBy('id').select('id', 'started_at', 'committed_at');
       return rows.map(({ id, started_at, committed_at }) => ({ id, startedAt: started_at, isCommitted: committed_at !== null }));
     },
   };
+}
+
+function deletedError(): Problem {
+  return new Problem('conflict', 'The import took too long, and a core has deleted it. Run it again.');
 }
 
 /** Details are in JSON after a tab. Most numbers have none. */

@@ -65,7 +65,7 @@ export function createKeysRuns({
     },
     numberImports: {
       begin: (begin) => begin(testRandomness.id(), importedEntry(), now),
-      addPart: (addPart) => addPart(testRandomness.id(), 0, [{ phone: somePhone() }]),
+      addPart: async (addPart) => addPart(await beginImport(), 0, [{ phone: somePhone() }]),
       async commit(commit) {
         const id = await beginImport();
         await commit(id, now, event());
@@ -80,8 +80,8 @@ export function createKeysRuns({
         for (let step = 0; step < 3; step++) await moveBatch(id, () => testRandomness.id(), now);
       },
       finish: (finish) => finish(testRandomness.id()),
-      discard: (discard) => discard(testRandomness.id()),
-      listStartedBefore: (listStartedBefore) => listStartedBefore(now),
+      discard: async (discard) => discard(await beginImport()),
+      list: (list) => list(),
     },
     protection: {
       async addNumbers(addNumbers) {

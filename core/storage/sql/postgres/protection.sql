@@ -381,6 +381,12 @@ values ($1, $2, $3, $4);
 
 -- numberImports.addPart
 
+select *
+from "number_imports"
+where "id" = $1
+limit $2
+for update;
+
 insert into "number_import_parts" ("import_id", "part", "phones")
 values ($1, $2, $3);
 
@@ -562,17 +568,17 @@ where "id" = $1;
 
 -- numberImports.discard
 
+delete from "number_imports"
+where "id" = $1
+  and "committed_at" is null;
+
 delete from "number_import_parts"
 where "import_id" = $1;
 
-delete from "number_imports"
-where "id" = $1;
-
--- numberImports.listStartedBefore
+-- numberImports.list
 
 select "id", "started_at", "committed_at"
 from "number_imports"
-where "started_at" < $1
 order by "id" asc;
 
 -- knownLists.refresh

@@ -334,6 +334,11 @@ values (?, ?, ?, ?);
 
 -- numberImports.addPart
 
+select *
+from `number_imports`
+where `id` = ?
+limit ?;
+
 insert into `number_import_parts` (`import_id`, `part`, `phones`)
 values (?, ?, ?);
 
@@ -721,17 +726,17 @@ where `id` = ?;
 
 -- numberImports.discard
 
+delete from `number_imports`
+where `id` = ?
+  and `committed_at` is null;
+
 delete from `number_import_parts`
 where `import_id` = ?;
 
-delete from `number_imports`
-where `id` = ?;
-
--- numberImports.listStartedBefore
+-- numberImports.list
 
 select `id`, `started_at`, `committed_at`
 from `number_imports`
-where `started_at` < ?
 order by `id` asc;
 
 -- knownLists.refresh
