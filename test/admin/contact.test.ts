@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { eraseContact, forgetListedNumber } from '../../core/domain/calls/contacts.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { contactStore } from '../../core/storage/calls/contacts.ts';
 import { describeAdmin } from '../support/admin.ts';
@@ -35,6 +37,15 @@ describeAdmin('admin contact', ({ admin, json, database }) => {
   const rows = () => direct.storage.database.read('calls').orderBy('request_id');
   const events = () => direct.storage.database.read('audit_events').where({ subject_kind: 'contact' }).orderBy('id');
 
+  const entries = () => direct.storage.database.read('do_not_call');
+  async function listNumber(): Promise<void> {
+    const owner = { accountId: tenants.account.id, partnerId: tenants.partner.id };
+    const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
+    const now = direct.ports.clock.now();
+    const numbers = [{ id: direct.ports.randomness.id(), phone }];
+    await direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers, createdAt: now }, now, null);
+  }
+
   it('exports everything stored about a phone number in all campaigns, and records an event without the number', async () => {
     const { calls } = await json('contact', 'export', '+49 (30) 1234-5678');
     expect(calls.map(({ requestId }: { requestId: string }) => requestId)).to.have.members(['ended', 'queued', 'dialing', 'elsewhere']);
@@ -52,18 +63,13 @@ describeAdmin('admin contact', ({ admin, json, database }) => {
   });
 
   it('leaves an erased number on do-not-call lists, unless --do-not-call is given', async () => {
-    const owner = { accountId: tenants.account.id, partnerId: tenants.partner.id };
-    const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
-    const now = direct.ports.clock.now();
-    const numbers = [{ id: direct.ports.randomness.id(), phone }];
-    await direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers, createdAt: now }, now, null);
+    await listNumber();
     const exported = await json('contact', 'export', phone);
     expect(exported.doNotCallEntries).to.have.length(1);
     expect(exported.doNotCallEntries[0]).to.include({ phone, reason: 'asked', source: 'admin' });
     expect((await admin(['contact', 'export', phone])).stdout).to.contain('DO NOT CALL FOR');
     const kept = await admin(['contact', 'erase', phone]);
     expect(kept.stdout).to.contain('pass --do-not-call');
-    const entries = () => direct.storage.database.read('do_not_call');
     expect(await entries()).to.have.length(1);
     const both = await admin(['contact', 'erase', phone, '--do-not-call', '--json']);
     expect(JSON.parse(both.stdout)).to.include({ doNotCallEntries: 1 });
@@ -88,6 +94,27 @@ describeAdmin('admin contact', ({ admin, json, database }) => {
     ]);
     expect(await json('contact', 'erase', phone)).to.deep.equal({ erased: 0, cancelled: 0, dialing: 0 });
     expect(await events()).to.have.length(2);
+  });
+
+  it("erases nothing if the event can't be recorded", async () => {
+    await listNumber();
+    const recorded = await direct.storage.database.read('audit_events').first();
+    const ports = { ...direct.ports, randomness: { ...direct.ports.randomness, id: () => String(recorded?.id) } };
+    for (const erase of [eraseContact, forgetListedNumber]) {
+      const failure = await erase(ports, operator, phone).then(
+        () => null,
+        (error: unknown) => error,
+      );
+      expect(failure).to.be.instanceOf(Error);
+    }
+    const left = await rows();
+    expect(left.filter((call) => call.phone === phone).map(({ state }) => state)).to.have.members([
+      'completed',
+      'queued',
+      'dialing',
+      'queued',
+    ]);
+    expect(await entries()).to.have.length(1);
   });
 
   it('finds every matching call, whatever the batch size', async () => {

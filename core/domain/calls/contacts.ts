@@ -1,6 +1,6 @@
 import type { AuditAction } from '#contract/console/activity.ts';
 import { auditEvent } from '../audit/audit.ts';
-import type { Actor, ContactCall, DoNotCallEntry } from '../model.ts';
+import type { Actor, AuditEvent, ContactCall, DoNotCallEntry } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 
 /** Returns everything that's stored about the person with this phone number, for a request under Article 15 of the GDPR. */
@@ -11,7 +11,7 @@ export async function exportContact(
 ): Promise<{ calls: ContactCall[]; entries: DoNotCallEntry[] }> {
   const calls = await ports.stores.contacts.findCalls(phone);
   const entries = await ports.stores.protection.entriesFor(phone);
-  await record(ports, actor, 'contact.exported', calls.length);
+  await ports.stores.activity.record(contactEvent(ports, actor, 'contact.exported', calls.length));
   return { calls, entries };
 }
 
@@ -25,8 +25,8 @@ export async function eraseContact(
   phone: string,
 ): Promise<{ erased: number; cancelled: number; dialing: number }> {
   const calls = await ports.stores.contacts.findCalls(phone);
-  const { cancelled, erased } = await ports.stores.contacts.erase(calls, ports.clock.now());
-  if (erased > 0) await record(ports, actor, 'contact.erased', erased);
+  const toEvent = (count: number) => contactEvent(ports, actor, 'contact.erased', count);
+  const { cancelled, erased } = await ports.stores.contacts.erase(calls, ports.clock.now(), toEvent);
   return { erased, cancelled, dialing: calls.length - erased };
 }
 
@@ -37,15 +37,12 @@ export async function eraseContact(
  * @returns the number of entries
  */
 export async function forgetListedNumber(ports: Ports, actor: Actor, phone: string): Promise<number> {
-  const entries = await ports.stores.protection.forget(phone);
-  if (entries === 0) return 0;
   const subject = { kind: 'do-not-call', id: ports.randomness.id(), name: 'Erased on request' } as const;
-  await ports.stores.activity.record(auditEvent(ports, actor, 'do-not-call.lifted', subject, null));
-  return entries;
+  return ports.stores.protection.forget(phone, auditEvent(ports, actor, 'do-not-call.lifted', subject, null));
 }
 
-/** Records the request, without the number or anything to compare it with, because the audit log must not keep erased data. */
-async function record(ports: Ports, actor: Actor, action: AuditAction, calls: number): Promise<void> {
+/** Describes the request without the number or anything to compare it with, because the audit log must not keep erased data. */
+function contactEvent(ports: Ports, actor: Actor, action: AuditAction, calls: number): AuditEvent {
   const subject = { kind: 'contact', id: ports.randomness.id(), name: `${calls} calls` } as const;
-  await ports.stores.activity.record(auditEvent(ports, actor, action, subject, null));
+  return auditEvent(ports, actor, action, subject, null);
 }

@@ -2,6 +2,7 @@ import type { CampaignAccess, KeyVisibility } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
 import type {
   ActiveKey,
+  AuditEvent,
   CallCount,
   CallDetails,
   Caller,
@@ -103,6 +104,10 @@ export type RetentionStore = {
 export type ContactStore = {
   /** Returns the number's calls, oldest first. Reads all calls, in small batches. */
   findCalls(phone: string): Promise<ContactCall[]>;
-  /** Cancels queued calls, and erases the data of calls that have ended. Skips calls that are being dialed. */
-  erase(calls: readonly CallKey[], at: Millis): Promise<{ cancelled: number; erased: number }>;
+  /**
+   * Cancels queued calls, and erases the data of calls that have ended. Skips calls that are being dialed.
+   *
+   * @param toEvent builds the event that each transaction records, from the number of calls that it has erased
+   */
+  erase(calls: readonly CallKey[], at: Millis, toEvent: (erased: number) => AuditEvent): Promise<{ cancelled: number; erased: number }>;
 };

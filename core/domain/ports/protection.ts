@@ -40,8 +40,8 @@ export type ProtectionStore = {
   lift(id: string, event: AuditEvent): Promise<boolean>;
   /** Returns a number's entries on all lists, including those that have ended. */
   entriesFor(phone: string): Promise<DoNotCallEntry[]>;
-  /** Deletes a number's entries from all lists. @returns how many there were */
-  forget(phone: string): Promise<number>;
+  /** Deletes a number's entries from all lists, and records the event if there were any. @returns how many there were */
+  forget(phone: string, event: AuditEvent): Promise<number>;
   findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
   /** Lists newest first, after the cursor (an ID). */
   listNumbers(access: ProtectionAccess, cursor: string | null, limit: number): Promise<DoNotCallEntry[]>;

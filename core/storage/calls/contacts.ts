@@ -1,5 +1,6 @@
 import type { ContactCall } from '../../domain/model.ts';
 import type { ContactStore } from '../../domain/ports/calls.ts';
+import { recordAudit } from '../audit/audit.ts';
 import { inChunks } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
@@ -33,20 +34,24 @@ export function contactStore(database: Database, atOnce = lookupBatchSize): Cont
       return found.flat().toSorted((a, b) => a.placedAt - b.placedAt);
     },
 
-    async erase(calls, at) {
+    async erase(calls, at, toEvent) {
       let cancelled = 0;
       let erased = 0;
       for (const [shard, own] of byShard(database, calls, ({ campaignId }) => campaignId)) {
         for (const chunk of inChunks(own)) {
           const keys = chunk.map(({ campaignId, contactId }) => ({ campaign_id: campaignId, contact_id: contactId }));
-          cancelled += await cancelFound(shard, keys, { at: at, locked: 'wait' });
-          const ended = shard.write('calls').whereNotNull('ended_at');
-          erased += await ended
-            .whereIn(
-              callKey,
-              chunk.map(({ campaignId, contactId }) => [campaignId, contactId]),
-            )
-            .update(erasedColumns);
+          await shard.write.transaction(async (trx) => {
+            cancelled += await cancelFound(shard, keys, { at, locked: 'wait' }, trx);
+            const ended = trx('calls').whereNotNull('ended_at');
+            const count = await ended
+              .whereIn(
+                callKey,
+                chunk.map(({ campaignId, contactId }) => [campaignId, contactId]),
+              )
+              .update(erasedColumns);
+            if (count > 0) await recordAudit(trx, toEvent(count));
+            erased += count;
+          });
         }
       }
       if (erased > 0) await emptyLog(database);

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
+import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database, Value } from '../engine/database.ts';
@@ -173,6 +174,7 @@ export async function cancelFound(
   database: Database,
   found: readonly Pick<Found, 'campaign_id' | 'contact_id'>[],
   { at, locked }: Pick<Options, 'at' | 'locked'>,
+  transaction?: Knex.Transaction,
 ): Promise<number> {
   const lock = database.kind === 'sqlite' ? '' : `FOR UPDATE OF calls ${locked === 'skip' ? 'SKIP LOCKED' : ''}`;
   const isOne = (key: string) => callKey.map((column) => `calls.${column} = ${key}.${column}`).join(' AND ');
@@ -184,5 +186,6 @@ export async function cancelFound(
      UPDATE calls SET ${cancelledAtSql('found.at')} FROM found WHERE ${isOne('found')} AND ${isUndialed}`,
     { returned: ['contact_id'], count: countEnded, rows: 'many' },
   );
-  return (await cancel(found.map(({ campaign_id, contact_id }) => [campaign_id, contact_id, at]))).length;
+  const keys = found.map(({ campaign_id, contact_id }) => [campaign_id, contact_id, at]);
+  return (await cancel(keys, undefined, transaction)).length;
 }

@@ -43,10 +43,14 @@ export function protectionStore(database: Database): ProtectionStore {
       return toEntries(read, rows);
     },
 
-    async forget(phone) {
-      // Delete all additions, because a process that knows one version expects to find all later ones.
-      await write('do_not_call_additions').delete();
-      const deleted = await selectByNumber(write, phone).delete();
+    async forget(phone, event) {
+      const deleted = await write.transaction(async (trx) => {
+        // Delete all additions, because a process that knows one version expects to find all later ones.
+        await trx('do_not_call_additions').delete();
+        const entries = await selectByNumber(trx, phone).delete();
+        if (entries > 0) await recordAudit(trx, event);
+        return entries;
+      });
       await emptyLog(database);
       return deleted;
     },

@@ -120,7 +120,7 @@ export function createDirectoryRuns({
       findCalls: (findCalls) => findCalls(somePhone()),
       async erase(erase) {
         const { campaignId, contactId } = await ended();
-        await erase([{ campaignId, contactId }], now);
+        await erase([{ campaignId, contactId }], now, event);
       },
     },
     clock: {

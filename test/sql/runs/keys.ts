@@ -95,7 +95,11 @@ export function createKeysRuns({
         await each(added.numbers, ({ id }) => lift(id, event()));
       },
       entriesFor: (entriesFor) => entriesFor(somePhone()),
-      forget: (forget) => forget(somePhone()),
+      async forget(forget) {
+        const added = toNumbers(somePhone(), account.id);
+        await stores.protection.addNumbers(added, now, event());
+        await each(added.numbers, ({ phone }) => forget(phone, event()));
+      },
       optOutScope: (optOutScope) => optOutScope(account.id),
       async setOptOutScope(setOptOutScope) {
         await setOptOutScope(account.id, 'partner', event());

@@ -135,6 +135,10 @@ set "phone" = $1, "name" = $2, "time_zone" = $3, "variables" = $4, "detail" = $5
 where "ended_at" is not null
   and ("campaign_id", "contact_id") in (($6, $7));
 
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
 -- clock.read
 
 SELECT newest_at, floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS server_at

@@ -100,6 +100,10 @@ where "partner_id" in (
 )
   and "phone" = $1;
 
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
 -- protection.optOutScope
 
 select "opt_outs_for_partner"

@@ -125,6 +125,10 @@ set `phone` = ?, `name` = ?, `time_zone` = ?, `variables` = ?, `detail` = ?
 where `ended_at` is not null
   and (`campaign_id`, `contact_id`) in (values (?, ?));
 
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- clock.read
 
 SELECT newest_at, NULL AS server_at

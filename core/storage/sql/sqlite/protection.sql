@@ -89,6 +89,10 @@ where `partner_id` in (
 )
   and `phone` = ?;
 
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
 -- protection.optOutScope
 
 select `opt_outs_for_partner`
