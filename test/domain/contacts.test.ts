@@ -38,8 +38,10 @@ function createPorts(erased = 2) {
     },
   };
   const retention = {
-    erase: async (...given: unknown[]) => {
-      asked.push(...given);
+    erase: async (endedBefore: unknown, stopping?: AbortSignal, onErased?: (calls: number) => void) => {
+      asked.push(endedBefore, stopping);
+      onErased?.(erased);
+      stopping?.throwIfAborted();
       return erased;
     },
     forgetCounts: async (...given: unknown[]) => {
@@ -89,6 +91,12 @@ describe('housekeeping', () => {
     expect(asked).to.deep.equal([at('2026-10-22T09:00:00Z'), signal]);
     const subject = { kind: 'call-log', id: 'id1', name: '2 calls' };
     expect(summarize(events)).to.deep.equal([{ action: 'retention.run', subject, owningScope: null }]);
+  });
+
+  it('records the calls that were erased before the core stopped', async () => {
+    const { ports, events } = createPorts();
+    const stopped = await eraseOldContacts(ports, operator, 30, AbortSignal.abort()).catch(({ name }: Error) => name);
+    expect([stopped, events.map(({ subject }) => subject.name)]).to.deep.equal(['AbortError', ['2 calls']]);
   });
 
   it("doesn't record an event if it erases nothing", async () => {

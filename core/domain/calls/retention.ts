@@ -12,10 +12,17 @@ import type { Ports } from '../ports/ports.ts';
  * of calls
  */
 export async function eraseOldContacts(ports: Ports, actor: Actor, days: number, signal?: AbortSignal): Promise<number> {
-  const erased = await ports.stores.retention.erase(plus(ports.clock.now(), -days * oneDay), signal);
-  if (erased > 0) {
-    const subject = { kind: 'call-log', id: ports.randomness.id(), name: `${erased} calls` } as const;
-    await ports.stores.activity.record(auditEvent(ports, actor, 'retention.run', subject, null));
+  let erased = 0;
+  try {
+    await ports.stores.retention.erase(plus(ports.clock.now(), -days * oneDay), signal, (calls) => {
+      erased += calls;
+    });
+  } finally {
+    // If the core is being stopped, no other run will find the calls that have been erased.
+    if (erased > 0) {
+      const subject = { kind: 'call-log', id: ports.randomness.id(), name: `${erased} calls` } as const;
+      await ports.stores.activity.record(auditEvent(ports, actor, 'retention.run', subject, null));
+    }
   }
   return erased;
 }

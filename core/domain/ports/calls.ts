@@ -94,8 +94,13 @@ export type RetentionStore = {
   recordDays(days: RetentionDays): Promise<RetentionDays | null>;
   /** Counts calls that ended before this time and still have contact data, and finds when the oldest of all of them ended. */
   countErasable(endedBefore: Millis): Promise<{ erasable: number; oldestEndedAt: Millis | null }>;
-  /** Erases phone number, name, time zone, variables and the provider's detail, in small batches. @returns the number of calls */
-  erase(endedBefore: Millis, signal?: AbortSignal): Promise<number>;
+  /**
+   * Erases phone number, name, time zone, variables and the provider's detail, in small batches.
+   *
+   * @param onErased called with the number of calls in each batch
+   * @returns the number of calls
+   */
+  erase(endedBefore: Millis, signal?: AbortSignal, onErased?: (calls: number) => void): Promise<number>;
   /** Deletes counts from before this time, because charts no longer show them, in small batches. @returns the number of counts */
   forgetCounts(before: Millis, signal?: AbortSignal): Promise<number>;
 };

@@ -49,12 +49,14 @@ export function retentionStore(database: Database): RetentionStore {
       return { erasable: counts.reduce((sum, { calls }) => sum + calls, 0), oldestEndedAt: earliest(counts.map(({ oldest }) => oldest)) };
     },
 
-    async erase(endedBefore, signal) {
-      const eraseBatch = (write: Knex, limit: number) => {
+    async erase(endedBefore, signal, onErased) {
+      const eraseBatch = async (write: Knex, limit: number) => {
         const batch = erasable(write, endedBefore).select(callKey).limit(limit);
         // Checks `ended_at` again, because on PostgreSQL a late outcome may have changed it since the subquery read it. The sum keeps the
         // database from reading the index of all calls to erase.
-        return write('calls').whereIn(callKey, batch).whereRaw('ended_at + 0 < ?', [endedBefore]).update(erasedColumns);
+        const calls = await write('calls').whereIn(callKey, batch).whereRaw('ended_at + 0 < ?', [endedBefore]).update(erasedColumns);
+        onErased?.(calls);
+        return calls;
       };
       const erased = await sumOfShards(database, ({ write }) =>
         inShortTransactions((limit) => eraseBatch(write, limit), eraseBatchSize, signal),
