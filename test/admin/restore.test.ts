@@ -112,6 +112,23 @@ describe('admin restore', () => {
       expect(left).to.deep.include(['sue@example.com', true]).and.not.deep.include(['tom@example.com', false]);
     });
 
+    it("with --revoke-again, prints the list and exits with 1 if it can't revoke everything again", async () => {
+      const direct = await openDirect(url);
+      const { users } = await createTenants(direct.ports);
+      const { write } = direct.storage.database;
+      // No command finds this address, because it would be in lower case.
+      await write('users').where({ id: users.sibling.id }).update({ email: 'SUE@example.com' });
+      await json('backup', file);
+      await json('user', 'delete', 'tom@example.com');
+      await write('users').where({ id: users.sibling.id }).update({ disabled_at: direct.ports.clock.now() });
+      await direct.close();
+      const { code, stdout, stderr } = await admin('--json', 'restore', file, '--revoke-again');
+      const { revokedAgain, deletedUsers, disabledUsers } = JSON.parse(stdout);
+      const listed = [...deletedUsers, ...disabledUsers].map(({ email }: { email: string }) => email);
+      expect([code, revokedAgain, listed]).to.deep.equal([1, false, ['tom@example.com', 'SUE@example.com']]);
+      expect(JSON.parse(stderr).error.message).to.match(/^Couldn't revoke everything again, .+: No user has the email address SUE@/);
+    });
+
     it('is refused while a core is running, and changes nothing', async () => {
       await json('backup', file);
       await json('partner', 'add', 'Added since');

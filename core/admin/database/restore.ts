@@ -4,6 +4,7 @@ import { revokeVisible } from '../../domain/api-keys.ts';
 import { deleteUser, disableUser } from '../../domain/directory/users.ts';
 import { adminCommand } from '../../program.ts';
 import { systemClock } from '../../server/start/system.ts';
+import { databaseErrorText } from '../../storage/engine/error-text.ts';
 import { requireFile } from '../../storage/engine/sqlite/sqlite-file.ts';
 import { everyKey } from '../key.ts';
 import type { AdminContext, Runner, Settings } from '../program/context.ts';
@@ -40,8 +41,9 @@ async function runRestore(settings: Settings, path: string, { revokeAgain = fals
       ? await restoreSqlite(location.filename, file, new Date(systemClock.now()))
       : await restorePostgres(location.url, file);
   const { before, revived, missing } = restored;
-  const isRevokedAgain = revokeAgain && revived !== null && missing.length === 0;
-  if (isRevokedAgain) await settings.useDatabase((context) => revokeAll(context, revived));
+  const canRevoke = revokeAgain && revived !== null && missing.length === 0;
+  const failure = canRevoke ? await settings.useDatabase((context) => revokeAll(context, revived)).then(() => null, toError) : null;
+  const isRevokedAgain = canRevoke && failure === null;
   const json = {
     restored: { file, before, missing },
     revokedAgain: isRevokedAgain,
@@ -49,8 +51,17 @@ async function runRestore(settings: Settings, path: string, { revokeAgain = fals
     deletedUsers: revived?.users.map(userJson) ?? null,
     disabledUsers: revived?.enabled.map(({ disabledAt, ...user }) => ({ ...user, disabledAt: timestamp(disabledAt) })) ?? null,
   };
+  // The list comes from the replaced database, so a second restore couldn't show it again.
   output.answer(json, formatResult(file, restored, isRevokedAgain));
+  if (failure) {
+    const reason = databaseErrorText(failure, location) ?? failure.message;
+    output.error('failed', `Couldn't revoke everything again, so do the rest of the list yourself before you start a core: ${reason}`);
+  }
   return isRevokedAgain || !revokeAgain;
+}
+
+function toError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
 }
 
 async function revokeAll({ ports, actor }: AdminContext, { apiKeys, users, enabled }: Revived): Promise<void> {
