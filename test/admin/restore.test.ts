@@ -73,6 +73,7 @@ describe('admin restore', () => {
       expect([code, stderr]).to.deep.equal([0, '']);
       expect(stdout)
         .to.contain('All sessions have ended')
+        .and.to.contain('Do-not-call entries that were added after the backup are missing')
         .and.to.contain('CAN SIGN IN AGAIN')
         .and.to.match(/^tom@example\.com +Tom/m)
         .and.to.match(/ARE ENABLED AGAIN.*\nEMAIL.*\nsue@example\.com +Sue/);
