@@ -146,7 +146,7 @@ async function* runTargets(run: Run, done: LineSet): AsyncGenerator<Target> {
     if (!done.has(line)) yield { line, call: { contactId }, isConfirmed: true };
   }
   if (run.completedAt !== null) return;
-  for await (const { line, requestId } of unsettledLines(run, placed))
+  for (const [line, requestId] of await unsettledLines(run, placed))
     if (!done.has(line)) yield { line, call: { requestId }, isConfirmed: false };
 }
 

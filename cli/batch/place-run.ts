@@ -93,6 +93,8 @@ async function placeLine(
     journal.add(placed);
   } catch (error) {
     if (!concernsOneLine(error)) throw error;
+    // A proxy's response has no code. It says nothing about an earlier attempt, which may have placed the call.
+    if (error.code !== undefined) journal.add({ refused: line });
     if (error.kind === 'notCallable') return reportSkipped({ output, progress }, refusals, line, identified.requestId, error);
     refusals.count++;
     refusals.first ??= error;

@@ -55,9 +55,11 @@ export type PlacedLine = z.infer<typeof placedSchema>;
  * find it.
  */
 const sentSchema = z.object({ sent: z.number().int(), requestId: z.string().optional() });
-type SentLine = z.infer<typeof sentSchema>;
+/** Written after the core has refused a line, so it isn't placed. Journals from earlier versions don't have this entry. */
+const refusedSchema = z.object({ refused: z.number().int() });
 const endSchema = z.object({ completedAt: z.string() });
-type Entry = PlacedLine | SentLine | z.infer<typeof endSchema>;
+const entrySchema = z.union([placedSchema, sentSchema, refusedSchema, endSchema]);
+type Entry = z.infer<typeof entrySchema>;
 
 export type Run = {
   header: RunHeader;
@@ -173,8 +175,7 @@ export async function parseJournal(file: string, lines: AsyncIterable<string>): 
 
 /** Parses an entry. @returns undefined if a crash left it half-written: its line is then sent again with the same request ID */
 function parseEntry(line: string): Entry | undefined {
-  const entry = parseJson(line);
-  return placedSchema.safeParse(entry).data ?? sentSchema.safeParse(entry).data ?? endSchema.safeParse(entry).data;
+  return entrySchema.safeParse(parseJson(line)).data;
 }
 
 /** Returns the lines that earlier commands placed, each once. */
@@ -188,15 +189,16 @@ export async function* earlierLines({ file }: Run): AsyncGenerator<PlacedLine> {
   }
 }
 
-/** Returns the lines that were sent, but whose response is unknown, each once. */
-export async function* unsettledLines(run: Run, placed: LineSet): AsyncGenerator<{ line: number; requestId: string }> {
-  const seen = new LineSet();
-  for await (const text of readLines(run.file)) {
+/** Returns the request IDs of the lines that were sent, but whose response is unknown, by line. */
+export async function unsettledLines({ file, header }: Run, placed: LineSet): Promise<Map<number, string>> {
+  const unsettled = new Map<number, string>();
+  for await (const text of readLines(file)) {
     const entry = parseEntry(text);
-    if (!entry || !('sent' in entry) || placed.has(entry.sent) || seen.has(entry.sent)) continue;
-    seen.add(entry.sent);
-    yield { line: entry.sent, requestId: entry.requestId ?? lineRequestId(run.header, entry.sent) };
+    if (entry && 'sent' in entry && !placed.has(entry.sent))
+      unsettled.set(entry.sent, entry.requestId ?? lineRequestId(header, entry.sent));
+    else if (entry && 'refused' in entry) unsettled.delete(entry.refused);
   }
+  return unsettled;
 }
 
 export async function deleteRun(run: Pick<Run, 'file'>): Promise<void> {

@@ -17,6 +17,7 @@ import {
   readRuns,
   runName,
   startRun,
+  unsettledLines,
 } from '../../cli/batch/run-journal.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import type { Folders } from '../../cli/state/xdg.ts';
@@ -164,6 +165,15 @@ describe('run journals', () => {
     // The file isn't read in full.
     expect(finished?.placed.size).to.equal(0);
     expect((await Readable.from(earlierLines(run)).toArray()).map(({ line }) => line)).to.deep.equal(lines);
+  });
+
+  it('tell which lines may have been placed without a response', async () => {
+    const run = await start();
+    write(run, { sent: 2 }, { sent: 3, requestId: 'own' }, { sent: 4 }, { sent: 5 }, { sent: 6 });
+    write(run, placed(2), { refused: 4 }, { refused: 5 }, { sent: 5 });
+    const { placed: answered } = (await onlyRun()) ?? run;
+    const expected = [3, 5, 6].map((line) => [line, line === 3 ? 'own' : lineRequestId(run.header, line)]);
+    expect([...(await unsettledLines(run, answered))].toSorted()).to.deep.equal(expected);
   });
 
   it('are deleted ninety days after their last entry when another run starts, but never by reading', async () => {

@@ -108,6 +108,29 @@ describe('callkey call cancel, for many calls', () => {
     expect(ndjson(stdout).filter(({ status }) => status === 'cancelled')).to.have.length(placed);
   });
 
+  const placeOwn = (...lines: string[]) => {
+    const path = join(its.home.directory, 'own.csv');
+    writeFileSync(path, ['phone,requestId', ...lines, ''].join('\n'));
+    return its.home.run(['call', 'place', campaign(), '--from', path]);
+  };
+
+  it("doesn't cancel another call whose request ID a rejected line has", async () => {
+    const [other = '', ...numbers] = phones(3);
+    await its.home.run(['call', 'place', campaign(), '--phone', other, '--request-id', 'batch-taken']);
+    expect((await placeOwn(`${numbers[0]},batch-own`, `${numbers[1]},batch-taken`)).code).to.equal(5);
+    const { code, stdout } = await cancelRun();
+    expect([code, ndjson(stdout).map(({ line, status }) => [line, status])]).to.deep.equal([0, [[2, 'cancelled']]]);
+    expect(await states([other])).to.deep.equal(['queued']);
+  });
+
+  it('cancels a call whose response was lost, even if a proxy then rejected the repeat', async () => {
+    const numbers = phones(1);
+    its.network.faults.push('lose the answer', { status: 409 });
+    expect((await placeOwn(`${numbers[0]},batch-lost`)).code).to.equal(5);
+    expect((await cancelRun()).code).to.equal(0);
+    expect(await states(numbers)).to.deep.equal(['cancelled']);
+  });
+
   it("continues when it's run again after it was killed", async () => {
     const numbers = phones(60);
     await place(numbers);
