@@ -75,8 +75,11 @@ export function formatPace(rate: number, remaining: number): string {
   return `${pace}, ${minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`} left`;
 }
 
-export function progressLine(done: number, total: number, tail: string): string {
-  const filled = Math.floor((done / total) * barWidth);
+/** @param expected the total, unless it has grown: another command may still be placing the run that this one cancels */
+export function progressLine(done: number, expected: number, tail: string): string {
+  const total = Math.max(done, expected);
+  const share = total === 0 ? 0 : done / total;
+  const filled = Math.floor(share * barWidth);
   const bar = '#'.repeat(filled) + '.'.repeat(barWidth - filled);
-  return `[${bar}] ${Math.floor((done / total) * 100)}%  ${formatCount(done)} of ${formatCount(total)}  ${tail}`;
+  return `[${bar}] ${Math.floor(share * 100)}%  ${formatCount(done)} of ${formatCount(total)}  ${tail}`;
 }

@@ -36,6 +36,8 @@ describe('the command line', () => {
     expect(progressLine(0, 3, 'x')).to.equal('[........................] 0%  0 of 3  x');
     expect(progressLine(9_999, 10_000, '8 per second')).to.equal('[#######################.] 99%  9,999 of 10,000  8 per second');
     expect(progressLine(3, 3, 'x')).to.equal('[########################] 100%  3 of 3  x');
+    expect(progressLine(7, 3, 'x')).to.equal('[########################] 100%  7 of 7  x');
+    expect(progressLine(0, 0, 'x')).to.equal('[........................] 0%  0 of 0  x');
   });
 
   it('quotes a command’s arguments for the shell, and appends the given options', () => {

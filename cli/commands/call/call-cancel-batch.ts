@@ -4,7 +4,7 @@ import type { Reading } from '../../batch/file/reading.ts';
 import { openSource } from '../../batch/file/source.ts';
 import type { Pace } from '../../batch/pool.ts';
 import { createProgress, type Progress } from '../../batch/progress.ts';
-import { type Run, readRuns, runName } from '../../batch/run-journal.ts';
+import { type Run, readRuns, runName, unsettledLines } from '../../batch/run-journal.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import { filePolicy } from '../../client/retries.ts';
 import { type Context, connect } from '../../context.ts';
@@ -23,7 +23,8 @@ export async function callCancelRun(context: Context, campaignId: string | undef
       `The run ${name} belongs to the campaign ${run.header.campaignId}. Remove the campaign from the command.`,
     );
   const again = shellCommand({ state: context.options.state }, 'call', 'cancel', '--run', name);
-  await cancelBatch(runContext(context, run), run.header.campaignId, pace, countCalls(run), again, (batch) => cancelRun(batch, run));
+  const total = await countTargets(run);
+  await cancelBatch(runContext(context, run), run.header.campaignId, pace, total, again, (batch) => cancelRun(batch, run));
 }
 
 /** Cancels the calls in a file. */
@@ -74,6 +75,7 @@ async function cancelBatch(
   }
 }
 
-function countCalls({ header, completedAt, placed }: Run): number {
-  return completedAt === null ? placed.size : header.calls;
+async function countTargets(run: Run): Promise<number> {
+  const { header, completedAt, placed } = run;
+  return completedAt === null ? placed.size + (await unsettledLines(run, placed)).size : header.calls;
 }

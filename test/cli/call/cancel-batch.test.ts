@@ -181,15 +181,30 @@ describe('callkey call cancel, for many calls', () => {
     expect(stderr).to.contain(`Cancelled 8 calls. To continue, run callkey call cancel --run ${run}.`);
   });
 
+  async function cancelOnTerminal(test: Mocha.Context): Promise<string> {
+    const command = `"${process.execPath}" "${cliMain}" call cancel --run ${await newestRun()}`;
+    const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
+    const { stdout, code } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], { env }).catch((error) => error);
+    if (code === 'ENOENT') skip(test, "script isn't installed");
+    return stdout;
+  }
+
   it('shows on a terminal which calls were too late', async function () {
     const numbers = phones(2);
     await place(numbers);
     await its.direct.storage.database.write('calls').whereIn('phone', numbers).update({ state: 'dialing' });
-    const command = `"${process.execPath}" "${cliMain}" call cancel --run ${await newestRun()}`;
-    const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
-    const { stdout, code } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], { env }).catch((error) => error);
-    if (code === 'ENOENT') skip(this, "script isn't installed");
-    expect(stdout).to.contain('line 2: too late').and.contain('line 3: too late');
+    expect(await cancelOnTerminal(this))
+      .to.contain('line 2: too late')
+      .and.contain('line 3: too late');
+  });
+
+  it('counts on a terminal the calls whose responses were never seen', async function () {
+    const numbers = phones(3);
+    its.network.faults.push('pass', { status: 401 });
+    await place(numbers, '--concurrency', '1');
+    const text = await cancelOnTerminal(this);
+    expect(text).to.contain('2 of 2').and.contain('Cancelled 1 call; 1 never placed.');
+    expect(await states(numbers)).to.deep.equal(allCancelled(1));
   });
 
   it('reports and cancels every call if two commands cancel the same run at the same time', async () => {
