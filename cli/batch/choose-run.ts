@@ -4,7 +4,17 @@ import type { Folders } from '../state/xdg.ts';
 import { cancelledLines } from './cancel-journal.ts';
 import { type CallFile, type CheckedFile, goodLines } from './file/call-file.ts';
 import { FirstLines, LineSet, toFingerprint } from './file/line-numbers.ts';
-import { callDigest, deleteRun, earlierLines, newRepetition, type Run, type RunHeader, readRuns, startRun } from './run-journal.ts';
+import {
+  callDigest,
+  deleteRun,
+  earlierLines,
+  hasEnded,
+  newRepetition,
+  type Run,
+  type RunHeader,
+  readRuns,
+  startRun,
+} from './run-journal.ts';
 
 /** The file that a command is about to place, and how. */
 export type RunRequest = Omit<RunHeader, 'version' | 'repetition' | 'startedAt'>;
@@ -47,7 +57,7 @@ export async function decideRun(
 }
 
 /**
- * Continues the run of the same file in the same campaign, finished or not. With --again, continues only an unfinished one.
+ * Continues the run of the same file in the same campaign, whether it has ended or not. With --again, continues only one that hasn't.
  *
  * @param runs newest first
  * @throws CallkeyError `conflict` if an earlier version of the file was partly placed, because contacts might be called twice
@@ -56,7 +66,7 @@ export function pickRun(runs: readonly Run[], request: RunRequest, again: boolea
   const sameTarget = runs.filter((run) => hasSameTarget(run, request));
   const sameFile = sameTarget.filter(({ header }) => header.content === request.content && hasSameReadOptions(header, request));
   const kept = sameFile.filter(({ isCancelled }) => !isCancelled);
-  const continued = kept.find((run) => run.completedAt === null) ?? (again ? undefined : kept[0]);
+  const continued = kept.find((run) => !hasEnded(run)) ?? (again ? undefined : kept[0]);
   if (continued) return { continued };
   if (sameFile[0] && !again) throw cancelledError(sameFile[0]);
 
@@ -70,11 +80,12 @@ function hasSameReadOptions(a: RunRequest, b: RunRequest): boolean {
   return JSON.stringify(a.reading) === JSON.stringify(b.reading);
 }
 
-function isEarlierVersion({ header, completedAt }: Run, request: RunRequest): boolean {
+function isEarlierVersion(run: Run, request: RunRequest): boolean {
+  const { header } = run;
   if (header.ownRequestIds && request.ownRequestIds) return false;
   // The run's lines have the same request IDs, but with other read options, they'd be different calls.
   if (header.content === request.content) return !hasSameReadOptions(header, request);
-  return completedAt === null && header.path !== null && header.path === request.path;
+  return !hasEnded(run) && header.path !== null && header.path === request.path;
 }
 
 /** Whether a run has placed anything. If not, it can't conflict with another run. */

@@ -44,7 +44,7 @@ export async function placeRun(batch: Batch): Promise<void> {
     ...batch,
     formatProgress: () => formatProgress(batch),
     resumeAdvice: () => resumeAdvice(batch),
-    isComplete: () => run.completedAt !== null || run.placed.size === checked.good,
+    isComplete: () => run.completedAt !== null || areAllAnswered(batch, refusals),
     // The user must see every call that's placed.
     stopsIfUnread: true,
   };
@@ -68,10 +68,16 @@ async function placeOthers(batch: Batch, refusals: Refusals): Promise<void> {
     await runPool(goodLines(file, checked.bad, run.placed), pace, interrupt.controller, (line) =>
       placeLine(batch, journal, line, refusals),
     );
-    if (run.placed.size === checked.good) journal.add({ completedAt: new Date().toISOString() });
+    const now = new Date().toISOString();
+    if (run.placed.size === checked.good) journal.add({ completedAt: now });
+    else if (areAllAnswered(batch, refusals)) journal.add({ endedAt: now });
   } finally {
     journal.close();
   }
+}
+
+function areAllAnswered({ run, checked }: Batch, { count, skipped }: Refusals): boolean {
+  return run.placed.size + count + countSkipped(skipped) === checked.good;
 }
 
 async function placeLine(

@@ -12,8 +12,8 @@ import { readingSchema } from './file/reading.ts';
 import { appendTo, type Journal, readLines } from './journal-file.ts';
 
 /**
- * A run places one file in one campaign. Its journal, $XDG_STATE_HOME/callkey/runs/*.jsonl, contains this header, an entry for each
- * placed line and an end entry. It contains line numbers and digests, but no phone numbers or names.
+ * A run places one file in one campaign. Its journal, $XDG_STATE_HOME/callkey/runs/*.jsonl, contains this header, entries for each sent
+ * line and an end entry. It contains line numbers and digests, but no phone numbers or names.
  */
 const headerSchema = z.object({
   version: z.literal(1),
@@ -58,7 +58,9 @@ const sentSchema = z.object({ sent: z.number().int(), requestId: z.string().opti
 /** Written after the core has refused a line, so it isn't placed. Journals from earlier versions don't have this entry. */
 const refusedSchema = z.object({ refused: z.number().int() });
 const endSchema = z.object({ completedAt: z.string() });
-const entrySchema = z.union([placedSchema, sentSchema, refusedSchema, endSchema]);
+/** Written instead if some lines weren't placed. Running the same command again sends those lines again. */
+const partialEndSchema = z.object({ endedAt: z.string() });
+const entrySchema = z.union([placedSchema, sentSchema, refusedSchema, endSchema, partialEndSchema]);
 type Entry = z.infer<typeof entrySchema>;
 
 export type Run = {
@@ -69,6 +71,8 @@ export type Run = {
   placed: LineSet;
   /** Null until every line is placed. */
   completedAt: string | null;
+  /** When each line had been placed, skipped or rejected; null again while lines are sent again. */
+  endedAt: string | null;
   /** Whether the run was cancelled, perhaps only in part. */
   isCancelled: boolean;
 };
@@ -104,7 +108,12 @@ export async function startRun(folders: Folders, header: RunHeader): Promise<Run
   const file = join(journalFolder(folders), `${digest.slice(0, 32)}.jsonl`);
   await writeDurably(file, `${JSON.stringify(header)}\n`, advice);
   await deleteOldRuns(folders);
-  return { header, file, placed: new LineSet(), completedAt: null, isCancelled: false };
+  return { header, file, placed: new LineSet(), completedAt: null, endedAt: null, isCancelled: false };
+}
+
+/** Whether each line was placed, skipped or rejected. Otherwise, the run was stopped, or a command is still placing it. */
+export function hasEnded({ completedAt, endedAt }: Run): boolean {
+  return completedAt !== null || endedAt !== null;
 }
 
 export function newRepetition(): string {
@@ -163,12 +172,15 @@ export async function parseJournal(file: string, lines: AsyncIterable<string>): 
     if (run === undefined) {
       const header = headerSchema.safeParse(parseJson(line)).data;
       if (!header) return undefined;
-      run = { header, file, placed: new LineSet(), completedAt: null, isCancelled: isCancelled({ file }) };
+      run = { header, file, placed: new LineSet(), completedAt: null, endedAt: null, isCancelled: isCancelled({ file }) };
       continue;
     }
     const entry = parseEntry(line);
-    if (entry && 'line' in entry) run.placed.add(entry.line);
-    else if (entry && 'completedAt' in entry) run.completedAt = entry.completedAt;
+    if (!entry) continue;
+    if ('line' in entry) run.placed.add(entry.line);
+    else if ('sent' in entry) run.endedAt = null;
+    else if ('endedAt' in entry) run.endedAt = entry.endedAt;
+    else if ('completedAt' in entry) run.completedAt = entry.completedAt;
   }
   return run;
 }

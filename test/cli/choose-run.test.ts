@@ -28,6 +28,7 @@ const run = (changes: Partial<RunHeader> = {}, completedAt: string | null = null
   file: '/runs/0123456789abcdef.jsonl',
   placed: new LineSet(),
   completedAt,
+  endedAt: null,
   isCancelled: false,
 });
 const inPart = (changes: Partial<RunHeader>): Run => {
@@ -36,6 +37,7 @@ const inPart = (changes: Partial<RunHeader>): Run => {
   return { ...run(changes), placed };
 };
 const done = '2026-11-22T13:00:00.000Z';
+const ended = (changes: Partial<RunHeader>): Run => ({ ...inPart(changes), endedAt: done });
 
 describe('choosing the run for a file', () => {
   it('starts a new run if there are no earlier runs', () => {
@@ -53,6 +55,14 @@ describe('choosing the run for a file', () => {
     const finished = run({}, done);
     expect(pickRun([finished], request, false)).to.deep.equal({ continued: finished });
     expect(pickRun([finished], request, true)).to.deep.equal({ replaced: [] });
+  });
+
+  it("continues a run that has ended without placing every line, unless it's repeated with --again or was repeated before", () => {
+    const incomplete = ended({});
+    expect(pickRun([incomplete], request, false)).to.deep.equal({ continued: incomplete });
+    expect(pickRun([incomplete], request, true)).to.deep.equal({ replaced: [] });
+    const repeated = run({ repetition: 'again' }, done);
+    expect(pickRun([repeated, incomplete], request, false)).to.deep.equal({ continued: repeated });
   });
 
   it('refuses a file whose earlier version was partly placed, and replaces that run with --again', () => {
@@ -82,6 +92,7 @@ describe('choosing the run for a file', () => {
   const harmless: [string, Run, Partial<RunRequest>][] = [
     ['the earlier version was completely placed', run({ content: 'before' }, done), {}],
     ['the earlier version was placed except for its invalid lines', run({ content: 'before', skipped: 1 }, done), {}],
+    ["the earlier version has ended, although some lines weren't placed", ended({ content: 'before' }), {}],
     ['the file is at a different path', inPart({ content: 'before', path: '/other.csv' }), {}],
     ['both files came from standard input', inPart({ content: 'before', path: null }), { path: null }],
     [

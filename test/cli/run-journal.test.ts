@@ -44,6 +44,15 @@ describe('parsing a run journal', () => {
     expect(placedLines(run)).to.deep.equal([2, 3]);
   });
 
+  it('returns when a run ended in which some lines were refused, until they are sent again', async () => {
+    const entries = [header(), { sent: 2 }, placed(2), { sent: 3 }, { refused: 3 }, { endedAt: done }];
+    const parsed = await Promise.all([entries, [...entries, { sent: 3 }]].map((journal) => parse(text(...journal))));
+    expect(parsed.map((run) => [placedLines(run), run?.endedAt, run?.completedAt])).to.deep.equal([
+      [[2], done, null],
+      [[2], null, null],
+    ]);
+  });
+
   it('survives a half-written entry at any position', async () => {
     const run = await parse(`${text(header(), placed(2))}{"line":3,"conta\n${text(placed(4))}{"comple`);
     expect([placedLines(run), run?.completedAt]).to.deep.equal([[2, 4], null]);

@@ -1,5 +1,5 @@
 import type { Pace } from '../../batch/pool.ts';
-import { type Run, readRuns, runName } from '../../batch/run-journal.ts';
+import { hasEnded, type Run, readRuns, runName } from '../../batch/run-journal.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import type { Context } from '../../context.ts';
 import { shellCommand } from '../../terminal/shell-command.ts';
@@ -11,8 +11,8 @@ import { formatRun, runContext } from './call-runs.ts';
  * $XDG_STATE_HOME/callkey/runs/ (batch/run-journal.ts), then reads the file again. The file must not have changed.
  */
 export async function callResume(context: Context, name: string | undefined, pace: Pace): Promise<void> {
-  const unfinished = (await readRuns(context.folders)).filter(({ completedAt, isCancelled }) => completedAt === null && !isCancelled);
-  const run = selectRun(unfinished, name);
+  const incomplete = (await readRuns(context.folders)).filter(({ completedAt, isCancelled }) => completedAt === null && !isCancelled);
+  const run = selectRun(incomplete, name);
   if (!run) {
     context.output.note('Nothing to resume.');
     return;
@@ -39,7 +39,8 @@ function selectRun(runs: readonly Run[], name: string | undefined): Run | undefi
     if (!named) throw new CallkeyError('notFound', `No stopped run named ${name} found. ${runs.map(formatRun).join('\n')}`);
     return named;
   }
-  if (runs.length > 1)
-    throw new CallkeyError('usage', `Several runs were stopped. Choose one: callkey call resume RUN\n${runs.map(formatRun).join('\n')}`);
-  return runs[0];
+  const stopped = runs.filter((run) => !hasEnded(run));
+  if (stopped.length > 1)
+    throw new CallkeyError('usage', `Several runs were stopped. Choose one: callkey call resume RUN\n${stopped.map(formatRun).join('\n')}`);
+  return stopped[0];
 }

@@ -75,10 +75,9 @@ async function runView(run: Run) {
 /** Formats a run as a line, the same in every list of runs. */
 export function formatRun(run: Run): string {
   const { path, campaignId, calls, startedAt } = run.header;
-  const state =
-    run.completedAt === null
-      ? `${formatCount(placedCount(run))} of ${formatCount(calls)} placed, started ${startedAt}`
-      : `all ${formatCount(calls)} placed, finished ${run.completedAt}`;
+  const placed = run.completedAt === null ? `${formatCount(placedCount(run))} of ${formatCount(calls)}` : `all ${formatCount(calls)}`;
+  const end = run.completedAt ?? run.endedAt;
+  const state = `${placed} placed, ${end === null ? `started ${startedAt}` : `finished ${end}`}`;
   const cancelled = run.isCancelled ? ', cancelled' : '';
   return `${runName(run)}  ${path ?? 'standard input'}  campaign ${campaignId}  ${state}${cancelled}`;
 }

@@ -128,6 +128,45 @@ describe('callkey call place --from, for lines that were already placed', () => 
     expect(await calls()).to.deep.equal(onceEach(3));
   });
 
+  describe('if a line was skipped', () => {
+    const body = JSON.stringify({ type: 'urn:callkey:problems#do-not-call', title: 'x', status: 403, detail: 'On a list.' });
+    const skipSecond = () => its.network.faults.push('pass', { status: 403, body });
+    const placeAndSkip = async () => {
+      const path = file(createCsv(3));
+      skipSecond();
+      expect((await place(path, '--concurrency', '1')).code).to.equal(0);
+      return path;
+    };
+
+    it('places every line again with --again, and otherwise only the skipped one', async () => {
+      const path = await placeAndSkip();
+      expect((await place(path, '--again')).code).to.equal(0);
+      expect((await calls()).toSorted()).to.deep.equal([1, 2, 2]);
+      file(createCsv(3, 10));
+      skipSecond();
+      await place(path, '--concurrency', '1');
+      its.network.seen.length = 0;
+      expect((await place(path)).stderr).to.contain('Resuming: 2 of 3 lines already placed.');
+      expect(its.network.seen).to.have.length(1);
+      expect((await calls()).toSorted()).to.deep.equal([1, 1, 1, 1, 2, 2]);
+    });
+
+    it('places another file at the same path', async () => {
+      await placeAndSkip();
+      expect((await place(file(createCsv(3, 100)))).code).to.equal(0);
+      expect((await calls()).length).to.equal(5);
+    });
+
+    it('has nothing to resume, but sends the line again if the run is named', async () => {
+      await placeAndSkip();
+      expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume');
+      const { stdout } = await its.home.run(['call', 'runs']);
+      expect(stdout).to.contain('2 of 3 placed, finished');
+      expect((await its.home.run(['call', 'resume', stdout.slice(0, 8)])).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(3));
+    });
+  });
+
   it('places another file at the same path after the first has finished', async () => {
     await place(file(createCsv(3)));
     expect((await place(file(createCsv(3, 100)))).code).to.equal(0);
