@@ -109,6 +109,13 @@ describe('callkey mcp', () => {
     expect(await callsTo(phone)).to.have.length(1);
   });
 
+  it('exits with 0 after SIGTERM', async () => {
+    const agent = await startAgent();
+    agent.child.kill('SIGTERM');
+    const { code, signal } = await agent.ended;
+    expect([code, signal]).to.deep.equal([0, null]);
+  });
+
   it('checks its options before it starts', async () => {
     for (const [more, says] of [
       [['--allow', '49'], /--allow 49/],

@@ -23,7 +23,7 @@ export function manPage(program: Command, version: string): string {
     ...preformatted(environmentHelp.replace('Environment:', '')),
     '.SH EXIT STATUS',
     ...preformatted(exitCodesHelp.replace('Exit codes:', '')),
-    'Ctrl-C and SIGTERM terminate the command with that signal.',
+    'Ctrl-C and SIGTERM terminate the command with that signal, but callkey mcp exits with 0.',
     '.SH FILES',
     '$XDG_CONFIG_HOME/callkey contains profiles and campaign aliases. $XDG_STATE_HOME/callkey, or the folder given with',
     '.BR \\-\\-state :',
