@@ -17,8 +17,11 @@ async function startFilledCore(): Promise<RunningCore> {
   return startCoreHere(databaseUrl);
 }
 
-const signIn = ({ page }: RunningConsole, server: string, keepSignedIn: boolean) =>
-  page.evaluate((input) => window.callkey.signIn(input), { server, email: 'ada@example.com', password, keepSignedIn });
+async function signIn({ page }: RunningConsole, server: string, keepSignedIn: boolean) {
+  // A page that is still starting cancels sign-ins.
+  await page.locator('h1').first().waitFor();
+  return page.evaluate((input) => window.callkey.signIn(input), { server, email: 'ada@example.com', password, keepSignedIn });
+}
 
 /** Returns everything in the console's folder, including Chromium's own files. */
 const listFiles = (folder: string) =>
