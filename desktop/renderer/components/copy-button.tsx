@@ -13,23 +13,35 @@ type CopyButtonProps = {
 
 /** Copies a text. */
 export function CopyButton({ text, noun, icon = 'copy', isSecret = false }: CopyButtonProps) {
-  const [isCopied, setCopied] = useState(false);
+  const [copied, setCopied] = useState<'copied' | 'refused' | null>(null);
   async function copy(): Promise<void> {
-    const copied = typeof text === 'string' ? text : text();
-    await (isSecret ? window.callkey.copySecret(copied) : window.callkey.copyText(copied));
-    setCopied(true);
+    const value = typeof text === 'string' ? text : text();
+    try {
+      await (isSecret ? window.callkey.copySecret(value) : window.callkey.copyText(value));
+    } catch {
+      setCopied('refused');
+      return;
+    }
+    setCopied('copied');
     announce(`Copied the ${noun}.`);
   }
   return (
-    <button
-      type="button"
-      class="quiet icon-only"
-      aria-label={`Copy ${noun}`}
-      data-tip={`Copy ${noun}`}
-      onClick={() => void copy()}
-      onBlur={() => setCopied(false)}
-    >
-      <Icon name={isCopied ? 'check' : icon} />
-    </button>
+    <>
+      <button
+        type="button"
+        class="quiet icon-only"
+        aria-label={`Copy ${noun}`}
+        data-tip={`Copy ${noun}`}
+        onClick={() => void copy()}
+        onBlur={() => setCopied(null)}
+      >
+        <Icon name={copied === 'copied' ? 'check' : icon} />
+      </button>
+      {copied === 'refused' && (
+        <span class="error" role="alert">
+          Your browser blocked copying.
+        </span>
+      )}
+    </>
   );
 }

@@ -1,5 +1,5 @@
 import { useCallback, useMemo, useState } from 'preact/hooks';
-import type { ApiKeyView, CreatedApiKeyView, RevokedApiKeysView } from '#contract/console/api-keys.ts';
+import type { ApiKeyView, RevokedApiKeysView } from '#contract/console/api-keys.ts';
 import { Icon } from '../../components/icons.tsx';
 import { Loadable, useFreshResource } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
@@ -15,7 +15,7 @@ import { ApiKeyDetails, OpenApiKey } from './api-key-details.tsx';
 import { CreateApiKey } from './dialogs/create-api-key.tsx';
 import { RevokeApiKey } from './dialogs/revoke-api-key.tsx';
 import { RevokeApiKeys } from './dialogs/revoke-api-keys.tsx';
-import { SaveKeyValue, type ShownKey, shownKey } from './dialogs/save-key-value.tsx';
+import { type NewApiKey, SaveKeyValue, type ShownKey, shownKey } from './dialogs/save-key-value.tsx';
 import { FirstKey } from './first-key.tsx';
 import { summarizeLimits } from './key-limits.ts';
 import { ApiKeyHead, ApiKeyList } from './list/api-key-list.tsx';
@@ -48,7 +48,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
     focusRow(openId);
   }, [openId]);
 
-  function created(view: CreatedApiKeyView): void {
+  function created(view: NewApiKey): void {
     openDialog.value = null;
     setSaving(shownKey(view));
     void resource.refresh();

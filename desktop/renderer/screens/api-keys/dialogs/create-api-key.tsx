@@ -19,6 +19,7 @@ import { KeyAccess } from '../key-access.tsx';
 import { summarizeLimits } from '../key-limits.ts';
 import { isNameTaken } from '../list/key-list.ts';
 import { ExpirationFields } from './expiration-fields.tsx';
+import type { NewApiKey } from './save-key-value.tsx';
 
 type CreateApiKeyProps = {
   session: SessionView;
@@ -26,7 +27,7 @@ type CreateApiKeyProps = {
   listed: readonly ApiKeyView[];
   /** The key that the new one replaces. */
   replaced: ApiKeyView | null;
-  onCreated: (view: CreatedApiKeyView) => void;
+  onCreated: (view: NewApiKey) => void;
   /** Called if the core didn't respond, so that the key may exist. */
   onMaybeCreated: () => void;
   onClose: () => void;
@@ -67,7 +68,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
     }
     const { expiration } = resolved;
     const create = () => window.callkey.request('createApiKey', { name, expiration, timeZone: draft.timeZone });
-    void run(copiesLimits && replaced ? () => createLimited(create, replaced) : create, onCreated, onCreatedAfterClose);
+    void run<NewApiKey>(copiesLimits && replaced ? () => createLimited(create, replaced) : create, onCreated, onCreatedAfterClose);
   }
   const close = unlessBusy(onClose);
 
@@ -143,15 +144,14 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
   );
 }
 
-/** Creates a key with the limits of another. If the new key can't be limited, the user is told, because the value is shown only once. */
-async function createLimited(create: () => Promise<Result<CreatedApiKeyView>>, replaced: ApiKeyView): Promise<Result<CreatedApiKeyView>> {
+/** Creates a key with the limits of another. A key that can't be limited is returned with the reason, because its value is shown only once. */
+async function createLimited(create: () => Promise<Result<CreatedApiKeyView>>, replaced: ApiKeyView): Promise<Result<NewApiKey>> {
   const created = await create();
   if (!created.ok) return created;
   const { addresses, callsPerDay } = replaced;
   const { apiKey } = created.value;
   const limited = await window.callkey.request('changeApiKey', { id: apiKey.id, addresses, callsPerDay });
-  if (!limited.ok) announce(`${apiKey.name} was created, but couldn’t be limited. Limit it in its details.`);
-  return limited.ok ? { ok: true, value: { ...created.value, apiKey: limited.value.apiKey } } : created;
+  return { ok: true, value: { ...created.value, ...(limited.ok ? { apiKey: limited.value.apiKey } : { limitFailure: limited.failure }) } };
 }
 
 /** Handles a key that was created after the form was closed, when its value can no longer be shown. */

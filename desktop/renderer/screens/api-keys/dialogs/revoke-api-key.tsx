@@ -61,7 +61,7 @@ export function RevokeApiKey({ apiKey, replacement, onReplace, onRevoked, onAlre
           />
           <KeyAccess id={apiKey.id} />
           <ReasonFields draft={reason} onChange={setReason} />
-          {reason.reason === 'leaked' && <LastDay view={view} replacement={replacement} onReplace={onReplace} />}
+          {reason.reason === 'leaked' && <LastDay view={view} replacement={replacement} onReplace={onReplace} onClose={onClose} />}
         </>
       )}
       countQueuedCalls={(view) => view.queuedCalls}

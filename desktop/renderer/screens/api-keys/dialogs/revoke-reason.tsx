@@ -1,3 +1,4 @@
+import type { TargetedMouseEvent } from 'preact';
 import type { ApiKeyView, RevocationView, RevokeReason } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
 import { describeLineProblem, normalizeLine } from '#contract/text/text.ts';
@@ -70,17 +71,33 @@ export function ReasonFields({ draft, onChange }: { draft: ReasonDraft; onChange
   );
 }
 
-type LastDayProps = { view: Pick<RevocationView, 'apiKey' | 'lastDay'>; replacement: ApiKeyView | null; onReplace: () => void };
+type LastDayProps = {
+  view: Pick<RevocationView, 'apiKey' | 'lastDay'>;
+  replacement: ApiKeyView | null;
+  onReplace: () => void;
+  onClose: () => void;
+};
 
 /** Shows what a leaked key has done in the last 24 hours, and what replaces it. */
-export function LastDay({ view: { apiKey, lastDay }, replacement, onReplace }: LastDayProps) {
+export function LastDay({ view: { apiKey, lastDay }, replacement, onReplace, onClose }: LastDayProps) {
+  const follow = (event: TargetedMouseEvent<HTMLAnchorElement>) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const address = event.currentTarget.href;
+    onClose();
+    // An open dialog would keep the page where it is.
+    requestAnimationFrame(() => location.assign(address));
+  };
   return (
     <section>
       <h3>The last 24 hours</h3>
       {lastDay && (
         <>
           <p>
-            {pluralize(lastDay.placed, 'call')} placed. <a href={formatAddress('calls', { apiKey: apiKey.id })}>Show the key’s calls</a>
+            {pluralize(lastDay.placed, 'call')} placed.{' '}
+            <a href={formatAddress('calls', { apiKey: apiKey.id })} onClick={follow}>
+              Show the key’s calls
+            </a>
           </p>
           {lastDay.addresses.length > 0 && (
             <ul class="events">
@@ -96,8 +113,11 @@ export function LastDay({ view: { apiKey, lastDay }, replacement, onReplace }: L
       )}
       {replacement ? (
         <p>
-          Its replacement keeps working: <a href={formatAddress('api-keys', { open: replacement.id })}>{replacement.name}</a>, created{' '}
-          <Moment at={replacement.createdAt} />.
+          Its replacement keeps working:{' '}
+          <a href={formatAddress('api-keys', { open: replacement.id })} onClick={follow}>
+            {replacement.name}
+          </a>
+          , created <Moment at={replacement.createdAt} />.
         </p>
       ) : (
         <p>

@@ -1,10 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { ApiKeyView, CreatedApiKeyView } from '#contract/console/api-keys.ts';
 import type { SessionView } from '#contract/console/session.ts';
+import type { Failure } from '../../../../ipc.ts';
 import { CopyButton } from '../../../components/copy-button.tsx';
 import { OneTimeSecret, SecretDialog } from '../../../components/forms/secret.tsx';
 import { useFreshResource } from '../../../components/loadable.tsx';
 import { toExpiry } from '../../../components/time.tsx';
+import { describeFailure } from '../../../state/format/failure-text.ts';
 import { formatInstant } from '../../../state/format/format-time.ts';
 import { describeKeyAccess } from '../../../state/format/labels.ts';
 import { server } from '../../../state/session.ts';
@@ -12,17 +14,20 @@ import { type Campaign, CampaignSelect, firstPage } from '../../calls/campaign-s
 import { ReferenceLink } from '../reference-link.tsx';
 import { exampleCall, keyLine } from '../snippets.ts';
 
-/** A new key with its value. */
-export type ShownKey = { apiKey: ApiKeyView; secret: OneTimeSecret };
+/** @property limitFailure why the key didn't get the limits of the key that it replaces */
+export type NewApiKey = CreatedApiKeyView & { limitFailure?: Failure };
 
-export function shownKey({ apiKey, keyValue }: CreatedApiKeyView): ShownKey {
-  return { apiKey, secret: new OneTimeSecret(keyValue) };
+/** A new key with its value. */
+export type ShownKey = { apiKey: ApiKeyView; secret: OneTimeSecret; limitFailure: Failure | undefined };
+
+export function shownKey({ apiKey, keyValue, limitFailure }: NewApiKey): ShownKey {
+  return { apiKey, secret: new OneTimeSecret(keyValue), limitFailure };
 }
 
 type SaveKeyValueProps = { session: SessionView; shown: ShownKey; onClose: (unsaved: boolean) => void };
 
 export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
-  const { apiKey, secret } = shown;
+  const { apiKey, secret, limitFailure } = shown;
   const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage));
   const { value: view, failure } = campaigns.state.value;
   // A command without a campaign doesn't work, so no one can copy it before the campaigns have loaded.
@@ -46,6 +51,11 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
       lost="This key value can’t be shown again. If you lose it, revoke the key and create a new one."
       onClose={onClose}
     >
+      {limitFailure && (
+        <p class="warning" role="alert">
+          This key couldn’t be limited. {describeFailure(limitFailure)} After you close this dialog, limit the key in its details.
+        </p>
+      )}
       <div class="field">
         <div class="label-row">
           <h3>
