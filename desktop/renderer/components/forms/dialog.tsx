@@ -56,7 +56,10 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
       onCancel={dismiss}
       // Chromium closes a dialog on the second Escape even if `cancel` was prevented.
       onKeyDown={(event) => {
-        if (event.key === 'Escape') dismiss(event);
+        if (event.key !== 'Escape') return;
+        // A dialog that contains this one stays open.
+        event.stopPropagation();
+        dismiss(event);
       }}
       onPointerDown={(event) => {
         const isOnBackdrop = event.target === event.currentTarget && isOutside(event.currentTarget, event);

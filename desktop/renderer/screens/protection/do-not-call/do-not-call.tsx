@@ -74,7 +74,7 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
           <>
             <span role="status">
               {pluralize(matches.length, 'number')}
-              {!isWhole && ' so far'}
+              {resource.state.value.value?.nextCursor && ' so far'}
             </span>
             <MoreButton resource={resource} pages={pages} label="Show more numbers" />
           </>

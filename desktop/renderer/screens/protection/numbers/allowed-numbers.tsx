@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type RestrictedKind, restrictedKindLabels, restrictedKinds } from '#contract/protection/numbers.ts';
 import type { NumbersView } from '#contract/protection/protection.ts';
-import { FormError } from '../../../components/forms/field.tsx';
+import { FormError, focusFirstInvalid } from '../../../components/forms/field.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { Loadable, useFreshResource } from '../../../components/loadable.tsx';
@@ -39,7 +39,7 @@ export function AllowedNumbers({ title, home, canChange, view, onView, tabs, che
         {(numbers) =>
           canChange ? (
             <NumbersForm
-              key={`${scope.id} ${JSON.stringify(numbers)}`}
+              key={scope.id}
               scope={scope}
               numbers={numbers}
               onSaved={(saved) => {
@@ -74,43 +74,58 @@ function describeKinds(kinds: readonly RestrictedKind[]): string {
 
 type NumbersFormProps = { scope: NamedScope; numbers: NumbersView; onSaved: (numbers: NumbersView) => void };
 
-function NumbersForm({ scope, numbers: { countries: own, kinds: ownKinds, effective }, onSaved }: NumbersFormProps) {
-  const [countryChoice, setCountryChoice] = useState<'inherit' | 'all' | 'some'>(
-    own === null ? 'inherit' : own.length === 0 ? 'all' : 'some',
-  );
-  const [text, setText] = useState((own ?? []).join(', '));
-  const [inheritsKinds, setInheritsKinds] = useState(ownKinds === null);
-  const [kinds, setKinds] = useState<readonly RestrictedKind[]>(ownKinds ?? effective.kinds);
+type NumbersDraft = {
+  countryChoice: 'inherit' | 'all' | 'some';
+  text: string;
+  inheritsKinds: boolean;
+  kinds: readonly RestrictedKind[];
+};
+
+function toDraft({ countries, kinds, effective }: NumbersView): NumbersDraft {
+  return {
+    countryChoice: countries === null ? 'inherit' : countries.length === 0 ? 'all' : 'some',
+    text: (countries ?? []).join(', '),
+    inheritsKinds: kinds === null,
+    kinds: kinds ?? effective.kinds,
+  };
+}
+
+function NumbersForm({ scope, numbers, onSaved }: NumbersFormProps) {
+  // Until the user changes something, the form shows what others save.
+  const [draft, setDraft] = useState<NumbersDraft | null>(null);
+  const { countryChoice, text, inheritsKinds, kinds } = draft ?? toDraft(numbers);
+  const change = (changes: Partial<NumbersDraft>) => setDraft((before) => ({ ...(before ?? toDraft(numbers)), ...changes }));
+  const [hasTried, setTried] = useState(false);
+  const { countries: own, kinds: ownKinds, effective } = numbers;
   const { isBusy, failure, form, run } = useAction();
   const listed = readCountries(text);
   const countries = countryChoice === 'inherit' ? null : countryChoice === 'all' ? [] : listed;
   const inheritance = scope.kind === 'partner' ? 'the default' : 'its partner';
-  const save = () =>
-    run(
-      () =>
-        window.callkey.request('setNumbers', {
-          scope: scope.kind === 'partner' ? 'partner' : 'account',
-          id: scope.id,
-          countries,
-          kinds: inheritsKinds ? null : [...kinds],
-        }),
-      onSaved,
+  const isIncomplete = countryChoice === 'some' && listed.length === 0;
+  function submit(event: Event): void {
+    event.preventDefault();
+    setTried(true);
+    // Without a country, the core would allow all.
+    if (isIncomplete) {
+      focusFirstInvalid(form.current);
+      return;
+    }
+    const input = { scope: scope.kind === 'partner' ? 'partner' : 'account', id: scope.id, countries } as const;
+    void run(
+      () => window.callkey.request('setNumbers', { ...input, kinds: inheritsKinds ? null : [...kinds] }),
+      (saved) => {
+        setDraft(null);
+        onSaved(saved);
+      },
     );
+  }
   return (
-    <form
-      ref={form}
-      class="settings"
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void save();
-      }}
-    >
+    <form ref={form} class="settings" noValidate onSubmit={submit}>
       <fieldset>
         <legend>Countries that may be called</legend>
         {(['inherit', 'all', 'some'] as const).map((choice) => (
           <label key={choice} class="check">
-            <input type="radio" name="countries" checked={countryChoice === choice} onChange={() => setCountryChoice(choice)} />
+            <input type="radio" name="countries" checked={countryChoice === choice} onChange={() => change({ countryChoice: choice })} />
             <span>
               {choice === 'inherit' ? `Same as ${inheritance}` : choice === 'all' ? 'All countries' : 'Only these'}
               {choice === 'inherit' && own === null && (
@@ -123,11 +138,11 @@ function NumbersForm({ scope, numbers: { countries: own, kinds: ownKinds, effect
           <TextField
             label="Country codes"
             hint={listed.length === 0 ? 'Two letters each, such as DE, AT, CH.' : describeCountries(listed)}
-            error={fieldError(failure, 'countries') ?? (listed.length === 0 && failure ? 'Enter a country.' : null)}
+            error={fieldError(failure, 'countries') ?? (hasTried && isIncomplete ? 'Enter a country.' : null)}
             type="text"
             autocomplete="off"
             value={text}
-            onInput={setText}
+            onInput={(typed) => change({ text: typed })}
           />
         )}
       </fieldset>
@@ -135,7 +150,11 @@ function NumbersForm({ scope, numbers: { countries: own, kinds: ownKinds, effect
         <legend>Kinds that are refused by default</legend>
         <p class="hint">Calls to these numbers are expensive, so someone with a stolen key would call them first.</p>
         <label class="check">
-          <input type="checkbox" checked={inheritsKinds} onChange={({ currentTarget }) => setInheritsKinds(currentTarget.checked)} />
+          <input
+            type="checkbox"
+            checked={inheritsKinds}
+            onChange={({ currentTarget }) => change({ inheritsKinds: currentTarget.checked })}
+          />
           <span>
             Same as {inheritance}
             {ownKinds === null && <span class="faint">: {describeKinds(effective.kinds).toLowerCase()}</span>}
@@ -147,7 +166,7 @@ function NumbersForm({ scope, numbers: { countries: own, kinds: ownKinds, effect
               <input
                 type="checkbox"
                 checked={kinds.includes(kind)}
-                onChange={() => setKinds(restrictedKinds.filter((each) => (each === kind) !== kinds.includes(each)))}
+                onChange={() => change({ kinds: restrictedKinds.filter((each) => (each === kind) !== kinds.includes(each)) })}
               />
               Allow {restrictedKindLabels[kind].toLowerCase()}
             </label>
@@ -155,7 +174,7 @@ function NumbersForm({ scope, numbers: { countries: own, kinds: ownKinds, effect
       </fieldset>
       <FormError text={generalError(failure, ['countries'])} />
       <div class="actions at-start">
-        <button type="submit" class="primary" aria-disabled={isBusy || (countryChoice === 'some' && listed.length === 0)}>
+        <button type="submit" class="primary" aria-disabled={isBusy || isIncomplete}>
           {isBusy ? 'Saving…' : 'Save'}
         </button>
       </div>

@@ -9,7 +9,7 @@ import { useAction } from '../../../components/forms/use-action.ts';
 import { Loadable, useResource } from '../../../components/loadable.tsx';
 import { ownZone } from '../../../state/clock.ts';
 import { fieldError, generalError } from '../../../state/format/failure-text.ts';
-import { CampaignSelect, firstPage } from '../../calls/campaign-select.tsx';
+import { type Campaign, CampaignSelect, firstPage } from '../../calls/campaign-select.tsx';
 import { describeHours, describeOpening, describeReasons } from './check-text.ts';
 import { nameCountry } from './countries.ts';
 
@@ -18,24 +18,28 @@ export function CheckNumber({ onClose }: { onClose: () => void }) {
   const campaigns = useResource(() => window.callkey.request('listCampaigns', firstPage));
   const [phone, setPhone] = useState('');
   const [timeZone, setTimeZone] = useState('');
-  const [chosenId, setChosenId] = useState('');
-  const [checked, setChecked] = useState<CheckedNumberView | null>(null);
+  const [chosen, choose] = useState<Campaign | null>(null);
+  const [verdict, setVerdict] = useState<{ on: string; checked: CheckedNumberView } | null>(null);
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);
   return (
     <Dialog title="Check a number" lead="Shows what would happen if this number were called now. No one is called." onDismiss={close}>
       <Loadable resource={campaigns} noun="campaigns">
         {(view) => {
-          const campaign = view.campaigns.find(({ id }) => id === chosenId) ?? view.campaigns[0];
+          const campaign = chosen ?? view.campaigns[0];
           if (!campaign) return <p>There are no campaigns yet.</p>;
+          const input = { phone, campaignId: campaign.id, ...(timeZone.trim() !== '' && { timeZone: timeZone.trim() }) };
+          const on = JSON.stringify(input);
           return (
             <form
               ref={form}
               noValidate
               onSubmit={(event) => {
                 event.preventDefault();
-                const input = { phone, campaignId: chosenId || campaign.id, ...(timeZone.trim() !== '' && { timeZone: timeZone.trim() }) };
-                void run(() => window.callkey.request('checkNumber', input), setChecked);
+                void run(
+                  () => window.callkey.request('checkNumber', input),
+                  (checked) => setVerdict({ on, checked }),
+                );
               }}
             >
               <TextField
@@ -51,7 +55,7 @@ export function CheckNumber({ onClose }: { onClose: () => void }) {
               />
               <div class="field">
                 <span class="label">Campaign</span>
-                <CampaignSelect campaigns={view} chosen={campaign} onChange={setChosenId} isRequired />
+                <CampaignSelect campaigns={view} chosen={campaign} onChange={(_id, picked) => choose(picked)} isRequired />
               </div>
               <TextField
                 label="Time zone (optional)"
@@ -63,7 +67,7 @@ export function CheckNumber({ onClose }: { onClose: () => void }) {
                 onInput={setTimeZone}
               />
               <FormError text={generalError(failure, ['phone', 'timeZone'])} />
-              <div role="status">{checked && failure === null && <Verdict checked={checked} />}</div>
+              <div role="status">{verdict?.on === on && failure === null && <Verdict checked={verdict.checked} />}</div>
               <FormActions verb="Check" verbing="Checking…" isBusy={isBusy} onCancel={close} />
             </form>
           );
@@ -81,7 +85,7 @@ function Verdict({ checked }: { checked: CheckedNumberView }) {
       <p>
         <span class={`badge ${allowed ? 'good' : 'bad'}`}>{allowed ? 'Can be called now' : 'Can’t be called now'}</span> {phone}
       </p>
-      {describeReasons(checked).map((reason) => (
+      {describeReasons(checked, ownZone.value).map((reason) => (
         <p key={reason}>{reason}</p>
       ))}
       <Facts

@@ -3,14 +3,14 @@ import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
 import type { CheckedNumberView, CheckReason } from '#contract/protection/protection.ts';
 import { pluralize } from '../../../state/format/format.ts';
-import { formatIsoDay, formatMinute } from '../../../state/format/format-time.ts';
+import { formatDay, formatMinute } from '../../../state/format/format-time.ts';
 import { describePrefixes, formatWindows, toWeeks } from '../calling-hours/week.ts';
 import { nameCountry } from './countries.ts';
 
-/** Says in sentences why a number wouldn't be called now. */
-export function describeReasons(checked: CheckedNumberView): string[] {
+/** Says in sentences why a number wouldn't be called now. Days are those of the viewer's zone. */
+export function describeReasons(checked: CheckedNumberView, ownZone: string): string[] {
   return checked.reasons.flatMap((reason) =>
-    reason === 'do-not-call' ? checked.entries.map(describeEntry) : describeReason(reason, checked),
+    reason === 'do-not-call' ? checked.entries.map((entry) => describeEntry(entry, ownZone)) : describeReason(reason, checked),
   );
 }
 
@@ -32,8 +32,9 @@ function describeClosed({ rulesFrom, opensAt }: CheckedNumberView): string {
   return `It’s outside the calling hours${source}. ${opensAt === undefined ? 'They don’t open within 31 days.' : 'A call would be held until they open.'}`;
 }
 
-function describeEntry({ scope, reason, createdAt }: CheckedNumberView['entries'][number]): string {
-  return `On the do-not-call list of the ${scope.kind} ${scope.name} since ${formatIsoDay(createdAt.slice(0, 10))}: ${doNotCallReasonLabels[reason].toLowerCase()}.`;
+function describeEntry({ scope, reason, createdAt }: CheckedNumberView['entries'][number], ownZone: string): string {
+  const day = formatDay(DateTime.fromISO(createdAt, { zone: ownZone }));
+  return `On the do-not-call list of the ${scope.kind} ${scope.name} since ${day}: ${doNotCallReasonLabels[reason].toLowerCase()}.`;
 }
 
 function describeCountry(country: string | null): string {
