@@ -117,14 +117,17 @@ describe('a checked number', () => {
   it('explains each reason in a sentence', () => {
     const rulesFrom = { kind: 'account', id: 'a', name: 'Blue Clinic' } as const;
     const opensAt = '2026-11-24T09:00:00.000Z';
-    expect(describeReasons({ ...checked, reasons: ['outside-calling-hours'], rulesFrom, opensAt })).to.deep.equal([
+    expect(describeReasons({ ...checked, reasons: ['outside-calling-hours'], rulesFrom, opensAt }, 'UTC')).to.deep.equal([
       'It’s outside the calling hours of the account Blue Clinic. A call would be held until they open.',
     ]);
-    expect(describeReasons({ ...checked, reasons: ['number-kind', 'country'], kind: 'premium-rate' })).to.deep.equal([
+    expect(describeReasons({ ...checked, reasons: ['number-kind', 'country'], kind: 'premium-rate' }, 'UTC')).to.deep.equal([
       'Premium-rate numbers can’t be called.',
       'Numbers in United States can’t be called.',
     ]);
-    expect(describeReasons({ ...checked, reasons: ['unknown-time-zone'], zones: 0 })[0]).to.contain('time zone is unknown');
+    const about = { id: 'e', phone: '+12012000100', note: null, source: 'console', call: null, createdBy: null, endsAt: null } as const;
+    const entry = { ...about, scope: rulesFrom, reason: 'asked', createdAt: '2026-11-24T23:30:00.000Z' } as const;
+    expect(describeReasons({ ...checked, reasons: ['do-not-call'], entries: [entry] }, 'Europe/Berlin')[0]).to.contain('since 25 Nov 2026');
+    expect(describeReasons({ ...checked, reasons: ['unknown-time-zone'], zones: 0 }, 'UTC')[0]).to.contain('time zone is unknown');
   });
 });
 

@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import type { RecordExport } from '#contract/console/activity.ts';
 import type { Result } from '../../../ipc.ts';
 import { announce } from '../../state/announcement.ts';
@@ -17,6 +17,13 @@ type ExportPagesButtonProps = {
 export function ExportPagesButton({ name, file, head, load }: ExportPagesButtonProps) {
   const [loaded, setLoaded] = useState<number | null>(null);
   const isCancelled = useRef(false);
+  // On the next screen, the session's tenancy may be another one.
+  useEffect(
+    () => () => {
+      isCancelled.current = true;
+    },
+    [],
+  );
   async function save(): Promise<void> {
     isCancelled.current = false;
     const rows: string[][] = [];

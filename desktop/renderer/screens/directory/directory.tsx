@@ -119,7 +119,7 @@ export function Directory({ session, title }: ScreenProps) {
           <>
             <span role="status">
               {pluralize(matches.length, noun)}
-              {!isWhole && ' so far'}
+              {resource.state.value.value?.nextCursor && ' so far'}
             </span>
             <MoreButton resource={resource} pages={pages} label={`Show more ${noun}s`} />
           </>

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
 import type { DeletionView, UserView } from '#contract/console/users.ts';
 import { Details, Facts } from '../../components/details.tsx';
 import { useResource } from '../../components/loadable.tsx';
@@ -103,14 +104,20 @@ type OpenUserProps = {
   id: string;
   /** The user, if they are in the list. */
   listed: UserView | undefined;
+  /** When the list was loaded. Then, this user is loaded again. */
+  listLoadedAt: number;
   onClose: () => void;
   children: (user: UserView) => ComponentChildren;
 };
 
 /** Finds a user that an address names. In a long list, not all users are loaded. */
-export function OpenUser({ id, listed, onClose, children }: OpenUserProps) {
+export function OpenUser({ id, listed, listLoadedAt, onClose, children }: OpenUserProps) {
   const load = async () => (listed ? { ok: true as const, value: null } : window.callkey.request('previewDeletion', { id }));
-  const { value, failure } = useResource<DeletionView | null>(load, listed ? 'listed' : id).state.value;
+  const resource = useResource<DeletionView | null>(load, listed ? 'listed' : id);
+  const { value, failure } = resource.state.value;
+  useEffect(() => {
+    if (!listed) void resource.refreshIfOlder(0);
+  }, [resource, listLoadedAt]);
   if (listed) return <>{children(listed)}</>;
   if (value) return <>{children(value.user)}</>;
   if (!failure) return null;

@@ -98,7 +98,7 @@ export function Users({ session, title }: ScreenProps) {
         details={
           resource.state.value.value &&
           openId !== '' && (
-            <OpenUser key={openId} id={openId} listed={openUser} onClose={closeDetails}>
+            <OpenUser key={openId} id={openId} listed={openUser} listLoadedAt={resource.state.value.loadedAt} onClose={closeDetails}>
               {(user) => (
                 <UserDetails
                   user={user}

@@ -1,0 +1,110 @@
+import { expect } from 'chai';
+import { browserForEach } from '../support/browser-harness.ts';
+import { describeBrowser } from '../support/chromium.ts';
+import { ask } from '../support/http.ts';
+import { createKey, signIn } from '../support/tenants.ts';
+import { eventually } from '../support/until.ts';
+
+describeBrowser('a form in the console', () => {
+  const browser = browserForEach();
+  const { button, heading, link, open } = browser;
+
+  async function openNumbers(): Promise<void> {
+    await open(browser.harness.core.url, 'partner');
+    await link('Protection').click();
+    await button('Numbers').click();
+    await browser.page.getByLabel('Only these').check();
+  }
+
+  it('refuses to limit calls to no countries, because that would allow all', async () => {
+    await openNumbers();
+    await browser.page.getByLabel('Country codes').press('Enter');
+    await browser.page.getByText('Enter a country.').waitFor();
+    expect(await browser.harness.direct.storage.database.read('protection_rules')).to.deep.equal([]);
+  });
+
+  it('keeps typed countries when someone else saves others', async () => {
+    const { core, tenants } = browser.harness;
+    await openNumbers();
+    await browser.page.getByLabel('Country codes').fill('de, at');
+    const cookie = await signIn(core.url, tenants.users.partner.email);
+    const path = `${core.url}/console/numbers?scope=partner&id=${tenants.partner.id}`;
+    const { status, text } = await ask('PUT', path, { cookie, body: { countries: ['CH', 'DE'], kinds: ['satellite'] } });
+    expect(status, text).to.equal(200);
+    const refreshed = browser.page.waitForResponse(async (response) => (await response.text()).includes('"CH"'));
+    await button('Refresh').click();
+    await refreshed;
+    expect(await browser.page.getByLabel('Country codes').inputValue()).to.equal('de, at');
+  });
+
+  it('stays open when Escape closes a picker inside it', async () => {
+    await open(browser.harness.core.url, 'partner');
+    await link('Protection').click();
+    await button('Add numbers').click();
+    await browser.page.getByLabel('Phone numbers').fill('+49 30 12345678');
+    await browser.page.getByRole('dialog').locator('[aria-haspopup="dialog"]').click();
+    const picker = browser.page.getByRole('dialog', { name: 'Choose' });
+    await picker.waitFor();
+    await browser.page.keyboard.press('Escape');
+    await picker.waitFor({ state: 'detached' });
+    expect(await browser.page.getByLabel('Phone numbers').inputValue()).to.equal('+49 30 12345678');
+  });
+
+  it('forgets the verdict on a number when another is typed', async () => {
+    await open(browser.harness.core.url, 'partner');
+    await link('Protection').click();
+    await button('Check a number…').click();
+    await browser.page.getByLabel('Phone number').fill('+49 30 12345678');
+    await button('Check').click();
+    const verdict = browser.page.getByText('Can be called now');
+    await verdict.waitFor();
+    await browser.page.getByLabel('Phone number').fill('+49 30 1234567');
+    await verdict.waitFor({ state: 'detached' });
+  });
+
+  it("warns next to a replacement's value if it didn't get the limits of the old key", async () => {
+    const { core, tenants } = browser.harness;
+    const cookie = await signIn(core.url, tenants.users.account.email);
+    const { id } = await createKey(core.url, cookie, 'Limited');
+    await ask('PATCH', `${core.url}/console/api-keys/${id}`, { cookie, body: { callsPerDay: 5 } });
+    await open();
+    await browser.page.getByRole('row', { name: 'Limited' }).click();
+    await button('Replace…').click();
+    const body = JSON.stringify({ type: 'x#unavailable', title: 'Unavailable', status: 503, detail: 'The database is unavailable.' });
+    await browser.page.route('**/console/api-keys/*', (route) =>
+      route.request().method() === 'PATCH'
+        ? route.fulfill({ status: 503, contentType: 'application/problem+json', body })
+        : route.continue(),
+    );
+    await button('Create Key').click();
+    const dialog = browser.page.getByRole('alertdialog', { name: 'Save your key' });
+    await dialog.getByText('This key couldn’t be limited.').waitFor();
+    browser.complaints.length = 0;
+  });
+
+  it('leads from a leaked key to its calls', async () => {
+    await open();
+    await button('Revoke Practice software').click();
+    await browser.page.getByLabel('Reason').selectOption('It leaked');
+    await link('Show the key’s calls').click();
+    await heading('Calls').waitFor();
+    expect(await browser.page.getByRole('alertdialog').count()).to.equal(0);
+  });
+
+  it('leaves the first day of a range alone while the year of the last one is typed', async () => {
+    await open();
+    await link('Activity').click();
+    await browser.page.getByLabel('From day').fill('2026-11-01');
+    await browser.page.getByLabel('To day').pressSequentially('11112026');
+    await eventually(async () => expect(await browser.page.getByLabel('To day').inputValue()).to.equal('2026-11-11'));
+    expect(await browser.page.getByLabel('From day').inputValue()).to.equal('2026-11-01');
+  });
+
+  it('says if the browser refuses to copy', async () => {
+    await open();
+    await browser.page.evaluate("navigator.clipboard.writeText = () => Promise.reject(new DOMException('no', 'NotAllowedError'))");
+    await browser.page.getByRole('row', { name: 'Practice software' }).first().click();
+    await button('Copy ID').click();
+    await browser.page.getByText('Your browser blocked copying.').waitFor();
+  });
+});
