@@ -110,6 +110,19 @@ describe("a campaign's call summary", () => {
       expect(await filled()).to.deep.equal([{ day: '2026-10-23', states: { queued: 1 } }]);
     });
 
+    it('of several campaigns excludes ended calls after the range, and counts calls of a clock that was ahead as those of today', async () => {
+      await place('ended');
+      await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/ended`, { key: key.keyValue });
+      clock.set('2026-11-20T09:00:00.000Z');
+      const pat = await signIn(core.url, 'pat@example.com');
+      const lastDay = async (range: string) => {
+        const answer = await summarizeAll(`?timeZone=UTC${range}`, pat);
+        return allCallsSummarySchema.strict().parse(answer.json).days.at(-1);
+      };
+      expect(await lastDay('&from=2026-11-18&to=2026-11-19')).to.deep.equal({ day: '2026-11-19', campaigns: [] });
+      expect(await lastDay('')).to.deep.equal({ day: '2026-11-20', campaigns: [{ id: tenants.campaign.id, states: { cancelled: 1 } }] });
+    });
+
     it("isn't found for a campaign outside the viewer's scope", async () => {
       for (const campaign of [tenants.siblingCampaign.id, tenants.otherCampaign.id, 'none', '%00']) {
         const answer = await summarize('?timeZone=UTC', campaign);

@@ -134,7 +134,7 @@ async function readChart(ports: Ports, viewer: Viewer, campaignIds: readonly str
   const isKept = firstDayStart(days) >= firstDayStart(chartDays(now, range.timeZone));
   const { counts, countedBackTo } =
     isKept && filter.apiKey === null && filter.search === ''
-      ? { counts: await readStoredCounts(ports, campaignIds, days), countedBackTo: null }
+      ? { counts: await readStoredCounts(ports, campaignIds, days, filter.placed.before?.at ?? null), countedBackTo: null }
       : await countByReading(ports, campaignIds, { ...filter, placed: chartStart(ports, filter, days) }, turn);
   const { states, placed } = filter;
   const matching = counts.filter(
@@ -143,12 +143,18 @@ async function readChart(ports: Ports, viewer: Viewer, campaignIds: readonly str
   return { days: groupByDay(days, matching), countedBackTo };
 }
 
-async function readStoredCounts({ stores }: Ports, campaignIds: readonly string[], days: readonly Day[]): Promise<CountOfCampaign[]> {
+async function readStoredCounts(
+  { stores }: Ports,
+  campaignIds: readonly string[],
+  days: readonly Day[],
+  before: Millis | null,
+): Promise<CountOfCampaign[]> {
   const [campaignId = '', ...others] = campaignIds;
   if (others.length > 0)
     return stores.callList.summaryOfAll(
       campaignIds,
       days.map(({ from }) => from),
+      before,
     );
   return campaignId === ''
     ? []

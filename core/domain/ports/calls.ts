@@ -76,8 +76,13 @@ export type CallListStore = {
   find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
   /** Counts the calls placed since this time. */
   summary(campaignId: string, since: Millis): Promise<CallCount[]>;
-  /** Counts the calls of several campaigns by day. @param days the first instants of the days, oldest first */
-  summaryOfAll(campaignIds: readonly string[], days: readonly Millis[]): Promise<CountOfCampaign[]>;
+  /**
+   * Counts the calls of several campaigns by day.
+   *
+   * @param days the first instants of the days, oldest first
+   * @param before the end of the last day; null to count later calls as that day's
+   */
+  summaryOfAll(campaignIds: readonly string[], days: readonly Millis[], before: Millis | null): Promise<CountOfCampaign[]>;
   /** Adds up the stored counts of ended calls. PostgreSQL adds a row for each call. Housekeeping runs this. */
   compactCounts(): Promise<void>;
 };

@@ -119,7 +119,7 @@ export function createCallsRuns({
       seesKey: (seesKey) => seesKey(own, testRandomness.id()),
       find: async (find) => find(campaign.id, (await placed()).call.contactId, own),
       summary: (summary) => summary(campaign.id, now),
-      summaryOfAll: (summaryOfAll) => summaryOfAll([campaign.id], [now]),
+      summaryOfAll: (summaryOfAll) => summaryOfAll([campaign.id], [now], null),
       compactCounts: (compactCounts) => compactCounts(),
     },
   };

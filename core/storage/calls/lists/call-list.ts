@@ -79,9 +79,9 @@ export function callListStore(database: Database): CallListStore {
       return rows.map(({ quarter_at, state, calls }) => ({ quarterAt: quarter_at, state, calls }));
     },
 
-    async summaryOfAll(campaignIds, days) {
+    async summaryOfAll(campaignIds, days, before) {
       if (campaignIds.length === 0) return [];
-      const bounds = days.flatMap((from, index) => [from, days[index + 1] ?? Number.MAX_SAFE_INTEGER]);
+      const bounds = days.flatMap((from, index) => [from, days[index + 1] ?? before ?? Number.MAX_SAFE_INTEGER]);
       const rows = await Promise.all(
         Array.from(byShard(database, campaignIds, String), ([shard, ids]) => {
           const sql = summaryOfAll(kind, ids.length, days.length);
