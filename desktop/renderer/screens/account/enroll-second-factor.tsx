@@ -13,8 +13,8 @@ import { QrCode } from './qr-code.tsx';
 type StepProps<Value> = { cancel: string; onCancel: () => void; onDone: (value: Value) => void };
 
 /**
- * Sets up an authenticator app: asks for the password, shows the secret, and asks for a code. The caller shows the recovery codes in a
- * dialog that isn't inside another one, because Escape would close both.
+ * Sets up an authenticator app: asks for the password, shows the secret, and asks for a code. The caller shows the recovery codes in another
+ * dialog.
  */
 export function EnrollSecondFactor({ cancel, onCancel, onDone }: StepProps<OneTimeSecret>) {
   const [enrolled, setEnrolled] = useState<EnrolledSecondFactorView | null>(null);
