@@ -3,6 +3,7 @@ import { expect } from 'chai';
 import { plus } from '../../core/domain/instant.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openDatabase } from '../../core/storage/engine/open.ts';
+import { createShards } from '../../core/storage/engine/postgres/cluster.ts';
 import { shardNumber, shardOf, shardsOf } from '../../core/storage/engine/shards.ts';
 import { migrate, toSchemaState } from '../../core/storage/migrations/index.ts';
 import { adminOn } from '../support/admin.ts';
@@ -78,6 +79,27 @@ describe('shards', function () {
       expect((await admin(['shards', 'create', '2'])).stderr).to.contain(`- the node 127.0.0.1:${node.port} can't be reached: `);
       await node.start();
     });
+  });
+
+  it('get a call that is being placed when they are created', async () => {
+    const name = await cluster.createDatabase();
+    const [coordinator] = cluster.nodes;
+    await adminOn(coordinator.url(name)).admin(['migrate']);
+    await using direct = await openDirect(coordinator.url(name));
+    await using other = await openDirect(coordinator.url(name));
+    const { campaign } = await createTenants(direct.ports);
+    const placing = await other.storage.database.write.transaction();
+    await placing.raw(
+      `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, placed_at)
+       SELECT 'c', id, account_id, 'r', '', 'queued', 0 FROM campaigns WHERE id = ?`,
+      [campaign.id],
+    );
+    const { database } = direct.storage;
+    const creating = createShards(database, 2);
+    await until(async () => (await coordinator.query(name, 'SELECT 1 FROM pg_locks WHERE NOT granted')).length > 0);
+    await placing.commit();
+    await creating;
+    expect(await shardOf(database, campaign.id).read('calls').pluck('contact_id')).to.deep.equal(['c']);
   });
 
   it('get the calls that a database already has with the commands of the page, and no other release uses that database', async () => {
