@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import type { RetentionStore } from '../../domain/ports/calls.ts';
+import { unlocked } from '../dialing/queue-changes.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { earliest, inEachShard, sumOfShards } from '../engine/shards.ts';
@@ -51,10 +52,12 @@ export function retentionStore(database: Database): RetentionStore {
 
     async erase(endedBefore, signal, onErased) {
       const eraseBatch = async (write: Knex, limit: number) => {
-        const batch = erasable(write, endedBefore).select(callKey).limit(limit);
-        // Checks `ended_at` again, because on PostgreSQL a late outcome may have changed it since the subquery read it. The sum keeps the
-        // database from reading the index of all calls to erase.
-        const calls = await write('calls').whereIn(callKey, batch).whereRaw('ended_at + 0 < ?', [endedBefore]).update(erasedColumns);
+        // Locks the calls, so that a late outcome can't change them anymore, and two cores don't count the same ones.
+        const batch = unlocked(write, erasable(write, endedBefore).limit(limit)).select(callKey);
+        const calls = await write('calls')
+          .withMaterialized('some', batch)
+          .whereIn(callKey, write('some').select(callKey))
+          .update(erasedColumns);
         onErased?.(calls);
         return calls;
       };

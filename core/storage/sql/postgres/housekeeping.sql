@@ -34,17 +34,21 @@ limit $2;
 
 -- retention.erase
 
-update "calls"
-set "phone" = $1, "name" = $2, "time_zone" = $3, "variables" = $4, "detail" = $5
-where ("campaign_id", "contact_id") in (
+with "some" as materialized (
   select "campaign_id", "contact_id"
   from "calls"
   where "ended_at" is not null
     and "phone" is not null
-    and "ended_at" < $6
-  limit $7
+    and "ended_at" < $1
+  limit $2
+  for update skip locked
 )
-  and ended_at + 0 < $8;
+update "calls"
+set "phone" = $3, "name" = $4, "time_zone" = $5, "variables" = $6, "detail" = $7
+where ("campaign_id", "contact_id") in (
+  select "campaign_id", "contact_id"
+  from "some"
+);
 
 -- retention.forgetCounts
 

@@ -34,9 +34,7 @@ limit ?;
 
 -- retention.erase
 
-update `calls`
-set `phone` = ?, `name` = ?, `time_zone` = ?, `variables` = ?, `detail` = ?
-where (`campaign_id`, `contact_id`) in (
+with `some` as materialized (
   select `campaign_id`, `contact_id`
   from `calls`
   where `ended_at` is not null
@@ -44,7 +42,12 @@ where (`campaign_id`, `contact_id`) in (
     and `ended_at` < ?
   limit ?
 )
-  and ended_at + 0 < ?;
+update `calls`
+set `phone` = ?, `name` = ?, `time_zone` = ?, `variables` = ?, `detail` = ?
+where (`campaign_id`, `contact_id`) in (
+  select `campaign_id`, `contact_id`
+  from `some`
+);
 
 -- retention.forgetCounts
 
