@@ -328,7 +328,10 @@ describe('shards', function () {
       };
       for (const { keyValue, id } of [revoked, limited]) expect(await placed(core, onNode.second, keyValue, id)).to.equal(202);
       const lost = gate.hold('COMMIT PREPARED').then(gate.close);
-      const { status, text } = await ask('POST', `${core.url}/console/do-not-call`, { cookie: keys.partner, body: listing });
+      const post = () => ask('POST', `${core.url}/console/do-not-call`, { cookie: keys.partner, body: listing });
+      let { status, text } = await post();
+      // On a very busy machine, a statement may have been too late to commit anything.
+      for (let n = 0; n < 5 && text.includes("can't be reached"); n++) ({ status, text } = await post());
       expect([status, text.includes("hasn't confirmed")], text).to.deep.equal([503, true]);
       await lost;
       gate.open();
