@@ -9,10 +9,14 @@ describeBrowser('a form in the console', () => {
   const browser = browserForEach();
   const { button, heading, link, open } = browser;
 
-  async function openNumbers(): Promise<void> {
+  async function openProtection(what: string): Promise<void> {
     await open(browser.harness.core.url, 'partner');
     await link('Protection').click();
-    await button('Numbers').click();
+    await button(what).click();
+  }
+
+  async function openNumbers(): Promise<void> {
+    await openProtection('Numbers');
     await browser.page.getByLabel('Only these').check();
   }
 
@@ -38,9 +42,7 @@ describeBrowser('a form in the console', () => {
   });
 
   it('stays open when Escape closes a picker inside it', async () => {
-    await open(browser.harness.core.url, 'partner');
-    await link('Protection').click();
-    await button('Add numbers').click();
+    await openProtection('Add numbers');
     await browser.page.getByLabel('Phone numbers').fill('+49 30 12345678');
     await browser.page.getByRole('dialog').locator('[aria-haspopup="dialog"]').click();
     const picker = browser.page.getByRole('dialog', { name: 'Choose' });
@@ -51,9 +53,7 @@ describeBrowser('a form in the console', () => {
   });
 
   it('forgets the verdict on a number when another is typed', async () => {
-    await open(browser.harness.core.url, 'partner');
-    await link('Protection').click();
-    await button('Check a number…').click();
+    await openProtection('Check a number…');
     await browser.page.getByLabel('Phone number').fill('+49 30 12345678');
     await button('Check').click();
     const verdict = browser.page.getByText('Can be called now');

@@ -79,20 +79,22 @@ describe('changing a user in the console', () => {
       const { stores } = direct.ports;
       const { id } = tenants.users.teammate;
       const caller = { viewer: { ...tenants.users.partner, tenancy: null }, actor: operator };
-      /** Makes a change once another change, made in the meantime, has been acknowledged. */
-      async function changeLate(late: ChangeUser, meanwhile: object): Promise<string> {
+      /** Makes a change, but only saves it after someone else has saved another one. */
+      async function changeAfter(others: object, own: ChangeUser): Promise<string> {
         const find: typeof stores.users.find = async (...asked) => {
           const found = await stores.users.find(...asked);
-          expect((await change('pat', 'teammate', meanwhile)).status).to.equal(200);
+          expect((await change('pat', 'teammate', others)).status).to.equal(200);
           return found;
         };
         return readProblem(
-          changeManagedUser({ ...direct.ports, stores: { ...stores, users: { ...stores.users, find } } }, caller, id, late),
+          changeManagedUser({ ...direct.ports, stores: { ...stores, users: { ...stores.users, find } } }, caller, id, own),
         );
       }
       const { account, siblingAccount } = tenants;
-      expect(await changeLate({ name: 'Renamed' }, { accountId: siblingAccount.id })).to.match(/^conflict: Someone else changed this user/);
-      expect(await changeLate({ accountId: account.id }, { name: 'Tom King' })).to.match(/^conflict: /);
+      expect(await changeAfter({ accountId: siblingAccount.id }, { name: 'Renamed' })).to.match(
+        /^conflict: Someone else changed this user/,
+      );
+      expect(await changeAfter({ name: 'Tom King' }, { accountId: account.id })).to.match(/^conflict: /);
       const left = await stores.users.find({ kind: 'all' }, id);
       expect([left?.name, left?.account?.id]).to.deep.equal(['Tom King', siblingAccount.id]);
       expect(await statuses('pat', [['teammate', { name: 'Tom Teammate', accountId: account.id }]])).to.deep.equal([200]);

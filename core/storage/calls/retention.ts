@@ -2,12 +2,11 @@ import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import type { RetentionStore } from '../../domain/ports/calls.ts';
-import { unlocked } from '../dialing/queue-changes.ts';
+import { selectUnlocked } from '../dialing/queue-changes.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { earliest, inEachShard, sumOfShards } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/empty-log.ts';
-import { callKey } from './calls.ts';
 
 const eraseBatchSize = 500;
 const forgetBatchSize = 2_000;
@@ -53,11 +52,7 @@ export function retentionStore(database: Database): RetentionStore {
     async erase(endedBefore, signal, onErased) {
       const eraseBatch = async (write: Knex, limit: number) => {
         // Locks the calls, so that a late outcome can't change them anymore, and two cores don't count the same ones.
-        const batch = unlocked(write, erasable(write, endedBefore).limit(limit)).select(callKey);
-        const calls = await write('calls')
-          .withMaterialized('some', batch)
-          .whereIn(callKey, write('some').select(callKey))
-          .update(erasedColumns);
+        const calls = await selectUnlocked(write, erasable(write, endedBefore), limit).update(erasedColumns);
         onErased?.(calls);
         return calls;
       };

@@ -130,10 +130,15 @@ export async function markAllDue(
   return changed;
 }
 
-/** Selects some of the matching calls for an update, and skips those that another process has locked. */
+/** Selects some of the matching calls in the queue for an update, and skips those that another process has locked. */
 export function selectBatch(on: Knex, selected: Knex.QueryBuilder, limit: number): Knex.QueryBuilder {
+  return selectUnlocked(on, selected, limit).whereIn('state', unfinishedStates);
+}
+
+/** The same for any calls. */
+export function selectUnlocked(on: Knex, selected: Knex.QueryBuilder, limit: number): Knex.QueryBuilder {
   const batch = unlocked(on, selected.limit(limit)).select(callKey);
-  return on('calls').withMaterialized('some', batch).whereIn(callKey, on('some').select(callKey)).whereIn('state', unfinishedStates);
+  return on('calls').withMaterialized('some', batch).whereIn(callKey, on('some').select(callKey));
 }
 
 /** Locks rows, and skips those that another process has locked. SQLite locks the whole file instead. */

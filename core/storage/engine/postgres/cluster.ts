@@ -118,7 +118,7 @@ export async function createShards(database: Database, count: number): Promise<v
     const ask = async <Found extends object>(sql: string) => database.query<Found>(sql, [], trx);
     await database.lockMigrations(trx);
     await run(`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`);
-    // A core that starts meanwhile can't place or cancel a call that would then be dropped.
+    // Otherwise, a core that starts now could place or cancel calls in the tables that are about to be dropped.
     await run(`LOCK TABLE ${shardTables} IN ACCESS EXCLUSIVE MODE`);
     const [place] = await ask<{ schema: string; role: string; name: string }>(
       `SELECT current_schema() AS schema, quote_ident(current_user) AS role, quote_ident(current_database()) AS name`,
