@@ -22,7 +22,7 @@ const maxPause = 100;
 const maxWait = 10_000;
 
 /** Setting a new password requires a signed-in user, so it counts as vouched for. */
-const newPasswords: PasswordOrigin = { address: '', vouched: 'new passwords' };
+const newPasswords: PasswordOrigin = { email: '', address: '', vouched: 'new passwords' };
 
 /**
  * Checks one password at a time, because argon2 shares libuv's threads with the database and takes 19 MiB for each check. After each check,
@@ -71,7 +71,7 @@ type Waiting = { run: () => Promise<void>; refuse: () => void };
 
 /**
  * A queue of password checks. Sessions and known devices have their own queue, and the two queues take turns, so that a flood of strangers
- * doesn't delay them.
+ * doesn't delay them. Users take turns in it, because each can have any number of devices.
  */
 class PasswordQueue {
   readonly #maxWaiting = () => Math.min(queue.max, Math.max(queue.min, Math.floor(queue.wait / this.#turn)));
@@ -83,10 +83,10 @@ class PasswordQueue {
   #pause: Promise<unknown> = Promise.resolve();
 
   /** @throws Problem `too-many-requests` */
-  inTurn<Prepared, Result>({ address, vouched }: PasswordOrigin, turn: Turn<Prepared, Result>): Promise<Result> {
+  inTurn<Prepared, Result>({ email, address, vouched }: PasswordOrigin, turn: Turn<Prepared, Result>): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     const line = vouched === null ? this.#strangers : this.#vouched;
-    const path = vouched === null ? [toProvider(address), ...toNetworks(address).toReversed()] : [vouched];
+    const path = vouched === null ? [toProvider(address), ...toNetworks(address).toReversed()] : [email, vouched];
     const waiting: Waiting = {
       run: () => this.#run(turn).then(resolve, reject),
       refuse: () => reject(new Problem('too-many-requests', 'Too many people are signing in. Try again in 1 second.', { retryAfter: 1 })),

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { FairQueue } from '../../core/domain/sign-in/fair-queue.ts';
+import { cheapPasswords } from '../support/passwords.ts';
 
 /** In a path, `a/b` is a part of `a`. */
 const toPath = (network: string) => network.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'));
@@ -94,6 +95,22 @@ describe('the password check queue', () => {
 
   it('delays other networks by only one turn, however many parts a network has', () => {
     expect(turnsUntilServed(Array.from({ length: 50 }, (_, n) => `stranger/${n}`))).to.be.at.most(2);
+  });
+
+  it("delays other users' known browsers by only one turn, however many a user has", async () => {
+    const passwords = cheapPasswords();
+    const order: string[] = [];
+    const check = (email: string, device: number) => {
+      const find = async () => {
+        order.push(email);
+        return null;
+      };
+      return passwords.verify(find, 'a password', { email, address: '192.0.2.1', vouched: `device ${device}` });
+    };
+    const crowd = Array.from({ length: 20 }, (_, device) => check('eve@example.com', device));
+    await Promise.all([...crowd, check('ada@example.com', 20)]);
+    // The first check starts before the others wait.
+    expect(order.indexOf('ada@example.com')).to.equal(2);
   });
 
   it("doesn't give a network a second turn before networks that came earlier", () => {

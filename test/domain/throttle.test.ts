@@ -86,7 +86,7 @@ describe('the password throttle', () => {
     expect(counters.map(({ key, max, window }) => [toKind(key), max, window])).to.deep.equal([['device', 10, 15 * minute]]);
     expect(await listKeys({ vouched: 'device 2' })).not.to.deep.equal([counters[0]?.key]);
     const { done, origins } = await check({ vouched: 'device 1', right: true });
-    expect([done, origins]).to.deep.equal([['reset device'], [{ address: '192.0.2.1', vouched: 'device 1' }]]);
+    expect([done, origins]).to.deep.equal([['reset device'], [{ email: user.email, address: '192.0.2.1', vouched: 'device 1' }]]);
   });
 
   it('counts each address and each account separately', async () => {

@@ -65,8 +65,7 @@ describe('imported entries', () => {
       const { passwords } = await run(all);
       const credentials = await direct.ports.stores.users.findByEmail(user.email);
       const verified = await direct.ports.passwords.verify(async () => credentials, passwords[0]?.password ?? '', {
-        address: '192.0.2.1',
-        vouched: null,
+        ...{ email: user.email, address: '192.0.2.1', vouched: null },
       });
       expect(verified?.user.email).to.equal(user.email);
       const days = ((credentials?.passwordExpiresAt ?? 0) - direct.ports.clock.now()) / oneDay;

@@ -163,7 +163,7 @@ async function checkCurrent(ports: Ports, actor: Actor, user: User, current: str
 async function checkOneTime(ports: Ports, { address }: Actor, user: User, chosen: string): Promise<Credentials> {
   const credentials = await ports.stores.users.findByEmail(user.email);
   if (!credentials?.passwordExpiresAt) throw wrongCurrentPassword();
-  const origin = { address, vouched: `change ${user.id}` };
+  const origin = { email: user.email, address, vouched: `change ${user.id}` };
   if (await ports.passwords.verify(async () => credentials, chosen, origin)) throw sameAsCurrent();
   return credentials;
 }

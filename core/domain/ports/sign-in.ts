@@ -21,10 +21,10 @@ export type IdentityProvider = {
 };
 
 /**
- * Determines who shares a turn in the queue: everyone on a network or, if a session or known device vouches for the attempt, everyone using
- * that session or device.
+ * Determines who shares a turn in the queue: everyone on a network or, if a session or known device vouches for the attempt, every session
+ * and device of its user.
  */
-export type PasswordOrigin = { address: string; vouched: string | null };
+export type PasswordOrigin = { email: string; address: string; vouched: string | null };
 
 /** Allows at most `max` attempts in a window, in ms from the first one. */
 export type ThrottleCounter = { key: string; max: number; window: number };

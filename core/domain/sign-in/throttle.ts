@@ -73,7 +73,7 @@ export async function checkPassword(
     // Skip impossible addresses, because databases refuse some characters.
     return isPrintable(email) ? ports.stores.users.findByEmail(email) : null;
   };
-  const credentials = await ports.passwords.verify(find, password, { address, vouched });
+  const credentials = await ports.passwords.verify(find, password, { email, address, vouched });
   if (!credentials || !mayEnter(credentials)) return null;
   // The counters are cleared only after the code that's required next. Clearing them now would reveal that the password was right, and
   // someone who knows it could try codes without limit.
