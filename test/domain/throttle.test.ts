@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { plus } from '../../core/domain/instant.ts';
 import type { Credentials } from '../../core/domain/model.ts';
 import type { PasswordOrigin, ThrottleCounter, ThrottleStore } from '../../core/domain/ports/sign-in.ts';
-import { checkPassword, maxWindow } from '../../core/domain/sign-in/throttle.ts';
+import { checkPassword, countProviderSignIn, maxWindow } from '../../core/domain/sign-in/throttle.ts';
 import { fakePorts } from '../support/ports.ts';
 
 const user = { id: 'u', email: 'ada@example.com', name: 'Ada', userType: 'staff' as const, account: null, partner: null };
@@ -79,6 +79,29 @@ describe('the password throttle', () => {
     expect(await shared('2001:db8:1:2ff::1')).to.deep.equal([false, true, true, true, false]);
     expect(await shared('2001:db8:1:300::1')).to.deep.equal([false, false, true, true, false]);
     expect(await shared('2001:db8:2:203::1')).to.deep.equal([false, false, false, true, false]);
+  });
+
+  it('counts a sign-in with the provider for the same networks, separately from passwords, until it succeeds', async () => {
+    for (const [address, ...networks] of [
+      ['192.0.2.1', 'network24'],
+      ['2001:db8:1:203::1', 'network56', 'network48'],
+    ] as const) {
+      const counted: ThrottleCounter[] = [];
+      const uncounted: string[] = [];
+      const throttle: Partial<ThrottleStore> = {
+        blockedUntil: async () => null,
+        take: async (asked) => counted.push(...asked) > 0,
+        giveBack: async (key) => void uncounted.push(key),
+      };
+      const uncount = await countProviderSignIn(fakePorts({ throttle }), address);
+      const maxima = { provider: 100, network24: 1_000, network56: 300, network48: 1_000 };
+      const kinds = ['provider', ...networks] as const;
+      expect(counted.map(({ key, max }) => [toKind(key), max])).to.deep.equal(kinds.map((kind) => [kind, maxima[kind]]));
+      const keys = counted.map(({ key }) => key);
+      expect(keys).not.to.include.oneOf(await listKeys({ address }));
+      await uncount();
+      expect(uncounted).to.deep.equal(keys);
+    }
   });
 
   it('counts an attempt from a known device or session only for that device or session', async () => {

@@ -24,7 +24,8 @@ const quarter = Duration.fromObject({ minutes: 15 });
  * - `account`: for one account from anywhere, against an attacker with many addresses
  * - `pair`: for one account from one address, lower than both, so that honest users lock out only themselves
  * - `device`: from one session or known device, for its user
- * - `provider`: failed sign-ins with the provider from one address, because each costs the provider a request and adds an audit event
+ * - `provider`: failed sign-ins with the provider from one address, because each costs the provider a request and adds an audit event.
+ *   Wider networks have separate counters for these, with the same limits as above
  * - `code`: wrong six-digit codes for one user, from one session or known device, or from everywhere else together. Someone who knows the
  *   password needs only about 300,000 attempts to guess one, so the limits above would be too high (RFC 4226 §7.3; NIST SP 800-63B §5.2.2
  *   allows 100 failures in a row). Recovery codes can't be guessed, so they don't count here, and still let the user in
@@ -82,12 +83,13 @@ export async function checkPassword(
 }
 
 /** Counts a sign-in with the provider. @returns a function that uncounts it if it succeeds @throws Problem `too-many-requests` */
-export async function countProviderSignIn({ throttle, clock }: Ports, address: string): Promise<() => Promise<void>> {
-  const counter = createCounter('provider', toNetworks(address)[0] ?? '');
-  const now = clock.now();
-  const blockedUntil = await throttle.blockedUntil([counter], now);
-  if (blockedUntil !== null || !(await throttle.take([counter], now))) throw tooMany((blockedUntil ?? now) - now);
-  return () => throttle.giveBack(counter.key);
+export async function countProviderSignIn(ports: Ports, address: string): Promise<() => Promise<void>> {
+  const counters = createNetworkCounters('provider', address);
+  const now = ports.clock.now();
+  const blockedUntil = await ports.throttle.blockedUntil(counters, now);
+  if (blockedUntil !== null) throw tooMany(blockedUntil - now);
+  await take(ports, counters, now);
+  return () => clearCounters(ports, counters);
 }
 
 /** @property sixDigitUserId the user, if the code has six digits. @property followsPassword whether the password was counted, too */
@@ -155,16 +157,18 @@ type Kind = keyof typeof throttleLimits;
 type Counter = ThrottleCounter & { kind: Kind };
 
 function countersFor({ email, address, vouched }: Attempt): Counter[] {
-  return vouched === null ? createCounters(email, toNetworks(address)) : [createCounter('device', vouched)];
+  if (vouched !== null) return [createCounter('device', vouched)];
+  const pair = `${email} ${toNetworks(address)[0] ?? ''}`;
+  return [...createNetworkCounters('address', address), createCounter('account', email), createCounter('pair', pair)];
 }
 
-function createCounters(email: string, [narrowest = '', ...wider]: readonly string[]): Counter[] {
+/** Creates counters for an address and the wider networks that contain it. */
+function createNetworkCounters(kind: 'address' | 'provider', address: string): Counter[] {
+  const [narrowest = '', ...wider] = toNetworks(address);
   const kinds: readonly Kind[] = wider.length === 1 ? ['network24'] : ['network56', 'network48'];
   return [
-    createCounter('address', narrowest),
-    ...wider.map((network, index) => createCounter(kinds[index] ?? 'network48', network)),
-    createCounter('account', email),
-    createCounter('pair', `${email} ${narrowest}`),
+    createCounter(kind, narrowest),
+    ...wider.map((network, index) => createCounter(kinds[index] ?? 'network48', `${kind} ${network}`)),
   ];
 }
 
