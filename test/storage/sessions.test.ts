@@ -3,6 +3,7 @@ import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { AuditEvent, Digest, Tenancy } from '../../core/domain/model.ts';
 import type { SessionStore } from '../../core/domain/ports/sign-in.ts';
+import { maxSessions } from '../../core/storage/directory/sessions.ts';
 import { at, type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
@@ -133,6 +134,24 @@ describe('sessions in the database', () => {
       await startNow('other', tenants.users.sibling.id);
       expect(await sessions.endAll(tenants.users.account.id, event())).to.equal(2);
       expect([await ids(), (await events()).length]).to.deep.equal([['other'], 4]);
+    });
+
+    it('end the least recently used one of their user and kind if there are more than a hundred', async () => {
+      await startNow('other', tenants.users.sibling.id);
+      const kept = ['other'];
+      for (const [kind, halfOpenUntil] of [
+        ['open', null],
+        ['half-open', at('2026-11-21T10:00:00.000Z')],
+      ] as const) {
+        const names = Array.from({ length: maxSessions + 1 }, (_, n) => `${kind} ${n}`);
+        for (const id of names) {
+          clock.advance({ milliseconds: 1 });
+          if (id === names.at(-1)) await sessions.touch(`${kind} 0`, clock.now());
+          await sessions.start({ id, userId: tenants.users.account.id, at: clock.now(), halfOpenUntil }, hash, null);
+        }
+        kept.push(...names.filter((name) => name !== `${kind} 1`));
+      }
+      expect(await ids()).to.have.members(kept);
     });
 
     it('are swept if they started, or were last seen, too long ago or in the future', async () => {

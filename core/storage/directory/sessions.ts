@@ -26,6 +26,9 @@ type FoundRow = NamedUserRow & {
   tenancy_partner_name: string | null;
 };
 
+/** The number of open sessions that a user can have, and of half-open ones. */
+export const maxSessions = 100;
+
 /** Stores sessions. Stores only digests of their IDs, so that no one can use a session from a copy of the table. */
 export function sessionStore({ read, write }: Database): SessionStore {
   return {
@@ -44,8 +47,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
       const starting = write.transaction(async (trx) => {
         const user = await trx('users').where({ id: userId, disabled_at: null }).forUpdate().first('id');
         if (user === undefined || !(await trx('oidc_links').where({ user_id: userId, issuer }).first('user_id'))) return false;
-        await trx('sessions').insert({ id, user_id: userId, started_at: at, last_seen_at: at, issuer });
-        await trx('users').where({ id: userId }).update({ last_sign_in_at: at });
+        await insertSession(trx, { id, userId, at, halfOpenUntil: null }, issuer);
         await recordAudit(trx, event);
         return true;
       });
@@ -145,11 +147,21 @@ export function sessionStore({ read, write }: Database): SessionStore {
   };
 }
 
-/** Inserts a session. If it's open, the user has signed in. */
-async function insertSession(trx: Knex.Transaction, { id, userId, at, halfOpenUntil }: NewSession): Promise<void> {
+/**
+ * Inserts a session. If it's open, the user has signed in. Ends the user's least recently used sessions of the same kind if there are too
+ * many: a change that ends millions, such as disabling the user, would time out.
+ */
+async function insertSession(trx: Knex.Transaction, session: NewSession, issuer: string | null = null): Promise<void> {
+  const { id, userId, at, halfOpenUntil } = session;
   const times = { started_at: at, last_seen_at: at, half_open_until: halfOpenUntil };
-  await trx('sessions').insert({ id, user_id: userId, ...times });
-  if (halfOpenUntil === null) await trx('users').where({ id: userId }).update({ last_sign_in_at: at });
+  await trx('sessions').insert({ id, user_id: userId, issuer, ...times });
+  const others = trx('sessions').where({ user_id: userId }).whereNot({ id });
+  if (halfOpenUntil === null) {
+    await trx('users').where({ id: userId }).update({ last_sign_in_at: at });
+    others.whereNull('half_open_until');
+  } else others.whereNotNull('half_open_until');
+  const excess = others.orderBy('last_seen_at', 'desc').offset(maxSessions - 1);
+  await trx('sessions').whereIn('id', excess.select('id')).delete();
 }
 
 function toTenancy(row: FoundRow): Tenancy | null {

@@ -82,6 +82,7 @@ export function createUsersRuns({
       async start(start) {
         const { passwordHash } = (await stores.users.findByEmail(user.email)) ?? { passwordHash: '' };
         await start({ id: digest(), userId: user.id, at: now, halfOpenUntil: null }, passwordHash, event());
+        await start({ id: digest(), userId: user.id, at: now, halfOpenUntil: later }, passwordHash, null);
       },
       async finish(finish) {
         await secondFactor();

@@ -543,16 +543,36 @@ where "id" = $1
 limit $3
 for update;
 
-insert into "sessions" ("half_open_until", "id", "last_seen_at", "started_at", "user_id")
-values ($1, $2, $3, $4, $5);
+insert into "sessions" ("half_open_until", "id", "issuer", "last_seen_at", "started_at", "user_id")
+values ($1, $2, $3, $4, $5, $6);
 
 update "users"
 set "last_sign_in_at" = $1
 where "id" = $2;
 
+delete from "sessions"
+where "id" in (
+  select "id"
+  from "sessions"
+  where "user_id" = $1
+    and not "id" = $2
+    and "half_open_until" is null
+  order by "last_seen_at" desc offset $3
+);
+
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+delete from "sessions"
+where "id" in (
+  select "id"
+  from "sessions"
+  where "user_id" = $1
+    and not "id" = $2
+    and "half_open_until" is not null
+  order by "last_seen_at" desc offset $3
+);
 
 -- sessions.finish
 
@@ -579,12 +599,22 @@ where "user_id" = $2
 delete from "sessions"
 where "id" = $1;
 
-insert into "sessions" ("half_open_until", "id", "last_seen_at", "started_at", "user_id")
-values ($1, $2, $3, $4, $5);
+insert into "sessions" ("half_open_until", "id", "issuer", "last_seen_at", "started_at", "user_id")
+values ($1, $2, $3, $4, $5, $6);
 
 update "users"
 set "last_sign_in_at" = $1
 where "id" = $2;
+
+delete from "sessions"
+where "id" in (
+  select "id"
+  from "sessions"
+  where "user_id" = $1
+    and not "id" = $2
+    and "half_open_until" is null
+  order by "last_seen_at" desc offset $3
+);
 
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
@@ -659,12 +689,22 @@ where "user_id" = $1
   and "issuer" = $2
 limit $3;
 
-insert into "sessions" ("id", "issuer", "last_seen_at", "started_at", "user_id")
-values ($1, $2, $3, $4, $5);
+insert into "sessions" ("half_open_until", "id", "issuer", "last_seen_at", "started_at", "user_id")
+values ($1, $2, $3, $4, $5, $6);
 
 update "users"
 set "last_sign_in_at" = $1
 where "id" = $2;
+
+delete from "sessions"
+where "id" in (
+  select "id"
+  from "sessions"
+  where "user_id" = $1
+    and not "id" = $2
+    and "half_open_until" is null
+  order by "last_seen_at" desc offset $3
+);
 
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")

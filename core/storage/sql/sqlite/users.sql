@@ -529,16 +529,38 @@ where `id` = ?
   and `disabled_at` is null
 limit ?;
 
-insert into `sessions` (`half_open_until`, `id`, `last_seen_at`, `started_at`, `user_id`)
-values (?, ?, ?, ?, ?);
+insert into `sessions` (`half_open_until`, `id`, `issuer`, `last_seen_at`, `started_at`, `user_id`)
+values (?, ?, ?, ?, ?, ?);
 
 update `users`
 set `last_sign_in_at` = ?
 where `id` = ?;
 
+delete from `sessions`
+where `id` in (
+  select `id`
+  from `sessions`
+  where `user_id` = ?
+    and not `id` = ?
+    and `half_open_until` is null
+  order by `last_seen_at` desc
+  limit ? offset ?
+);
+
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+delete from `sessions`
+where `id` in (
+  select `id`
+  from `sessions`
+  where `user_id` = ?
+    and not `id` = ?
+    and `half_open_until` is not null
+  order by `last_seen_at` desc
+  limit ? offset ?
+);
 
 -- sessions.finish
 
@@ -564,12 +586,23 @@ where `user_id` = ?
 delete from `sessions`
 where `id` = ?;
 
-insert into `sessions` (`half_open_until`, `id`, `last_seen_at`, `started_at`, `user_id`)
-values (?, ?, ?, ?, ?);
+insert into `sessions` (`half_open_until`, `id`, `issuer`, `last_seen_at`, `started_at`, `user_id`)
+values (?, ?, ?, ?, ?, ?);
 
 update `users`
 set `last_sign_in_at` = ?
 where `id` = ?;
+
+delete from `sessions`
+where `id` in (
+  select `id`
+  from `sessions`
+  where `user_id` = ?
+    and not `id` = ?
+    and `half_open_until` is null
+  order by `last_seen_at` desc
+  limit ? offset ?
+);
 
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
@@ -643,12 +676,23 @@ where `user_id` = ?
   and `issuer` = ?
 limit ?;
 
-insert into `sessions` (`id`, `issuer`, `last_seen_at`, `started_at`, `user_id`)
-values (?, ?, ?, ?, ?);
+insert into `sessions` (`half_open_until`, `id`, `issuer`, `last_seen_at`, `started_at`, `user_id`)
+values (?, ?, ?, ?, ?, ?);
 
 update `users`
 set `last_sign_in_at` = ?
 where `id` = ?;
+
+delete from `sessions`
+where `id` in (
+  select `id`
+  from `sessions`
+  where `user_id` = ?
+    and not `id` = ?
+    and `half_open_until` is null
+  order by `last_seen_at` desc
+  limit ? offset ?
+);
 
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
