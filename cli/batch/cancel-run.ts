@@ -175,7 +175,7 @@ function newCounts(): Counts {
 
 function toAttended(batch: CancelBatch, counts: Counts) {
   // Every call has been tried, even if no one could read the results.
-  const reading = { stopsIfUnread: false, isComplete: () => true };
+  const reading = { stopsIfUnread: false, isComplete: () => true, repeatAdvice: () => 'run the same command again' };
   return { ...batch, ...reading, formatProgress: () => formatCounts(counts), resumeAdvice: () => batch.resumeAdvice };
 }
 

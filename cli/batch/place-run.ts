@@ -19,6 +19,8 @@ type Batch = {
   checked: CheckedFile;
   client: CallkeyClient;
   pace: Pace;
+  /** Whether the command has --again. */
+  again: boolean;
   interrupt: Interrupt;
   output: Output;
   progress: Progress;
@@ -44,6 +46,7 @@ export async function placeRun(batch: Batch): Promise<void> {
     ...batch,
     formatProgress: () => formatProgress(batch),
     resumeAdvice: () => resumeAdvice(batch),
+    repeatAdvice: () => repeatAdvice(batch),
     isComplete: () => run.completedAt !== null || areAllAnswered(batch, refusals),
     // The user must see every call that's placed.
     stopsIfUnread: true,
@@ -132,10 +135,10 @@ function reportSkipped(
 }
 
 /** Skipped lines count as neither placed nor rejected: the run did what it should. */
-function reportSkippedCount({ output }: Batch, { skipped }: Refusals): void {
+function reportSkippedCount(batch: Batch, { skipped }: Refusals): void {
   if (skipped.size === 0) return;
   const reasons = [...skipped].map(([code, count]) => `${formatCount(count)} ${code}`).join(', ');
-  output.note(`Skipped ${counted(countSkipped(skipped), 'line')}: ${reasons}. The next run tries them again.`);
+  batch.output.note(`Skipped ${counted(countSkipped(skipped), 'line')}: ${reasons}. To try them again, ${repeatAdvice(batch)}.`);
 }
 
 function countSkipped(skipped: ReadonlyMap<string, number>): number {
@@ -162,6 +165,11 @@ function formatProgress({ run, checked }: Batch): string {
 function resumeAdvice({ run, resumeCommand }: Batch): string {
   if (isCancelled(run)) return '';
   return run.header.path === null ? 'To continue, pipe in the same input again.' : `To continue, run ${resumeCommand}.`;
+}
+
+/** Repeating a command that has --again would place every line again. */
+function repeatAdvice({ run, again }: Batch): string {
+  return `run the same command ${again || run.header.repetition !== '' ? 'without --again' : 'again'}`;
 }
 
 function rejectedLinesError(count: number, first: CallkeyError, batch: Batch): CallkeyError {

@@ -12,6 +12,8 @@ type StoppableWork = {
   formatProgress(): string;
   /** A sentence that says how to continue; empty if that's not possible. */
   resumeAdvice(): string;
+  /** How to get the results of complete work again, without doing anything twice. */
+  repeatAdvice(): string;
   isComplete(): boolean;
   /** Whether the work stops when no one can read its results. */
   stopsIfUnread: boolean;
@@ -47,14 +49,14 @@ function withAdvice(error: CallkeyError, { formatProgress, resumeAdvice }: Stopp
 }
 
 /** Throws if results are lost, unless the work is complete: that's a success even if `head` read only its first lines. */
-function throwIfResultsLost({ output, formatProgress, resumeAdvice, isComplete }: StoppableWork): void {
+function throwIfResultsLost({ output, formatProgress, resumeAdvice, repeatAdvice, isComplete }: StoppableWork): void {
   const isClosed = errorCode(output.lost.reason) === 'EPIPE';
   if (isClosed && isComplete()) return;
   const why = isClosed
     ? "The output pipe was closed, so the results can't be written."
     : `Couldn't write the results: ${diskReason(output.lost.reason)}.`;
   const nextStep = isComplete()
-    ? `${formatProgress()} To get the results, run the same command again. It won't place a call twice.`
+    ? `${formatProgress()} To get the results, ${repeatAdvice()}. It won't place a call twice.`
     : `Stopped. ${formatProgress()} ${resumeAdvice()} To keep the results, redirect them to a file: > results.ndjson`;
   throw new CallkeyError('failed', `${why} ${nextStep}`, { code: 'results-lost' });
 }

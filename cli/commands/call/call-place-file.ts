@@ -57,10 +57,8 @@ async function placeFile(context: Context, campaignId: string, file: CallFile, o
       progress?.clear();
       context.output.note('Finishing the calls in flight. Press Ctrl-C again to stop immediately.');
     });
-    const resumeCommand = formatResumeCommand(context);
-    await placeRun({ run, file, checked, client, pace: options, interrupt, output: context.output, progress, resumeCommand }).finally(
-      interrupt.release,
-    );
+    const batch = { run, file, checked, client, pace: options, again: options.again, interrupt, output: context.output, progress };
+    await placeRun({ ...batch, resumeCommand: formatResumeCommand(context) }).finally(interrupt.release);
   } finally {
     await client.close();
   }

@@ -1,7 +1,9 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import { callFiles } from '../../support/call-files.ts';
 import { ndjson } from '../../support/cli.ts';
 import { sharedIntegrator } from '../../support/integrator.ts';
+import { until } from '../../support/until.ts';
 
 describe('callkey call place --from, for lines that were already placed', () => {
   const its = sharedIntegrator();
@@ -19,6 +21,22 @@ describe('callkey call place --from, for lines that were already placed', () => 
 
     expect((await place(path, '--again')).code).to.equal(0);
     expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
+  });
+
+  it('says to repeat the command without --again if the results of an --again run were lost', async () => {
+    const path = file(createCsv(2));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    its.network.faults.push('pass', promise);
+    const args = ['call', 'place', its.tenants.campaign.id, '--from', path, '--again'];
+    const { ended } = its.home.start(args, { stdout: '/dev/full' });
+    await until(async () => (await calls()).length === 1);
+    // The first line's result is lost in the meantime.
+    await wait(500);
+    resolve();
+    const { stderr } = await ended;
+    expect(stderr).to.contain("To get the results, run the same command without --again. It won't place a call twice.");
+    expect(ndjson((await place(path)).stdout)).to.have.length(2);
+    expect(await calls()).to.deep.equal(onceEach(2));
   });
 
   it('resumes a stopped --again run like any other run', async () => {
@@ -149,6 +167,19 @@ describe('callkey call place --from, for lines that were already placed', () => 
       expect((await place(path)).stderr).to.contain('Resuming: 2 of 3 lines already placed.');
       expect(its.network.seen).to.have.length(1);
       expect((await calls()).toSorted()).to.deep.equal([1, 1, 1, 1, 2, 2]);
+    });
+
+    it('says how to try only the skipped line again', async () => {
+      const path = file(createCsv(3));
+      for (const [more, advice] of [
+        [[], 'To try them again, run the same command again.'],
+        [['--again'], 'To try them again, run the same command without --again.'],
+      ] as const) {
+        skipSecond();
+        expect((await place(path, '--concurrency', '1', ...more)).stderr).to.contain(advice);
+      }
+      expect((await place(path)).code).to.equal(0);
+      expect((await calls()).toSorted()).to.deep.equal([1, 2, 2]);
     });
 
     it('places another file at the same path', async () => {
