@@ -28,8 +28,12 @@ type Batch = {
   resumeCommand: string;
 };
 
-/** Lines that the core rejected, and lines that it skipped because the person must not be called, by code. */
-type Refusals = { count: number; first?: CallkeyError; skipped: Map<string, number> };
+/**
+ * Lines that the core rejected, and lines that it skipped because the person must not be called, by code.
+ *
+ * @property isUnclear whether a proxy rejected a line, which an earlier attempt may have placed
+ */
+type Refusals = { count: number; isUnclear: boolean; first?: CallkeyError; skipped: Map<string, number> };
 
 /** A terminal shows only this many lines, because no one reads more. The results contain all of them. */
 const maxSkippedNotes = 100;
@@ -41,7 +45,7 @@ const maxSkippedNotes = 100;
  */
 export async function placeRun(batch: Batch): Promise<void> {
   const { run, checked, output, progress } = batch;
-  const refusals: Refusals = { count: 0, skipped: new Map() };
+  const refusals: Refusals = { count: 0, isUnclear: false, skipped: new Map() };
   const stoppable = {
     ...batch,
     formatProgress: () => formatProgress(batch),
@@ -79,8 +83,8 @@ async function placeOthers(batch: Batch, refusals: Refusals): Promise<void> {
   }
 }
 
-function areAllAnswered({ run, checked }: Batch, { count, skipped }: Refusals): boolean {
-  return run.placed.size + count + countSkipped(skipped) === checked.good;
+function areAllAnswered({ run, checked }: Batch, { count, isUnclear, skipped }: Refusals): boolean {
+  return !isUnclear && run.placed.size + count + countSkipped(skipped) === checked.good;
 }
 
 async function placeLine(
@@ -103,7 +107,8 @@ async function placeLine(
   } catch (error) {
     if (!concernsOneLine(error)) throw error;
     // A proxy's response has no code. It says nothing about an earlier attempt, which may have placed the call.
-    if (error.code !== undefined) journal.add({ refused: line });
+    if (error.code === undefined) refusals.isUnclear = true;
+    else journal.add({ refused: line });
     if (error.kind === 'notCallable') return reportSkipped({ output, progress }, refusals, line, identified.requestId, error);
     refusals.count++;
     refusals.first ??= error;

@@ -67,6 +67,18 @@ describe('callkey call place --from, for lines that were already placed', () => 
     expect((await its.home.run(['call', 'resume'])).stderr).to.match(/Nothing to resume/);
   });
 
+  it('refuses an edited file if a proxy rejected a line that an earlier attempt may have placed', async () => {
+    its.network.faults.push('pass', 'lose the answer', { status: 409 });
+    await place(file(createCsv(2)), '--concurrency', '1');
+    its.network.seen.length = 0;
+    const { code, stderr } = await place(file(`phone,name\n${phone(9)},Eve\n${phone(1)},Ada 1`));
+    expect(code, stderr).to.equal(5);
+    expect(its.network.seen).to.deep.equal([]);
+    file(createCsv(2));
+    expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
+    expect(await calls()).to.deep.equal(onceEach(2));
+  });
+
   it('refuses a partly placed file if its skipped lines have been fixed since, because the other lines were already placed', async () => {
     await place(file(`phone\n12\n${phone(1)}\n`), '--skip-invalid');
     const { code } = await place(file(`phone\n${phone(2)}\n${phone(1)}\n`));
