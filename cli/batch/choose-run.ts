@@ -20,6 +20,8 @@ import {
 export type RunRequest = Omit<RunHeader, 'version' | 'repetition' | 'startedAt'>;
 /** Either an earlier run to continue, or the runs that a new one replaces. */
 type RunChoice = { continued: Run } | { replaced: Run[] };
+/** @property resumed the only run that may be continued; by default, the file decides */
+type RunOptions = { again: boolean; resumed?: Run };
 
 export function runRequest(server: string, profile: string, campaignId: string, file: CallFile, checked: CheckedFile): RunRequest {
   const { path, content, reading } = file;
@@ -28,11 +30,17 @@ export function runRequest(server: string, profile: string, campaignId: string, 
 }
 
 /** Chooses the run to continue, or starts a new one. @throws CallkeyError `conflict`: see decideRun */
-export async function chooseRun(folders: Folders, request: RunRequest, file: CallFile, checked: CheckedFile, again: boolean): Promise<Run> {
-  const choice = await decideRun(await readRuns(folders), request, file, checked, again);
+export async function chooseRun(
+  folders: Folders,
+  request: RunRequest,
+  file: CallFile,
+  checked: CheckedFile,
+  options: RunOptions,
+): Promise<Run> {
+  const choice = await decideRun(await readRuns(folders), request, file, checked, options);
   if ('continued' in choice) return choice.continued;
   const startedAt = new Date().toISOString();
-  const run = await startRun(folders, { ...request, version: 1, repetition: again ? newRepetition() : '', startedAt });
+  const run = await startRun(folders, { ...request, version: 1, repetition: options.again ? newRepetition() : '', startedAt });
   for (const replaced of choice.replaced) await deleteRun(replaced);
   return run;
 }
@@ -48,9 +56,9 @@ export async function decideRun(
   request: RunRequest,
   file: CallFile,
   checked: CheckedFile,
-  again: boolean,
+  { again, resumed }: RunOptions,
 ): Promise<RunChoice> {
-  const choice = pickRun(runs, request, again);
+  const choice = pickRun(resumed ? runs.filter((run) => run.file === resumed.file) : runs, request, again);
   const continued = 'continued' in choice ? choice.continued : undefined;
   if (!again && !isRepetition(continued)) await rejectPlacedLines(runsToCompare(runs, request, continued), continued, file, checked);
   return choice;

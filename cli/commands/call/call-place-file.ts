@@ -21,8 +21,8 @@ export type FileOptions = Pace & {
   again: boolean;
   dryRun: boolean;
   reading: Reading;
-  /** The SHA-256 of the file that `call resume` expects. */
-  content?: string;
+  /** The run that `call resume` continues. The file must not have changed since. */
+  resumed?: Run;
 };
 
 /** Places one call for each line of a file, even if the command is stopped and run again. */
@@ -31,7 +31,7 @@ export async function callPlaceFile(context: Context, campaignId: string, from: 
   const source = await openSource(from, context.streams.stdin, context.folders);
   try {
     const file = await openCallFile(source, options.reading);
-    if (options.content !== undefined && options.content !== file.content) throw fileChanged(file.name, formatResumeCommand(context));
+    if (options.resumed && options.resumed.header.content !== file.content) throw fileChanged(file.name, formatResumeCommand(context));
     for (const note of file.notes) context.output.note(note);
     if (options.dryRun) await dryRun(context, campaignId, file, options);
     else await placeFile(context, campaignId, file, options);
@@ -49,7 +49,7 @@ async function placeFile(context: Context, campaignId: string, file: CallFile, o
   try {
     const checked = await checkFile(context, file, options.skipInvalid);
     const request = runRequest(server, settings.profileName, campaignId, file, checked);
-    const run = await chooseRun(context.folders, request, file, checked, options.again);
+    const run = await chooseRun(context.folders, request, file, checked, options);
     noteEarlierWork(context, run, checked, file.name);
     if (run.completedAt === null) await rememberLastCall(context, server, campaignId, { fromFile: true });
     progress = createProgress(context.streams.stderr, checked.good, run.placed.size);

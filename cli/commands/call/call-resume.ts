@@ -29,7 +29,7 @@ export async function callResume(context: Context, name: string | undefined, pac
     again: false,
     dryRun: false,
     reading,
-    content: run.header.content,
+    resumed: run,
   });
 }
 

@@ -18,7 +18,7 @@ export async function dryRun(context: Context, campaignId: string, file: CallFil
   const { server, profileName } = await loadSettings(context);
   const request = runRequest(server ?? '', profileName, campaignId, file, checked);
   // Throws the same error as the run itself.
-  const choice = await decideRun(server === null ? [] : await readRuns(context.folders), request, file, checked, options.again);
+  const choice = await decideRun(server === null ? [] : await readRuns(context.folders), request, file, checked, options);
   const placed = 'continued' in choice ? await readPlacedLines(choice.continued) : new LineSet();
   const header = 'continued' in choice ? choice.continued.header : { ...request, version: 1 as const, repetition: '', startedAt: '' };
   let shown = 0;

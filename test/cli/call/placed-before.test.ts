@@ -208,6 +208,17 @@ describe('callkey call place --from, for lines that were already placed', () => 
       expect((await its.home.run(['call', 'resume', stdout.slice(0, 8)])).code).to.equal(0);
       expect(await calls()).to.deep.equal(onceEach(3));
     });
+
+    it('continues only the named run if a stopped --again run has the same file', async () => {
+      const path = await placeAndSkip();
+      const name = (await its.home.run(['call', 'runs'])).stdout.slice(0, 8);
+      its.network.faults.push('pass', { status: 401 });
+      await place(path, '--again', '--concurrency', '1');
+      expect((await its.home.run(['call', 'resume', name])).code).to.equal(0);
+      expect((await calls()).toSorted()).to.deep.equal([1, 1, 2]);
+      expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
+      expect(await calls()).to.deep.equal([2, 2, 2]);
+    });
   });
 
   it('places another file at the same path after the first has finished', async () => {
