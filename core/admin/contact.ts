@@ -4,6 +4,7 @@ import { counted, formatCount } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { eraseContact, exportContact, forgetListedNumber } from '../domain/calls/contacts.ts';
 import type { ContactCall } from '../domain/model.ts';
+import { parsePhone } from '../domain/protection/numbers.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
 import { parseInput } from './program/input.ts';
@@ -27,10 +28,13 @@ export function contactCommands(program: Command, { withDatabase }: Runner): voi
   withExamples(erase, 'contact erase +493012345678').action(withDatabase(runErase));
 }
 
-/** Accepts any phone number, because one that's no longer in a numbering plan must still be found. */
+/**
+ * Accepts any phone number, because one that's no longer in a numbering plan must still be found. Digits without separators are taken
+ * literally, because numbers such as +4903012345678 may have been placed, which would be converted to others.
+ */
 const phoneSchema = z
   .string()
-  .transform((text) => text.replace(/[\s().-]/g, ''))
+  .transform((text) => (/^\+\d+$/.test(text) ? text : (parsePhone(text) ?? text.replace(/[\s().-]/g, ''))))
   .refine((text) => /^\+[1-9]\d{1,14}$/.test(text), { error: 'Must be a phone number with its country code, such as +493012345678.' });
 
 async function runExport({ ports, actor, output }: AdminContext, phone: string): Promise<void> {

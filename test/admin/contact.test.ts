@@ -127,6 +127,15 @@ describeAdmin('admin contact', ({ admin, json, database }) => {
     }
   });
 
+  it('finds a number written with its national prefix, but takes digits without separators literally', async () => {
+    const { calls } = await json('contact', 'export', '+49 (0)30 12345678');
+    expect(calls).to.have.length(4);
+    expect(await json('contact', 'export', '+4903012345678')).to.deep.include({ calls: [] });
+    await direct.storage.database.write('calls').where({ request_id: 'of-someone-else' }).update({ phone: '+4903012345678' });
+    const literal = await json('contact', 'export', '+4903012345678');
+    expect(literal.calls.map(({ requestId }: { requestId: string }) => requestId)).to.deep.equal(['of-someone-else']);
+  });
+
   it('says what format a phone number must have', async () => {
     const { code, stderr } = await admin(['contact', 'erase', '030 1234']);
     expect([code, stderr]).to.deep.equal([2, 'error: PHONE: Must be a phone number with its country code, such as +493012345678.\n']);
