@@ -7,7 +7,7 @@ import {
   previewDeletion,
   resetManagedUserPassword,
 } from '../../core/domain/directory/managed-users.ts';
-import type { Viewer } from '../../core/domain/model.ts';
+import type { AuditEvent, Viewer } from '../../core/domain/model.ts';
 import { readProblem, viewers } from '../support/ports.ts';
 import { createUsers } from '../support/user-stores.ts';
 
@@ -128,6 +128,19 @@ describe('managing other users', () => {
     Object.assign(ports.stores.users, { setDisabled: async () => null });
     const change = changeManagedUser(ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada', { disabled: true });
     expect((await change).id).to.equal('ada');
+  });
+
+  it('records that a user was disabled in the account that the same change moves them to', async () => {
+    const { ports } = createUsers();
+    const events: AuditEvent[] = [];
+    Object.assign(ports.stores.users, {
+      change: async () => true,
+      setDisabled: async (_id: string, _at: unknown, event: AuditEvent) => events.push(event),
+    });
+    const change = { name: 'Ada Lovelace', accountId: 'a3', disabled: true };
+    await changeManagedUser(ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada', change);
+    expect(events[0]).to.deep.include({ owningScope: { accountId: 'a3', partnerId: 'p1' } });
+    expect(events[0]?.subject.name).to.equal('Ada Lovelace');
   });
 
   it("doesn't let users delete themselves", async () => {

@@ -52,12 +52,12 @@ export async function changeManagedUser(
   const accountId = change.accountId === undefined ? (user.account?.id ?? null) : change.accountId;
   const name = change.name ?? user.name;
   if (accountId !== (user.account?.id ?? null)) await requireInScope(ports, toVisibility(viewer), accountId);
-  if (name !== user.name || accountId !== (user.account?.id ?? null)) {
-    await changeUser(ports, actor, user, { name, userType: user.userType, accountId, partnerId: user.partner?.id ?? null });
-  }
+  const isUnchanged = name === user.name && accountId === (user.account?.id ?? null);
+  const requested = { name, userType: user.userType, accountId, partnerId: user.partner?.id ?? null };
+  const changed = isUnchanged ? user : await changeUser(ports, actor, user, requested);
   const { disabled } = change;
   // Does nothing if someone else has already made this change. If the user was deleted, the lookup below fails.
-  if (disabled !== undefined && disabled !== (user.disabledAt !== null)) await setDisabled(ports, actor, { ...user, name }, disabled);
+  if (disabled !== undefined && disabled !== (user.disabledAt !== null)) await setDisabled(ports, actor, changed, disabled);
   return findManagedUser(ports, viewer, id);
 }
 
