@@ -9,6 +9,7 @@ import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';
 import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 describe("a key's use", () => {
   onEachDatabase((kind) => {
@@ -143,6 +144,19 @@ describe("a key's use", () => {
       mock.timers.reset();
       await new Promise((resolve) => setImmediate(resolve));
       expect(ran).to.deep.equal([]);
+    });
+
+    it('is still written after the clock was set back', async () => {
+      mock.timers.enable({ apis: ['setInterval'] });
+      const use = createKeyUse(direct.storage.database, clock, unexpected);
+      for (const count of [1, 2]) {
+        use.note(by(key.digest, clock.now()), 'placed');
+        mock.timers.tick(10_000);
+        await until(async () => (await written()).length === count);
+        clock.advance({ hours: -1 });
+      }
+      mock.timers.reset();
+      await use.close();
     });
 
     it("is dropped if the key is revoked, and doesn't restore the key", async () => {

@@ -76,7 +76,8 @@ export function createKeyUse(database: Database, clock: Clock, onError: (error: 
 
   async function sweep(): Promise<void> {
     const now = clock.now();
-    for (const [digest, at] of writtenAt) if (now - at >= writeEvery) writtenAt.delete(digest);
+    // A clock that was set back must not stop the writing until it has caught up.
+    for (const [digest, at] of writtenAt) if (Math.abs(now - at) >= writeEvery) writtenAt.delete(digest);
     await write([...unwritten.keys()].filter((digest) => !writtenAt.has(digest)));
   }
 
