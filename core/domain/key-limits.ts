@@ -10,8 +10,8 @@ import type { Today } from './ports/keys.ts';
 import type { Ports } from './ports/ports.ts';
 import { Problem, type Quota } from './problem.ts';
 
-/** In ms. */
-const quarter = 900_000;
+/** In ms. A key's use is counted by the quarter-hour. */
+export const quarter = 900_000;
 
 /** @property allowed the last address that was allowed. Most keys are used from one address, and comparing it with 50 networks takes 1 µs */
 type Parsed = { networks: readonly Network[]; allowed: string | undefined };

@@ -59,26 +59,30 @@ describe('the reason for revoking a key', () => {
       expect((await ask('GET', `${harness.core.url}/console/api-keys/${id}/revocation`, { cookie })).status).to.equal(200);
     });
 
-    it('is chosen after a preview of what the key placed in the last 24 hours, and from where', async () => {
-      const { id, keyValue } = await createKey(harness.core.url, cookie);
-      const from = async (address: string) => {
-        const core = await startCoreHere(harness.database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
-        await ask('POST', `${core.url}/api/v1/campaigns/${harness.tenants.campaign.id}/contacts/on-demand`, {
-          key: keyValue,
-          body: { contact: { phone: '+493012345678' } },
-          headers: { 'X-Forwarded-For': address },
-        });
-        // The core writes what its keys have done.
-        await core.close();
-      };
-      await from('192.0.2.1');
-      clock.advance({ hours: 24, minutes: 15 });
-      await from('192.0.2.2');
-      clock.advance({ minutes: 1 });
-      await from('2001:db8::3');
+    async function placeFrom(address: string, key: string): Promise<void> {
+      const core = await startCoreHere(harness.database, { clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
+      await ask('POST', `${core.url}/api/v1/campaigns/${harness.tenants.campaign.id}/contacts/on-demand`, {
+        key,
+        body: { contact: { phone: '+493012345678' } },
+        headers: { 'X-Forwarded-For': address },
+      });
+      // The core writes what its keys have done.
+      await core.close();
+    }
+    async function previewLastDay(id: string) {
       cookie = await signIn(harness.core.url, 'ada@example.com');
       const { json } = await ask('GET', `${harness.core.url}/console/api-keys/${id}/revocation`, { cookie });
-      expect(revocationSchema.parse(json).lastDay).to.deep.equal({
+      return revocationSchema.parse(json).lastDay;
+    }
+
+    it('is chosen after a preview of what the key placed in the last 24 hours, and from where', async () => {
+      const { id, keyValue } = await createKey(harness.core.url, cookie);
+      await placeFrom('192.0.2.1', keyValue);
+      clock.advance({ hours: 24, minutes: 15 });
+      await placeFrom('192.0.2.2', keyValue);
+      clock.advance({ minutes: 1 });
+      await placeFrom('2001:db8::3', keyValue);
+      expect(await previewLastDay(id)).to.deep.equal({
         placed: 2,
         addresses: [
           { address: '2001:db8::3', lastUsedAt: '2026-11-22T09:16:00.000Z' },
@@ -86,6 +90,14 @@ describe('the reason for revoking a key', () => {
         ],
       });
       expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(202);
+    });
+
+    it('is chosen after a preview that includes a call placed almost 24 hours ago', async () => {
+      const { id, keyValue } = await createKey(harness.core.url, cookie);
+      clock.set('2026-11-23T09:10:00.000Z');
+      await placeFrom('192.0.2.1', keyValue);
+      clock.set('2026-11-24T09:05:00.000Z');
+      expect(await previewLastDay(id)).to.deep.include({ placed: 1 });
     });
   });
 });
