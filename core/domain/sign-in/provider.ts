@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { Duration } from 'luxon';
 import { emailSchema } from '#contract/text/text.ts';
 import { auditEvent, toOwningScope, userSubject } from '../audit/audit.ts';
+import { clockSkew } from '../deadlines.ts';
 import { plus } from '../instant.ts';
 import type { Digest, LinkProof, User } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -106,8 +107,8 @@ export async function takeSignInCode(ports: Ports, { code, verifier }: { code: s
   const { stores, clock, provider } = ports;
   const taken = await stores.links.takeCode(toCodeDigest(code));
   const isRight = taken !== null && taken.expiresAt >= clock.now() && taken.challenge === hash('sha256', verifier, 'base64url');
-  // Setting the clock back must not extend a code's life.
-  const isFresh = taken !== null && taken.expiresAt <= plus(clock.now(), codeLife.toMillis());
+  // Setting the clock back must not extend a code's life. The clock of the core that generated it may be ahead of this one.
+  const isFresh = taken !== null && taken.expiresAt <= plus(clock.now(), codeLife.plus(clockSkew).toMillis());
   const user = isRight && isFresh && taken.issuer === provider?.issuer ? await stores.users.find({ kind: 'all' }, taken.userId) : null;
   if (!user || !taken) throw new Problem('unauthorized', unauthorizedDetail);
   return { user, issuer: taken.issuer };

@@ -60,6 +60,17 @@ describe('signing in with the provider', () => {
         expect((await trade(code)).status).to.equal(401);
       });
 
+      it('accepts the code of a core whose clock is ahead by up to five minutes, but not of one further ahead', async () => {
+        for (const [minutes, status] of [
+          [5, 201],
+          [6, 401],
+        ] as const) {
+          const code = await codeFor();
+          at.clock.advance({ minutes: -minutes });
+          expect((await trade(code)).status, `${minutes} minutes`).to.equal(status);
+        }
+      });
+
       it('refuses a made-up code without waiting for a turn to write', async () => {
         const { write } = at.harness.direct.storage.database;
         const { status } = await write.transaction(async (trx) => {
