@@ -5,7 +5,7 @@ import type { Actor, AuditEvent, CheckedCode, Digest, Proof, Session, User } fro
 import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem, unauthorizedDetail } from '../problem.ts';
 import { requirePasswordSignIn } from './passwords-off.ts';
-import { type Attempt, type CodeAttempt, checkPassword, countCode, forgetWrongCodes } from './throttle.ts';
+import { type Attempt, type CodeAttempt, checkPassword, countCode, forgetWrongCodes, ownSessions } from './throttle.ts';
 import { matchingStep, otpauthUri, toBase32, totp } from './totp.ts';
 
 const recoveryCodes = 10;
@@ -44,7 +44,9 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
   const secret = secretBox.open(user.id, waiting.secret);
   const codes = makeRecoveryCodes(ports);
   const event = userEvent(ports, actor, user, 'second-factor.enabled');
-  await countCode(ports, codeAttempt(ownAttempt(actor, user), user, code), async () => {
+  // Guessing gains nothing, because the user has just been shown the secret, and there's no recovery code to enter instead yet.
+  const attempt = { ...ownAttempt(actor, user), sixDigitUserId: null, followsPassword: false };
+  await countCode(ports, attempt, async () => {
     const step = matchingStep(secret, plain(code), clock.now());
     if (step === null) return false;
     const recoveryDigests = hashRecoveryCodes(secret, codes);
@@ -195,7 +197,7 @@ function recoveryEvents(ports: Ports, actor: Actor, user: User, { kind }: Checke
 
 /** Counts separately from sign-ins, so that someone who has taken over a session can't keep guessing or lock out its user. */
 export function ownAttempt({ address }: Actor, { id, email }: User): Attempt {
-  return { email, address, vouched: `change ${id}` };
+  return { email, address, vouched: ownSessions(id) };
 }
 
 function userEvent(ports: Ports, actor: Actor, user: User, action: AuditAction): AuditEvent {

@@ -92,7 +92,10 @@ export async function countProviderSignIn(ports: Ports, address: string): Promis
   return () => clearCounters(ports, counters);
 }
 
-/** @property sixDigitUserId the user, if the code has six digits. @property followsPassword whether the password was counted, too */
+/**
+ * @property sixDigitUserId the user, if the code has six digits and isn't the one that confirms a new app
+ * @property followsPassword whether the password was counted, too
+ */
 export type CodeAttempt = Attempt & { sixDigitUserId: string | null; followsPassword: boolean };
 
 /**
@@ -117,7 +120,12 @@ export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () 
 
 /** Clears the counters of wrong six-digit codes for a second factor that the user no longer has. */
 export async function forgetWrongCodes({ throttle }: Ports, userId: string): Promise<void> {
-  await throttle.reset(createCounter('code', userId).key);
+  for (const from of [userId, ownSessions(userId)]) await throttle.reset(createCounter('code', from).key);
+}
+
+/** Identifies the attempts that come from a user's own sessions. */
+export function ownSessions(userId: string): string {
+  return `change ${userId}`;
 }
 
 /** Counts before the check, to include parallel guesses. @throws Problem `too-many-requests` */

@@ -197,6 +197,20 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code())).status).to.equal(201);
       });
 
+      it("has its attempts counted from zero in sessions, too, when it's set up again", async () => {
+        const { cookie, recoveryCodes } = await newUser();
+        const remove = (code = '') => inSession('DELETE', '/console/second-factor', cookie, { code });
+        for (let n = 0; n < 20; n++) {
+          if (n === 10) at.clock.advance({ minutes: 15 });
+          expect((await remove('000000')).status).to.equal(401);
+        }
+        at.clock.advance({ minutes: 15 });
+        expect((await remove('000000')).status).to.equal(429);
+        expect((await remove(recoveryCodes[0])).status).to.equal(204);
+        const { app } = await enroll(at.core.url, cookie, at.clock);
+        expect((await remove(app.code())).status).to.equal(204);
+      });
+
       it('can be tried again after a day', async () => {
         const { email, app } = await newUser();
         for (let n = 0; n < 20; n++) await signInWith(email, '000000');

@@ -46,6 +46,18 @@ describe('a second factor', () => {
       });
     });
 
+    it('can continue 15 minutes after ten wrong codes, however often, because there is no recovery code to enter instead', async () => {
+      const { cookie } = await newUserWithout();
+      const begun = await inSession('POST', '/console/second-factor', cookie, { currentPassword: password });
+      const confirm = (code: string) => inSession('POST', '/console/second-factor/confirmation', cookie, { code });
+      for (let round = 0; round < 3; round++) {
+        for (let n = 0; n < 10; n++) expect((await confirm('000000')).status).to.equal(401);
+        expect((await confirm('000000')).json['detail']).to.equal('Too many attempts. Try again in 15 minutes.');
+        at.clock.advance({ minutes: 15 });
+      }
+      expect((await confirm(authenticator(textAt(begun, 'secret'), at.clock.now).code())).status).to.equal(200);
+    });
+
     it("can't be done by someone who only knows the password", async () => {
       const { email } = await newUser();
       const cookie = await halfOpen(email);
