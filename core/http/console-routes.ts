@@ -26,7 +26,7 @@ import { setEncodedBody, toEtag } from './middleware/encoding.ts';
 import { jsonLine, refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
-import { applyTenancyHeader, signOut as endSession, getSession, isHalfOpen, isSignedIn } from './middleware/session.ts';
+import { applyTenancyHeader, signOut as endSession, getSession, isHalfOpen, isSignedIn, renewSession } from './middleware/session.ts';
 
 /** Each handler has the name of its route. The compiler reports a route without a handler. */
 const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
@@ -74,7 +74,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     const handle = async (ctx: Context) => {
       await applyTenancyHeader(ctx, deps.ports);
       // Each part of an export takes its own turn, because a client may read slowly.
-      if (isExport) ctx.state.takeTurn = (work) => inTurn(lists, ctx, null, work);
+      if (isExport) ctx.state.takeTurn = (work) => inTurn(lists, ctx, deps.ports, null, work);
       const view = await handlers[name](await readRequest(ctx, deps, name));
       if (view !== undefined) ctx.body = view;
       ctx.status = status;
@@ -82,7 +82,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     const run: Middleware = async (ctx) => {
       if (isHalfOpen(ctx)) return endSession(ctx);
       requireNothingDue(deps.ports, getSession(ctx).data, name);
-      await (turns ? inTurn(turns, ctx, readSearch(ctx), () => handle(ctx)) : handle(ctx));
+      await (turns ? inTurn(turns, ctx, deps.ports, readSearch(ctx), () => handle(ctx)) : handle(ctx));
     };
     router.register(path, [method], [setRoute(path), requireSession(name), requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
   }
@@ -101,11 +101,19 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
   return router;
 }
 
-function inTurn(turns: ConsoleTurns, ctx: Context, search: string | null, work: (turn: Turn) => Promise<void>): Promise<void> {
+function inTurn(
+  turns: ConsoleTurns,
+  ctx: Context,
+  ports: Ports,
+  search: string | null,
+  work: (turn: Turn) => Promise<void>,
+): Promise<void> {
   const { id, data } = getSession(ctx);
-  return turns.run({ user: data.user.id, session: id, search, isGone: () => ctx.res.destroyed }, (turn) => {
+  return turns.run({ user: data.user.id, session: id, search, isGone: () => ctx.res.destroyed }, async (turn, hasWaited) => {
+    // In the meantime, the session may have ended, or its user may have been moved.
+    if (hasWaited) await renewSession(ctx, ports);
     ctx.state.turn = turn;
-    return work(turn);
+    await work(turn);
   });
 }
 

@@ -1,7 +1,10 @@
+import { Readable } from 'node:stream';
 import { expect } from 'chai';
+import { request } from 'undici';
 import { toDigest } from '../../core/domain/api-keys.ts';
 import { auditEvent, operator, sessionSubject, toOwningScope } from '../../core/domain/audit/audit.ts';
 import { disableUser, enableUser } from '../../core/domain/directory/users.ts';
+import { plus } from '../../core/domain/instant.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask } from '../support/http.ts';
@@ -17,6 +20,7 @@ import {
   somePhone,
   type Tenants,
 } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 const toComparable = ({ status, headers: { date: _, ...headers }, text }: Answer) => JSON.stringify([status, headers, text]);
 
@@ -75,6 +79,36 @@ describe('a disabled user', () => {
       await enableUser(direct.ports, operator, tenants.users.teammate);
       expect((await ask('GET', `${url}/console/session`, { cookie })).status).to.equal(401);
       await signIn(url, 'tom@example.com');
+    });
+
+    it("can't do what was still waiting for its turn", async () => {
+      const [{ url }] = cores;
+      const { database: connection } = direct.storage;
+      const cookie = await signIn(url, 'pat@example.com');
+      const { id } = await createKey(url, cookie);
+      /** Sends a request, and waits until the core has read its session. */
+      async function begin<Answer>(send: () => Promise<Answer>): Promise<{ answer: Promise<Answer> }> {
+        await connection.write('sessions').update({ last_seen_at: plus(direct.ports.clock.now(), -120_000) });
+        const answer = send();
+        const recently = plus(direct.ports.clock.now(), -60_000);
+        await until(async () => (await connection.read('sessions').where('last_seen_at', '>', recently)).length > 0);
+        return { answer };
+      }
+      const { promise: disabled, resolve } = Promise.withResolvers<void>();
+      async function* slowBody() {
+        yield '{"email":"late@example.com","name":"Late",';
+        await disabled;
+        yield '"userType":"partner"}';
+      }
+      const headers = { Cookie: cookie, 'Content-Type': 'application/json' };
+      const slow = await begin(() => request(`${url}/console/users`, { method: 'POST', headers, body: Readable.from(slowBody()) }));
+      const waiting = await begin(() => ask('DELETE', `${url}/console/api-keys/${id}`, { cookie }));
+      await disableUser(direct.ports, operator, tenants.users.partner);
+      resolve();
+      const { statusCode, body } = await slow.answer;
+      await body.dump();
+      expect([statusCode, (await waiting.answer).status]).to.deep.equal([401, 401]);
+      expect(await connection.read('api_keys').where({ id })).to.have.length(1);
     });
 
     it("doesn't get a session if the password was checked before they were disabled", async () => {

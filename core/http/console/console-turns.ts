@@ -29,11 +29,12 @@ export class ConsoleTurns {
    *
    * @param request.search the kind of search. The session's next search of that kind ends this one, because its result is no longer needed
    * @param request.isGone whether the client no longer waits for the response
+   * @param work is told whether it had to wait
    * @throws Problem `too-many-requests` or `unavailable`
    */
   async run(
     request: { user: string; session: string; search: string | null; isGone: () => boolean },
-    work: (turn: Turn) => Promise<void>,
+    work: (turn: Turn, hasWaited: boolean) => Promise<void>,
   ): Promise<void> {
     const { user, session, isGone } = request;
     if ((this.#waiting.get(user)?.length ?? 0) >= this.#limits.waitingOfUser)
@@ -42,20 +43,21 @@ export class ConsoleTurns {
     const search = {};
     if (kind !== null) this.#searches.set(kind, search);
     const deadline = performance.now() + this.#limits.search;
-    let hasTurn = await this.#take(user, this.#limits.wait);
+    const taking = this.#take(user, this.#limits.wait);
+    const hasWaited = this.#waiting.has(user);
+    let hasTurn = await taking;
     try {
       if (!hasTurn) throw new Problem('unavailable', 'The server is busy with other requests.', { retryAfter: 2 });
       if (isGone()) return;
-      await work({
-        yieldTurn: async () => {
-          const left = deadline - performance.now();
-          if (left <= 0 || isGone() || (kind !== null && this.#searches.get(kind) !== search)) return false;
-          if (this.#waiting.size === 0) return true;
-          this.#end(user);
-          hasTurn = await this.#take(user, left);
-          return hasTurn;
-        },
-      });
+      const yieldTurn = async () => {
+        const left = deadline - performance.now();
+        if (left <= 0 || isGone() || (kind !== null && this.#searches.get(kind) !== search)) return false;
+        if (this.#waiting.size === 0) return true;
+        this.#end(user);
+        hasTurn = await this.#take(user, left);
+        return hasTurn;
+      };
+      await work({ yieldTurn }, hasWaited);
     } finally {
       if (hasTurn) this.#end(user);
       if (kind !== null && this.#searches.get(kind) === search) this.#searches.delete(kind);
