@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { clockSkew } from '../../core/domain/deadlines.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
 import type { ThrottleStore } from '../../core/domain/ports/sign-in.ts';
 import { maxWindow } from '../../core/domain/sign-in/throttle.ts';
@@ -59,6 +60,16 @@ describe('attempt counters', () => {
       expect(await points()).to.deep.equal({ one: 1, other: 3 });
     });
 
+    it('count for a core whose clock is behind by up to five minutes, but not further', async () => {
+      const skew = clockSkew.toMillis();
+      for (let n = 0; n < 2; n++) await take(now + skew, one);
+      expect([await throttle.blockedUntil([one], now), await take(now, one)]).to.deep.equal([now + skew + window, false]);
+      expect(await throttle.blockedUntil([one], instant(now - 1))).to.equal(null);
+      expect(await take(now - 1, one)).to.equal(true);
+      expect(await take(now, one)).to.equal(true);
+      expect(await points()).to.deep.equal({ one: 2 });
+    });
+
     it('restart if the clock was set back by more than their window', async () => {
       await take(now + 400 * 86_400_000);
       await take(now + 400 * 86_400_000);
@@ -108,8 +119,9 @@ describe('attempt counters', () => {
       expect(await points()).to.deep.equal({ other: 1 });
     });
 
-    it('are swept when their window is over, or if it ends later than any window that starts now', async () => {
-      const expires = { over: now, live: plus(now, 1), longest: plus(now, maxWindow), ahead: plus(now, maxWindow + 1) };
+    it('are swept when their window is over, or if it ends later than any window that starts now on any core', async () => {
+      const longest = plus(now, maxWindow + clockSkew.toMillis());
+      const expires = { over: now, live: plus(now, 1), longest, ahead: plus(longest, 1) };
       await counters().insert(Object.entries(expires).map(([key, expire]) => ({ key, points: 1, expire })));
       await throttle.sweep(now);
       expect(Object.keys(await points())).to.deep.equal(['live', 'longest']);

@@ -42,7 +42,7 @@ export const throttleLimits = {
   code: { max: 20, window: Duration.fromObject({ hours: 24 }) },
 };
 
-/** In ms. If a counter ends later than this, it was set before the clock was set back. */
+/** In ms. If a counter ends later than this, whichever core's clock is right, it was set before the clock was set back. */
 export const maxWindow = Math.max(...Object.values(throttleLimits).map(({ window }) => window.toMillis()));
 
 /**

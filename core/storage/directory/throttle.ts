@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { deadlines } from '../../domain/deadlines.ts';
+import { clockSkew, deadlines } from '../../domain/deadlines.ts';
 import { instant, type Millis } from '../../domain/instant.ts';
 import type { ThrottleCounter, ThrottleStore } from '../../domain/ports/sign-in.ts';
 import { maxWindow } from '../../domain/sign-in/throttle.ts';
@@ -16,12 +16,13 @@ const columns = { key: 'text', max: 'bigint', now: 'bigint', until: 'bigint' } a
 
 type Look = { counters: readonly ThrottleCounter[]; now: Millis; deadline: number };
 
+const skew = clockSkew.toMillis();
 /**
- * SQL: a counter is full. If it ends later than its window, it was set before the clock was set back, and counts as over. Otherwise, it
- * would block until the clock catches up.
+ * SQL: a counter is full. If it ends later than its window, even by the clock of another core, it was set before the clock was set back, and
+ * counts as over. Otherwise, it would block until the clock catches up.
  */
-const isFull = 'kept.points >= asked.max AND kept.expire > asked.now AND kept.expire <= asked.until';
-const isLive = 'kept.expire > (SELECT max(now) FROM asked) AND kept.expire <= excluded.expire';
+const isFull = `kept.points >= asked.max AND kept.expire > asked.now AND kept.expire <= asked.until + ${skew}`;
+const isLive = `kept.expire > (SELECT max(now) FROM asked) AND kept.expire <= excluded.expire + ${skew}`;
 
 /** Stores throttle counters. They're in the database, so that they apply to all processes and survive restarts. */
 export function throttleStore(database: Database): ThrottleStore {
@@ -89,7 +90,7 @@ export function throttleStore(database: Database): ThrottleStore {
     async sweep(now) {
       const over = write('sign_in_attempts')
         .where('expire', '<=', now)
-        .orWhere('expire', '>', now + maxWindow);
+        .orWhere('expire', '>', now + maxWindow + skew);
       await deleteFound(database, over);
       // Keep the counters with the most points: a flood of made-up addresses leaves one point each, and a counter that blocks has more.
       await deleteFound(

@@ -963,7 +963,7 @@ JOIN (
 ) AS asked ON asked.key = kept.key
 WHERE kept.points >= asked.max
   AND kept.expire > asked.now
-  AND kept.expire <= asked.until
+  AND kept.expire <= asked.until + 300000
 GROUP BY asked.n;
 
 -- throttle.take
@@ -984,20 +984,20 @@ WHERE NOT EXISTS (
   JOIN sign_in_attempts AS kept ON kept.key = asked.key
   WHERE kept.points >= asked.max
     AND kept.expire > asked.now
-    AND kept.expire <= asked.until
+    AND kept.expire <= asked.until + 300000
 )
 ON CONFLICT (key)
 DO UPDATE SET points = CASE
   WHEN kept.expire > (
     SELECT max(now)
     FROM asked
-  ) AND kept.expire <= excluded.expire THEN kept.points + 1
+  ) AND kept.expire <= excluded.expire + 300000 THEN kept.points + 1
   ELSE 1
 END, expire = CASE
   WHEN kept.expire > (
     SELECT max(now)
     FROM asked
-  ) AND kept.expire <= excluded.expire THEN kept.expire
+  ) AND kept.expire <= excluded.expire + 300000 THEN kept.expire
   ELSE excluded.expire
 END
 RETURNING key, points;
