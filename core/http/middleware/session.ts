@@ -8,6 +8,7 @@ import { toDigest } from '../../domain/api-keys.ts';
 import type { Actor, Digest, Proof, Session, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
+import { deviceLife } from '../../domain/sign-in/devices.ts';
 import { endSession, resumeSession, sessionLimits, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
 import { shareLookups } from '../session-lookups.ts';
 import { readBody } from './body.ts';
@@ -172,7 +173,11 @@ class HostCookies extends Cookies {
   }
 
   override set(name: string, value?: string | null, options?: Cookies.SetOption): this {
-    return super.set(this.#prefixed(name), value, options);
+    // `Cookies` replaces signatures of an older secret without saying how long they last, so a browser would lose them when it's closed. A
+    // signature that outlives its cookie does no harm.
+    const isNewSignature = Boolean(value) && options?.signed === false;
+    const lasting = { maxAge: deviceLife.toMillis(), sameSite: 'strict' } as const;
+    return super.set(this.#prefixed(name), value, isNewSignature ? { ...options, ...lasting } : options);
   }
 
   /** Adds the prefix, unless the name already has it: `Cookies` calls this again with the prefixed name of a signature. */

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { sessionLimits } from '../../../core/domain/sign-in/sessions.ts';
 import { startCoreHere } from '../../support/core.ts';
-import { ask, readCookies } from '../../support/http.ts';
+import { ask, readCookies, readSetCookies } from '../../support/http.ts';
 import { databaseWithTenants, signIn } from '../../support/tenants.ts';
 
 const [old, renewed] = ['the old secret that signs sessions', 'the new secret that signs sessions'];
@@ -58,6 +59,23 @@ describe('replacing session secrets on two cores', () => {
       const statuses = await visit([...secrets, ...secrets], browsers);
       expect(new Set(statuses), secrets.join(' | ')).to.deep.equal(new Set([200]));
     }
+  });
+
+  it('signs cookies again for as long as they last, so that a browser still has the signature after it was closed', async () => {
+    const browser = { cookie: '' };
+    const visits: string[][] = [];
+    for (const secrets of [old, `${renewed},${old}`]) {
+      const core = await startCoreHere(database, { environment: { SESSION_SECRETS: secrets } });
+      browser.cookie ||= await signIn(core.url, 'ada@example.com');
+      visits.push(readSetCookies(await ask('GET', `${core.url}/console/session`, { cookie: browser.cookie })));
+      await core.close();
+    }
+    const [before, after] = visits;
+    expect(before).to.deep.equal([]);
+    expect(after).to.have.length(1);
+    const [, expires = ''] =
+      /^callkey_session\.sig=[\w-]{20,}; path=\/; expires=([^;]+); samesite=strict; httponly$/.exec(after?.[0] ?? '') ?? [];
+    expect(Date.parse(expires)).to.be.above(Date.now() + sessionLimits.absolute.toMillis());
   });
 
   it("loses the sessions signed with the new secret on one core if the other doesn't have it yet", async () => {
