@@ -1,6 +1,7 @@
 import { hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { finished } from 'node:stream';
 import { shell } from 'electron';
 import type { SessionView } from '#contract/console/session.ts';
 import { failed } from '../core-answers.ts';
@@ -25,15 +26,18 @@ export async function signInThroughBrowser(send: Send, url: string, signal: Abor
   const verifier = randomBytes(32).toString('base64url');
   const ended = AbortSignal.any([signal, AbortSignal.timeout(maxWaitMs)]);
   const { promise, resolve } = Promise.withResolvers<Result<SessionView>>();
+  let exchange: Promise<Result<SessionView>> = Promise.resolve(cancelledSignIn);
   const server = createServer((request, response) => {
     void receive(request, response);
   });
 
   async function receive(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const code = readCode(request);
-    const result = code === null ? null : await send(coreRequest('signInFromApp', { code, verifier }));
+    if (code !== null) exchange = send(coreRequest('signInFromApp', { code, verifier }));
+    const result = code === null ? null : await exchange;
     response.writeHead(result?.ok ? 200 : 400, pageHeaders).end(result?.ok ? pages.done : pages.wrong);
-    if (result?.ok) response.once('finish', () => resolve(result));
+    // The user may have closed the tab.
+    if (result?.ok) finished(response, () => resolve(result));
   }
 
   try {
@@ -45,8 +49,9 @@ export async function signInThroughBrowser(send: Send, url: string, signal: Abor
     start.searchParams.set('port', String(port));
     start.searchParams.set('challenge', hash('sha256', verifier, 'base64url'));
     await shell.openExternal(start.href);
-    const cancelled = once(ended, 'abort').then(() => cancelledSignIn);
-    return await Promise.race([promise, ended.aborted ? cancelledSignIn : cancelled]);
+    if (!ended.aborted) await Promise.race([promise, once(ended, 'abort')]);
+    // After a cancellation, wait for a session that's just starting, because the caller has to end it.
+    return await Promise.race([promise, exchange.then((result) => (result.ok ? result : cancelledSignIn))]);
   } catch {
     return ended.aborted ? cancelledSignIn : noBrowser;
   } finally {

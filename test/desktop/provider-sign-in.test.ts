@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
@@ -7,8 +8,9 @@ import { violationsOn } from '../support/axe.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';
-import { ask } from '../support/http.ts';
-import { openWithProvider, type ProviderHarness } from '../support/provider-harness.ts';
+import { ask, textAt } from '../support/http.ts';
+import { openWithProvider, type ProviderHarness, signInWithProvider } from '../support/provider-harness.ts';
+import { TestBrowser } from '../support/test-browser.ts';
 import { until } from '../support/until.ts';
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
@@ -131,14 +133,31 @@ describeDesktop('signing in with the provider in the app', () => {
     });
 
     const opened = () => desktop.app.evaluate(() => Reflect.get(globalThis, 'addresses') as string[]);
-    async function start(): Promise<string> {
+    async function start(server = harness.url): Promise<string> {
       const { page } = desktop;
       const before = (await opened()).length;
-      await page.getByLabel('Server address').fill(harness.url);
+      await page.getByLabel('Server address').fill(server);
       await page.getByLabel('Email').focus();
       await button(page, 'Sign in with Example Corp').click();
       await until(async () => (await opened()).length > before);
       return (await opened()).at(-1) ?? '';
+    }
+
+    /** Starts a sign-in, and sends its code to the app as a browser's tab does. The core gets the code once it's released. */
+    async function startExchange() {
+      const network = await faultyProxy(harness.url);
+      const { promise, resolve: release } = Promise.withResolvers<void>();
+      network.faults.push({ path: '/console/oidc/session', fault: promise });
+      const browser = new TestBrowser();
+      const { search } = new URL(await start(network.url));
+      harness.provider.asks = false;
+      expect(await signInWithProvider(harness, browser, search)).to.equal('app');
+      harness.provider.asks = true;
+      const { host, port, search: code } = new URL(textAt(await browser.send('POST', `${harness.url}/console/oidc/hand-over`), 'url'));
+      const tab = connect(Number(port), '127.0.0.1');
+      tab.write(`GET /${code} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
+      await until(() => network.seen.some(({ path }) => path === '/console/oidc/session'));
+      return { network, release, tab };
     }
 
     it("has no axe violations when it starts and when it's confirmed", async () => {
@@ -203,6 +222,29 @@ describeDesktop('signing in with the provider in the app', () => {
       expect(await harness.direct.storage.database.read('sign_in_codes'), 'the code is used up').to.deep.equal([]);
       await thief.end();
       await context.clearCookies();
+    });
+
+    it('ends a session that starts while the user cancels', async () => {
+      const { network, release, tab } = await startExchange();
+      await desktop.page.evaluate(() => window.callkey.cancelSignIn());
+      release();
+      await button(desktop.page, 'Sign in with Example Corp').waitFor();
+      expect(network.seen.map(({ method, path }) => `${method} ${path}`)).to.include('DELETE /console/session');
+      expect(await harness.direct.storage.database.read('sessions')).to.deep.equal([]);
+      tab.destroy();
+      await network.close();
+    });
+
+    it('signs in even if the tab is closed before the session starts', async () => {
+      const { network, release, tab } = await startExchange();
+      tab.destroy();
+      // By the time it responds, the app has noticed.
+      await desktop.app.evaluate(() => undefined);
+      release();
+      await home(desktop.page);
+      await button(desktop.page, 'Sign out').click();
+      await button(desktop.page, 'Sign in with Example Corp').waitFor();
+      await network.close();
     });
 
     it('gets its own session after the user has confirmed it in the browser', async () => {
