@@ -96,6 +96,25 @@ describe('calling hours', () => {
   ];
   for (const [title, question, opening] of cases) it(title, () => expect(open(question)).to.equal(opening));
 
+  it("are searched only once per minute, even if they're never open", () => {
+    let searched = 0;
+    const values = ['Europe/Berlin', 'Asia/Tokyo'];
+    const counted = Object.assign([...values], {
+      [Symbol.iterator]: () => {
+        searched++;
+        return values.values();
+      },
+    });
+    const rules = [daily('09:00', '12:00')];
+    const search = (time: string) => findOpening({ rules, zones: counted, from: at(time) });
+    expect(search('2026-11-23T08:00:30Z')).to.equal(null);
+    const once = searched;
+    for (const second of ['00', '30', '59.999']) expect(search(`2026-11-23T08:00:${second}Z`)).to.equal(null);
+    expect([once > 0, searched]).to.deep.equal([true, once]);
+    search('2026-11-23T08:01:00Z');
+    expect(searched).to.be.greaterThan(once);
+  });
+
   describe('rules for dates', () => {
     const christmas = { prefix: '', date: '2026-12-25', closed: true } as const;
     const german = { prefix: '+49', days: [...workdays], from: '09:00', to: '20:00' };

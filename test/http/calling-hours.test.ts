@@ -198,6 +198,19 @@ describe('calling hours', () => {
       expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
     });
 
+    it('are refused if a day has more than 12 windows of one prefix', async () => {
+      const hourly = Array.from({ length: 13 }, (_, hour) => daily(`${hour + 10}:00`, `${hour + 10}:30`));
+      const dated = hourly.map(({ prefix, from, to }) => ({ prefix, date: '2026-12-25', from, to }));
+      const errors = [{ path: 'rules.12', message: 'At most 12 windows per day are allowed for each prefix.' }];
+      for (const windows of [hourly, dated]) {
+        const answer = await setHours(windows);
+        expect([answer.status, answer.json['errors']]).to.deep.equal([422, errors]);
+        const ofTwoPrefixes = windows.map((window, index) => ({ ...window, prefix: index === 0 ? '+49' : '' }));
+        expect((await setHours(ofTwoPrefixes)).status).to.equal(200);
+      }
+      expect((await setHours([...hourly.slice(1), ...dated.slice(1)])).status).to.equal(200);
+    });
+
     it('can be read by account users, but not changed', async () => {
       const ada = await signIn(harness.core.url, 'ada@example.com');
       for (const what of ['calling-hours', 'numbers']) {

@@ -5,6 +5,8 @@ export type Weekday = (typeof weekdays)[number];
 
 /** The maximum number of rules of one partner, account or campaign. */
 export const maxHoursRules = 500;
+/** The maximum number of windows of one prefix on one day. Finding the next opening may have to look at all windows of a month. */
+export const maxDailyWindows = 12;
 
 const timeError = { error: 'Must be a time from 00:00 to 24:00, such as 09:00.' };
 const timeSchema = z.string().regex(/^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/, timeError);
@@ -48,4 +50,23 @@ function findRuleProblem({ days, date, from, to, closed }: HoursRuleInput): { pa
   return from < to ? null : { path: ['to'], message: 'Must be later than from. For a window past midnight, use two rules.' };
 }
 
-export const hoursRulesSchema = z.array(hoursRuleSchema).max(maxHoursRules, { error: `Must contain at most ${maxHoursRules} rules.` });
+export const hoursRulesSchema = z
+  .array(hoursRuleSchema)
+  .max(maxHoursRules, { error: `Must contain at most ${maxHoursRules} rules.` })
+  .check(({ value, issues }) => {
+    const index = findExtraWindow(value);
+    const message = `At most ${maxDailyWindows} windows per day are allowed for each prefix.`;
+    if (index >= 0) issues.push({ code: 'custom', path: [index], message, input: value });
+  });
+
+/** Returns the index of the first rule that gives a day too many windows; -1 if there's none. */
+function findExtraWindow(rules: readonly HoursRule[]): number {
+  const windows = new Map<string, number>();
+  return rules.findIndex(({ prefix, days, date }) =>
+    [...new Set<string | undefined>(days ?? [date])].some((day) => {
+      const count = (windows.get(`${prefix} ${day}`) ?? 0) + 1;
+      windows.set(`${prefix} ${day}`, count);
+      return count > maxDailyWindows;
+    }),
+  );
+}

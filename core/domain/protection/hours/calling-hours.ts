@@ -21,11 +21,10 @@ export function findOpening(input: { rules: readonly HoursRule[]; zones: readonl
   const cached = ofRules.get(zones);
   if (cached && from >= cached.from && from < cached.until) return cached.opening;
   const opening = searchOpening(input);
-  // Until the opening, or the end of an open minute, the result is the same.
-  if (opening === 'open') {
-    const minute = from - (from % oneMinute);
-    ofRules.set(zones, { opening, from: minute, until: minute + oneMinute });
-  } else if (opening !== null) ofRules.set(zones, { opening, from, until: opening });
+  // Until the opening, or the end of the minute, the result is the same.
+  const minute = from - (from % oneMinute);
+  const valid = typeof opening === 'number' ? { from, until: opening } : { from: minute, until: minute + oneMinute };
+  ofRules.set(zones, { opening, ...valid });
   return opening;
 }
 
