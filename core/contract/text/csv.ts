@@ -2,9 +2,10 @@
 const formula = /^[\s\p{Cf}]*[=+\-@\t\r＝＋－＠]/u;
 /**
  * Matches the start of a formula within a cell. In other locales, spreadsheet programs split lines at semicolons or tabs, and so ignore
- * most of our quotes: they may split a cell there, or at a line break, and run the rest as a formula.
+ * most of our quotes: they may split a cell there, or at a line break, and run the rest as a formula. This stops at the next tab or line
+ * break. Otherwise, the rest of a text that consists only of line breaks would be read again from each of them.
  */
-const formulaWithin = /([;\t\r\n])(?=[\s\p{Cf}"]*[=+\-@＝＋－＠])/gu;
+const formulaWithin = /([;\t\r\n])(?=(?:(?![\t\r\n])[\s\p{Cf}"])*[=+\-@＝＋－＠])/gu;
 /** Matches the apostrophe in front of such text. */
 const guard = /(^|[;\t\r\n])'(?=[\s\p{Cf}"]*[=+\-@\t\r＝＋－＠])/gu;
 

@@ -29,6 +29,10 @@ describe('a CSV file', () => {
     }
   }
 
+  it('puts an apostrophe only after the last of several tabs or line breaks in front of a formula', () => {
+    expect(parse(toCsv(['x'], [['x\n\n\t =1']]), { bom: true })).to.deep.equal([['x'], ["x\n\n\t' =1"]]);
+  });
+
   it('leaves other semicolons unchanged', () => {
     const text = 'Tel; Fax; 10-12 h; a=b';
     expect(parse(toCsv(['x'], [[text]]), { bom: true })).to.deep.equal([['x'], [text]]);
