@@ -56,7 +56,7 @@ describe('calls in the database', () => {
       expect(cancelled.map((one) => one.kind === 'cancelled' && one.contactId)).to.deep.equal(campaigns.map((id) => `in ${id}`));
     });
 
-    it("are accepted only with a key that's active at that time", async () => {
+    it("are accepted only with a key that's active at that time, whose use is recorded", async () => {
       const end = '2026-11-22T23:59:59.999Z';
       const ending = await createKey(store.tenants.users.account, { kind: 'custom', date: end.slice(0, 10) });
       const last = Date.parse(end);
@@ -67,7 +67,11 @@ describe('calls in the database', () => {
         store.calls.findActive({ ...toCaller(ending), at: instant(last + 60_000) }),
       ]);
       expect(found).to.deep.equal([{ expiresAt: last, limits: null }, null, { expiresAt: null, limits: null }, null]);
-      expect(store.seen).to.deep.equal([['look up', 4]]);
+      expect(store.seen).to.deep.equal([
+        ['look up', 4],
+        [ending, last],
+        [store.digest, last],
+      ]);
     });
 
     it('are accepted only with a key that has access to the campaign', async () => {

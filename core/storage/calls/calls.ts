@@ -151,7 +151,9 @@ export function callStore(
   return {
     async findActive(request) {
       const key = await findActive(request);
-      return acceptsAddress({ ...request, key }) && !isUnknown(key) ? key : null;
+      if (!acceptsAddress({ ...request, key }) || isUnknown(key)) return null;
+      keyUse.note(request);
+      return key;
     },
 
     async place(request, call): Promise<Placement> {
