@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
+import { ResultUnknown } from '../../core/domain/problem.ts';
+import { rejection } from '../support/batches.ts';
 import { callStoreForEach } from '../support/call-store.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { toCaller } from '../support/tenants.ts';
@@ -46,6 +48,21 @@ describe('calls in the database', () => {
         expect((await row('r'))?.state).to.equal('queued');
       });
     }
+
+    it("have no known result if two requests cancelled one together, and it can't be found out which", async () => {
+      const { database } = store.direct.storage;
+      await place('r');
+      store.calls = storeOn({
+        ...database,
+        prepare: (columns, sql, mode) =>
+          sql('r').includes('is_listed')
+            ? () => Promise.reject(Object.assign(new Error('refused'), { code: 'ECONNREFUSED' }))
+            : database.prepare(columns, sql, mode),
+      });
+      const twice = [store.calls.cancel(request(), { requestId: 'r' }), store.calls.cancel(request(), { requestId: 'r' })];
+      for (const error of await Promise.all(twice.map(rejection))) expect(error).to.be.an.instanceOf(ResultUnknown);
+      expect((await row('r'))?.state).to.equal('cancelled');
+    });
 
     it('with the same request ID in two campaigns are cancelled together, each with its own result', async () => {
       const campaigns = [store.tenants.campaign.id, store.tenants.siblingCampaign.id];

@@ -195,11 +195,13 @@ export function callStore(
         const won = allowsAddress(limits, request.address)
           ? await queuesOf(request).cancel[by]({ ...request, limits, name, phone: '' })
           : null;
-        if (won) {
+        if (won && won !== 'shared') {
           keyUse.note(request, 'cancelled');
           return toCancellation(won, request.at);
         }
-        const explanation = await explained(request, by, name);
+        const explaining = explained(request, by, name);
+        // The call is already cancelled, so a 503 would be wrong.
+        const explanation = await (won ? explaining.catch(throwResultUnknown) : explaining);
         if (!explanation.allowed) return { kind: explanation.refusal };
         if (!explanation.call) return { kind: 'call-not-found' };
         const { stage, cancelled_at: cancelledAt } = explanation.call;
@@ -286,6 +288,9 @@ function inserter(database: Database) {
   };
 }
 
+/** The row of a call that a request cancelled, or `shared` if one of several requests for the call did. */
+type Cancelled = Row | 'shared' | null;
+
 function canceller(database: Database, by: 'contact_id' | 'request_id') {
   const statement = database.prepareCounted(
     { ...requestColumns, rows: 'rows' },
@@ -300,7 +305,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   );
   const confirmOne = readBack(database);
   return {
-    async run(batch: Naming[], beforeCommit: () => void): Promise<(Row | null)[]> {
+    async run(batch: Naming[], beforeCommit: () => void): Promise<Cancelled[]> {
       const rows = await statement(
         inGroups(batch, ({ name, at }) => [name, at]),
         beforeCommit,
@@ -310,10 +315,13 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
       const counts = new Map<string, number>();
       for (const target of targets) counts.set(target, (counts.get(target) ?? 0) + 1);
       // A row doesn't show which request cancelled the call. If several requests name the same call, each gets its own explanation.
-      return targets.map((target) => (counts.get(target) === 1 ? (changed.get(target) ?? null) : null));
+      return targets.map((target) => {
+        const row = changed.get(target);
+        return row === undefined || counts.get(target) === 1 ? (row ?? null) : 'shared';
+      });
     },
-    confirm: async (_: Naming[], cancelledRows: (Row | null)[]) => {
-      const cancelledRow = cancelledRows.find((row) => row !== null);
+    confirm: async (_: Naming[], cancelledRows: Cancelled[]) => {
+      const cancelledRow = cancelledRows.find((row) => row !== null && row !== 'shared');
       await confirmOne?.(
         cancelledRow && {
           campaignId: String(cancelledRow['campaign_id']),
@@ -343,7 +351,7 @@ function getCallerNetwork({ address }: { address: string }): string {
   return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
 }
 
-/** Throws an unknown result: some calls of the batch were placed, but it isn't known which. */
+/** Throws an unknown result: some calls of the batch were placed or cancelled, but it isn't known by which request. */
 function throwResultUnknown(cause: unknown): never {
   throw new ResultUnknown(cause);
 }
