@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
+import { setTimeout } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { expect } from 'chai';
 import type { Listener } from '../../core/server/connections/listener.ts';
@@ -85,16 +86,21 @@ describe('a connection to a crowded listener', () => {
     ]);
   });
 
-  it('gets a 400 if a waiting request is followed by an invalid request', async () => {
-    const opened = await open();
-    ({ listener } = opened);
-    const { socket, seen } = await client(listener);
-    socket.write(`${get('/1') + get('/2')}nonsense\r\n\r\n`);
-    await until(() => opened.started.length === 1);
-    opened.started[0]?.response.end();
-    await until(() => seen.isClosed);
-    expect(statuses(seen.text)).to.deep.equal(['200', '400']);
-  });
+  for (const count of [1, 2])
+    it(`gets a 400 for invalid data only after the ${count === 1 ? 'response to the request' : 'responses to the requests'} before it`, async () => {
+      const opened = await open();
+      ({ listener } = opened);
+      const { socket, seen } = await client(listener);
+      socket.write(`${get('/').repeat(count)}nonsense\r\n\r\n`);
+      for (let n = 0; n < count; n++) {
+        await until(() => opened.started.length > n);
+        socket.write('more nonsense');
+        await setTimeout(20);
+        opened.started[n]?.response.end();
+      }
+      await until(() => seen.isClosed);
+      expect(statuses(seen.text)).to.deep.equal([...Array.from({ length: count }, () => '200'), '400']);
+    });
 
   describe("at its network's limit", () => {
     it('leaves room for other networks, even if the network has many addresses', async () => {

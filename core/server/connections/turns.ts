@@ -237,6 +237,11 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
       const isFirst = turns.held?.start && turns.held.rest.length === 0;
       if (turns.held) hold(socket, turns, isFirst ? error.rawPacket.subarray(error.bytesParsed) : error.rawPacket);
       else holdBody(socket, turns, error.rawPacket);
+    } else if (turns?.response?.req.complete) {
+      // The request in progress will be carried out, so its client must get its response first.
+      turns.held ??= { start: null, rest: [] };
+      stopReading(socket);
+      turns.response.once('close', () => answerClientError(error, socket, null));
     } else answerClientError(error, socket, turns?.response ?? null);
   });
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
