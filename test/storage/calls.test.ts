@@ -1,5 +1,8 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
+import { deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
+import { rejection } from '../support/batches.ts';
 import { callStoreForEach } from '../support/call-store.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';
@@ -45,6 +48,25 @@ describe('calls in the database', () => {
       ])
         expect(await place('r', { ...call, ...other }), JSON.stringify(other)).to.deep.equal({ kind: 'request-id-conflict' });
       expect(await place('r', { ...call, notAfter: instant(now + 8) })).to.deep.equal({ kind: 'request-id-conflict' });
+    });
+
+    it("are refused in time if the rules that apply to them can't be read", async () => {
+      const { database } = store.direct.storage;
+      const setVersion = (version: number | null) => database.write('partners').update({ rules_version: version });
+      await setVersion(1);
+      const query = () => {
+        const deadline = performance.now() + deadlines.answer;
+        mock.method(performance, 'now', () => deadline);
+        return new Promise<never>(() => undefined);
+      };
+      store.calls = storeOn({ ...database, query });
+      try {
+        expect(await rejection(place('r'))).to.include({ code: 'unavailable', retryAfter: 2 });
+      } finally {
+        mock.reset();
+        await setVersion(null);
+      }
+      expect(await row('r')).to.equal(undefined);
     });
 
     it('that are placed together each get their own result', async () => {

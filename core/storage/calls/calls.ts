@@ -105,6 +105,14 @@ export function callStore(
   const queuesOf = (request: KeyedRequest) => queuesIn(shardOf(database, request.campaignId));
 
   const rules = knownRules(database);
+  const loadRules = batched({
+    ...batching,
+    run: async (batch: KeyedRequest[]) => {
+      await rules.load(batch.map(({ campaignId }) => campaignId));
+      return batch.map(() => true);
+    },
+    observe: () => undefined,
+  });
 
   /** Finds out why a statement changed nothing, and updates what the process knows about the key. */
   async function explained(request: KeyedRequest, by: 'request_id' | 'contact_id', name: string, phone = ''): Promise<Explanation> {
@@ -177,7 +185,7 @@ export function callStore(
         if (isTooLate) return { kind: 'too-late' };
         if (explanation.isListed) return { kind: 'do-not-call' };
         if (explanation.rulesVersion !== verdict.rulesVersion) {
-          await rules.load(request.campaignId);
+          await loadRules(request);
           continue;
         }
         if (!isOpen) return { kind: 'not-allowed', objection: judgement };

@@ -63,7 +63,7 @@ const maxKnown = 10_000;
  */
 export type KnownRules = {
   get(campaignId: string): CampaignRules;
-  load(campaignId: string): Promise<void>;
+  load(campaignIds: readonly string[]): Promise<void>;
   /** Returns the current rules of these calls' campaigns. Reads them in a transaction, unless the known ones are current. */
   current(
     calls: readonly { campaign_id: string; account_id: string }[],
@@ -73,23 +73,16 @@ export type KnownRules = {
 
 export function knownRules(database: Database): KnownRules {
   const known = new Map<string, CampaignRules>();
-  const loading = new Map<string, Promise<void>>();
   function remember(campaignId: string, rules: CampaignRules): void {
     if (known.size >= maxKnown) known.clear();
     if (rules.version === null) known.delete(campaignId);
     else known.set(campaignId, rules);
   }
-  async function read(campaignId: string): Promise<void> {
-    remember(campaignId, (await readCampaignRules(database, [campaignId])).get(campaignId) ?? defaultRules);
-  }
   return {
     get: (campaignId) => known.get(campaignId) ?? defaultRules,
-    load(campaignId) {
-      const running = loading.get(campaignId);
-      if (running) return running;
-      const started = read(campaignId).finally(() => loading.delete(campaignId));
-      loading.set(campaignId, started);
-      return started;
+    async load(campaignIds) {
+      const rules = await readCampaignRules(database, campaignIds);
+      for (const campaignId of campaignIds) remember(campaignId, rules.get(campaignId) ?? defaultRules);
     },
     async current(calls, trx) {
       const accountByCampaign = new Map(calls.map((call) => [call.campaign_id, call.account_id]));
