@@ -12,7 +12,7 @@ import { allowsAddress } from '../domain/key-limits.ts';
 import type { ActiveKey, Digest, KnownCaller } from '../domain/model.ts';
 import type { Ports } from '../domain/ports/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { readValidBody } from './middleware/body.ts';
+import { parseInTurn, readJsonBytes } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
 import { jsonLine, quotaHeaders, refuse, write } from './middleware/problems.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
@@ -86,16 +86,19 @@ async function place(ctx: Context, ports: Ports, caller: KnownCaller, { campaign
   const started = performance.now();
   // The time it takes the client to send its body doesn't count toward the deadline.
   const afterBody = () => ({ ...caller, deadline: caller.deadline + performance.now() - started });
+  let timed: KnownCaller | undefined;
   let input: PlaceCall;
   try {
-    input = withIdempotencyKey(ctx, await readValidBody(ctx, validatePlaceCall, limits.bodyBytes));
+    const bytes = await readJsonBytes(ctx, limits.bodyBytes);
+    timed = afterBody();
+    input = withIdempotencyKey(ctx, await parseInTurn(bytes, validatePlaceCall, caller.digest));
   } catch (problem) {
     // Check access before reporting errors in the body: only a key with access to the campaign learns what's wrong with the body. All other
     // keys get the same refusal as with a valid body.
-    await authorize(ports, afterBody(), campaign);
+    await authorize(ports, timed ?? afterBody(), campaign);
     throw problem;
   }
-  const call = await placeCall(ports, afterBody(), campaign, input);
+  const call = await placeCall(ports, timed, campaign, input);
   const replayed = call.replayed ? [replayedHeader, 'true'] : [];
   answer(ctx, onDemandRoutes.placeCall.status, placedCallView(call), [...replayed, ...quotaHeaders(call.quota)]);
 }

@@ -111,6 +111,31 @@ describe('under attack', () => {
       expect(new Set(parsedIn).size).to.equal(10);
     });
 
+    it("large bodies of one key don't delay those of another key", async () => {
+      const other = (await createKey(core.url, await signIn(core.url, 'sue@example.com'))).keyValue;
+      const place = (by: string, name: string) =>
+        placeCall(core.url, tenants.campaign.id, by, { contact: { phone: somePhone(), name }, variables: { large: 'x'.repeat(60_000) } });
+      const { parse } = JSON;
+      const parsed: string[] = [];
+      JSON.parse = (text: string) => {
+        const [sender] = /flood|other/.exec(text.length > 60_000 ? text : '') ?? [];
+        if (sender === undefined) return parse(text);
+        parsed.push(sender);
+        // The other bodies arrive in the meantime.
+        const end = performance.now() + 20;
+        while (performance.now() < end) parse('0');
+        return parse(text);
+      };
+      try {
+        const flood = Array.from({ length: 20 }, () => place(key, 'flood'));
+        await place(other, 'other');
+        await Promise.all(flood);
+      } finally {
+        JSON.parse = parse;
+      }
+      expect(parsed.indexOf('other')).to.be.within(0, 10);
+    });
+
     for (const [what, path, headers] of [
       ['with a forged cookie', '/console/api-keys', { Cookie: `callkey_session=${'a'.repeat(43)}; callkey_session.sig=${'b'.repeat(27)}` }],
       ['with a malformed key', '/api/v1/campaigns/x/contacts/on-demand', { 'X-API-Key': 'x' }],

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { limits } from '#contract/limits.ts';
 import { type Validated, validate } from '#contract/validate.ts';
 import { Problem } from '../../domain/problem.ts';
+import { waitForParseTurn } from '../parse-turns.ts';
 import type { Context } from './context.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
@@ -16,11 +16,17 @@ const maxReportedErrors = 50;
 /**
  * Reads and validates a JSON body. If the schema is optional, the request may have none.
  *
- * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request` or `invalid`
+ * @param user who sent the body, if it may be large
+ * @throws Problem `unsupported-media-type`, `too-large`, `malformed-request`, `invalid` or `unavailable`
  */
-export async function readBody<Schema extends z.ZodType>(ctx: Context, schema: Schema, maxBytes: number): Promise<z.output<Schema>> {
+export async function readBody<Schema extends z.ZodType>(
+  ctx: Context,
+  schema: Schema,
+  maxBytes: number,
+  user = '',
+): Promise<z.output<Schema>> {
   if (schema instanceof z.ZodOptional && !hasBody(ctx.req)) return dataOrThrow(validate(schema, undefined));
-  return readValidBody(ctx, (input) => validate(schema, input), maxBytes);
+  return parseInTurn(await readJsonBytes(ctx, maxBytes), (input) => validate(schema, input), user);
 }
 
 /** Whether a request has a body (RFC 9112 §6.3). */
@@ -28,12 +34,8 @@ function hasBody({ headers }: IncomingMessage): boolean {
   return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0';
 }
 
-/** Reads a body like {@link readBody}, but with a custom check instead of a schema. */
-export async function readValidBody<Data>(
-  { req }: Context,
-  validateInput: (input: unknown) => Validated<Data>,
-  maxBytes: number,
-): Promise<Data> {
+/** Reads the bytes of a JSON body. @throws Problem `unsupported-media-type`, `too-large` or `malformed-request` */
+export function readJsonBytes({ req }: Context, maxBytes: number): Promise<Buffer> {
   const { headers } = req;
   if (!jsonMediaType.test(headers['content-type'] ?? '')) {
     throw new Problem('unsupported-media-type', 'Send UTF-8 JSON with Content-Type: application/json.');
@@ -41,20 +43,18 @@ export async function readValidBody<Data>(
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
     throw new Problem('unsupported-media-type', 'Send the body without Content-Encoding.');
   }
-  const bytes = await readBytes(req, maxBytes);
-  if (bytes.length > limits.strangerBodyBytes) await waitForParseTurn();
-  return dataOrThrow(validateInput(parse(bytes)));
+  return readBytes(req, maxBytes);
 }
 
-let lastTurn: Promise<unknown> = Promise.resolve();
-
 /**
- * Waits for a turn to parse a large body. Each turn of the event loop parses one, because a body with thousands of unknown fields takes up
- * to 10 ms. Small bodies don't wait, so they can pass a flood of large ones.
+ * Parses and validates JSON, which waits for a turn if it's large.
+ *
+ * @param share the key or user that sent it
+ * @throws Problem `malformed-request`, `invalid` or `unavailable`
  */
-function waitForParseTurn(): Promise<unknown> {
-  lastTurn = lastTurn.then(() => setImmediate());
-  return lastTurn;
+export async function parseInTurn<Data>(bytes: Buffer, validateInput: (input: unknown) => Validated<Data>, share: string): Promise<Data> {
+  if (bytes.length > limits.strangerBodyBytes) await waitForParseTurn(share);
+  return dataOrThrow(validateInput(parse(bytes)));
 }
 
 /** Parses and validates JSON. @throws Problem `malformed-request` or `invalid` */

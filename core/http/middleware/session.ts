@@ -121,7 +121,7 @@ export async function readBodyInSession<Schema extends z.ZodType>(
   { ports }: HttpDeps,
   schema: Schema,
 ): Promise<z.output<Schema>> {
-  const body = await readBody(ctx, schema, limits.bodyBytes);
+  const body = await readBody(ctx, schema, limits.bodyBytes, getViewer(ctx).id);
   await renewSession(ctx, ports);
   return body;
 }

@@ -1,6 +1,6 @@
 import { deadlines } from '../../domain/deadlines.ts';
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
-import { sharedQueue } from './shared-queue.ts';
+import { sharedQueue } from '../../domain/shared-queue.ts';
 
 export type BatchObserver = (size: number) => void;
 

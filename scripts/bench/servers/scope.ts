@@ -6,7 +6,7 @@ import { validatePlaceCall } from '#contract/calls/calls.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import { toDigest } from '../../../core/domain/api-keys.ts';
-import { readBytes, readValidBody } from '../../../core/http/middleware/body.ts';
+import { parseInTurn, readBytes, readJsonBytes } from '../../../core/http/middleware/body.ts';
 import { createApp } from '../../../core/server/app.ts';
 import { createMetrics } from '../../../core/server/metrics.ts';
 import { createLog } from '../../../core/server/start/log.ts';
@@ -33,7 +33,7 @@ const koaScopes: Record<string, (ctx: Koa.Context) => Promise<unknown>> = {
   },
   async schema(ctx) {
     checkKey(ctx.req);
-    return readValidBody(ctx, validatePlaceCall, limits.bodyBytes);
+    return parseInTurn(await readJsonBytes(ctx, limits.bodyBytes), validatePlaceCall, id);
   },
 };
 
