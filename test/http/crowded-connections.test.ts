@@ -102,6 +102,22 @@ describe('a connection to a crowded listener', () => {
       expect(statuses(seen.text)).to.deep.equal([...Array.from({ length: count }, () => '200'), '400']);
     });
 
+  it("gets a problem and a request ID for data that isn't a request, too", async () => {
+    ({ listener } = await open());
+    for (const [data, status] of [
+      ['nonsense\r\n\r\n', 400],
+      [get('/', `X: ${'x'.repeat(20_000)}\r\n`), 431],
+    ] as const) {
+      const { socket, seen } = await client(listener);
+      socket.write(data);
+      await until(() => seen.isClosed);
+      const [head = '', body = ''] = seen.text.split('\r\n\r\n');
+      expect(head).to.match(/^Content-Type: application\/problem\+json\r$/m);
+      expect(head).to.match(/^X-Request-Id: [0-9a-f-]{36}\r$/m);
+      expect(JSON.parse(body)).to.include({ type: 'urn:callkey:problems#malformed-request', status });
+    }
+  });
+
   describe("at its network's limit", () => {
     it('leaves room for other networks, even if the network has many addresses', async () => {
       const opened = await open({ limits: { perRange: 2 } });

@@ -106,7 +106,7 @@ function writeProblem(ctx: Context, body: ProblemBody, more: readonly string[] =
   write(ctx, body.status, [...problemHeaders, ...more], jsonLine(body));
 }
 
-function toBody(code: ProblemCode, detail: string): ProblemBody {
+export function toBody(code: ProblemCode, detail: string): ProblemBody {
   const { title, status } = problemTable[code];
   return { type: problemType(code), title, status, detail };
 }

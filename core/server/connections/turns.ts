@@ -1,6 +1,9 @@
-import { type IncomingMessage, type Server, ServerResponse } from 'node:http';
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
+import { type ProblemBody, problemMediaType, requestIdHeader } from '#contract/problems.ts';
+import { jsonLine, toBody } from '../../http/middleware/problems.ts';
 import { SecureResponse } from './secure-response.ts';
 
 /**
@@ -303,16 +306,26 @@ function stopReading(socket: Socket): void {
 
 type ClientError = Error & { code?: string; bytesParsed?: number; rawPacket?: Buffer };
 
-const statusLines: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+const problems: Readonly<Record<string, ProblemBody>> = {
+  HPE_HEADER_OVERFLOW: { ...toBody('malformed-request', 'The headers are too large.'), status: 431 },
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: toBody('too-large', 'The chunk extensions are too large.'),
+  ERR_HTTP_REQUEST_TIMEOUT: { ...toBody('malformed-request', "The request didn't arrive in time."), status: 408 },
 };
+const invalidRequest = toBody('malformed-request', "The request isn't valid HTTP.");
 
-/** Handles these errors as Node does without a listener. */
+/** Returns the same status as Node does without a listener. */
 function answerClientError(error: ClientError, socket: Socket, underWay: ServerResponse | null): void {
   if (socket.writable && !underWay?.headersSent) {
-    socket.write(`HTTP/1.1 ${statusLines[error.code ?? ''] ?? '400 Bad Request'}\r\nConnection: close\r\n\r\n`);
+    const problem = problems[error.code ?? ''] ?? invalidRequest;
+    const body = jsonLine(problem);
+    const headers = {
+      'Content-Type': problemMediaType,
+      'Content-Length': body.length,
+      [requestIdHeader]: randomUUID(),
+      Connection: 'close',
+    };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    socket.write([`HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status]}`, ...lines, '', body].join('\r\n'));
   }
   socket.destroy(error);
 }
