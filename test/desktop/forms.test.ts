@@ -27,18 +27,36 @@ describeBrowser('a form in the console', () => {
     expect(await browser.harness.direct.storage.database.read('protection_rules')).to.deep.equal([]);
   });
 
-  it('keeps typed countries when someone else saves others', async () => {
+  async function saveAsSomeoneElse(countries: readonly string[]): Promise<void> {
     const { core, tenants } = browser.harness;
-    await openNumbers();
-    await browser.page.getByLabel('Country codes').fill('de, at');
     const cookie = await signIn(core.url, tenants.users.partner.email);
     const path = `${core.url}/console/numbers?scope=partner&id=${tenants.partner.id}`;
-    const { status, text } = await ask('PUT', path, { cookie, body: { countries: ['CH', 'DE'], kinds: ['satellite'] } });
+    const { status, text } = await ask('PUT', path, { cookie, body: { countries, kinds: ['satellite'] } });
     expect(status, text).to.equal(200);
-    const refreshed = browser.page.waitForResponse(async (response) => (await response.text()).includes('"CH"'));
+    const refreshed = browser.page.waitForResponse(async (response) => (await response.text()).includes(JSON.stringify(countries)));
     await button('Refresh').click();
     await refreshed;
+  }
+
+  it('keeps typed countries when someone else saves others', async () => {
+    await openNumbers();
+    await browser.page.getByLabel('Country codes').fill('de, at');
+    await saveAsSomeoneElse(['CH', 'DE']);
     expect(await browser.page.getByLabel('Country codes').inputValue()).to.equal('de, at');
+  });
+
+  it('keeps the countries that someone else saves while kinds are chosen', async () => {
+    await openProtection('Numbers');
+    const kinds = browser.page.getByRole('group', { name: 'Kinds' });
+    await kinds.getByLabel('Same as').setChecked(false);
+    await kinds.getByLabel('Allow premium rate').check();
+    await saveAsSomeoneElse(['DE']);
+    const shown = async () => expect(await browser.page.getByLabel('Country codes').inputValue()).to.equal('DE');
+    await eventually(shown);
+    await button('Save').click();
+    await browser.page.getByText('Allowed numbers were saved.').waitFor();
+    await shown();
+    expect(await kinds.getByLabel('Allow premium rate').isChecked()).to.equal(true);
   });
 
   it('stays open when Escape closes a picker inside it', async () => {

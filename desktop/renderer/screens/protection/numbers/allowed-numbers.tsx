@@ -91,10 +91,10 @@ function toDraft({ countries, kinds, effective }: NumbersView): NumbersDraft {
 }
 
 function NumbersForm({ scope, numbers, onSaved }: NumbersFormProps) {
-  // Until the user changes something, the form shows what others save.
-  const [draft, setDraft] = useState<NumbersDraft | null>(null);
-  const { countryChoice, text, inheritsKinds, kinds } = draft ?? toDraft(numbers);
-  const change = (changes: Partial<NumbersDraft>) => setDraft((before) => ({ ...(before ?? toDraft(numbers)), ...changes }));
+  // Only what the user has changed. For the rest, the form shows and saves what others have saved.
+  const [draft, setDraft] = useState<Partial<NumbersDraft>>({});
+  const { countryChoice, text, inheritsKinds, kinds } = { ...toDraft(numbers), ...draft };
+  const change = (changes: Partial<NumbersDraft>) => setDraft((before) => ({ ...before, ...changes }));
   const [hasTried, setTried] = useState(false);
   const { countries: own, kinds: ownKinds, effective } = numbers;
   const { isBusy, failure, form, run } = useAction();
@@ -114,7 +114,7 @@ function NumbersForm({ scope, numbers, onSaved }: NumbersFormProps) {
     void run(
       () => window.callkey.request('setNumbers', { ...input, kinds: inheritsKinds ? null : [...kinds] }),
       (saved) => {
-        setDraft(null);
+        setDraft({});
         onSaved(saved);
       },
     );
