@@ -4,7 +4,7 @@ import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import { violationsOn } from '../support/axe.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { signIn } from '../support/tenants.ts';
+import { createKey, placeCall, signIn } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
 const count = 700;
@@ -93,10 +93,15 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
   });
 
   it('lists the outcomes by campaign in pages, and searches all campaigns', async () => {
+    const { keyValue } = await createKey(harness.core.url, cookie);
+    await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue);
     await open('#/calls?by=campaigns');
     await page.getByText('500 campaigns so far').waitFor();
     await page.getByLabel('Search by campaign or account').fill('reminder 0699');
     await row('Reminder 0699').waitFor();
+    await page.getByText('1 campaign', { exact: true }).waitFor();
+    await page.getByLabel('Search by campaign or account').fill('appointment');
+    await page.getByText('Counts only matching campaigns').waitFor();
     await page.getByLabel('Search by campaign or account').fill('');
     await button('Show more campaigns').click();
     await row('Recalls').waitFor();

@@ -58,7 +58,7 @@ export function AllCalls({ title, campaigns, settings, onChange, onChoose }: All
         summary={view && combineCampaigns(view)}
         day={day}
         filter={filter}
-        note={isWhole || !view ? '' : `Counts only the first ${pluralize(view.campaigns.length, 'campaign')}`}
+        note={isWhole || !view ? '' : describeCounted(view)}
         onChoose={(chosen) => onChange({ from: chosen, to: chosen, call: '', pages: 1 })}
       />
     </>
@@ -78,7 +78,12 @@ export function AllCalls({ title, campaigns, settings, onChange, onChoose }: All
       resource={resource}
       foot={
         <>
-          {!isWhole && <span role="status">{pluralize(view?.campaigns.length ?? 0, 'campaign')} so far</span>}
+          {!isWhole && (
+            <span role="status">
+              {pluralize(view?.campaigns.length ?? 0, 'campaign')}
+              {view?.nextCursor && ' so far'}
+            </span>
+          )}
           <MoreButton resource={resource} pages={pages} label="Show more campaigns" />
         </>
       }
@@ -97,6 +102,11 @@ export function AllCalls({ title, campaigns, settings, onChange, onChoose }: All
       </Loadable>
     </Page>
   );
+}
+
+/** Says which campaigns the core has found and counted. */
+function describeCounted({ campaigns, nextCursor }: OutcomesView): string {
+  return nextCursor === null ? 'Counts only matching campaigns' : `Counts only the first ${pluralize(campaigns.length, 'campaign')}`;
 }
 
 const listLabels = { calls: 'List', campaigns: 'By campaign' } as const;
