@@ -61,6 +61,41 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     await page.getByText('705 users', { exact: true }).waitFor();
   });
 
+  describe('an export of users that waits for a page', () => {
+    let waiting: PromiseWithResolvers<void>;
+    beforeEach(async () => {
+      waiting = Promise.withResolvers();
+      await page.route(
+        ({ pathname, searchParams }) => pathname === '/console/users' && searchParams.has('cursor'),
+        async (route) => {
+          await waiting.promise;
+          await route.continue();
+        },
+        { times: 1 },
+      );
+      await open('#/users');
+      await button('Export CSV').click();
+      await page.getByText('500 rows loaded so far…').waitFor();
+    });
+
+    it('continues if a search matches no one, or the list is loaded in full', async () => {
+      await page.getByLabel('Search by name or email').fill('no one');
+      await page.getByText('0 users', { exact: true }).waitFor();
+      await page.getByLabel('Search by name or email').fill('');
+      await button('Show more users').click();
+      await page.getByText('705 users', { exact: true }).waitFor();
+      waiting.resolve();
+      await page.getByText('Exported 705 users.').waitFor();
+    });
+
+    it('is announced as cancelled if its screen is left', async () => {
+      await page.getByRole('link', { name: 'Calls', exact: true }).click();
+      await page.getByRole('heading', { name: 'Calls', exact: true }).waitFor();
+      waiting.resolve();
+      await page.getByText('The export was cancelled. Nothing was saved.').waitFor();
+    });
+  });
+
   it('shows how many keys a deletion revokes, and offers to cancel their calls', async () => {
     await open('#/users');
     await page.getByLabel('Search by name or email').fill('user 0001');

@@ -31,7 +31,7 @@ export function ExportPagesButton({ name, file, head, load }: ExportPagesButtonP
     do {
       setLoaded(rows.length);
       const page: Awaited<ReturnType<typeof load>> = await load(cursor);
-      if (isCancelled.current) return;
+      if (isCancelled.current) return announce('The export was cancelled. Nothing was saved.');
       if (!page.ok) return announce(`Nothing was saved. ${describeFailure(page.failure)}`);
       rows.push(...page.value.rows);
       cursor = page.value.nextCursor;

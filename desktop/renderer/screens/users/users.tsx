@@ -4,7 +4,6 @@ import { OneTimeSecret, SecretDialog } from '../../components/forms/secret.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Empty, Loadable } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
-import { ExportButton } from '../../components/table/export-button.tsx';
 import { ExportPagesButton } from '../../components/table/export-pages-button.tsx';
 import { MoreButton } from '../../components/table/more-button.tsx';
 import { focusRow } from '../../components/table/table-focus.ts';
@@ -14,6 +13,7 @@ import { announce } from '../../state/announcement.ts';
 import { canUseKeys } from '../../state/commands.ts';
 import { pluralize } from '../../state/format/format.ts';
 import type { Pages } from '../../state/loading/pages.ts';
+import { mapped } from '../../state/loading/resource.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
 import { DisableUser, EditUser } from './change-user.tsx';
 import { CreateUser } from './create-user.tsx';
@@ -34,13 +34,6 @@ function userPages(search: string, show: UserListView['show']): Pages<UsersView>
     count: ({ users }) => users.length,
     empty: { users: [], nextCursor: null },
   };
-}
-
-async function loadRows({ search, show }: UserListView, cursor: string | null) {
-  const result = await userPages(search.trim(), show).load(cursor);
-  return result.ok
-    ? { ok: true as const, value: { rows: result.value.users.map(userCsvRow), nextCursor: result.value.nextCursor } }
-    : result;
 }
 
 /** Shows the users in the viewer's scope. */
@@ -64,6 +57,13 @@ export function Users({ session, title }: ScreenProps) {
   // If the core has more users than are loaded, it has already searched them.
   const matches = usersInView(users, isWhole ? settings : { ...settings, search: '' });
   const isEmpty = users.length === 0 && settings.search === '' && settings.show === 'all';
+  const loadRows = (cursor: string | null) =>
+    mapped(
+      isWhole && resource.state.value.value
+        ? Promise.resolve({ ok: true, value: { users: matches, nextCursor: null } })
+        : userPages(settings.search.trim(), settings.show).load(cursor),
+      ({ users, nextCursor }) => ({ rows: users.map(userCsvRow), nextCursor }),
+    );
   const openId = settings.open;
   const setOpenId = (id: string) => change({ open: id });
   const openUser = users.find(({ id }) => id === openId);
@@ -83,12 +83,7 @@ export function Users({ session, title }: ScreenProps) {
         title={title}
         actions={
           <>
-            {users.length > 0 &&
-              (isWhole ? (
-                <ExportButton name="users" head={userCsvHead} rows={() => matches.map(userCsvRow)} />
-              ) : (
-                <ExportPagesButton name="users" head={userCsvHead} load={(cursor) => loadRows(settings, cursor)} />
-              ))}
+            {!isEmpty && <ExportPagesButton name="users" head={userCsvHead} load={loadRows} />}
             <button type="button" class="primary" onClick={() => setCreating(true)}>
               <Icon name="plus" /> Create user
             </button>
