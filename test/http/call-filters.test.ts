@@ -8,6 +8,7 @@ import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 describe('filtered calls and activity in the console', () => {
   onEachDatabase((kind) => {
@@ -249,6 +250,23 @@ describe('filtered calls and activity in the console', () => {
         expect(Number(rows))
           .to.equal(lines.length - 2)
           .and.to.be.below(count);
+      });
+
+      it('are refused if their user already has three open, until the client of one of them hangs up', async () => {
+        const clients = Array.from({ length: 3 }, () => new AbortController());
+        const another = () => get('/console/calls.csv?from=2026-11-01&to=2026-11-01', oda);
+        try {
+          for (const { signal } of clients) await fetch(`${core.url}/console/calls.csv`, { headers: { Cookie: oda }, signal });
+          const { status, headers, json } = await another();
+          expect([status, headers['retry-after'], json['detail']]).to.deep.equal([
+            ...[429, '10', 'At most 3 exports at a time are allowed. Try again later.'],
+          ]);
+          expect((await get(`/console/calls.csv?${the8th}`, partner)).status).to.equal(200);
+          clients[0]?.abort();
+          await until(async () => (await another()).status === 200);
+        } finally {
+          for (const client of clients) client.abort();
+        }
       });
 
       it("are logged with the request's ID if the rest of them can't be read", async () => {

@@ -1,4 +1,4 @@
-import { Readable } from 'node:stream';
+import { finished, Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
 import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/text/csv.ts';
 import { recordListExport } from '../../domain/audit/activity.ts';
@@ -22,8 +22,16 @@ type Export = {
 };
 
 /**
- * Sends a list as a file. Each part is read after the client has received the previous one, in its own turn and with the session's current
- * rights, so no database connection waits for a slow client. The last line says whether the file is complete.
+ * The maximum number of exports that a user can have open. Each keeps a few megabytes until its client has read them, and a client may read
+ * slowly.
+ */
+const maxOpen = 3;
+/** The number of open exports, by user. */
+const openExports = new Map<string, number>();
+
+/**
+ * Sends a list as a file. Only one part is read ahead of the client, in its own turn and with the session's current rights, so no database
+ * connection waits for a slow client. The last line says whether the file is complete.
  */
 export async function sendCsv(ctx: Context, deps: HttpDeps, request: Export): Promise<void> {
   ctx.type = 'text/csv; charset=utf-8';
@@ -32,12 +40,27 @@ export async function sendCsv(ctx: Context, deps: HttpDeps, request: Export): Pr
     ctx.body = '';
     return;
   }
+  countOpen(ctx);
   // Read the first part before sending the status, so that a refusal doesn't become a file.
   const first = await readPart(ctx, request, null);
   const caller = { viewer: getViewer(ctx), actor: getActor(deps, ctx) };
   await countRecorded(deps.ports, 'export', caller.viewer.id);
   await recordListExport(deps.ports, caller, request.list, fileName(request));
   ctx.body = Readable.from(writeLines(ctx, deps, request, first), { objectMode: false });
+}
+
+/** Counts an export until its response is sent or its client is gone. @throws Problem `too-many-requests` */
+function countOpen(ctx: Context): void {
+  const { id } = getViewer(ctx);
+  const add = (change: number) => {
+    const open = (openExports.get(id) ?? 0) + change;
+    if (open > maxOpen)
+      throw new Problem('too-many-requests', `At most ${maxOpen} exports at a time are allowed. Try again later.`, { retryAfter: 10 });
+    if (open > 0) openExports.set(id, open);
+    else openExports.delete(id);
+  };
+  add(1);
+  finished(ctx.res, () => add(-1));
 }
 
 /** Returns the name of an export, without the search text, because that may be a phone number. */
