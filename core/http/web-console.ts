@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import { apiKeyHeader } from '#contract/calls/calls.ts';
 import type { Context, Middleware } from './middleware/context.ts';
-import { type Encoded, setEncodedBody, toEtag } from './middleware/encoding.ts';
+import { type Encoded, setBody, setEncodedBody, toEtag } from './middleware/encoding.ts';
 import { refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { commandLinePath, readReference } from './public-reference.ts';
@@ -147,7 +147,7 @@ async function answerFile(ctx: Context, file: PageFile): Promise<void> {
     return;
   }
   if (file.isCompressible) await setEncodedBody(ctx, file.bytes, file.encoded);
-  else ctx.body = file.bytes;
+  else setBody(ctx, file.bytes);
   ctx.set('Content-Type', file.mediaType);
 }
 

@@ -1,4 +1,5 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
@@ -6,10 +7,14 @@ import Koa from 'koa';
 import { request } from 'undici';
 import { readWebConsole, webConsole } from '../../core/http/web-console.ts';
 import { type Listener, listen } from '../../core/server/connections/listener.ts';
+import { hasOpenssl } from '../support/certificate.ts';
+import { client, get, open } from '../support/connections.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask, overSocket } from '../support/http.ts';
+import { skip } from '../support/skip.ts';
 import { databaseWithTenants, signIn } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 import { buildWebConsole } from '../support/web-build.ts';
 
 describe('the console’s page', () => {
@@ -136,6 +141,34 @@ describe('the console’s page', () => {
     await ask('GET', `${core.url}${script}?q=canary`);
     const { text } = await ask('GET', `${core.managementUrl}/metrics`);
     expect(text).to.include('route="/assets/:name"').and.not.include('canary');
+  });
+});
+
+describe("a file over TLS whose client doesn't read it", () => {
+  it('is kept for the client only in small parts', async function () {
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
+    const folder = freshDirectory();
+    const commandLine = join(folder, 'callkey-cli-1.2.3.tgz');
+    // Longer than the system's buffers.
+    writeFileSync(commandLine, Buffer.alloc(30_000_000));
+    let connection: Socket | undefined;
+    const app = new Koa().use((ctx, next) => {
+      connection = ctx.socket;
+      return next();
+    });
+    app.silent = true;
+    const { listener } = await open({ isSecure: true }, app.use(webConsole(readWebConsole(folder, commandLine))).callback());
+    const { socket } = await client(listener);
+    try {
+      socket.pause();
+      socket.write(get('/reference/callkey-cli.tgz'));
+      const unsent = () => connection?.writableLength ?? 0;
+      await until(() => unsent() > 0);
+      expect(unsent()).to.be.below(200_000);
+    } finally {
+      socket.destroy();
+      listener.abort();
+    }
   });
 });
 

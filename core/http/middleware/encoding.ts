@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Context } from './context.ts';
@@ -19,15 +20,31 @@ export function toEtag(bytes: Buffer): string {
   return `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
 }
 
+/** In bytes. Over TLS, shorter ones take more memory, because Node encrypts those that wait together. */
+const piece = 64 * 1024;
+
+/**
+ * Sets the body. A large one is written in pieces, each when the client has read the one before. Otherwise, TLS would encrypt all of it at
+ * once, and keep a copy for each client that doesn't read.
+ */
+export function setBody(ctx: Context, bytes: Buffer): void {
+  ctx.body = bytes.length > piece ? Readable.from(toPieces(bytes), { objectMode: false }) : bytes;
+  ctx.length = bytes.length;
+}
+
+function* toPieces(bytes: Buffer): Generator<Buffer> {
+  for (let start = 0; start < bytes.length; start += piece) yield bytes.subarray(start, start + piece);
+}
+
 /** Sets the body, and compresses it if the client accepts that. */
 export async function setEncodedBody(ctx: Context, bytes: Buffer, encoded: Encoded = {}): Promise<void> {
   ctx.vary('Accept-Encoding');
   const encoding = (['br', 'gzip'] as const).find((name) => ctx.acceptsEncodings(name));
   if (encoding === undefined) {
-    ctx.body = bytes;
+    setBody(ctx, bytes);
     return;
   }
   encoded[encoding] ??= encoders[encoding](bytes);
   ctx.set('Content-Encoding', encoding);
-  ctx.body = await encoded[encoding];
+  setBody(ctx, await encoded[encoding]);
 }
