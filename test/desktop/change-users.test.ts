@@ -72,5 +72,16 @@ for (const [where, describeHome, openHome] of homes) {
         .waitFor();
       expect(await place()).to.equal(403);
     });
+
+    it('moves a user without undoing a rename by someone else, and closes if nothing was changed', async () => {
+      await button('Edit…').click();
+      await harness.direct.storage.database.write('users').where({ email: 'tom@example.com' }).update({ name: 'Tommy' });
+      await page().getByRole('dialog').getByLabel('Account', { exact: true }).selectOption(harness.tenants.account.name);
+      await inDialog('Save').click();
+      await page().getByText('User Tommy was changed.').waitFor();
+      await button('Edit…').click();
+      await inDialog('Save').click();
+      await page().getByRole('dialog').waitFor({ state: 'detached' });
+    });
   });
 }

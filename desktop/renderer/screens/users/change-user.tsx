@@ -21,7 +21,11 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
   const close = unlessBusy(onClose);
   const canMove = user.userType !== 'staff' && user.id !== session.viewer.id && !isWithinOneAccount(session);
   const hasMoved = accountId !== (user.account?.id ?? '');
-  const change = { id: user.id, name, ...(canMove && hasMoved ? { accountId: accountId === '' ? null : accountId } : {}) };
+  // Sends only what was changed, because someone else may have changed the rest in the meantime.
+  const change = {
+    ...(name === user.name ? {} : { name }),
+    ...(canMove && hasMoved ? { accountId: accountId === '' ? null : accountId } : {}),
+  };
   return (
     <Dialog title="Edit user" onDismiss={close}>
       <form
@@ -29,8 +33,9 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
+          if (Object.keys(change).length === 0) return onClose();
           void run(
-            () => window.callkey.request('changeUser', change),
+            () => window.callkey.request('changeUser', { id: user.id, ...change }),
             (view) => onChanged(view.user),
           );
         }}
