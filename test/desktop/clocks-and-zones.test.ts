@@ -48,8 +48,9 @@ for (const [where, describeHome, openHome] of homes) {
 
     before(async () => {
       harness = await openCore();
-      const inTwentyDays = new Date(Date.now() + 20 * 86_400_000).toISOString();
-      for (const [name, end] of [['Of Auckland', '2031-01-31T10:59:59.999Z'] as const, ['Soon over', inTwentyDays] as const]) {
+      const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+      const ends = { 'Of Auckland': '2031-01-31T10:59:59.999Z', 'Soon over': inDays(20), 'Over tomorrow': inDays(1) };
+      for (const [name, end] of Object.entries(ends)) {
         const { id } = await createKeyOn(harness, harness.tenants.users.account, name);
         const expiry = { expires_at: at(end), expiry_time_zone: 'Pacific/Auckland' };
         await harness.direct.storage.database.write('api_keys').where({ id }).update(expiry);
@@ -60,6 +61,14 @@ for (const [where, describeHome, openHome] of homes) {
     after(async () => {
       await home?.close();
       await harness?.close();
+    });
+
+    it("decides by the server's clock whether a key has expired", async () => {
+      const row = home.page.getByRole('row', { name: 'Over tomorrow' });
+      await row.getByText('in 23 hours').waitFor();
+      await row.getByRole('button').click();
+      await home.page.getByRole('alertdialog').getByText('will stop working immediately').waitFor();
+      await home.page.keyboard.press('Escape');
     });
 
     it('says so, and shows when the key will really expire', async () => {
@@ -83,7 +92,7 @@ for (const [where, describeHome, openHome] of homes) {
     it('keeps the badge of a key that expires soon clear of its button', async () => {
       await home.page.setViewportSize({ width: 1280, height: 800 });
       const row = home.page.getByRole('row', { name: 'Soon over' });
-      const badge = await row.getByText('in 16 days').boundingBox();
+      const badge = await row.getByText('in 19 days').boundingBox();
       const button = await row.getByRole('button').boundingBox();
       expect((badge?.x ?? Number.NaN) + (badge?.width ?? 0)).to.be.lessThan(button?.x ?? 0);
     });

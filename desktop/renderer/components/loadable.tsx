@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import type { Failure, Result } from '../../ipc.ts';
+import { readServerClock } from '../state/clock.ts';
 import { describeFailure } from '../state/format/failure-text.ts';
 import { type Loaded, Resource } from '../state/loading/resource.ts';
 import { remember } from '../state/loading/view.ts';
@@ -46,7 +47,7 @@ export function useFreshResource<Value>(
   const resource = useMemo(() => remember(key, () => new Resource<Value>(load)), [key]);
   const refresh = refreshKey.value;
   useEffect(() => {
-    void resource.refresh();
+    void resource.refresh().then(readServerClock);
   }, [resource, refresh]);
   useEffect(() => {
     const refreshOlderThan = (ms: number) => () => {

@@ -2,18 +2,20 @@ import { computed, signal } from '@preact/signals';
 import { DateTime } from 'luxon';
 import { limits } from '#contract/limits.ts';
 
-/** The time of the current minute. Changes every minute, and so at midnight, and when the user returns to the window. */
-export const now = signal(DateTime.now());
+const machineNow = signal(DateTime.now());
 
 /** How many milliseconds the machine's clock is ahead of the server's; 0 if they differ by less than two minutes. */
 export const clockLead = signal(0);
 
-/** The server's time of the current minute. The server decides when a new key expires. */
-export const serverNow = computed(() => now.value.minus(clockLead.value));
+/**
+ * The server's time of the current minute, because the server decides when keys expire. Changes every minute, and so at midnight, and when
+ * the user returns to the window.
+ */
+export const now = computed(() => machineNow.value.minus(clockLead.value));
 
 const toleranceMs = 120_000;
 
-/** Compares the machine's clock with the server's. */
+/** Compares the machine's clock with that of the server's latest response. */
 export async function readServerClock(): Promise<void> {
   const lead = (await window.callkey.readClockLead()) ?? 0;
   clockLead.value = Math.abs(lead) < toleranceMs ? 0 : lead;
@@ -26,10 +28,11 @@ function readZone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }
 
-/** Reads the machine's time and zone. */
+/** Reads the time and the machine's zone. */
 export function readClock(): void {
-  now.value = DateTime.now();
+  machineNow.value = DateTime.now();
   ownZone.value = readZone();
+  void readServerClock();
 }
 
 /** Returns the first day of a chart of the last 30 days, in the user's time zone. */

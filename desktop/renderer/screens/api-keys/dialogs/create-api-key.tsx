@@ -10,7 +10,7 @@ import { FormActions } from '../../../components/forms/form-actions.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { announce } from '../../../state/announcement.ts';
-import { ownZone, readClock, readServerClock, serverNow } from '../../../state/clock.ts';
+import { now, ownZone, readClock } from '../../../state/clock.ts';
 import { describeFailure, fieldError, generalError } from '../../../state/format/failure-text.ts';
 import { formatNumber } from '../../../state/format/format.ts';
 import { describeKeyAccess } from '../../../state/format/labels.ts';
@@ -47,14 +47,13 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
   const line = normalizeLine(name, limits.apiKeyName);
   const length = countCodePoints(line);
   // This is computed every minute, because at midnight, the range and the date of every choice change.
-  const resolved = resolve(draft, serverNow.value);
+  const resolved = resolve(draft, now.value);
   const nameError = (hasTried || line !== '' ? nameProblem(line) : null) ?? fieldError(failure, 'name');
   const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
   const problemAt = (field: 'choice' | 'date') =>
     (!resolved.ok && resolved.field === field && (hasTried || (field === 'date' && draft.date !== '')) ? resolved.problem : null) ??
     (field === (draft.choice === 'custom' ? 'date' : 'choice') ? expirationError : null);
 
-  useEffect(() => void readServerClock(), []);
   useEffect(() => {
     if (failure?.kind === 'unreachable') onMaybeCreated();
   }, [failure]);

@@ -1,7 +1,7 @@
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { customRange } from '#contract/expiry.ts';
 import { Field } from '../../../components/forms/field.tsx';
-import { clockLead, ownZone, serverNow } from '../../../state/clock.ts';
+import { clockLead, now, ownZone } from '../../../state/clock.ts';
 import {
   dateForChoice,
   describeClockLead,
@@ -24,7 +24,7 @@ type ExpirationFieldsProps = {
 
 /** Shows the fields for the expiration, the last day of a custom one, and the time zone that the day is in. */
 export function ExpirationFields({ draft, choiceError, dateError, resolved, onChange }: ExpirationFieldsProps) {
-  const range = customRange(serverNow.value, draft.timeZone);
+  const range = customRange(now.value, draft.timeZone);
   return (
     <>
       <Choices draft={draft} error={choiceError} onChange={onChange} />
@@ -34,7 +34,7 @@ export function ExpirationFields({ draft, choiceError, dateError, resolved, onCh
         </p>
       )}
       {draft.choice === 'custom' && (
-        <Field label="Last day" error={dateError} hint={`Any day ${describeRange(serverNow.value, draft.timeZone)}.`}>
+        <Field label="Last day" error={dateError} hint={`Any day ${describeRange(now.value, draft.timeZone)}.`}>
           {(binding) => (
             <input
               {...binding}
@@ -80,7 +80,7 @@ function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps)
             />
             <span id={`${id}-${each}`}>{expirationLabels[each]}</span>
             <span id={`${id}-${each}-day`} class="caption">
-              {dateForChoice(each, serverNow.value, timeZone)}
+              {dateForChoice(each, now.value, timeZone)}
             </span>
           </div>
         ))}
