@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { setHours } from '../../core/domain/protection/rules.ts';
 import { type ConsoleHarness, sharedConsole, signInAs, type UserName } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { eventually } from '../support/until.ts';
@@ -104,6 +106,19 @@ describeDesktop('the console, for protection', () => {
     await page.getByLabel('Phone number').fill('+1 800 555 1234');
     await button('Check').click();
     await page.getByText('Calling hours apply, but the number’s time zone is unknown.').waitFor();
+  });
+
+  it('warns if hours are changed while someone is editing them', async () => {
+    const { page, direct, tenants } = harness;
+    await openAs('partner');
+    await button('Calling hours').click();
+    await button('Set hours…').click();
+    const scope = { kind: 'partner', ...tenants.partner, owner: { accountId: null, partnerId: tenants.partner.id } } as const;
+    await setHours(direct.ports, operator, scope, [{ prefix: '', date: '2099-12-25', closed: true }]);
+    await eventually(async () => {
+      await page.evaluate("dispatchEvent(new Event('focus'))");
+      expect(await page.getByText('These hours were changed after you opened this dialog.').count()).to.equal(1);
+    });
   });
 
   it('limits countries and allows kinds of numbers', async () => {

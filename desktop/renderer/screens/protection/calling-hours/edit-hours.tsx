@@ -13,6 +13,7 @@ import { dayLabels } from './week.ts';
 
 type EditHoursProps = {
   scope: NamedScope;
+  /** The saved rules, which someone else may change while the dialog is open. */
   rules: readonly HoursRule[];
   onSaved: (hours: CallingHoursView) => void;
   onClose: () => void;
@@ -23,6 +24,7 @@ const newRule: HoursRule = { prefix: '', days: workdays, from: '09:00', to: '20:
 
 /** Edits all rules of a partner, account or campaign. Nothing is saved until all of them are valid. */
 export function EditHours({ scope, rules: saved, onSaved, onClose }: EditHoursProps) {
+  const [opened] = useState(saved);
   const [rules, setRules] = useState<readonly HoursRule[]>(saved.length === 0 ? [newRule] : saved);
   const [fileProblem, setFileProblem] = useState<string | null>(null);
   const { isBusy, failure, form, run, unlessBusy, clearError } = useAction();
@@ -81,6 +83,11 @@ export function EditHours({ scope, rules: saved, onSaved, onClose }: EditHoursPr
             />
           )}
         </Field>
+        {!isBusy && JSON.stringify(saved) !== JSON.stringify(opened) && (
+          <p class="warning" role="status">
+            These hours were changed after you opened this dialog. If you save, your rules will replace those changes.
+          </p>
+        )}
         <FormError text={generalError(failure, ['rules'])} />
         <FormActions verb="Save" verbing="Saving…" isBusy={isBusy} onCancel={close} />
       </form>
