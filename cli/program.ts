@@ -18,7 +18,7 @@ export function createProgram(version: string, runAction: RunAction): Command {
     .version(version)
     .option('--profile <name>', 'name of the stored key and server to use (default: "default")')
     .option('--server <url>', 'address of the server: https, or http on this machine')
-    .option('--state <dir>', 'folder for the record of placed calls, for example if your home folder is read-only')
+    .option('--state <dir>', 'folder for the record of placed calls (set it if your home folder is read-only)')
     .option(
       '--timeout <seconds>',
       'maximum duration of each attempt, including the response (default: 10)',

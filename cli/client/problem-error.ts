@@ -15,7 +15,7 @@ const kinds: Readonly<Record<number, ErrorKind>> = {
 };
 
 const advice: Readonly<Record<number, string>> = {
-  401: "The server rejected the API key. The key is unknown, revoked or expired, or not accepted from this computer's IP address, or the server address is wrong. The server intentionally doesn't say which. If the key works elsewhere, check in the console whether it's limited to certain addresses. Otherwise, create a key there and store it with callkey key set.",
+  401: "The server rejected the API key. Either the key is unknown, revoked, expired or not accepted from this computer's IP address, or the server address is wrong. For security, the server doesn't say which. If the key works elsewhere, check in the console whether it's limited to certain addresses. Otherwise, create a key there and store it with callkey key set.",
   403: "Check the campaign ID. A key has access to the campaigns in its creator's account, or in all accounts under its creator's partner.",
 };
 

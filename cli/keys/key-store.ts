@@ -60,7 +60,7 @@ function openKeyFile(name: string, folders: Folders): Omit<KeyStore, 'id'> {
 /** Refuses a link, which another user could create here to choose where the key is written. */
 async function refuseLink(path: string): Promise<void> {
   const stats = await lstat(path).catch(() => undefined);
-  if (stats && !stats.isFile()) throw unsafeFileError(path, 'it is a link or not a regular file');
+  if (stats && !stats.isFile()) throw unsafeFileError(path, "it's a link or not a regular file");
 }
 
 /** Reads a file if no one else can. Checks the open file instead of its path, so that no one can swap it between check and read. */
@@ -71,7 +71,7 @@ async function readPrivately(path: string): Promise<string | undefined> {
     file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return undefined;
-    if (errorCode(error) === 'ELOOP') throw unsafeFileError(path, 'it is a link');
+    if (errorCode(error) === 'ELOOP') throw unsafeFileError(path, "it's a symbolic link");
     throw new CallkeyError(
       'failed',
       `Couldn't read the key file ${path} (${errorCode(error)}). Check its permissions, or set CALLKEY_API_KEY.`,
@@ -80,7 +80,7 @@ async function readPrivately(path: string): Promise<string | undefined> {
   }
   try {
     const { mode, uid, nlink } = await file.stat();
-    if ((mode & constants.S_IFMT) !== constants.S_IFREG || nlink > 1) throw unsafeFileError(path, 'it is a link or not a regular file');
+    if ((mode & constants.S_IFMT) !== constants.S_IFREG || nlink > 1) throw unsafeFileError(path, "it's a link or not a regular file");
     if (uid !== process.getuid?.()) throw unsafeFileError(path, 'it belongs to another user');
     if ((mode & 0o077) !== 0)
       throw unsafeFileError(

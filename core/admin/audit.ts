@@ -31,7 +31,8 @@ async function runVerify({ ports, output }: AdminContext, seals: string[]): Prom
   const shown = `${report.seal.seq}:${report.seal.hash}`;
   const lines = faults.map((fault) => `FAIL   ${fault}`);
   const isEmpty = report.seal.seq === 0;
-  if (ok) lines.push(isEmpty ? 'ok     No events are chained yet.' : `ok     ${counted(report.events, 'event')} verified. Seal: ${shown}`);
+  if (ok)
+    lines.push(isEmpty ? 'ok     The audit chain is still empty.' : `ok     ${counted(report.events, 'event')} verified. Seal: ${shown}`);
   if (report.pruned > 0) lines.push(`       Deleted because of age: ${counted(report.pruned, 'older event')}.`);
   if (report.unchained > 0)
     lines.push(`       Not chained yet: ${counted(report.unchained, 'newer event')}. A core chains new events every minute.`);

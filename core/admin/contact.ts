@@ -12,7 +12,7 @@ import { shortName, table } from './program/table.ts';
 import { entryJson } from './protection/do-not-call.ts';
 
 export function contactCommands(program: Command, { withDatabase }: Runner): void {
-  const contact = program.command('contact').description('export or erase what is stored about a phone number');
+  const contact = program.command('contact').description('export or erase data about a phone number');
   const exported = contact
     .command('export')
     .argument('<phone>')

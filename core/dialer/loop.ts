@@ -119,7 +119,7 @@ export function startDialer(deps: {
     for (const call of claimed) {
       const dialing = dial(call)
         // The lease expires, and then a dialer claims the call again.
-        .catch((err) => log.warn({ err, contactId: call.contactId }, 'hand-off result not recorded'))
+        .catch((err) => log.warn({ err, contactId: call.contactId }, "couldn't record the hand-off's result"))
         .finally(() => {
           inFlight.delete(dialing);
           wake();

@@ -190,10 +190,10 @@ function createGauges(registry: Registry) {
       },
     }),
     process: watchedGauges(registry, {
-      ready: { name: 'callkey_ready', help: '1 if a write would be durable now, otherwise 0, as in /readyz' },
+      ready: { name: 'callkey_ready', help: '1 if a write would be durable now, otherwise 0 (the same check as /readyz)' },
       clockAhead: {
         name: 'callkey_clock_ahead_seconds',
-        help: "How far the clock is ahead, if that's so far that calls aren't dialed or ended and data isn't erased; otherwise 0",
+        help: "Seconds by which the clock is ahead, if it's so far ahead that calls aren't dialed or ended and data isn't erased; otherwise 0",
       },
       dialerTrouble: {
         name: 'callkey_dialer_trouble_seconds',

@@ -121,7 +121,7 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
 
   let underWay: Promise<void> = Promise.resolve();
   const write = () => {
-    underWay = underWay.then(writeAll).catch((err) => log.warn({ err }, 'refusals not recorded'));
+    underWay = underWay.then(writeAll).catch((err) => log.warn({ err }, "couldn't record refusals"));
     return underWay;
   };
   const timer = setInterval(write, writeEvery).unref();

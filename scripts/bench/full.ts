@@ -112,7 +112,7 @@ export function buildSections(results: Results): Record<string, string> {
     ...databaseKinds.flatMap((kind) => [perSecond(name, kind), ratio(name, kind)]),
   ]);
   return {
-    summary: `${formatDate(at)}:\n\n${table(['', 'SQLite', 'of bare Koa', 'PostgreSQL', 'of bare Koa'], summary)}`,
+    summary: `${formatDate(at)}:\n\n${table(['', 'SQLite', 'share of bare Koa', 'PostgreSQL', 'share of bare Koa'], summary)}`,
     run: runText(results),
     rows: rowTable(rows),
     figures: figureTable(figures),

@@ -113,7 +113,7 @@ export function rowTable(rows: readonly Row[]): string {
   return tableOf(rows, {
     '': ({ name }) => name,
     database: ({ database }) => databaseLabel(database),
-    'of bare Koa': ({ ratio }) => `**${ratio.median.toFixed(2)}**`,
+    'share of bare Koa': ({ ratio }) => `**${ratio.median.toFixed(2)}**`,
     goal: ({ goal, ratio }) => (goal === null ? '' : `≥ ${goal.toFixed(2)}${missed(ratio.median >= goal)}`),
     range: ({ ratio }) => range(ratio),
     'per second': ({ perSecond }) => count(perSecond.median),

@@ -11,7 +11,7 @@ describe('checking a call file', () => {
     ['an empty file', '', /empty/],
     ['a header without any lines', 'phone,name\n', /no calls/],
     ['a header without a phone column', 'name\nAda\n', /no phone column/],
-    ['an unknown column', `phone,fax\n${phone},1\n`, /"fax".*The columns.*--columns/],
+    ['an unknown column', `phone,fax\n${phone},1\n`, /"fax".*Supported columns.*--columns/],
     ['a duplicate column', `phone,Phone\n${phone},1\n`, /column phone twice/],
     ['a duplicate variable', `phone,var.a,var.a\n${phone},1,2\n`, /column var\.a twice/],
     [
@@ -30,7 +30,7 @@ describe('checking a call file', () => {
     [
       'a first line that is too long, of which it shows only the start',
       'x'.repeat(200_000),
-      /has an unknown column: "x{60}…"\. The columns/,
+      /has an unknown column: "x{60}…"\. Supported columns/,
     ],
     ['a header with a misplaced quote', 'ph"one\n', /quote/],
     ['an unclosed quote', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: there's a misplaced quotation mark/],

@@ -85,7 +85,7 @@ describe("a profile's key file", () => {
   it('is refused if it has a second hard link', async () => {
     await write();
     linkSync(path, `${path}-too`);
-    expect(await rejection((await open()).read())).to.equal(refused('it is a link or not a regular file'));
+    expect(await rejection((await open()).read())).to.equal(refused("it's a link or not a regular file"));
   });
 
   it('is neither read nor written through a symbolic link', async () => {
@@ -94,17 +94,17 @@ describe("a profile's key file", () => {
     writeFileSync(elsewhere, 'untouched', { mode: 0o600 });
     rmSync(path);
     symlinkSync(elsewhere, path);
-    expect(await rejection((await open()).read())).to.equal(refused('it is a link'));
-    expect(await rejection(write())).to.equal(refused('it is a link or not a regular file'));
+    expect(await rejection((await open()).read())).to.equal(refused("it's a symbolic link"));
+    expect(await rejection(write())).to.equal(refused("it's a link or not a regular file"));
     expect(readFileSync(elsewhere, 'utf8')).to.equal('untouched');
   });
 
   it("is refused if it's a folder or a pipe, which would block the read", async () => {
     mkdirSync(path, { recursive: true, mode: 0o700 });
-    expect(await rejection((await open()).read())).to.equal(refused('it is a link or not a regular file'));
+    expect(await rejection((await open()).read())).to.equal(refused("it's a link or not a regular file"));
     rmSync(path, { recursive: true });
     execFileSync('mkfifo', ['-m', '600', path]);
-    expect(await rejection((await open()).read())).to.equal(refused('it is a link or not a regular file'));
+    expect(await rejection((await open()).read())).to.equal(refused("it's a link or not a regular file"));
   });
 
   it('is refused if another user owns it', async function () {

@@ -158,7 +158,7 @@ describe("the dialer's schedule", () => {
     await answer();
     expect(seen.slice(4)).to.deep.equal([
       ...['handed off: taken', 'settle'],
-      ...[[{ err: down, contactId: 'a' }, 'hand-off result not recorded'], 'claim 4'],
+      ...[[{ err: down, contactId: 'a' }, "couldn't record the hand-off's result"], 'claim 4'],
     ]);
   });
 

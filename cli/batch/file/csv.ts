@@ -6,8 +6,8 @@ import { type CallColumn, callColumns, internationalNumber, isRounded, type Read
 import type { Row } from './row.ts';
 
 const columnsHint =
-  `The columns, separated by commas, semicolons or tabs, are ${callColumns.join(', ')}, and ${variablePrefix}NAME for a variable. ` +
-  'If a column has another name, add --columns phone=NAME.';
+  `Supported columns: ${callColumns.join(', ')}, and ${variablePrefix}NAME for a variable, separated by commas, semicolons or tabs. ` +
+  'If your column has a different name, add --columns phone=NAME.';
 
 type Cell = { column: CallColumn } | { variable: string };
 type Line = { line: number; cells: string[] };

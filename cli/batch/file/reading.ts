@@ -35,7 +35,7 @@ export function parseColumns(text: string): Reading['columns'] {
     if (isKnown) return [column, header.trim()];
     throw new CallkeyError(
       'usage',
-      `--columns "${pair}": use pairs such as phone=Mobile,name=Customer. The columns are ${callColumns.join(', ')} and ${variablePrefix}NAME.`,
+      `--columns "${pair}": must be pairs such as phone=Mobile, with callkey's column first and yours second. callkey's columns are ${callColumns.join(', ')} and ${variablePrefix}NAME.`,
     );
   });
   // Sorted, so that two readings can be compared as text.

@@ -16,7 +16,7 @@ import { formatRun, runContext } from './call-runs.ts';
 export async function callCancelRun(context: Context, campaignId: string | undefined, name: string, pace: Pace): Promise<void> {
   const runs = await readRuns(context.folders);
   const run = runs.find((candidate) => runName(candidate) === name);
-  if (!run) throw new CallkeyError('notFound', `No run named ${name} found.\n${runs.map(formatRun).join('\n')}`.trim());
+  if (!run) throw new CallkeyError('notFound', `No run named ${name}.\n${runs.map(formatRun).join('\n')}`.trim());
   if (campaignId !== undefined && campaignId !== run.header.campaignId)
     throw new CallkeyError(
       'usage',

@@ -36,7 +36,7 @@ export async function callResume(context: Context, name: string | undefined, pac
 function selectRun(runs: readonly Run[], name: string | undefined): Run | undefined {
   if (name !== undefined) {
     const named = runs.find((run) => runName(run) === name);
-    if (!named) throw new CallkeyError('notFound', `No stopped run named ${name} found. ${runs.map(formatRun).join('\n')}`);
+    if (!named) throw new CallkeyError('notFound', `No stopped run named ${name}.\n${runs.map(formatRun).join('\n')}`.trim());
     return named;
   }
   const stopped = runs.filter((run) => !hasEnded(run));

@@ -20,7 +20,7 @@ export async function callRunsDiscard({ folders, output }: Context, names: reado
     const run = runs.find((candidate) => runName(candidate) === name);
     if (run?.isCancelled) throw cannotDiscardError(name);
     if (run) return run;
-    throw new CallkeyError('notFound', `No run named ${name} found. To list runs, run callkey call runs.`);
+    throw new CallkeyError('notFound', `No run named ${name}. List them with: callkey call runs`);
   });
   for (const run of chosen) {
     await deleteRun(run).catch((error: unknown) => {

@@ -46,8 +46,7 @@ export async function setAlias(context: Context, name: string, campaign: string)
 export async function deleteAlias(context: Context, name: string): Promise<void> {
   await change(context, (aliases) => {
     const { [name]: campaignId, ...otherAliases } = aliases;
-    if (campaignId === undefined)
-      throw new CallkeyError('notFound', `No alias "${name}" found. To list aliases, run callkey campaign list.`);
+    if (campaignId === undefined) throw new CallkeyError('notFound', `No alias "${name}". List them with: callkey campaign list`);
     return otherAliases;
   });
 }

@@ -142,7 +142,7 @@ async function checkPostgres(database: Database): Promise<Finding[]> {
   const durability = attempt('durability', async () => {
     const risks = await database.risks();
     if (risks.length > 0) throw new Error(risks.join(' '));
-    return 'placed calls survive a power cut';
+    return 'placed calls survive a power failure';
   });
   const primary = attempt('primary', async () => {
     const [server] = await database.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');

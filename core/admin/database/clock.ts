@@ -9,7 +9,7 @@ import { withExamples } from '../program/help.ts';
 export const acceptCommand = `${adminCommand} clock accept`;
 
 export function clockCommands(program: Command, { withDatabase }: Runner): void {
-  const clock = program.command('clock').description('show or confirm the clock, which decides when calls end and data is erased');
+  const clock = program.command('clock').description('show or confirm the current time, which decides when calls end and data is erased');
   const show = clock.command('show').description("compare this machine's clock with the times recorded in the database");
   withExamples(show, 'clock show').action(withDatabase(runShow));
   const accept = clock
@@ -25,9 +25,9 @@ async function runShow({ ports, output }: AdminContext): Promise<boolean> {
   const doubt = findDoubt(recorded, now);
   const instants = { now: iso(now), recordedAt: iso(recorded.newestAt), serverAt: iso(recorded.serverAt) };
   const lines = [
-    `This machine:       ${instants.now}`,
-    `Recorded by a core: ${instants.recordedAt ?? 'never'}`,
-    ...(instants.serverAt === null ? [] : [`PostgreSQL:         ${instants.serverAt}`]),
+    `This machine:         ${instants.now}`,
+    `Newest recorded time: ${instants.recordedAt ?? 'never'}`,
+    ...(instants.serverAt === null ? [] : [`PostgreSQL:           ${instants.serverAt}`]),
     ...(doubt ? [describeDoubt(doubt, acceptCommand)] : []),
   ];
   output.answer({ ok: doubt === null, ...instants }, lines.join('\n'));

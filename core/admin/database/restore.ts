@@ -93,8 +93,8 @@ function formatResult(file: string, { before, revived, missing }: RestoreResult,
   );
   for (const { rows, head, was, warning, remedy } of revived ? toRevivedLists(revived) : []) {
     if (rows.length === 0) continue;
-    const outcome = isRevokedAgain ? `and have been ${was} again.` : `${warning}: ${adminCommand} ${remedy}`;
-    lines.push('', `These ${head.what} were ${was} after the backup, ${outcome}`, table(head.columns, rows));
+    const outcome = isRevokedAgain ? `and have been ${was} again.` : `${warning}, run ${adminCommand} ${remedy}`;
+    lines.push('', `These ${head.what} were ${was} after the backup ${outcome}`, table(head.columns, rows));
   }
   return lines.join('\n');
 }
@@ -109,17 +109,17 @@ function toRevivedLists({ apiKeys, users, enabled }: Revived): RevivedList[] {
     {
       head: { what: 'API keys', columns: ['ID', 'NAME', 'OWNER', 'REVOKED'] },
       rows: apiKeys.map(key),
-      ...{ was: 'revoked', warning: 'and WORK AGAIN. Revoke them', remedy: 'key revoke ID...' },
+      ...{ was: 'revoked', warning: 'and now WORK AGAIN. To revoke them', remedy: 'key revoke ID...' },
     },
     {
       head: { what: 'users', columns: ['EMAIL', 'NAME', 'DELETED'] },
       rows: users.map(({ email, name, deletedAt }) => [email, shortName(name), timestamp(deletedAt)]),
-      ...{ was: 'deleted', warning: 'and CAN SIGN IN AGAIN. Delete them', remedy: 'user delete EMAIL' },
+      ...{ was: 'deleted', warning: 'and now CAN SIGN IN AGAIN. To delete them', remedy: 'user delete EMAIL' },
     },
     {
       head: { what: 'users', columns: ['EMAIL', 'NAME', 'DISABLED'] },
       rows: enabled.map(({ email, name, disabledAt }) => [email, shortName(name), timestamp(disabledAt)]),
-      ...{ was: 'disabled', warning: 'and ARE ENABLED AGAIN, with their API keys. Disable them', remedy: 'user disable EMAIL' },
+      ...{ was: 'disabled', warning: 'and now ARE ENABLED AGAIN, with their API keys. To disable them', remedy: 'user disable EMAIL' },
     },
   ];
 }

@@ -47,7 +47,7 @@ export function doNotCallCommands(program: Command, { withDatabase }: Runner): v
     list
       .command('import')
       .argument('<file>')
-      .description('add all numbers in a CSV file: one per line, in the first column, or as exported from the console'),
+      .description('add all numbers in a file: one per line, the first column of a CSV file, or a list exported from the console'),
     kinds,
   ).option('--country <code>', 'country of numbers without a country code, such as DE');
   load.addHelpText(

@@ -297,7 +297,7 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
       const onNodes = `SELECT DISTINCT name FROM run_command_on_all_nodes($$SELECT json_agg(name) FROM (${off}) AS off$$) AS node
         CROSS JOIN jsonb_array_elements_text(nullif(node.result, '')::jsonb) AS name WHERE node.success ORDER BY name`;
       const rows = await query<{ name: string }>(pool, sharding.count > 0 ? onNodes : off);
-      return rows.map(({ name }) => `${name} is off on the PostgreSQL server: placed calls may be lost in a power cut. Turn it on.`);
+      return rows.map(({ name }) => `${name} is off on the PostgreSQL server: placed calls may be lost in a power failure. Turn it on.`);
     },
   };
 }

@@ -59,7 +59,7 @@ export function YourAccount({ session, onClose }: { session: SessionView; onClos
     return (
       <ConfirmWithCode
         title="Turn off the second factor?"
-        lead="Your password alone will be enough to sign in. Your recovery codes will stop working."
+        lead="You’ll be able to sign in with just your password. Your recovery codes will stop working."
         verb="Turn off"
         verbing="Turning off…"
         act={({ code = '' }) => window.callkey.request('removeSecondFactor', { code })}

@@ -68,7 +68,7 @@ const resultTexts: Readonly<Record<SignInResult, string | null>> = {
   done: null,
   app: null,
   failed:
-    'You couldn’t be signed in. Check that you used the right account. If you did, ask your administrator whether you have a user here with the email address of that account.',
+    'You couldn’t be signed in. Check that you used the right account. If you did, ask your administrator whether there’s a user here with that account’s email address.',
   unreachable: 'The provider isn’t responding. Try again in a moment. If that doesn’t help, ask your administrator.',
   expired: 'This sign-in took too long, or started in another browser. Try again.',
   cancelled: 'The sign-in was cancelled.',

@@ -17,7 +17,7 @@ const shortcuts: readonly (readonly [string, string])[] = [
   ['?', 'Show this help'],
 ];
 
-const themeLabels: Readonly<Record<Theme, string>> = { system: 'Same as the system', light: 'Light', dark: 'Dark' };
+const themeLabels: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' };
 
 /** Shows the shortcuts, the documentation, and the choice of colors. */
 export function Help({ onClose }: { onClose: () => void }) {

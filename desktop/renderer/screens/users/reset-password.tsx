@@ -32,8 +32,8 @@ export function ResetSecondFactor({ user, onDone, onClose }: ResetProps & { onDo
       title="Reset second factor?"
       lead={
         <>
-          Make sure that it’s really <strong>{user.name}</strong> who’s asking. They will be signed out everywhere, and their password alone
-          will be enough to sign in, until they set up a second factor again.
+          Make sure that it’s really <strong>{user.name}</strong> who’s asking. They’ll be signed out everywhere, and can then sign in with
+          just their password until they set up a second factor again.
         </>
       }
       verb="Reset second factor"
