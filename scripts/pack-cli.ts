@@ -46,8 +46,7 @@ pack(out, 'cli', {
 });
 
 /**
- * Writes the library's entry. An import runs before the modules that follow it, so an older Node.js throws this sentence before undici, which
- * it can't load.
+ * Writes the library's entry. Imports run in order, so an older Node.js throws this sentence before it would fail to load undici.
  */
 function writeLibraryEntry(): void {
   const { major, minor } = minNodeVersion;

@@ -91,7 +91,7 @@ function hasSameReadOptions(a: RunRequest, b: RunRequest): boolean {
 function isEarlierVersion(run: Run, request: RunRequest): boolean {
   const { header } = run;
   if (header.ownRequestIds && request.ownRequestIds) return false;
-  // The run's lines have the same request IDs, but with other read options, they'd be different calls.
+  // The run's lines have the same request IDs, but if they're read differently, they're different calls.
   if (header.content === request.content) return !hasSameReadOptions(header, request);
   return !hasEnded(run) && header.path !== null && header.path === request.path;
 }

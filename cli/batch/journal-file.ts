@@ -33,7 +33,8 @@ export function appendTo<Entry>(file: string): Journal<Entry> {
       attempt(() => writeSync(descriptor, `${JSON.stringify(entry)}\n`));
     },
     /**
-     * Syncs only once: if an entry is lost in a power cut or to a full disk, its line is sent again, and the core recognizes the repeat.
+     * Syncs only once: if an entry is lost in a power failure or to a full disk, its line is sent again, and the core recognizes the
+     * repeat.
      */
     close: () => {
       try {

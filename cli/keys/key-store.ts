@@ -21,8 +21,8 @@ type KeyStore = {
 };
 
 /**
- * Opens the place where a profile's key for one server is stored. The name contains the server's origin, so that no key is ever read for
- * another one, and a new key doesn't replace the old one before the profile names the new server.
+ * Opens the place where a profile's key for one server is stored. The name contains the server's origin, so a key is never read for another
+ * server, and a new server's key doesn't replace the old key until the profile names that server.
  *
  * @param server null for a key from version 0.1, which didn't store the origin
  * @throws CallkeyError if this machine can't use that place
@@ -57,7 +57,7 @@ function openKeyFile(name: string, folders: Folders): Omit<KeyStore, 'id'> {
   };
 }
 
-/** Refuses a link, which another user could create here to choose where the key is written. */
+/** Refuses a link: another user could create one here to choose where the key is written. */
 async function refuseLink(path: string): Promise<void> {
   const stats = await lstat(path).catch(() => undefined);
   if (stats && !stats.isFile()) throw unsafeFileError(path, "it's a link or not a regular file");

@@ -1,4 +1,4 @@
-// Hand-written because write-file-atomic doesn't sync the folder, so a power cut could undo its rename.
+// Hand-written because write-file-atomic doesn't sync the folder, so a power failure could undo its rename.
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -38,7 +38,7 @@ export function diskError(error: unknown, failure: string, advice = ''): Callkey
 }
 
 /**
- * Replaces a whole file. After a crash or power cut, it has either the old text or the new text, never a mixture.
+ * Replaces a whole file. After a crash or power failure, it has either the old text or the new text, never a mixture.
  *
  * @throws CallkeyError `failed`
  */
@@ -98,7 +98,7 @@ async function ensureFolder(path: string): Promise<void> {
 }
 
 /**
- * Syncs a folder (fsync(2)). Until then, a power cut can undo what was created, renamed or deleted in it. Windows doesn't support this.
+ * Syncs a folder (fsync(2)). Until then, a power failure can undo what was created, renamed or deleted in it. Windows doesn't support this.
  */
 export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return;

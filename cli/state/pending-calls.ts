@@ -10,8 +10,8 @@ import { diskError, listIfExists, readIfExists, stateAdvice, syncFolder, writeDu
 import type { Folders } from './xdg.ts';
 
 /**
- * A call that hasn't got a response yet. Its file exists from before the request is sent until the response arrives. If a command dies in
- * between, the next run finds the file and sends the same request ID. The file contains only a digest of the call, and no phone number.
+ * A call that hasn't received a response yet. Its file exists from before the request is sent until the response arrives. If a command dies
+ * in between, the next run finds the file and sends the same request ID. The file contains only a digest of the call, and no phone number.
  */
 type PendingCall = {
   requestId: string;

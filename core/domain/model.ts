@@ -23,8 +23,8 @@ export type ExternalNamed = Named & { externalId: string | null };
 export type Tenancy = Named & { kind: TenancyKind; partnerId: string; partnerName: string };
 
 /**
- * Someone who signs in. An account user has an account; a partner user has a partner and may be tied to one of its accounts; a staff user
- * has neither.
+ * Someone who signs in. An account user has an account; a partner user has a partner and may be limited to one of its accounts; a staff
+ * user has neither.
  */
 export type User = {
   id: string;

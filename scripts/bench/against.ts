@@ -21,7 +21,7 @@ const here = fileURLToPath(new URL('../..', import.meta.url));
 type Side = { core: ServerProcess; path: string; keys: string[]; postgres: number | undefined; placed: number };
 
 /**
- * Loads another commit's core and the working tree's core in turn.
+ * Loads another commit's core and the working tree's core alternately.
  *
  * @param rounds the number of pairs @param seconds the duration of each load @returns a table
  * @throws Error if git doesn't know the commit
@@ -54,7 +54,7 @@ export async function compareCommits(commit: string, rounds: number, seconds: nu
   }
 }
 
-/** Places calls for three times as long as it then cancels calls, so that there are enough to cancel. */
+/** Spends three times as long placing calls as cancelling them, so that there are enough to cancel. */
 async function loadSide(side: Side, seconds: number) {
   const { core, path, keys, postgres } = side;
   const watched = { pid: core.pid, postgres };

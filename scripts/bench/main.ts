@@ -38,7 +38,7 @@ const say = (line: string) => process.stderr.write(`${line}\n`);
 const print = (text: string) => process.stdout.write(text);
 const [rounds, seconds] = values.try ? [2, 2] : [12, 2];
 
-/** Prints the sections that a run writes into the pages, and stores them with the results, unless it was only a try. */
+/** Prints the sections that a run writes into the pages, and stores them with the results, unless it was only a trial. */
 function report(name: string, results: object, sections: Record<string, string>): void {
   print(Object.values(sections).join('\n'));
   if (!values.try) keep(name, results, sections);

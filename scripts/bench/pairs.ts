@@ -4,7 +4,7 @@ import { computeSpread, repeat } from './spread.ts';
 
 type Pair<Result> = readonly [Result, Result];
 
-/** Measures two sides in turn. @returns the rounds, without the first, which only warms up code and caches */
+/** Measures two sides alternately. @returns the rounds, without the first, which only warms up code and caches */
 export async function inPairs<Side, Result>(
   [first, second]: readonly [Side, Side],
   rounds: number,

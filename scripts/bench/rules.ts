@@ -96,7 +96,7 @@ async function claim({ database, postgres, ports, storage }: Stage, { owner }: S
 
 /**
  * Measures how long a call of a key with one connection takes, alone, while another key uses 64, and while another core with its own
- * database gets these 64. The last shows how much of the time is the processors' that all of them share.
+ * database gets these 64. The last shows how much of the time is due to sharing the processors.
  */
 async function quietKey({ core, path, thousandKeys, kind }: Stage, rounds: number, seconds: number): Promise<string> {
   const [quiet = '', busy = ''] = thousandKeys;

@@ -36,7 +36,7 @@ function unansweredState(cause: number, dialStatus: string): OutcomeState {
   return cause === 16 && dialStatus === '' ? 'no_answer' : 'failed';
 }
 
-/** Follows the channels of hand-offs, from the first try to the outcome. */
+/** Follows the channels of hand-offs, from the first attempt to the outcome. */
 export function followedChannels() {
   const channels = new Map<string, Channel>();
 

@@ -74,7 +74,7 @@ async function get(path: string): Promise<unknown> {
 
 /** Interprets the responses of Asterisk 22.10.1. */
 function interpret(status: number, text: string): CallResult | null {
-  // This hand-off is already being called, and another try would make a second call.
+  // A call for this hand-off is already in progress, and another attempt would make a second one.
   if (status === 409 && text.includes('already exists')) return 'taken';
   // No channel was created, for example because the trunk isn't registered.
   if (status === 500 && text.includes('Allocation failed')) return { later: 'Allocation failed' };

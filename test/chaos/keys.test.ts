@@ -30,7 +30,7 @@ const revoke: Attack['run'] = async (trial) => {
 };
 
 /**
- * Keys are limited to other addresses at one core, and allowed everywhere again, while they're in use at both. The long version has 10,000
+ * While both cores use a key, one limits it to other addresses and then lifts the limit. The long version has 10,000
  * requests that are in progress during such a change.
  */
 const narrow: Attack['run'] = async (trial) => {

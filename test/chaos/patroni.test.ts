@@ -12,7 +12,7 @@ import { eventually, expectPlacing, openScene, type Scene } from './scene.ts';
 /** A PostgreSQL server with the Patroni that manages it. */
 type Node = { name: string; port: number; rest: string; kill(): void };
 
-/** A typical set-up: Patroni and etcd choose the primary, first on request and then because it died. The address names both hosts. */
+/** A typical setup: Patroni and etcd choose the primary, first on request and then because it died. The address names both hosts. */
 async function switchAndFailOver(trial: Trial): Promise<void> {
   const bin = postgresTools();
   const missing = ['patroni', 'etcd'].find((program) => spawnSync(program, ['--version']).error);

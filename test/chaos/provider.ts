@@ -28,7 +28,7 @@ export const failsAndDrops: Behavior = (turn, response) => {
 
 export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
-/** Starts a provider that counts whom it calls and how often. If it de-duplicates, it calls once per hand-off ID. */
+/** Starts a provider that counts whom it calls and how often. If it deduplicates, it calls once per hand-off ID. */
 export async function startProvider(behavior: Behavior, deduplicates: boolean) {
   const handoffs = new Map<string, string[]>();
   /** When each contact's call was first accepted. */

@@ -95,7 +95,7 @@ export async function eventually(condition: () => boolean | Promise<boolean>, wi
   return true;
 }
 
-/** Waits until no call is in one of these states any more, and counts a fault if some still are. */
+/** Waits until no call is in one of these states anymore, and counts a fault if some still are. */
 export async function waitForNone({ database, ledger }: Scene, states: readonly string[], within: number): Promise<void> {
   await using direct = await openDirect(database);
   const { read } = direct.storage.database;

@@ -28,7 +28,7 @@ type Json = fc.Arbitrary<string>;
 const json = (values: fc.Arbitrary<unknown>): Json => values.map((value) => JSON.stringify(value));
 const strange = fc.oneof(fc.constantFrom('null', 'true', '0', '[]', '{}', '["a"]', '{"length":1}'), json(texts));
 
-/** Returns an object as JSON text. This many out of a hundred have a field named `__proto__`. */
+/** Includes each field with the given probability in percent. Builds text, because a name can be `__proto__`. */
 function object(...fields: [name: fc.Arbitrary<string>, values: Json, percent: number][]): Json {
   const chosen = fields.map(([names, values, percent]) => {
     const usual = fc.tuple(names, fc.oneof({ weight: 40, arbitrary: values }, { weight: 1, arbitrary: strange }));

@@ -15,7 +15,7 @@ function firstMatch(text: string, form: RegExp): string {
   return match;
 }
 
-/** Returns a cell of the README's table, where bars are escaped. JavaScript has a different syntax for the ends of the text. */
+/** Returns a cell of the README's table, where pipes are escaped. JavaScript uses ^ and $ instead of \A and \z. */
 const cell = (field: string) => firstMatch(read('README.md'), new RegExp(`\\| ${field} \\| \`(.*)\` \\|`)).replaceAll('\\|', '|');
 const github = `(?:${cell('Before secret').replace('\\A', '^')})(${cell('Secret format')})(?:${cell('After secret').replace('\\z', '$')})`;
 

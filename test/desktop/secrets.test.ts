@@ -18,7 +18,7 @@ async function startFilledCore(): Promise<RunningCore> {
 }
 
 async function signIn({ page }: RunningConsole, server: string, keepSignedIn: boolean) {
-  // A page that is still starting cancels sign-ins.
+  // While the page is loading, it cancels sign-ins.
   await page.locator('h1').first().waitFor();
   return page.evaluate((input) => window.callkey.signIn(input), { server, email: 'ada@example.com', password, keepSignedIn });
 }

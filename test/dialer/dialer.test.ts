@@ -147,7 +147,7 @@ describe('the dialer', () => {
       const ids = await Promise.all(Array.from({ length: 100 }, async () => textAt(await place(), 'contactId')));
       await dialer.receiver.until(ids.length);
       isUp = true;
-      // The cancellation competes with the dialer's claims for the next try.
+      // The cancellation competes with the dialer's claims for the next attempt.
       const cancelled = new Set<string>();
       for (const contactId of ids) {
         const { status } = await cancel(contactId);

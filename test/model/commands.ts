@@ -86,7 +86,7 @@ function* possibleModels(model: Model, pairs: readonly Pair[], wrong: Set<string
     const left = pairs.toSpliced(n, 1);
     const next = n === pairs.length - 1 ? model : model.clone();
     const { quota, ...expected } = request.expect(next, answer);
-    // Two calls that are placed by one statement are both told what's left after both.
+    // If one statement places two calls, both responses say what's left after both.
     const mismatch = findMismatch(isRace || quota === undefined ? expected : { ...expected, quota }, answer);
     if (mismatch !== null) {
       wrong.add(`${request.text}: ${mismatch}`);
@@ -202,7 +202,7 @@ async function performInFault(walk: Walk, world: World, request: Request, fault:
   const expect = (model: Model) => {
     const whole = request.expect(model, answer);
     if (!isUnsure || (first.status === 503 && request.places)) return whole;
-    // The first time, it may have succeeded.
+    // The first attempt may have succeeded.
     const { replayed: _, json: __, ...expected } = whole;
     return expected.status === 204 && answer.status === 404 ? { status: 404 } : expected;
   };
@@ -248,8 +248,8 @@ function listEdges(model: Model): number[] {
 }
 
 /**
- * Returns a time that isn't too early: a call whose `notAfter` comes before its next try lapses at one of these times or within a minute,
- * depending on what the cores do first.
+ * Returns a time that isn't too early: a call whose `notAfter` comes before its next attempt lapses at one of these times or within a
+ * minute, depending on what the cores do first.
  */
 function clearTime({ calls }: Model, until: number): number {
   const isUnclear = ({ stage, dueAt, body }: Call) => stage === 'retry' && (body.notAfter ?? until) < until && dueAt > until;
@@ -302,7 +302,7 @@ const events = [
     end();
     const when = `while the clock moves to ${new Date(until).toISOString()}, after ${detail % 6} statements`;
     const text = `${when}: ${request.text} → ${answer.status}`;
-    // The request counts as of one of the two times, and not partly as of one and partly as of the other.
+    // The request counts as made at one of the two times, not partly at each.
     const starts = [model.now, until].map((now) => Object.assign(model.clone(), { now }));
     const models = listPossibleModels(starts, [{ request, answer }], text);
     for (const one of models) {

@@ -96,7 +96,7 @@ export class Model extends People {
   /** How many outcomes were recorded. */
   outcomes = 0;
 
-  /** What the maps contain is never changed, but replaced, because copying it took much of the time of a walk. */
+  /** Copies only the maps. Their values are never changed, only replaced, because copying them took much of a walk's time. */
   clone(): Model {
     const { users, keys, accounts, campaigns, calls, listed, rules } = this;
     const maps = { users, keys, accounts, campaigns, calls, listed, rules };
@@ -202,7 +202,7 @@ export class Model extends People {
     return { status: 201, json: { added: isNew ? 1 : 0, known: isNew ? 0 : 1 } };
   }
 
-  /** Also blocks the scope's waiting calls. While a dialer has a call, only its next try can be blocked. */
+  /** Also blocks the scope's waiting calls. While a dialer has a call, only its next attempt can be blocked. */
   #list(scope: Id, phone: string): boolean {
     const isNew = !this.listed.get(scope)?.has(phone);
     this.listed.set(scope, new Set([...(this.listed.get(scope) ?? []), phone]));
@@ -335,7 +335,7 @@ export class Model extends People {
     this.#change(call, { stage: 'taken', dueAt: this.now + wait });
   }
 
-  /** The walk's random numbers always choose the shortest delay. After the lease, the next try decides whether it was too late. */
+  /** The walk's random numbers always choose the shortest delay. After the lease, the next attempt decides whether it was too late. */
   #retry(open: Call): void {
     const { at, cancels } = this.keys.get(open.key)?.revoked ?? { at: 0, cancels: false };
     const isInLease = open.stage !== 'open' || this.now < open.dueAt;

@@ -15,7 +15,7 @@ export const day = 24 * hour;
 export const skew = 5 * minute;
 /** How often an authenticator app shows a new code. */
 export const codeEvery = 30 * second;
-/** How long a session lasts without requests, and at most. A request counts as use if the last one is more than a minute ago. */
+/** How long a session lasts without requests, and at most. A request counts as use if the previous one was more than a minute earlier. */
 const session = { idle: day, absolute: 7 * day, touch: minute };
 
 export type Id = string;
@@ -50,7 +50,7 @@ export type Key = Readonly<{
   revoked: { at: number; cancels: boolean } | null;
 }>;
 
-/** What the model expects of a response. Everything that's omitted may be anything. */
+/** What the model expects of a response. Omitted fields may have any value. */
 export type Expected = {
   status: number;
   code?: string;
@@ -129,7 +129,9 @@ export abstract class People {
     return { account, partner: partner ?? this.findPartner(account) };
   }
 
-  /** Account users see their own keys. Others see the keys of their scope. Tied partner users also see their own. */
+  /**
+   * Account users see their own keys. Others see the keys of their scope. Partner users who are limited to one account also see their own.
+   */
   seesKey(viewer: Viewer, { creator, scope }: Key): boolean {
     const { type, id } = this.getUser(viewer.user);
     const own = this.findScope(viewer);
@@ -162,7 +164,7 @@ export abstract class People {
     return user !== undefined && !user.isDisabled && !hasEnded && !isElsewhere;
   }
 
-  /** A partner user's key has access to all of the partner's campaigns, even if the user is tied to an account. */
+  /** A partner user's key has access to all of the partner's campaigns, even if the user is limited to one account. */
   hasAccess({ creator, scope }: Key, campaign: Id): boolean {
     const { type, account, partner } = this.getUser(creator);
     const target = this.scopeOf(campaign);
@@ -170,7 +172,7 @@ export abstract class People {
     return type === 'partner' ? target.partner === partner : isWithin(target, scope);
   }
 
-  /** @param days after which the key ends, with the day in UTC; null if it doesn't expire */
+  /** @param days until the key expires, counted in UTC; null if it doesn't expire */
   createKey(viewer: Viewer, days: number | null, answer: Answer): Expected {
     const scope = this.findScope(viewer);
     if (!scope) return forbidden;
@@ -249,7 +251,7 @@ export abstract class People {
 
   // Directory
 
-  /** Staff manage all accounts and campaigns. Partner users who aren't tied to an account manage those of their partner. */
+  /** Staff manage all accounts and campaigns. Partner users who aren't limited to one account manage those of their partner. */
   manages(viewer: Viewer, partner: Id): boolean {
     const { type, account, partner: own } = this.getUser(viewer.user);
     return type === 'staff' || (type === 'partner' && account === null && own === partner);

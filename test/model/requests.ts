@@ -40,7 +40,7 @@ export function listViewers(model: Model): Viewer[] {
   );
 }
 
-/** Picks a viewer, often one who's allowed to do it, and usually one who's signed in, because signing in takes long. */
+/** Picks a viewer, often one who's allowed to do it, and usually one who's signed in, because signing in takes a while. */
 export function pickViewer(model: Model, n: number, may: (viewer: Viewer) => boolean = () => true): Viewer {
   const all = listViewers(model);
   const isIn = (viewer: Viewer) => model.isSignedIn(viewer);

@@ -16,7 +16,7 @@ export function takeTimers() {
     Object.assign(timers, { setTimeout: taken });
     syncBuiltinESMExports();
   };
-  // After an outage, a dialer stores what it knows with the next try.
+  // After an outage, a dialer stores what it knows with the next attempt.
   takePause((ms, ...rest) => realPause(ms === settleEvery ? 5 : ms, ...rest));
   const { clearTimeout: realClearTimeout } = globalThis;
   const polls = new Map<unknown, { of: Switch; wake: () => void }>();

@@ -37,7 +37,7 @@ function findCalls(rows: string): string {
 const prepareFindCalls = ({ storage }: DirectAccess) =>
   shardsOf(storage.database).map((shard) => shard.prepare({ campaign: 'text', contact: 'text' }, findCalls, 'read'));
 
-/** What the database has, and the provider was asked. */
+/** What the database contains, and what the provider was asked. */
 export type Seen = {
   /** The stage of each call that's open or was asked for, and when that's over or began. */
   calls: ReadonlyMap<string, string>;
@@ -58,7 +58,7 @@ const dice: Randomness = { ...testRandomness, bytes: (size) => (size === 4 ? new
 /** What can happen to a core and its database during a request. The last two only happen to PostgreSQL. */
 const faults = ['a core ends', 'an outage', 'a lost result', 'ended sessions', 'a crash'] as const;
 export type Fault = (typeof faults)[number];
-/** The errors with which statements fail in an outage (a full disk, or a server that's starting), and if the database may have run them. */
+/** The errors of statements in an outage (a full disk, or a server that's starting), and of statements that the database may have run. */
 const sqliteCodes = { outage: 'SQLITE_FULL', loss: 'SQLITE_IOERR' };
 const postgresCodes = { outage: '57P03', loss: '57P01' };
 const isOtherSession = 'datname = current_database() AND pid <> pg_backend_pid()';

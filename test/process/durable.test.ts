@@ -51,7 +51,7 @@ describe('a core on PostgreSQL', function () {
     for (const mode of ['transaction', 'session'] as const) {
       it(`places, cancels and revokes durably in ${mode} mode, even if the database's default isn't durable (needs pgbouncer)`, async function () {
         const database = await freshDatabase('postgres');
-        // Until a core connects, it opens no connection to the server, which would have the earlier settings.
+        // The pooler connects to the server only once a core does, so it has no connection with earlier settings.
         pooler = await startPgBouncer(database, mode);
         if (!pooler) skip(this, "pgbouncer isn't installed");
         const observer = await connected(database);

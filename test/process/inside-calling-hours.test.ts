@@ -177,7 +177,7 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
       special.set(optingOut, 'report an opt-out');
       const notBefore = DateTime.fromMillis(clock.now()).plus({ hours: 2 }).toUTC().toISO();
       const optedOut = await Promise.all([1, 2, 3].map(() => place(tokyo, 'Asia/Tokyo', { notBefore })));
-      // Its next try would be after 20:00.
+      // Its next attempt would be after 20:00.
       const evening = DateTime.fromMillis(clock.now(), { zone: 'Europe/Berlin' }).set({ hour: 19, minute: 30 }).toUTC().toISO();
       const refused = await place(berlin, 'Europe/Berlin', { notBefore: evening });
       special.set(refused, 'refuse once');

@@ -294,7 +294,7 @@ describe('shards', function () {
       // Once all open connections are known to be lost, nothing is sent.
       await until(async () => (await placed(core, onNode.second, keys.key, 'during').catch(() => 0)) === 503);
       expect(await placed(core, onNode.first, limited.keyValue, 'limited')).to.equal(202);
-      // What every node has isn't changed on any of them.
+      // A change to a table that every node has isn't made on any node.
       expect(await change('DELETE', `api-keys/${keys.id}`)).to.equal(503);
       expect(await change('PATCH', `api-keys/${keys.id}`, { addresses: ['192.0.2.0/24'] })).to.equal(503);
       expect(await change('PATCH', `api-keys/${keys.id}`, { callsPerDay: 1 })).to.equal(503);

@@ -19,7 +19,7 @@ const files = {
   protection: ['protection', 'numberImports', 'knownLists'],
 } as const satisfies Record<string, readonly (keyof Runs | 'keyUse' | 'knownLists')[]>;
 
-/** The start and end of transactions, and the set-up of connections. */
+/** The start and end of transactions, and the setup of connections. */
 const isUnlisted = (sql: string) => /^(BEGIN|COMMIT|ROLLBACK|PRAGMA|SET |DISCARD PLANS|SELECT pg_backend_pid|select version)/i.test(sql);
 
 /** Runs each method of each store. @returns the text of each file by its path in core/storage/sql */

@@ -54,7 +54,7 @@ describe('a running core', () => {
       ...{ subject_name: 'U', account_id: null, partner_id: null, address: 'local' },
     });
 
-    /** Starts a core on a database where each sweep will have something to do in an hour, or has now, if the clock doesn't matter. */
+    /** Starts a core on a database where each sweep has something to do in an hour, or now if it doesn't depend on the clock. */
     async function start(): Promise<void> {
       const { database: url, tenants } = await databaseWithTenants(kind);
       const direct = await openDirect(url, clock);

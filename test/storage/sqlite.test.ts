@@ -73,7 +73,7 @@ describe("a SQLite file's writer", () => {
 
   it("doesn't acknowledge a call that other connections can't see, and continues on a new connection", async () => {
     const end = await holdCommitsBack();
-    // The statement that holds it back will commit it when it ends.
+    // When the statement that holds the commit back ends, the row is committed.
     expect(await place('held-back')).to.equal('ResultUnknown');
     await end();
     expect(await place('after')).to.equal('placed');

@@ -9,7 +9,7 @@ export type Ended = { code: number; stdout: string; stderr: string };
 
 const compiled = fileURLToPath(new URL('../../node_modules/.cache/callkey-tests', import.meta.url));
 const { PATH = '', HOME = '', NODE_COMPILE_CACHE = compiled } = process.env;
-/** The environment of every started program: no configuration, and a place for compiled code, which halves the start-up time. */
+/** The environment of every started program: no configuration, and a place for compiled code, which halves the startup time. */
 export const bareEnvironment = { PATH, HOME, NODE_COMPILE_CACHE };
 
 type Settings = { env?: Record<string, string>; input?: string; directory?: string };

@@ -246,7 +246,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
     yield stop('choose-password');
     await button('Sign out').click();
-    // The next fault isn't meant for this request, which takes the same way in a browser.
+    // The next fault isn't meant for this request, which takes the same path in a browser.
     if (!namesServer) await until(() => network.seen.findLast(({ path }) => path === '/console/session')?.method === 'DELETE');
 
     for (const [name, status, generation] of [

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 /**
- * Waits for a condition that no event signals. Pauses in between, since a loop without pauses would slow down the work that it waits for, and
- * a bit longer each time, since what has taken long isn't finished to the millisecond.
+ * Waits for a condition that no event signals. Pauses between checks, because checking nonstop would slow down the work that it waits for.
+ * Each pause is a bit longer, because the end of slow work needn't be noticed to the millisecond.
  */
 export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   for (let ms = 5; !(await condition()); ms = Math.min(ms + 1, 25)) await pause(ms);

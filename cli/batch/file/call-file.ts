@@ -59,7 +59,7 @@ export type CheckedFile = {
   /** The number of lines that can be placed. */
   good: number;
   bad: LineSet;
-  /** Whether each of these lines has its own request ID. */
+  /** Whether every good line has its own request ID. */
   ownRequestIds: boolean;
 };
 

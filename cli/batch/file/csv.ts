@@ -14,7 +14,7 @@ type Line = { line: number; cells: string[] };
 
 export type CsvFormat = {
   delimiter: string;
-  /** The number of the header line, or of a line before it. */
+  /** The line where parsing starts: 2 after Excel's `sep=;`, otherwise 1. */
   firstLine: number;
   /** The columns by position; null for an ignored one. */
   cells: (Cell | null)[];

@@ -27,7 +27,7 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
   const { storage, location, output, resolveFile } = context;
   const file = resolveFile(path);
   refuseExisting(file);
-  // Finds out whether there are shards, even if it then throws because the schema is newer. That one can be backed up, too.
+  // Finds out whether there are shards. Ignores the error about a newer schema, because that can be backed up, too.
   await storage.schema().catch(() => undefined);
   if (storage.database.shards().length > 0)
     throw new Problem(

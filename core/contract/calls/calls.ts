@@ -6,7 +6,7 @@ import { identifierSchema, inputInstantSchema, instantSchema, lineSchema, textSc
 import { type Validated, validate } from '../validate.ts';
 import { isPhoneNumber } from './phone.ts';
 
-// These are in separate files so that the console doesn't load the numbering plans of all countries at startup.
+// These exports are in separate files so that the console doesn't load the numbering plans of all countries at startup.
 export * from '../headers.ts';
 export * from './states.ts';
 

@@ -64,7 +64,7 @@ export const flagSchema = z
 
 // Accounts and campaigns
 
-/** A page of a list that can be searched by name. In the directory, the search includes only a row's own name. */
+/** A page of a list that can be searched by name. In the directory, the search matches only a row's own name, not its parents'. */
 export const directoryQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });
 
 /** Null on the last page. Earlier cores have only one page, and don't send it. */

@@ -142,7 +142,7 @@ export type Conclusion = { state: OutcomeState; detail: string | null; endedAt: 
 /** How the dialer that claimed a call settles it. */
 export type Settlement =
   | { event: 'taken'; to: After<'taken'>; dialedAt: Millis; dueAt: Millis }
-  /** The call's details show the detail of the last try while the call waits for the next one. */
+  /** The call's details show the detail of the last attempt while the call waits for the next one. */
   | { event: 'not-taken' | 'answer-lost'; to: After<'not-taken' | 'answer-lost'>; at: Millis; dueAt: Millis; detail?: string }
   | {
       event: 'outcome' | EndingEvent;

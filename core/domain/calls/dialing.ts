@@ -76,8 +76,8 @@ export function toSettlement(call: ClaimedCall, result: HandoffResult, provider:
       return ended('rejected', call, result.detail, now);
     case 'not-taken': {
       const dueAt = plus(now, Math.max(retryDelay(call.attempt, random), (result.retryAfter ?? 0) * 1_000));
-      // If there won't be another try before `notAfter` and the provider hasn't accepted the call, it can still be cancelled until then,
-      // and lapses.
+      // If there won't be another attempt before `notAfter` and the provider hasn't accepted the call, it can still be cancelled until
+      // then, and lapses.
       const canLapse = call.handoff === 'open' && call.notAfter !== null;
       if (isTooLate(call, dueAt, now) && !canLapse) return ended('too-late', call, result.detail, now);
       return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt, detail: result.detail };
@@ -99,7 +99,7 @@ function ended(event: EndingEvent, call: ClaimedCall, detail: string, endedAt: M
   return { event, to: stageAfter(event, call.handoff), detail, endedAt, durationSeconds: null };
 }
 
-/** Whether the next try would be too late. After the lease, the next claim decides, because the clock may have jumped ahead. */
+/** Whether the next attempt would be too late. After the lease, the next claim decides, because the clock may have jumped ahead. */
 function isTooLate(call: ClaimedCall, dueAt: Millis, now: Millis): boolean {
   return now < call.leaseUntil && dueAt > endOfWindow(call);
 }
@@ -109,8 +109,8 @@ function endOfWindow(call: ClaimedCall): Millis {
 }
 
 /**
- * Returns the delay before the next try: exponential backoff with full jitter, so that calls that failed together aren't retried together.
- * The delay is at least a tenth of a second, so that a series of low random numbers doesn't flood a provider that's down.
+ * Returns the delay before the next attempt: exponential backoff with full jitter, so that calls that failed together aren't retried
+ * together. The delay is at least a tenth of a second, so that a series of low random numbers doesn't flood a provider that's down.
  */
 export function retryDelay(attempt: number, random: () => number): number {
   const ceiling = Math.min(dialingLimits.firstRetryDelay.toMillis() * 2 ** (attempt - 1), dialingLimits.maxRetryDelay.toMillis());

@@ -59,9 +59,9 @@ const emptyScope: TenancyScope = {
 };
 
 /**
- * The only code that decides what each type of user can see. A partner user who also has an account is *tied*: they see that account and
- * its users instead of the whole partner, and the keys created there along with their own. storage/keys/authorization.ts decides what a
- * *key* has access to, and treats tied users like other partner users.
+ * The only code that decides what each type of user can see. A partner user who's limited to one account sees that account and its users
+ * instead of the whole partner, and the keys created there along with their own. storage/keys/authorization.ts decides what a *key* has
+ * access to, and treats all partner users alike.
  */
 export function scopeFor(viewer: Viewer): TenancyScope {
   switch (viewer.userType) {
@@ -91,7 +91,7 @@ export function scopeFor(viewer: Viewer): TenancyScope {
           directory: { kind: 'partner', partnerId },
         };
       }
-      // A tied user
+      // A partner user limited to one account
       const accountId = viewer.account.id;
       return {
         owningScope: { accountId, partnerId },

@@ -11,7 +11,7 @@ const idBytes = 16;
 
 /**
  * Returns a cookie for a browser in which a user has signed in (OWASP Authentication Cheat Sheet, device cookies). It doesn't sign anyone
- * in. It belongs to one user and one password, so changing the password makes it useless. The caller signs it.
+ * in. It belongs to one user and one password, so changing the password invalidates it. The caller signs it.
  */
 export function makeDeviceToken({ clock, randomness }: Ports, passwordHash: string): string {
   const id = Buffer.from(randomness.bytes(idBytes)).toString('base64url');

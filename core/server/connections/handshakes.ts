@@ -20,7 +20,8 @@ type Network = { underWay: Map<Socket, number>; waiting: Set<Socket> };
 export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stuck: number }): Handshakes {
   const networks = new Map<string, Network>();
   const networkBySocket = new WeakMap<Socket, Network>();
-  // These listeners start a handshake. Until then, the client's data waits, unread except for its first bytes.
+  // These listeners start the handshake. They're called only when it's the connection's turn; until then, its data waits, unread except for
+  // its first bytes.
   const secure = server.listeners('connection');
   server.removeAllListeners('connection');
 

@@ -32,7 +32,7 @@ export function secretFilePath({ filename }: Extract<DatabaseLocation, { kind: '
   return `${filename}.session-secret`;
 }
 
-/** Stores a new secret. A core that starts at the same time, or after a power cut, finds either the complete secret or no file. */
+/** Stores a new secret. A core that starts at the same time, or after a power failure, finds either the complete secret or no file. */
 function makeSecret(file: string, randomness: Randomness): void {
   const folder = dirname(file);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

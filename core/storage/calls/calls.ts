@@ -342,8 +342,8 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
 }
 
 /**
- * Stands for a key that doesn't exist or isn't active. Its limits make a request with it take the same steps as one that's refused because of
- * the address. Otherwise, the time of a refusal would reveal that a key exists.
+ * Stands for a key that doesn't exist or isn't active. Its limits make a request with it take the same steps as one that's refused because
+ * of the address. Otherwise, the duration of a refusal would reveal that a key exists.
  */
 const unknownKey: ActiveKey = {
   expiresAt: null,

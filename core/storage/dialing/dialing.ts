@@ -55,7 +55,7 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
       return write.transaction(async (trx) => {
         const settled = await settle(trx);
         await cancelIfRevoked(call, trx);
-        // The number may have been listed during the hand-off, and the next try may be hours away.
+        // The number may have been listed during the hand-off, and the next attempt may be hours away.
         const blocked = await blockIfListed(shard, trx, [[call.campaignId, call.contactId]], settlement.at);
         if (blocked > 0) onStopped('do-not-call', blocked);
         return settled > 0;

@@ -97,7 +97,8 @@ export type Database = {
   /** Returns the size in bytes of the database and of its write-ahead log; null if the server doesn't report it. */
   size(): Promise<{ database: number; wal: number | null }>;
   /**
-   * Returns the server settings that may lose an acknowledged write in a power cut and that a client can't change, in one sentence each.
+   * Returns the server settings that may lose an acknowledged write in a power failure and that a client can't change, in one sentence
+   * each.
    */
   risks(): Promise<string[]>;
 };

@@ -13,9 +13,9 @@ import type { Database, Dialect } from '../engine/database.ts';
 export const keyIsActive = `((k.expires_at IS NULL OR k.expires_at >= r.at) AND u.disabled_at IS NULL)`;
 
 /**
- * SQL: the key has access to the campaign. An account user's key has access to the account's campaigns. A partner user's key, tied or not,
- * has access to the campaigns of all the partner's accounts. A staff user's key has access to the campaigns of the tenancy in which it was
- * created.
+ * SQL: the key has access to the campaign. An account user's key has access to the account's campaigns. A partner user's key has access to
+ * the campaigns of all the partner's accounts, even if the user is limited to one account. A staff user's key has access to the campaigns
+ * of the tenancy in which it was created.
  */
 export const keyHasAccess = `(CASE u.user_type
   WHEN 'account' THEN c.account_id = u.account_id

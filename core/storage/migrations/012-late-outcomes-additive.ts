@@ -3,7 +3,7 @@ import type { Dialect } from '../engine/database.ts';
 
 /**
  * If the provider reports an outcome late, it replaces `unknown`, and charts then count the call by its outcome. The trigger runs for a
- * change that cores of earlier releases never make. Calls that wait for another try lapse like queued ones, and the index finds them. A
+ * change that cores of earlier releases never make. Calls that wait for another attempt lapse like queued ones, and the index finds them. A
  * core records in a new table that its provider isn't taking calls.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {

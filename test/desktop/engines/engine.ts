@@ -38,7 +38,7 @@ const measure = `[
 type Engine<Shown extends EnginePage> = {
   open: (url: string) => Promise<Home<Shown>>;
   sizes?: readonly { width: number; height: number }[];
-  /** Looks for other problems on a screen. Runs for every screen at the last of the sizes. */
+  /** Finds problems that the common checks don't cover. Runs on every screen, at the last size. */
   inspect?: (page: Shown) => Promise<string[]>;
 };
 

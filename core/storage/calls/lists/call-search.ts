@@ -95,7 +95,7 @@ async function countStored(database: Database, scope: CallScope, { states, place
     placed.from && { sql: 'c.quarter_at >= ?', values: [placed.from.at] },
     placed.before && { sql: 'c.quarter_at <= ?', values: [placed.before.at - quarterMs] },
   );
-  // Otherwise, PostgreSQL would read the counts of all campaigns first.
+  // LATERAL and OFFSET 0 keep PostgreSQL from reading the counts of all campaigns first.
   const ofEach =
     database.kind === 'postgres'
       ? `LATERAL (SELECT c.calls FROM call_counts AS c WHERE ${counts.sql} OFFSET 0) AS c`

@@ -16,10 +16,10 @@ import { parseAddresses } from './postgres-hosts.ts';
 export const timeLimits = { connection: 2_000, batch: deadlines.statement, server: 10_000, statement: 12_000 };
 
 /**
- * `synchronous_commit`: an acknowledged commit must survive a power cut, whatever the server's default is. `enable_…`: a prepared statement
- * keeps its plan. A plan from when a table was small would read the whole table for each batch (measured: 388 cancelled calls per second
- * instead of 23,683). `jit`: a table without an index then seems so expensive that a server with LLVM compiles the statement, which takes
- * longer than running it.
+ * `synchronous_commit`: an acknowledged commit must survive a power failure, whatever the server's default is. `enable_…`: a prepared
+ * statement keeps its plan. A plan from when a table was small would read the whole table for each batch (measured: 388 cancelled calls per
+ * second instead of 23,683). `jit`: a table without an index then seems so expensive that a server with LLVM compiles the statement, which
+ * takes longer than running it.
  */
 const settings = (statementTimeout: number) => [
   `synchronous_commit = on`,

@@ -9,8 +9,8 @@ import type { Row } from '../database.ts';
 import { isDataError, TookTooLong } from '../errors.ts';
 
 /**
- * `synchronous=FULL`: an acknowledged commit survives a power cut, even in WAL mode. Checkpoints at 4,000 pages keep the WAL at about 16
- * MB. It may become larger during a long read, and `journal_size_limit` then truncates it to 64 MB. At 1,000 pages, one batch in thirty
+ * `synchronous=FULL`: an acknowledged commit survives a power failure, even in WAL mode. Checkpoints at 4,000 pages keep the WAL at about
+ * 16 MB. It may become larger during a long read, and `journal_size_limit` then truncates it to 64 MB. At 1,000 pages, one batch in thirty
  * waited for a checkpoint, and the slowest 1% took 58 ms instead of 36 on a busy machine.
  */
 const pragmas = [

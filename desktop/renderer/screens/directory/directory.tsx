@@ -30,7 +30,7 @@ function kindsFor({ viewer }: SessionView): readonly DirectoryKind[] {
   return viewer.userType === 'staff' ? ['partner', 'account', 'campaign'] : ['account', 'campaign'];
 }
 
-/** Shows partners, accounts and campaigns, to find, create, rename and open them. */
+/** Lets users find, create, rename and open partners, accounts and campaigns. */
 export function Directory({ session, title }: ScreenProps) {
   const kinds = kindsFor(session);
   const [view, change] = useView(directoryView.name, directoryView.initial);
