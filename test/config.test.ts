@@ -66,7 +66,7 @@ describe('the configuration', () => {
   });
 
   const dialer = { DIALER: 'webhook', DIALER_URL: 'https://calls.example/', DIALER_SECRETS: signingSecret };
-  it("assumes that a webhook doesn't de-duplicate unless configured", () => {
+  it("assumes that a webhook doesn't deduplicate unless configured", () => {
     expect(readConfig(dialer).dialer).to.deep.include({ kind: 'webhook', deduplicates: false, concurrency: 10 });
     expect(readConfig({ ...dialer, DIALER_DEDUPLICATES: 'true' }).dialer).to.deep.include({ deduplicates: true });
   });

@@ -104,7 +104,7 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     expect((await admin(['audit', 'verify', 'x'])).code).to.equal(2);
   });
 
-  it('still verifies the chain after old events are pruned, at most once a day, and recorded as pruned', async () => {
+  it('still verifies the chain after old events were pruned, which happens at most once a day and is recorded', async () => {
     await addEvents(3);
     clock.set('2026-11-25T09:00:00.000Z');
     await addEvents(2);
@@ -144,7 +144,7 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     ]).to.deep.equal([...[1, 1, true]]);
   });
 
-  it('shows how long audit events are kept, with retention show', async () => {
+  it('shows how long audit events are kept, on `retention show`', async () => {
     await addEvents(1);
     await chain().extend();
     expect(await json('retention', 'show')).to.deep.equal({
@@ -157,7 +157,7 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
       .and.to.contain('erased 90 days after');
   });
 
-  it('deletes with retention run only after the retention periods that a core has recorded', async () => {
+  it("deletes only what a core's recorded retention periods allow, on `retention run`", async () => {
     clock.set('2025-01-01T09:00:00.000Z');
     await addEvents(2);
     await chain().extend();

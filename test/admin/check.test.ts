@@ -55,7 +55,7 @@ describeAdmin('admin check', ({ admin, json, kind, database }) => {
     await direct.close();
   });
 
-  it('says how long the provider has been refusing calls, as a running core reports it', async () => {
+  it('says how long the provider has been refusing calls, as recorded by a running core', async () => {
     const direct = await openDirect(database());
     const { dialing } = direct.ports.stores;
     expect((await admin(['check'])).stdout).to.contain('ok     dialer: no calls are due');

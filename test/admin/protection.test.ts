@@ -97,7 +97,7 @@ describeAdmin('admin, for protection', ({ admin, json, database }) => {
       expect(await listed()).to.deep.equal(['+33123456789', phone]);
     });
 
-    it('reports an invalid cell of an exported list, and keeps the longest of several entries of a number', async () => {
+    it('reports an invalid cell of an exported list, and if a number has several entries, keeps the one that ends last', async () => {
       const head = 'Number;Reason;Note;Ends\n';
       const { stdout } = await admin(['do-not-call', 'import', file(`${head}${phone};Complained;;2099-01-31`), ...account]);
       expect(stdout).to.contain('line 2: Ends: Must be a time in UTC');
@@ -112,7 +112,7 @@ describeAdmin('admin, for protection', ({ admin, json, database }) => {
       expect(entries[0]).to.include({ phone, reason: 'asked', endsAt: '2099-02-28T22:59:59.999Z' });
     });
 
-    it('refuses to import a folder, or with an invalid country', async () => {
+    it('refuses to import a folder, and refuses an invalid country', async () => {
       const folder = await admin(['do-not-call', 'import', freshDirectory(), ...account]);
       expect([folder.code, folder.stderr]).to.satisfy(([code, text]: [number, string]) => code === 2 && text.includes('it is a folder'));
       const country = await admin(['do-not-call', 'import', file('020 7946 0958'), ...account, '--country', 'UK']);

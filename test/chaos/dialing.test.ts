@@ -167,11 +167,11 @@ const hostile: Attack['run'] = async (trial) => {
 
 describeAttacks(
   {
-    ...{ name: 'kills', title: "repeated kills and a provider that doesn't de-duplicate" },
+    ...{ name: 'kills', title: "repeated kills and a provider that doesn't deduplicate" },
     ...{ quickOn: 'postgres', run: killed(false) },
   },
   {
-    ...{ name: 'kills-deduplicated', title: 'repeated kills and a provider that de-duplicates' },
+    ...{ name: 'kills-deduplicated', title: 'repeated kills and a provider that deduplicates' },
     ...{ quickOn: null, run: killed(true) },
   },
   { name: 'stopped', title: 'a dialer stopped for longer than its lease', quickOn: 'postgres', run: stopped },

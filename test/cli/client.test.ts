@@ -34,7 +34,7 @@ describe('CallkeyClient', () => {
     expect(its.network.seen.map(({ body }) => JSON.parse(body).requestId)).to.deep.equal(['lost-1', 'lost-1']);
   });
 
-  it('cancels by either identifier, and can cancel the same call again', async () => {
+  it('cancels by either ID, and can cancel the same call again', async () => {
     const client = connect();
     const { contactId } = await client.place(its.tenants.campaign.id, newCall('cancel-1'));
     const cancelled = await client.cancel(its.tenants.campaign.id, { requestId: 'cancel-1' });

@@ -8,7 +8,7 @@ const page = readFileSync(new URL('../../core/docs/rehearsing.md', import.meta.u
 const rows = [...page.matchAll(/^\| (\d\d) to (\d\d) \| `(\w+)` \| (\d+) s \| (\d+) s \|$/gm)];
 
 describe('the simulated outcomes', () => {
-  it('are those in the table of core/docs/rehearsing.md, for every number reserved for rehearsals', () => {
+  it('match the table in core/docs/rehearsing.md, for every number reserved for rehearsals', () => {
     const documented = rows.flatMap(([, from, to, state, shortest, step]) =>
       Array.from({ length: Number(to) - Number(from) + 1 }, (_, n) => ({ lastTwo: Number(from) + n, state, shortest, step })),
     );

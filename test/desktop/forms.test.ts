@@ -38,7 +38,7 @@ describeBrowser('a form in the console', () => {
     await refreshed;
   }
 
-  it('keeps typed countries when someone else saves others', async () => {
+  it('keeps the countries the user typed when someone else saves different ones', async () => {
     await openNumbers();
     await browser.page.getByLabel('Country codes').fill('de, at');
     await saveAsSomeoneElse(['CH', 'DE']);
@@ -70,7 +70,7 @@ describeBrowser('a form in the console', () => {
     expect(await browser.page.getByLabel('Phone numbers').inputValue()).to.equal('+49 30 12345678');
   });
 
-  it('forgets the verdict on a number when another is typed', async () => {
+  it('clears the result for a number when another number is typed', async () => {
     await openProtection('Check a number…');
     await browser.page.getByLabel('Phone number').fill('+49 30 12345678');
     await button('Check').click();
@@ -109,7 +109,7 @@ describeBrowser('a form in the console', () => {
     expect(await browser.page.getByRole('alertdialog').count()).to.equal(0);
   });
 
-  it('leaves the first day of a range alone while the year of the last one is typed', async () => {
+  it("doesn't change the first day of a range while the year of its last day is typed", async () => {
     await open();
     await link('Activity').click();
     await browser.page.getByLabel('From day').fill('2026-11-01');

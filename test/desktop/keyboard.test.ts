@@ -5,14 +5,14 @@ let harness: ConsoleHarness;
 const dialog = (name: string) => harness.page.getByRole(/Revoke|Save|gone/.test(name) ? 'alertdialog' : 'dialog', { name });
 const row = (name: string) => harness.page.getByRole('row', { name });
 
-describeDesktop('using only the keyboard, the console', () => {
+describeDesktop('the console, with only a keyboard', () => {
   // The first field has the focus only if no address is remembered.
   beforeEach(async () => {
     harness = await openConsole();
   });
   afterEach(() => harness.close());
 
-  it('creates and revokes a key', async () => {
+  it('can create and revoke a key', async () => {
     const { page } = harness;
     const { keyboard } = page;
     await page.getByLabel('Server address').waitFor();

@@ -76,7 +76,7 @@ describeDesktop('several servers', () => {
     await eventually(async () => expect(await desktop.page.getByRole('row', { name: /of the (first|second)/ }).count()).to.equal(1));
   });
 
-  it('are not switched by a sign-in that the user has left, and its session is ended', async () => {
+  it("aren't switched by an abandoned sign-in, whose session is ended", async () => {
     const network = await faultyProxy(second.core.url);
     const { page } = desktop;
     const sent = (wanted: string) => network.seen.some(({ method, path }) => method === wanted && path === '/console/session');

@@ -255,7 +255,7 @@ describeBrowser('the screens in a browser', () => {
     for (const label of ['From day', 'To day']) await page().getByLabel(label).fill('');
   });
 
-  it('name every key in the dialog that revokes several, even in a narrow window', async () => {
+  it('name every key in the dialog for revoking several keys, even in a narrow window', async () => {
     await goTo('API keys');
     for (const name of ['Key 27', 'Key 26']) await page().getByLabel(`Select ${name}`).check();
     await button('Revoke 2 keys…').click();

@@ -27,7 +27,7 @@ describe('the dialer', () => {
     expect(dialer.receiver.received).to.have.length(1);
   });
 
-  it('repeats a hand-off if the response is lost and the provider de-duplicates', async () => {
+  it('repeats a hand-off if the response is lost and the provider deduplicates', async () => {
     let tries = 0;
     await start({ DIALER_DEDUPLICATES: 'true' }, (_, response) => {
       if (++tries === 1) response.destroy();
@@ -172,7 +172,7 @@ describe('the dialer', () => {
       expect(turn).to.be.within(0, 8);
     });
 
-    it('without de-duplication, hands a call off once, and ends it as unknown if the core was killed during the hand-off', async () => {
+    it('without deduplication, hands a call off once, and ends it as unknown if the core was killed during the hand-off', async () => {
       const { killed, placeThere } = await startToKill({}, () => undefined);
       const contactId = await placeThere();
       await dialer.receiver.until(1);

@@ -96,7 +96,7 @@ describe('the dialer and opt-outs', () => {
           expect(events.map(({ actor_name }) => actor_name)).to.deep.equal(['The provider']);
         });
 
-        it('lists nothing for an unknown hand-off, a wrong signature, or a number that was erased', async () => {
+        it('adds no number for an unknown hand-off, a wrong signature, or a number that was erased', async () => {
           await start();
           const handoffId = await dialed(somePhone());
           expect((await optOut('unknown')).status).to.equal(404);

@@ -78,7 +78,7 @@ describe('the warning about a provider that accepts no calls', () => {
     expect(noted.at(-1)).to.equal(null);
   });
 
-  it('stays until the next try if the provider asked to wait for more than an hour', () => {
+  it('stays until the next attempt if the provider asked to wait for more than an hour', () => {
     watch.onResult(refused);
     minute();
     watch.onResult({ kind: 'not-taken', detail: '', reason: 'HTTP 503', retryAfter: 60 });

@@ -130,7 +130,7 @@ describe("a webhook's response", () => {
     }
   };
 
-  it('can set the number of seconds until the next try', async () => {
+  it('can set the number of seconds until the next attempt', async () => {
     expect(await handOff((response) => response.writeHead(503, { 'Retry-After': '120' }).end())).to.include({
       kind: 'not-taken',
       retryAfter: 120,

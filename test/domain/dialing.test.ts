@@ -33,7 +33,7 @@ describe('settling a claimed call', () => {
   const concluding = provider({ name: 'simulated', conclude: () => conclusion });
   const table: [string, ClaimedCall, Provider, ReturnType<typeof nextStep>][] = [
     ['hands off an open call', claimed(), provider(), 'hand-off'],
-    ['hands off a call in doubt to a provider that de-duplicates', claimed({ handoff: 'doubt' }), deduplicating, 'hand-off'],
+    ['hands off a call in doubt to a provider that deduplicates', claimed({ handoff: 'doubt' }), deduplicating, 'hand-off'],
     [
       'hands off a call in doubt again if its first hand-off is as far in the future as clocks may differ',
       claimed({ handoff: 'doubt', firstAttemptAt: instant(now + skew) }),
@@ -57,7 +57,7 @@ describe('settling a claimed call', () => {
 
   const ending: [string, ClaimedCall, Provider, object][] = [
     [
-      "ends a call in doubt if the provider doesn't de-duplicate",
+      "ends a call in doubt if the provider doesn't deduplicate",
       claimed({ handoff: 'doubt' }),
       provider(),
       unknown('must-not-repeat', lostAnswer),
@@ -142,7 +142,7 @@ describe('settling a claimed call', () => {
     ],
   ];
   for (const [rule, call, by, step] of ending) it(rule, () => expect(nextStep(call, by, now)).to.deep.equal(step));
-  it('still hands off a call in the millisecond of notAfter', () => {
+  it('still hands off a call at exactly notAfter', () => {
     expect(nextStep(claimed({ notAfter: now }), provider(), now)).to.equal('hand-off');
   });
 });
@@ -192,7 +192,7 @@ describe('when a hand-off is settled', () => {
       { event: 'not-taken', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'busy' },
     ],
     [
-      "a lost response doesn't end the call if the clock has jumped ahead and the provider de-duplicates",
+      "a lost response doesn't end the call if the clock has jumped ahead and the provider deduplicates",
       () => settle(claimed(claimedLongAgo), lost, deduplicating),
       { event: 'answer-lost', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'lost' },
     ],
@@ -218,7 +218,7 @@ describe('when a hand-off is settled', () => {
     ],
     ['a lost response makes the call unknown', () => settle(claimed(), lost), unknown('must-not-repeat', 'lost')],
     [
-      'a lost response is retried if the provider de-duplicates',
+      'a lost response is retried if the provider deduplicates',
       () => settle(claimed(), lost, deduplicating),
       { event: 'answer-lost', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'lost' },
     ],

@@ -143,7 +143,7 @@ describe('calling hours', () => {
       expect((await listed())[0]).to.include({ state: 'lapsed', heldUntil: null, detail: "Calling hours don't start in time." });
     });
 
-    it('hold a call that a provider refused, and then allow another hour of tries', async () => {
+    it('hold a call that a provider refused, and then allow another hour of attempts', async () => {
       clock.set('2026-11-21T18:58:00.000Z');
       await setHours([daily('09:00', '20:00')]);
       await place();

@@ -102,7 +102,7 @@ describe('a do-not-call list', () => {
       expect(again).to.include({ phone, handoff: 'doubt', stopped: 'The number is on a do-not-call list.' });
     });
 
-    it("blocks a call during whose hand-off a number was added, once the provider doesn't accept it", async () => {
+    it("blocks a call if its number was added during the hand-off and the provider doesn't accept the call", async () => {
       const phone = somePhone();
       await place(phone);
       const [claimed] = await claim();

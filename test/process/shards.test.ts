@@ -55,7 +55,7 @@ describe('shards', function () {
       expect((await admin(['backup', '/tmp/never-written'])).stderr).to.contain("wouldn't be from a single moment");
     });
 
-    it("are refused with the reason if this PostgreSQL doesn't have Citus or an early one, or a node has wrong settings or can't be reached", async () => {
+    it("aren't created if Citus is missing or too old, or a node has wrong settings or can't be reached, and the error says so", async () => {
       const plain = await adminOn(await freshDatabase('postgres')).admin(['shards', 'create', '2']);
       expect([plain.code, plain.stderr]).to.deep.equal([
         4,
@@ -102,7 +102,7 @@ describe('shards', function () {
     expect(await shardOf(database, campaign.id).read('calls').pluck('contact_id')).to.deep.equal(['c']);
   });
 
-  it('get the calls that a database already has with the commands of the page, and no other release uses that database', async () => {
+  it('get the existing calls of a database with the commands in scaling.md, and other releases refuse that database', async () => {
     const name = await cluster.createDatabase();
     const [coordinator] = cluster.nodes;
     const url = coordinator.url(name);
@@ -156,7 +156,7 @@ describe('shards', function () {
     for (const each of [again, onIt]) await each.stop('SIGTERM');
   });
 
-  describe('that are two', () => {
+  describe('in a database with two', () => {
     let url: string;
     let name: string;
     let direct: DirectAccess;
@@ -356,7 +356,7 @@ describe('shards', function () {
       expect(json).to.have.nested.property('today.placed', 2);
     });
 
-    it('keep the others fast while one of them hangs', async () => {
+    it('respond quickly while another node hangs', async () => {
       const [, , second] = cluster.nodes;
       const signal = (name: NodeJS.Signals) => second.signal(name);
       signal('SIGSTOP');

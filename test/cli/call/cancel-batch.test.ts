@@ -34,7 +34,7 @@ describe('callkey call cancel, for many calls', () => {
     its.direct.storage.database.read('calls').whereIn('phone', numbers).pluck('state');
   const allCancelled = (count: number) => Array.from({ length: count }, () => 'cancelled');
 
-  it('cancels every call of a run, and reports each once, again if repeated', async () => {
+  it('cancels every call of a run and reports each once, and does so again if repeated', async () => {
     const numbers = phones(120);
     await place(numbers);
     const { code, stdout, stderr } = await cancelRun();

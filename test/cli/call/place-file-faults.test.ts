@@ -107,7 +107,7 @@ describe('callkey call place --from, exactly once', () => {
     expect(await calls()).to.deep.equal(onceEach(400));
   });
 
-  it("stops when it's piped into head, and head has read the first results", async () => {
+  it("stops when it's piped into head, and head exits after the first results", async () => {
     const path = file(createCsv(1_000));
     const command = `"$0" "$@" --rate 500 | head -n 3`;
     const args = [process.execPath, cliMain, 'call', 'place', its.tenants.campaign.id, '--from', path];

@@ -31,7 +31,7 @@ describe('a week of calling hours', () => {
     ]);
   });
 
-  it('groups prefixes with the same hours, after all other numbers', () => {
+  it('lists the rules for all other numbers first, then groups prefixes that have the same hours', () => {
     const weeks = toWeeks([
       rule('+1305', '08:00', '20:00'),
       rule('+1', '08:00', '21:00'),
@@ -102,8 +102,11 @@ describe('a checked number', () => {
     ...{ zones: 2, zoneNames: ['America/Boise', 'America/Los_Angeles'], rules: [rule('', '09:00', '20:00')], rulesFrom: null },
   };
 
-  it("says that several zones are possible, and names the zone if it's known", () => {
+  it('shows that several zones are possible', () => {
     expect(describeHours(checked)).to.equal('between 09:00 and 20:00 in each of 2 possible zones');
+  });
+
+  it('names a known zone', () => {
     expect(describeHours({ ...checked, zones: 1, zoneNames: ['Europe/Berlin'] })).to.equal('between 09:00 and 20:00 in Europe/Berlin');
     expect(describeHours({ ...checked, rules: [] })).to.equal(null);
   });

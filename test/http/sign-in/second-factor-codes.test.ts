@@ -49,7 +49,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code(0))).status, 'older than the last one').to.equal(401);
       });
 
-      it('is already used up by the confirmation', async () => {
+      it("doesn't accept the code that confirmed it", async () => {
         const { cookie, email } = await newUserWithout();
         const begun = await inSession('POST', '/console/second-factor', cookie, { currentPassword: password });
         const code = authenticator(textAt(begun, 'secret'), at.clock.now).code();
@@ -114,7 +114,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code())).status, 'from elsewhere').to.equal(201);
       });
 
-      it('is counted only after a correct password, and if the code was checked', async () => {
+      it('counts attempts only after a correct password, and only if the code was checked', async () => {
         const counts = async (): Promise<string[]> =>
           (await ask('GET', `${at.core.managementUrl}/metrics`)).text.match(/^callkey_second_factor_codes_total.*$/gm) ?? [];
         const { email } = await newUser();
@@ -134,7 +134,7 @@ describe('a second factor', () => {
         expect(added[0]).to.include('{result="refused"}');
       });
 
-      it('is throttled with many codes in one half-open session', async () => {
+      it('is throttled if many codes are tried in one half-open session', async () => {
         const { email } = await newUser();
         const from = elsewhere();
         const cookie = await halfOpen(email, { from });
@@ -143,7 +143,7 @@ describe('a second factor', () => {
         expect(answers.map(({ status }) => status)).to.deep.equal([...Array.from({ length: 9 }, () => 401), 429, 429]);
       });
 
-      it('has its attempts counted from zero after a valid code', async () => {
+      it('counts attempts from zero after a valid code', async () => {
         const { email, app } = await newUser();
         const from = '203.0.113.77';
         await database().write('sign_in_attempts').delete();
@@ -189,7 +189,7 @@ describe('a second factor', () => {
         expect((await inSession('DELETE', '/console/second-factor', cookie, { code: second })).status).to.equal(204);
       });
 
-      it("has its attempts counted from zero when it's set up again", async () => {
+      it("counts attempts from zero when it's set up again", async () => {
         const { email, cookie, recoveryCodes } = await newUser();
         for (let n = 0; n < 20; n++) await signInWith(email, '000000');
         await inSession('DELETE', '/console/second-factor', cookie, { code: recoveryCodes[0] });
@@ -220,7 +220,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code())).status).to.equal(201);
       });
 
-      it('has its attempts throttled in a session that the attacker has taken over', async () => {
+      it('is throttled even in a hijacked session', async () => {
         const { cookie } = await newUser();
         const answers: number[] = [];
         for (let n = 0; n < 11; n++) answers.push((await inSession('DELETE', '/console/second-factor', cookie, { code: '000000' })).status);

@@ -32,7 +32,7 @@ describe('a second factor', () => {
       expect(await listActions(id)).to.include('second-factor.enabled');
     });
 
-    it('can start again with another secret until it’s confirmed, and is then a conflict', async () => {
+    it('can start again with another secret until it’s confirmed, and then gets a 409', async () => {
       const { cookie } = await newUserWithout();
       const begin = () => inSession('POST', '/console/second-factor', cookie, { currentPassword: password });
       const confirm = (code: string) => inSession('POST', '/console/second-factor/confirmation', cookie, { code });

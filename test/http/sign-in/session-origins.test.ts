@@ -74,7 +74,7 @@ describe('sessions', () => {
     });
   });
 
-  it('ignores X-Forwarded-Proto if no proxy is trusted', async () => {
+  it('ignore X-Forwarded-Proto if no proxy is trusted', async () => {
     const withoutProxies = await startCoreHere(at.database, { clock: at.clock });
     const body = { email: 'ada@example.com', password };
     const answer = await ask('POST', `${withoutProxies.url}/console/session`, { body, headers: { 'X-Forwarded-Proto': 'https' } });
