@@ -1,7 +1,6 @@
 // A complete receiver for the dialer's webhook: prints each hand-off, and reports an outcome three seconds later.
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
-import { text } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 
 const [port = '9000', core = 'http://127.0.0.1:8080'] = process.argv.slice(2);
@@ -21,7 +20,15 @@ async function report(handoffId: string): Promise<void> {
 }
 
 createServer(async (request, response) => {
-  const body = await text(request);
+  let body = '';
+  try {
+    for await (const chunk of request.setEncoding('utf8')) {
+      body += chunk;
+      if (body.length > 1_000_000) throw new Error('This is too long for a hand-off.');
+    }
+  } catch {
+    return response.writeHead(401).end();
+  }
   const headers = Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]));
   const checks = await Promise.allSettled(webhooks.map(async (webhook) => webhook.verify(body, headers)));
   if (!checks.some(({ status }) => status === 'fulfilled')) return response.writeHead(401).end();

@@ -1,5 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import { freePort } from '../../scripts/support/postgres.ts';
@@ -26,6 +27,14 @@ describe('checking a provider adapter', () => {
     const args = ['scripts/receiver.ts', String(port), `http://127.0.0.1:${corePort}`];
     const receiver = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
     await once(createInterface({ input: receiver.stdout }), 'line');
+    // Strangers who hang up, or send too much, don't end it.
+    const stranger = connect(port, '127.0.0.1');
+    stranger.end('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\na');
+    await once(stranger.resume(), 'close');
+    const talker = connect(port, '127.0.0.1');
+    talker.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9000000\r\n\r\n${'a'.repeat(1_000_001)}`);
+    expect(String(await once(talker, 'data'))).to.match(/^HTTP\/1\.1 401 /);
+    talker.destroy();
     const ended = await check([`http://127.0.0.1:${port}/`, '--port', String(corePort)]);
     receiver.kill('SIGKILL');
     await once(receiver, 'exit');
