@@ -177,8 +177,8 @@ function formatError(error: unknown): string {
   return databaseErrorText(error, readDatabaseLocation(process.env)) ?? error.message;
 }
 
-// A reader such as `head -1` may stop before the end of the output.
-process.stdout.on('error', () => process.exit());
+// `answer` handles it.
+process.stdout.on('error', () => undefined);
 
 // Read from the arguments, because some of Commander's errors come before it has read all options.
 const asJson = process.argv.includes('--json');

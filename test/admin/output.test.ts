@@ -1,9 +1,12 @@
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { closeSync, existsSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
 import { adminOn } from '../support/admin.ts';
+import { bareEnvironment } from '../support/commands.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { skip } from '../support/skip.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 
 /**
@@ -66,6 +69,25 @@ describe("admin's terminal output", () => {
       expect(steering.test(stdout), stdout).to.equal(false);
       expect(/^forged/m.test(stdout) && args[1] === 'list', stdout).to.equal(false);
     }
+  });
+
+  it("goes to standard error, and the command exits with 1, if standard output can't be written", async function () {
+    if (!existsSync('/dev/full')) skip(this, '/dev/full is missing');
+    await adminOn(database).json('user', 'create', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+    const run = (...args: string[]) => {
+      const full = openSync('/dev/full', 'w');
+      const env = { ...bareEnvironment, DATABASE_URL: database };
+      const { status, stderr } = spawnSync(process.execPath, ['core/admin.ts', ...args], { env, stdio: ['ignore', full, 'pipe'] });
+      closeSync(full);
+      return { status, stderr: String(stderr) };
+    };
+    const reset = run('user', 'password', 'stan@example.com');
+    expect(reset.status).to.equal(1);
+    expect(reset.stderr).to.match(
+      /^error: Couldn't write to standard output: the disk is full \(ENOSPC\)\..*\n[\s\S]*password: (\w{4}-){5}\w{4}\n/,
+    );
+    const { error } = JSON.parse(run('user', 'password', 'stan@example.com', '--json').stderr);
+    expect(error.message).to.match(/The result is:\n\{.*"password":"/);
   });
 
   it('escapes control characters in JSON without losing any', async () => {

@@ -1,7 +1,10 @@
 import { safeJson, stripControls } from '#contract/text/terminal-text.ts';
+import { errorCode } from '../../domain/error-code.ts';
+import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 
 /** Writes results and errors, as text or as one JSON object each. */
 export type Output = {
+  /** Writes the result. If that fails, the command fails, and the result goes to standard error. */
   answer(json: object, text: string): void;
   /** Writes to standard error, so that standard output has only the result. Writes JSON if results are JSON. */
   error(code: string, text: string): void;
@@ -10,10 +13,23 @@ export type Output = {
 type Streams = { stdout: NodeJS.WritableStream; stderr: NodeJS.WritableStream };
 
 export function outputTo(streams: Streams, asJson: boolean): Output {
+  const error: Output['error'] = (code, text) =>
+    streams.stderr.write(asJson ? `${safeJson({ error: { code, message: text } })}\n` : `error: ${stripControls(text)}\n`);
   return {
-    answer: (json, text) => streams.stdout.write(asJson ? `${safeJson(json)}\n` : `${stripControls(text)}\n`),
-    error: (code, text) =>
-      streams.stderr.write(asJson ? `${safeJson({ error: { code, message: text } })}\n` : `error: ${stripControls(text)}\n`),
+    answer(json, text) {
+      const result = asJson ? safeJson(json) : stripControls(text);
+      streams.stdout.write(`${result}\n`, (lost) => {
+        // A reader such as `head -1` may stop before the end of the output.
+        if (!lost || errorCode(lost) === 'EPIPE') return;
+        process.exitCode ||= 1;
+        // The result may contain a one-time password, or a list that no other command shows.
+        error(
+          'failed',
+          `Couldn't write to standard output: ${explainDatabaseError(lost)?.cause ?? lost.message}. The result is:\n${result}`,
+        );
+      });
+    },
+    error,
   };
 }
 
