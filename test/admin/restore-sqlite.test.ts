@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
@@ -5,6 +6,7 @@ import { restoreSqlite } from '../../core/admin/database/restore-sqlite.ts';
 import { adminOn } from '../support/admin.ts';
 import { spawnCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { skip } from '../support/skip.ts';
 import { openDirect } from '../support/tenants.ts';
 
 describe('admin restore', () => {
@@ -62,6 +64,22 @@ describe('admin restore', () => {
       await adminOn(`sqlite:${moved}`).json('restore', file);
       expect(existsSync(`${moved}-wal`)).to.equal(false);
       expect((await adminOn(`sqlite:${moved}`).json('check')).ok).to.equal(true);
+    });
+
+    it("exits with 1 if the disk is full, because that isn't an unreachable database (needs root to mount a disk)", async function () {
+      const directory = freshDirectory();
+      try {
+        execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'callkey-test', directory], { stdio: 'ignore' });
+      } catch {
+        skip(this, 'only root can mount a disk');
+      }
+      try {
+        const { code, stderr } = await adminOn(`sqlite:${join(directory, 'callkey.db')}`).admin(['restore', file]);
+        expect(code, stderr).to.equal(1);
+        expect(stderr).to.contain('the disk is full');
+      } finally {
+        execFileSync('umount', ['-l', directory]);
+      }
     });
 
     it('refuses a backup that is a database in use, since its WAL may contain more, or that is the target itself', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ownTables } from '../../core/storage/engine/postgres/own-objects.ts';
 import { adminOn } from '../support/admin.ts';
+import { runScript } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
@@ -196,7 +197,7 @@ describe('admin restore', () => {
         expect([stdout, stderr.split('\n').length], stderr).to.deep.equal(['', 2]);
         expect(stderr).not.to.match(/node:|\.ts:/);
       }
-      expect(codes).to.deep.equal(kind === 'sqlite' ? [4, 2, 2, 2, 2] : [4, 2, 2, 5, 2]);
+      expect(codes).to.deep.equal(kind === 'sqlite' ? [4, 2, 2, 2, 2] : [4, 2, 2, 1, 2]);
       const { ok } = await json('check');
       const after = await openDirect(url);
       const partners = await after.storage.database.read('partners').pluck('name');
@@ -230,9 +231,28 @@ describe('admin restore', () => {
         await after.close();
         await json('partner', 'add', 'Stays');
         const { code, stderr } = await admin('restore', file);
-        expect(code, stderr).to.equal(5);
+        expect(code, stderr).to.equal(1);
         expect(stderr).to.match(/depend on them; view on_ours depends on table partners$/m);
         expect((await json('partner', 'list')).partners).to.have.length(2);
+      });
+
+      it("exits with 5 only if the database is unreachable, and with 1 if PostgreSQL's tools are missing, as backup does", async () => {
+        await json('backup', file);
+        const ended: unknown[] = [];
+        for (const env of [{ DATABASE_URL: 'postgres://x@127.0.0.1:1/x' }, { DATABASE_URL: url, PATH: '/nowhere' }]) {
+          for (const args of [
+            ['restore', file],
+            ['backup', join(freshDirectory(), 'backup')],
+          ]) {
+            const { code, stderr } = await runScript('core/admin.ts', ['--json', ...args], { env });
+            ended.push([code, JSON.parse(stderr).error.code]);
+          }
+        }
+        const [unreachable, failed] = [
+          [5, 'unavailable'],
+          [1, 'failed'],
+        ];
+        expect(ended).to.deep.equal([unreachable, unreachable, failed, failed]);
       });
 
       it('also works with plain pg_restore into an empty database', async () => {

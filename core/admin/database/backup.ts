@@ -28,7 +28,9 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
   const file = resolveFile(path);
   refuseExisting(file);
   // Finds out whether there are shards. Ignores the error about a newer schema, because that can be backed up, too.
-  await storage.schema().catch(() => undefined);
+  await storage.schema().catch((error) => {
+    if (!(error instanceof Problem && error.code === 'conflict')) throw error;
+  });
   if (storage.database.shards().length > 0)
     throw new Problem(
       'conflict',

@@ -19,12 +19,18 @@ export function startPostgresTool(url: string, name: string, args: readonly stri
   return { name, child, messages: () => messages };
 }
 
-/** @throws Problem `unavailable` if the tool isn't installed or fails */
+/** Its code keeps a message such as "lock timeout" from being explained as a lost connection. */
+class ToolFailed extends Error {
+  override name = 'ToolFailed';
+  code = 'TOOL_FAILED';
+}
+
+/** @throws ToolFailed if the tool isn't installed or fails */
 export async function waitForTool({ name, child, messages }: PostgresTool): Promise<void> {
   const [code] = await once(child, 'close').catch(() => {
-    throw new Problem('unavailable', `${name} isn't installed on this machine. Install the PostgreSQL client tools.`);
+    throw new ToolFailed(`${name} isn't installed on this machine. Install the PostgreSQL client tools.`);
   });
-  if (code !== 0) throw new Problem('unavailable', `${name} failed: ${extractError(messages())}`);
+  if (code !== 0) throw new ToolFailed(`${name} failed: ${extractError(messages())}`);
 }
 
 /** Returns the schema that contains, or will contain, the tables. */

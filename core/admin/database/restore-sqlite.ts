@@ -38,7 +38,7 @@ export async function restoreSqlite(filename: string, file: string, now: Date): 
     return { ...replaced, missing };
   } catch (error) {
     if (error instanceof Problem) throw error;
-    throw new Problem('unavailable', `Couldn't put the backup in place: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
+    throw new Error(`Couldn't put the backup in place: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
   } finally {
     for (const suffix of ['', ...companions]) rmSync(`${copy}${suffix}`, { force: true });
   }
