@@ -49,6 +49,14 @@ describe('storage', () => {
       await database.close();
     });
 
+    it("isn't ready if its calls were divided into shards after it was opened", async () => {
+      await using direct = await openDirect(await freshDatabase(kind));
+      const { write } = direct.storage.database;
+      expect(await direct.storage.isReady()).to.equal(true);
+      await write('schema_migrations').insert({ name: 'shards-4', batch: 0, migration_time: new Date() });
+      expect(await direct.storage.isReady()).to.equal(false);
+    });
+
     it('refuses a database that a newer release has migrated', async () => {
       const database = openDatabase(locate(await freshDatabase(kind)), 'make');
       await migrate(database);
