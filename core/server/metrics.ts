@@ -138,14 +138,16 @@ export function createMetrics(version: string): Metrics {
     },
     onRequest(route, method, status, seconds) {
       requests.add({ route, method, status }, seconds);
-      // A sign-in is complete after the password, or after the code if one is required.
-      const isSignIn = route === sessionRoutes.signIn.path || route === sessionRoutes.enterCode.path;
-      if (isSignIn && method === 'POST' && (status === 201 || toResult(status) !== 'accepted')) signIns.inc({ result: toResult(status) });
+      const isSignIn = route === sessionRoutes.signIn.path && method === 'POST';
+      // If the sign-in needs a code, it isn't complete yet.
+      if (isSignIn && (status === 201 || toResult(status) !== 'accepted')) signIns.inc({ result: toResult(status) });
     },
     onStopped: (reason, calls) => stopped.inc({ reason }, calls),
     onCut: (reason) => cuts.inc({ reason }),
     onProviderSignIn: (result) => providerSignIns.inc({ result }),
-    onCode: (result) => codes.inc({ result }),
+    onCode(result) {
+      for (const counter of [codes, signIns]) counter.inc({ result });
+    },
     onAddressRefused: () => refusedAddresses.inc(),
     onBatch: (operation, size) => batches.observe({ operation }, size),
     watchPool: (name, use) => pools.set(name, use),
