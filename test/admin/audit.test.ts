@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { pruneAudit } from '../../core/domain/audit/audit-chain.ts';
@@ -5,9 +8,9 @@ import { createPartner } from '../../core/domain/directory/tenancies.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { fakeClock } from '../support/clock.ts';
-import { runScript } from '../support/commands.ts';
+import { bareEnvironment, runScript } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
-import { type DirectAccess, openDirect } from '../support/tenants.ts';
+import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describeAdmin('admin, for audit events', ({ admin, json, database }) => {
@@ -183,5 +186,35 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     expect(await answer(run({}, '--dry-run'))).to.deep.equal({ dryRun: true, ...due });
     expect(await answer(run({}))).to.deep.equal({ dryRun: false, ...due });
     expect(await verify()).to.deep.include({ code: 0, pruned: 2 });
+  });
+
+  it('records what retention run has erased before it was interrupted', async () => {
+    const { campaign, account } = await createTenants(direct.ports);
+    const ended = {
+      campaign_id: campaign.id,
+      account_id: account.id,
+      api_key_id: 'key',
+      state: 'completed',
+      placed_at: 1,
+      ended_at: 1,
+    } as const;
+    const rows = Array.from({ length: 10_000 }, (_, n) => ({
+      ...ended,
+      contact_id: `old-${n}`,
+      request_id: `old-${n}`,
+      phone: '+493012345678',
+    }));
+    await direct.storage.database.write.batchInsert('calls', rows, 100);
+    const remaining = async () => (await direct.ports.stores.retention.countErasable(instant(2))).erasable;
+    const env = { ...bareEnvironment, DATABASE_URL: database(), RETENTION_DAYS: '30' };
+    const child = spawn(process.execPath, ['core/admin.ts', 'retention', 'run'], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const ending = Promise.all([once(child, 'exit'), text(child.stderr)]);
+    await until(async () => (await remaining()) < 10_000);
+    child.kill('SIGINT');
+    const [[code], stderr] = await ending;
+    expect([code, stderr]).to.deep.equal([1, 'error: Received SIGINT. Run the command again to erase the rest.\n']);
+    const erased = 10_000 - (await remaining());
+    expect(erased).to.be.within(1, 9_999);
+    expect(await events().where({ action: 'retention.run' }).pluck('subject_name')).to.deep.equal([`${erased} calls`]);
   });
 });

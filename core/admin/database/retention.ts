@@ -96,8 +96,13 @@ async function countDue(ports: Ports, { contacts, auditEvents }: RetentionDays):
 
 async function eraseDue({ ports, actor }: AdminContext, days: RetentionDays): Promise<Due> {
   await requireTrustedClock(ports.stores.clock, ports.clock, acceptCommand);
-  await endOverdueCalls(ports.stores.dialing, ports.clock);
-  const erased = days.contacts === null ? 0 : await eraseOldContacts(ports, actor, days.contacts);
-  await ports.stores.auditChain.extend();
-  return { erased, auditEvents: days.auditEvents === null ? 0 : await pruneAudit(ports, actor, days.auditEvents) };
+  // If interrupted, it stops after the current step, and still records what it has erased. A second signal ends the process.
+  const stopping = new AbortController();
+  const stop = (by: NodeJS.Signals) => stopping.abort(new Error(`Received ${by}. Run the command again to erase the rest.`));
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);
+  const { signal } = stopping;
+  await endOverdueCalls(ports.stores.dialing, ports.clock, signal);
+  const erased = days.contacts === null ? 0 : await eraseOldContacts(ports, actor, days.contacts, signal);
+  await ports.stores.auditChain.extend(signal);
+  return { erased, auditEvents: days.auditEvents === null ? 0 : await pruneAudit(ports, actor, days.auditEvents, signal) };
 }

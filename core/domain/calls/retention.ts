@@ -18,7 +18,7 @@ export async function eraseOldContacts(ports: Ports, actor: Actor, days: number,
       erased += calls;
     });
   } finally {
-    // If the core is being stopped, no other run will find the calls that have been erased.
+    // If this is interrupted, no other run will find the calls that have been erased.
     if (erased > 0) {
       const subject = { kind: 'call-log', id: ports.randomness.id(), name: `${erased} calls` } as const;
       await ports.stores.activity.record(auditEvent(ports, actor, 'retention.run', subject, null));
