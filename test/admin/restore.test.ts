@@ -168,7 +168,7 @@ describe('admin restore', () => {
       const { code, stdout } = await admin('restore', file);
       expect(code, stdout).to.equal(0);
       expect(stdout).to.include(`missing ${last}`);
-      expect(stdout).to.include('admin -- migrate');
+      expect(stdout).to.include('admin -- migrate.\n');
       expect((await admin('user', 'list')).stderr).to.contain('schema is out of date');
       // The restore also removed everything that the migration created.
       expect((await json('migrate')).migrations).to.deep.equal([last]);

@@ -86,8 +86,7 @@ function formatResult(file: string, { before, revived, missing }: RestoreResult,
     'All sessions have ended. Users must sign in again, with the passwords they had at the time of the backup.',
     'Do-not-call entries that were added after the backup are missing, so calls to these numbers can be dialed.',
   ];
-  if (missing.length > 0)
-    lines.push(`The backup's schema is out of date (missing ${missing.join(', ')}): run ${adminCommand} migrate, or start a core.`);
+  if (missing.length > 0) lines.push(`The backup's schema is out of date (missing ${missing.join(', ')}): run ${adminCommand} migrate.`);
   lines.push(
     revived ? unknownAfter : "Couldn't read the previous database, so the API keys that were revoked after the backup are unknown.",
   );
