@@ -75,6 +75,7 @@ describe('admin restore', () => {
       expect(stdout)
         .to.contain('All sessions have ended')
         .and.to.contain('Do-not-call entries that were added after the backup are missing')
+        .and.to.contain('Later changes to key limits, users, second factors, calling hours and number rules are undone')
         .and.to.contain('CAN SIGN IN AGAIN')
         .and.to.match(/^tom@example\.com +Tom/m)
         .and.to.match(/ARE ENABLED AGAIN.*\nEMAIL.*\nsue@example\.com +Sue/);

@@ -85,6 +85,7 @@ function formatResult(file: string, { before, revived, missing }: RestoreResult,
     before === null ? `Restored ${file}.` : `Restored ${file}. The previous database is now ${before}.`,
     'All sessions have ended. Users must sign in again, with the passwords they had at the time of the backup.',
     'Do-not-call entries that were added after the backup are missing, so calls to these numbers can be dialed.',
+    'Later changes to key limits, users, second factors, calling hours and number rules are undone, too. Repeat them before you start a core.',
   ];
   if (missing.length > 0) lines.push(`The backup's schema is out of date (missing ${missing.join(', ')}): run ${adminCommand} migrate.`);
   lines.push(
