@@ -175,7 +175,7 @@ function createGauges(registry: Registry) {
       },
     }),
     database: watchedGauges(registry, {
-      migrations: { name: 'callkey_schema_version', help: 'Number of the last migration applied to the database' },
+      migrations: { name: 'callkey_schema_version', help: 'How many migrations were applied to the database' },
       sessions: { name: 'callkey_sessions', help: 'Console sessions' },
       lastBackup: {
         name: 'callkey_last_backup_timestamp_seconds',

@@ -90,7 +90,7 @@ describe('admin restore', () => {
       await core.close();
       const itself = await adminOn(url).admin(['restore', filename]);
       expect(live.code).to.equal(2);
-      expect(live.stderr).to.include('in use');
+      expect(live.stderr).to.include('in use').and.to.include('admin -- backup');
       expect(itself.code).to.equal(2);
       expect(itself.stderr).to.include('itself');
     });

@@ -4,6 +4,7 @@ import { dirname } from 'node:path';
 import knex, { type Knex } from 'knex';
 import { errorCode } from '../../domain/error-code.ts';
 import { Problem } from '../../domain/problem.ts';
+import { adminCommand } from '../../program.ts';
 import { flushToDisk } from '../../server/start/flush.ts';
 import { quiet } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
@@ -60,7 +61,7 @@ function refuseLiveFile(file: string, target: string): void {
   if (live)
     throw new Problem(
       'invalid',
-      `${file} is a database in use, not a backup, because ${file}${live} exists. To create a backup, run admin backup.`,
+      `${file} is a database in use, not a backup, because ${file}${live} exists. To create a backup, run ${adminCommand} backup.`,
     );
 }
 
