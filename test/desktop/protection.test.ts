@@ -108,7 +108,7 @@ describeDesktop('the console, for protection', () => {
     await page.getByText('Calling hours apply, but the number’s time zone is unknown.').waitFor();
   });
 
-  it('warns if hours are changed while someone is editing them', async () => {
+  it('warns if someone else changes the hours that are being edited', async () => {
     const { page, direct, tenants } = harness;
     await openAs('partner');
     await button('Calling hours').click();

@@ -97,7 +97,7 @@ describe('the password check queue', () => {
     expect(turnsUntilServed(Array.from({ length: 50 }, (_, n) => `stranger/${n}`))).to.be.at.most(2);
   });
 
-  it("delays other users' known browsers by only one turn, however many a user has", async () => {
+  it("delays other users' known browsers by only one turn, however many browsers a user has", async () => {
     const passwords = cheapPasswords();
     const order: string[] = [];
     const check = (email: string, device: number) => {

@@ -49,7 +49,7 @@ describe('calls in the database', () => {
       });
     }
 
-    it("have no known result if two requests cancelled one together, and it can't be found out which", async () => {
+    it("leave the result unknown if two requests cancel one together, and a lookup can't tell which one did", async () => {
       const { database } = store.direct.storage;
       await place('r');
       store.calls = storeOn({

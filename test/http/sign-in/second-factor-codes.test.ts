@@ -199,7 +199,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code())).status).to.equal(201);
       });
 
-      it("has its attempts counted from zero in sessions, too, when it's set up again", async () => {
+      it("counts attempts in sessions from zero, too, when it's set up again", async () => {
         const { cookie, recoveryCodes } = await newUser();
         const remove = (code = '') => inSession('DELETE', '/console/second-factor', cookie, { code });
         for (let n = 0; n < 20; n++) {
