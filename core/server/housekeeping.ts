@@ -6,6 +6,7 @@ import { pruneAudit } from '../domain/audit/audit-chain.ts';
 import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from '../domain/calls/retention.ts';
 import type { ClockWatch } from '../domain/clock.ts';
 import { createUser } from '../domain/directory/users.ts';
+import { eachDespiteErrors } from '../domain/each-despite-errors.ts';
 import type { RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports/ports.ts';
 import { Problem } from '../domain/problem.ts';
@@ -36,13 +37,19 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   const { signal } = closing;
 
   async function sweepEachMinute(): Promise<void> {
+    await runEach([lapse, callList.compactCounts, () => auditChain.extend(signal)]);
+  }
+
+  async function lapse(): Promise<void> {
     const now = ports.clock.now();
-    if (await clockWatch.look(now)) {
-      const lapsed = await dialing.lapse(now, signal);
-      if (lapsed > 0) log.info({ calls: lapsed }, 'calls lapsed');
-    }
-    await callList.compactCounts();
-    await auditChain.extend(signal);
+    if (!(await clockWatch.look(now))) return;
+    const lapsed = await dialing.lapse(now, signal);
+    if (lapsed > 0) log.info({ calls: lapsed }, 'calls lapsed');
+  }
+
+  /** Runs the other steps, too, if one fails, such as one that needs every node of a cluster while a node is down. */
+  function runEach(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+    return eachDespiteErrors(steps, signal, (step) => step());
   }
 
   /** Runs separately, like `finishMoves`, because a million keys would hold up other work for minutes. */
@@ -77,12 +84,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   async function sweepEachHour(): Promise<void> {
     const before = await retention.recordDays(days);
     if (before) log.warn({ before, now: days }, 'RETENTION_DAYS or AUDIT_RETENTION_DAYS has changed, or differs between cores');
-    try {
-      for (const step of deletions) await withTrustedClock(step);
-    } finally {
-      await sealAudit();
-    }
-    await apiKeys.compactCounts();
+    await runEach([...deletions.map((step) => () => withTrustedClock(step)), sealAudit, apiKeys.compactCounts]);
   }
 
   /**
@@ -95,7 +97,6 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     if (await clockWatch.isTrusted(now)) await step({ ...ports, clock: { now: () => now } });
   }
 
-  /** Contact data is erased first, so that a step that keeps failing can't prevent it. */
   const deletions: readonly ((ports: Ports) => Promise<void>)[] = [
     async ({ clock }) => {
       const ended = await endOverdueCalls(dialing, clock, signal);

@@ -141,6 +141,17 @@ describe('a running core', () => {
       expect(logged(/failed/)).to.equal(0);
     });
 
+    it('runs the other sweeps if some fail', async () => {
+      await start();
+      await database().write.raw('ALTER TABLE calls RENAME COLUMN not_after TO renamed');
+      await database().write.raw('ALTER TABLE sign_in_attempts RENAME COLUMN expire TO renamed');
+      clock.advance({ hours: 1, milliseconds: 1 });
+      await passAnHour();
+      const failing = ['lapse', 'endForgotten', 'recoverFromClockStep', 'sweepThrottle'];
+      await until(async () => (await left()).byTheClock.every((task) => failing.includes(task)));
+      expect((await left()).byTheClock).to.deep.equal(failing);
+    });
+
     it("doesn't end or delete anything while its clock is too far ahead, unless an administrator has accepted the clock", async () => {
       await start();
       const all = await left();

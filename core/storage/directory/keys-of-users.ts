@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { eachDespiteErrors } from '../../domain/each-despite-errors.ts';
 import type { RevokeOptions } from '../../domain/ports/keys.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
@@ -157,16 +158,4 @@ async function recordPartner(trx: Knex.Transaction, ids: string[], partnerId: st
   await tallyKeys(trx, locked, -1, ['creator_partner_id']);
   await keys().update({ creator_partner_id: partnerId ?? trx.ref('partner_id') });
   await tallyKeys(trx, locked, 1, ['creator_partner_id']);
-}
-
-/** Runs a step for each item, because an error with one user's keys must not hold up the others. */
-async function eachDespiteErrors<Item>(items: readonly Item[], signal: AbortSignal, work: (item: Item) => Promise<void>): Promise<void> {
-  const errors: unknown[] = [];
-  for (const item of items) {
-    await work(item).catch((error: unknown) => {
-      signal.throwIfAborted();
-      errors.push(error);
-    });
-  }
-  if (errors.length > 0) throw errors[0];
 }
