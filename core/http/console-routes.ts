@@ -23,7 +23,7 @@ import * as users from './console/users.ts';
 import type { Context, HttpDeps, Middleware, State } from './middleware/context.ts';
 import { csrf } from './middleware/csrf.ts';
 import { setEncodedBody, toEtag } from './middleware/encoding.ts';
-import { jsonLine, refuse } from './middleware/problems.ts';
+import { hasKeyHeader, jsonLine, refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
 import { applyTenancyHeader, signOut as endSession, getSession, isHalfOpen, isSignedIn, renewSession } from './middleware/session.ts';
@@ -93,7 +93,9 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
    */
   function registerOpen(name: OpenRoute): void {
     const { method, path }: Route = table[name];
-    const guards = name === 'finishOidc' ? [] : [refuseCrossSite];
+    // Without a provider, these paths don't exist.
+    if (path.startsWith('/console/oidc') && !deps.ports.provider) return;
+    const guards = name === 'finishOidc' ? [refuseKey] : [refuseKey, refuseCrossSite];
     router.register(path, [method], [setRoute(path), ...guards, consoleAnswer, (ctx: Context) => openHandlers[name](ctx, deps)]);
   }
 
@@ -147,6 +149,8 @@ function requireNothingDue(ports: Ports, session: Session, name: SessionRoute): 
   if (isSecondFactorDue(ports, session) && !allowedWithoutSecondFactor.includes(name))
     throw new Problem('forbidden', 'This server requires a second factor. Set it up first.');
 }
+
+const refuseKey: Middleware = async (ctx, next) => (hasKeyHeader(ctx) ? refuse(ctx) : next());
 
 const requireDecodablePath: Middleware = (ctx, next) => {
   if (!isDecodable(ctx.url)) throw badEncoding();

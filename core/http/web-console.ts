@@ -1,9 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { apiKeyHeader } from '#contract/calls/calls.ts';
 import type { Context, Middleware } from './middleware/context.ts';
 import { type Encoded, setBody, setEncodedBody, toEtag } from './middleware/encoding.ts';
-import { refuse } from './middleware/problems.ts';
+import { hasKeyHeader, refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { commandLinePath, readReference } from './public-reference.ts';
 
@@ -128,8 +127,7 @@ export function webConsole(files: WebConsole | undefined): Middleware {
   return async (ctx, next) => {
     if (!webConsoleMethods(files, ctx.path).includes(ctx.method)) return next();
     ctx.state.route = ctx.path.replace(/(?<=^\/(assets|reference)\/).*/, ':name');
-    // A program that sends a key gets the common 401, as it does for any other path. The header's value isn't read.
-    if (ctx.req.headers[apiKeyHeader.toLowerCase()] !== undefined) return refuse(ctx);
+    if (hasKeyHeader(ctx)) return refuse(ctx);
     ctx.set(securityHeaders);
     setRequestId(ctx);
     const file = files?.get(ctx.path);
@@ -153,6 +151,6 @@ async function answerFile(ctx: Context, file: PageFile): Promise<void> {
 
 function answerNotBuilt(ctx: Context): void {
   ctx.status = 503;
-  ctx.set('Cache-Control', 'no-store');
+  ctx.set({ 'Cache-Control': 'no-store', 'Retry-After': '60' });
   ctx.body = notBuilt;
 }

@@ -156,6 +156,10 @@ describe('refusals', () => {
       ['DELETE', `${endpoint}/by-request-id/a/b`],
       ['POST', endpoint.replace('v1', 'v2')],
       ['GET', '/console/session'],
+      ['POST', '/console/session'],
+      ['POST', '/console/session/second-factor'],
+      ['GET', '/console/sign-in'],
+      ['POST', '/console/oidc/session'],
       ['GET', '/console/api-keys'],
       ['POST', '/console/api-keys'],
       ['DELETE', '/console/api-keys/some-key'],
@@ -172,7 +176,7 @@ describe('refusals', () => {
       ['CONNECT', '/'],
       ['CONNECT', endpoint],
     ];
-    for (const index of Array.from({ length: 29 }, (_, n) => n)) {
+    for (const index of Array.from({ length: 33 }, (_, n) => n)) {
       it(`combination ${index + 1}`, async () => {
         const [method = '', path = ''] = places()[index] ?? [];
         expect(await send({ method, path, headers: [`X-API-Key: ${good}`] }), `${method} ${path}`).to.equal(await reference());

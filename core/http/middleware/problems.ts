@@ -1,5 +1,5 @@
 import { keyExpiresHeader } from '#contract/calls/calls.ts';
-import { rateLimitHeader, rateLimitPolicyHeader } from '#contract/headers.ts';
+import { apiKeyHeader, rateLimitHeader, rateLimitPolicyHeader } from '#contract/headers.ts';
 import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
 import { Problem, type Quota, ResultUnknown, unauthorizedDetail } from '../../domain/problem.ts';
 import type { Context, Middleware, ObserveRefusals } from './context.ts';
@@ -16,6 +16,14 @@ const unauthorizedHeaders = ['WWW-Authenticate', 'ApiKey realm="callkey"', ...pr
 export function refuse(ctx: Context): void {
   // Omit the request ID, because it would make the bytes of two refusals differ.
   writePlain(ctx, 401, unauthorizedHeaders, unauthorizedBody);
+}
+
+/**
+ * Whether a request carries a key. Only the key's own endpoints read it. Elsewhere, a program that sends one gets the common 401, as on any
+ * unknown path.
+ */
+export function hasKeyHeader(ctx: Context): boolean {
+  return ctx.req.headers[apiKeyHeader.toLowerCase()] !== undefined;
 }
 
 /** Serializes a JSON body, with a newline at the end, so that a terminal's prompt starts on its own line. */

@@ -107,9 +107,13 @@ describe('without a provider', () => {
     const { openCore } = await import('../../support/core-harness.ts');
     const harness = await openCore();
     try {
-      for (const path of ['/console/oidc', '/console/oidc/callback', '/console/oidc/sign-out']) {
-        expect((await ask('GET', `${harness.core.url}${path}`)).status, path).to.equal(401);
-      }
+      const unknown = await ask('GET', `${harness.core.url}/nowhere`);
+      const paths = ['/console/oidc', '/console/oidc/callback', '/console/oidc/sign-out', '/console/oidc/session'];
+      for (const method of ['GET', 'POST'])
+        for (const path of paths) {
+          const { status, text } = await ask(method, `${harness.core.url}${path}`, { headers: { 'Sec-Fetch-Site': 'cross-site' } });
+          expect({ status, text }, `${method} ${path}`).to.deep.equal({ status: 401, text: unknown.text });
+        }
       expect((await ask('GET', `${harness.core.url}/console/sign-in`)).json).to.deep.equal({ password: true, oidc: null });
     } finally {
       await harness.close();

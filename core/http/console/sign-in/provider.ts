@@ -119,7 +119,6 @@ function toResult(error: unknown, { refusals, onProviderSignIn }: HttpDeps, addr
  * sign in a different program on this computer.
  */
 export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
-  requireProvider(deps);
   const flow = readFlow(ctx, deps);
   if (flow?.step !== 'confirm') throw unauthorized();
   keepFlow(ctx, deps, null);
@@ -131,7 +130,6 @@ export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
 
 export async function signInFromApp(ctx: Context, deps: HttpDeps): Promise<void> {
   const input = await readBody(ctx, signInRoutes.signInFromApp.body, limits.strangerBodyBytes);
-  requireProvider(deps);
   const proof = await takeSignInCode(deps.ports, input);
   const hasFactor = await hasSecondFactor(deps.ports, proof.user);
   await startNewSession(ctx, proof);
@@ -143,7 +141,7 @@ export async function signOutOfProvider(ctx: Context, deps: HttpDeps): Promise<v
   redirect(ctx, requireProvider(deps).signOutUrl() ?? `${deps.publicUrl}/`);
 }
 
-/** @throws Problem `unauthorized` without a provider, as on a path that doesn't exist */
+/** The routes that need a provider aren't registered without one. */
 function requireProvider({ ports }: HttpDeps): IdentityProvider {
   if (!ports.provider) throw unauthorized();
   return ports.provider;
