@@ -268,6 +268,16 @@ describeBrowser('the screens in a browser', () => {
     await button('Clear').click();
   });
 
+  it('ask about one selected key as about a key that is revoked from its row', async () => {
+    await goTo('API keys');
+    await page().getByLabel('Select Key 27').check();
+    await button('Revoke 1 key…').click();
+    const dialog = page().getByRole('alertdialog', { name: 'Revoke API Key?' });
+    await dialog.getByText('Key 27').first().waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await button('Clear').click();
+  });
+
   it('deselect rows that a filter hides', async () => {
     await goTo('API keys');
     for (const name of ['Key 27', 'Key 26']) await page().getByLabel(`Select ${name}`).check();

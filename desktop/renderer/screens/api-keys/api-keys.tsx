@@ -139,7 +139,11 @@ export function ApiKeys({ session, title }: ScreenProps) {
               {selectedKeys.length > 0 && (
                 <SelectionBar
                   count={selectedKeys.length}
-                  onRevoke={() => setRevokingSelected(true)}
+                  onRevoke={() => {
+                    const [first, ...others] = selectedKeys;
+                    if (first && others.length === 0) setRevoking(first);
+                    else setRevokingSelected(true);
+                  }}
                   onClear={() => setSelected(new Set())}
                 />
               )}

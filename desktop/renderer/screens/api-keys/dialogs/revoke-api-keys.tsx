@@ -115,7 +115,7 @@ function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
               </td>
               <td data-label="Last used">{lastUsedAt === null ? <span class="faint">Never</span> : <Day at={lastUsedAt} />}</td>
               <td data-label="Expiry">
-                {expiresAt === null ? <span class="faint">Never</span> : <ExpiryDay at={expiresAt} zone={expiryTimeZone} />}
+                {expiresAt === null ? <span class="faint">No expiration</span> : <ExpiryDay at={expiresAt} zone={expiryTimeZone} />}
               </td>
             </tr>
           ))}
