@@ -240,7 +240,7 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
       const isFirst = turns.held?.start && turns.held.rest.length === 0;
       if (turns.held) hold(socket, turns, isFirst ? error.rawPacket.subarray(error.bytesParsed) : error.rawPacket);
       else holdBody(socket, turns, error.rawPacket);
-    } else if (turns?.response?.req.complete) {
+    } else if (turns?.response?.req.complete && !socket.destroyed) {
       // The request in progress will be carried out, so its client must get its response first.
       turns.held ??= { start: null, rest: [] };
       stopReading(socket);

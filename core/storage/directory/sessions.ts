@@ -27,7 +27,7 @@ type FoundRow = NamedUserRow & {
 };
 
 /** The number of open sessions that a user can have, and of half-open ones. */
-export const maxSessions = 100;
+export const maxSessions = 300;
 
 /** Stores sessions. Stores only digests of their IDs, so that no one can use a session from a copy of the table. */
 export function sessionStore({ read, write }: Database): SessionStore {
