@@ -55,21 +55,6 @@ describe("recording a call's outcome", () => {
       expect(await call('c')).to.deep.equal(ended);
     });
 
-    it('uses the time of the report if the provider says that the call ended before it was handed off', async () => {
-      for (const contactId of ['before', 'right-away']) await addCall(contactId, { placed_at: instant(now - 9) });
-      await claim(2);
-      const report = (contactId: string, endedAt: number) =>
-        store.reportOutcome(
-          contactId,
-          { state: 'busy', detail: null, endedAt: instant(endedAt), durationSeconds: null },
-          instant(now + 10),
-        );
-      expect(await report('before', now - 1)).to.equal('recorded');
-      expect(await report('right-away', now)).to.equal('recorded');
-      expect([(await call('before'))?.ended_at, (await call('right-away'))?.ended_at]).to.deep.equal([now + 10, now]);
-      expect(await direct.ports.stores.retention.erase(now)).to.equal(0);
-    });
-
     const late = { detail: 'Talked.', endedAt: instant(now + 9), durationSeconds: 42 };
 
     it('replaces unknown with the first outcome, however late, and accepts only one of two concurrent outcomes', async () => {

@@ -146,7 +146,7 @@ async function findShard(database: Database, contactId: string): Promise<Databas
 }
 
 const conclusionColumns = { contact_id: 'text', outcome: 'text', detail: 'text', ended_at: 'bigint', duration_seconds: 'bigint' } as const;
-const conclusionSql = 'state = r.outcome, due_at = NULL, detail = r.detail, duration_seconds = r.duration_seconds';
+const conclusionSql = 'state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds';
 
 /** Finds calls that were handed off, by their contact ID alone. The condition on the hand-off matches the index for this. */
 const isHandedOff = 'calls.contact_id = r.contact_id AND handoff IS NOT NULL';
@@ -158,7 +158,7 @@ const isHandedOff = 'calls.contact_id = r.contact_id AND handoff IS NOT NULL';
 function endingStatement(database: Database) {
   const end = database.prepareCounted(
     { ...conclusionColumns, attempt: 'bigint' },
-    (rows) => `UPDATE calls SET ${conclusionSql}, ended_at = r.ended_at FROM ${rows}
+    (rows) => `UPDATE calls SET ${conclusionSql} FROM ${rows}
      WHERE ${isHandedOff} AND ${isDialing} AND calls.attempt = r.attempt`,
     { returned: ['contact_id'], count: countEnded, rows: 'one' },
   );
@@ -170,10 +170,8 @@ function endingStatement(database: Database) {
 function outcomeStatement(database: Database) {
   const record = database.prepareCounted(
     { ...conclusionColumns, told_at: 'bigint' },
-    // If the call's data was erased, it stays erased, because the detail may name the person. An end before the hand-off is replaced by the
-    // time of the report, because retention would erase the call too early, and its number couldn't be added to the do-not-call list anymore.
+    // If the call's data was erased, it stays erased, because the detail may name the person.
     (rows) => `UPDATE calls SET ${conclusionSql}, handoff = '${columnsAt('taken').handoff}',
-       ended_at = CASE WHEN r.ended_at < coalesce(first_attempt_at, placed_at) THEN r.told_at ELSE r.ended_at END,
        dialed_at = coalesce(dialed_at, first_attempt_at), told_late_at = CASE WHEN ${isAt('unknown')} THEN r.told_at END
      FROM ${rows} WHERE ${isHandedOff} AND ${isAt(...stagesBefore('outcome'))} AND phone IS NOT NULL`,
     { returned: ['contact_id'], count: countTold, rows: 'one' },

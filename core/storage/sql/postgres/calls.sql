@@ -882,7 +882,7 @@ from "changed";
 
 WITH changed AS (
   UPDATE calls
-  SET state = r.outcome, due_at = NULL, detail = r.detail, duration_seconds = r.duration_seconds, ended_at = r.ended_at
+  SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds
   FROM (
     SELECT (($1::jsonb->0)->>0)::text AS contact_id, (($1::jsonb->0)->>1)::text AS outcome, (($1::jsonb->0)->>2)::text AS detail,
       (($1::jsonb->0)->>3)::bigint AS ended_at, (($1::jsonb->0)->>4)::bigint AS duration_seconds, (($1::jsonb->0)->>5)::bigint AS attempt
@@ -905,11 +905,8 @@ FROM changed;
 
 WITH changed AS (
   UPDATE calls
-  SET state = r.outcome, due_at = NULL, detail = r.detail, duration_seconds = r.duration_seconds, handoff = 'taken',
-    ended_at = CASE
-      WHEN r.ended_at < coalesce(first_attempt_at, placed_at) THEN r.told_at
-      ELSE r.ended_at
-    END, dialed_at = coalesce(dialed_at, first_attempt_at), told_late_at = CASE WHEN (state = 'unknown') THEN r.told_at END
+  SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds,
+    handoff = 'taken', dialed_at = coalesce(dialed_at, first_attempt_at), told_late_at = CASE WHEN (state = 'unknown') THEN r.told_at END
   FROM (
     SELECT (($1::jsonb->0)->>0)::text AS contact_id, (($1::jsonb->0)->>1)::text AS outcome, (($1::jsonb->0)->>2)::text AS detail,
       (($1::jsonb->0)->>3)::bigint AS ended_at, (($1::jsonb->0)->>4)::bigint AS duration_seconds, (($1::jsonb->0)->>5)::bigint AS told_at

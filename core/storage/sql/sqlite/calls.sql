@@ -727,7 +727,7 @@ where (`campaign_id`, `contact_id`) in (values (?, ?))
   ) IS NOT NULL;
 
 UPDATE calls
-SET state = r.outcome, due_at = NULL, detail = r.detail, duration_seconds = r.duration_seconds, ended_at = r.ended_at
+SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds
 FROM (
   SELECT value->>0 AS contact_id, value->>1 AS outcome, value->>2 AS detail, value->>3 AS ended_at, value->>4 AS duration_seconds,
     value->>5 AS attempt
@@ -742,11 +742,8 @@ RETURNING calls.contact_id;
 -- dialing.reportOutcome
 
 UPDATE calls
-SET state = r.outcome, due_at = NULL, detail = r.detail, duration_seconds = r.duration_seconds, handoff = 'taken',
-  ended_at = CASE
-    WHEN r.ended_at < coalesce(first_attempt_at, placed_at) THEN r.told_at
-    ELSE r.ended_at
-  END, dialed_at = coalesce(dialed_at, first_attempt_at), told_late_at = CASE WHEN (state = 'unknown') THEN r.told_at END
+SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds,
+  handoff = 'taken', dialed_at = coalesce(dialed_at, first_attempt_at), told_late_at = CASE WHEN (state = 'unknown') THEN r.told_at END
 FROM (
   SELECT value->>0 AS contact_id, value->>1 AS outcome, value->>2 AS detail, value->>3 AS ended_at, value->>4 AS duration_seconds,
     value->>5 AS told_at
