@@ -93,9 +93,10 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
    */
   function registerOpen(name: OpenRoute): void {
     const { method, path }: Route = table[name];
-    // Without a provider, these paths don't exist.
-    if (path.startsWith('/console/oidc') && !deps.ports.provider) return;
-    const guards = name === 'finishOidc' ? [refuseKey] : [refuseKey, refuseCrossSite];
+    // Without a provider, strangers must not see that its paths exist.
+    const isMissing = path.startsWith('/console/oidc') && !deps.ports.provider;
+    const refuseFirst: Middleware = async (ctx, next) => (isMissing || hasKeyHeader(ctx) ? refuse(ctx) : next());
+    const guards = name === 'finishOidc' ? [refuseFirst] : [refuseFirst, refuseCrossSite];
     router.register(path, [method], [setRoute(path), ...guards, consoleAnswer, (ctx: Context) => openHandlers[name](ctx, deps)]);
   }
 
@@ -149,8 +150,6 @@ function requireNothingDue(ports: Ports, session: Session, name: SessionRoute): 
   if (isSecondFactorDue(ports, session) && !allowedWithoutSecondFactor.includes(name))
     throw new Problem('forbidden', 'This server requires a second factor. Set it up first.');
 }
-
-const refuseKey: Middleware = async (ctx, next) => (hasKeyHeader(ctx) ? refuse(ctx) : next());
 
 const requireDecodablePath: Middleware = (ctx, next) => {
   if (!isDecodable(ctx.url)) throw badEncoding();

@@ -12,7 +12,7 @@ import { electronFile, rootArgs, whyNoElectron } from './electron-runtime.ts';
 import { describeUnless } from './skip.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
-const keepTicking = fileURLToPath(new URL('keep-ticking.cjs', import.meta.url));
+const prepareApp = fileURLToPath(new URL('prepare-app.cjs', import.meta.url));
 const { DISPLAY, WAYLAND_DISPLAY } = process.env;
 /** Runs tests in a real Electron. Without it, they're skipped with the reason, or fail if they're required. */
 export function describeDesktop(title: string, tests: () => void): void {
@@ -102,7 +102,7 @@ export const consoleArgs = (userData: string, more: readonly string[] = []) => [
 export async function launchConsole({ userData = freshDirectory(), args = [], env = {} }: LaunchOptions = {}): Promise<RunningConsole> {
   const app = await electron.launch({
     executablePath: electronFile,
-    args: ['-r', keepTicking, ...consoleArgs(userData, args)],
+    args: ['-r', prepareApp, ...consoleArgs(userData, args)],
     env: await consoleEnvironment(env),
   });
   const child = watchOver(app.process());

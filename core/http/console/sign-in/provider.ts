@@ -141,7 +141,7 @@ export async function signOutOfProvider(ctx: Context, deps: HttpDeps): Promise<v
   redirect(ctx, requireProvider(deps).signOutUrl() ?? `${deps.publicUrl}/`);
 }
 
-/** The routes that need a provider aren't registered without one. */
+/** Without a provider, requests don't get here. */
 function requireProvider({ ports }: HttpDeps): IdentityProvider {
   if (!ports.provider) throw unauthorized();
   return ports.provider;
