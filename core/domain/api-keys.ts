@@ -7,8 +7,8 @@ import { foldText } from '#contract/text/text.ts';
 import { auditEvent } from './audit/audit.ts';
 import { chartDays, firstDayStart, groupByDay } from './calls/days.ts';
 import { type KeyVisibility, scopeFor } from './directory/scope.ts';
-import { instant, type Millis, oneDay, plus } from './instant.ts';
-import { changeLimits, countingDay, findKeyToChange, keyNotFound, nextMidnight, quarter } from './key-limits.ts';
+import { instant, type Millis, oneDay, plus, quarterHour } from './instant.ts';
+import { changeLimits, countingDay, findKeyToChange, keyNotFound, nextMidnight } from './key-limits.ts';
 import type { Actor, AddressUse, ApiKey, ApiKeyDetails, Digest, ListedEvent, SignedInCaller, Viewer } from './model.ts';
 import type { Ports } from './ports/ports.ts';
 import { invalidField, Problem } from './problem.ts';
@@ -144,7 +144,7 @@ export async function previewRevocation(ports: Ports, viewer: Viewer, id: string
   const store = ports.stores.apiKeys;
   // Counts the whole quarter-hour in which the last 24 hours begin, because a leaked key's calls must not be missing.
   const now = ports.clock.now();
-  const since = plus(now, -oneDay - (now % quarter));
+  const since = plus(now, -oneDay - (now % quarterHour));
   const [queuedCalls, counts, addresses] = await Promise.all([
     store.countQueuedCalls(id),
     store.usage(id, since),

@@ -15,6 +15,9 @@ export function plus(at: Millis, ms: number): Millis {
 /** In ms. All days in UTC have the same length. */
 export const oneDay = 86_400_000;
 
+/** In ms. In all of today's time zones, days begin on a quarter-hour, so calls and a key's use are counted by them. */
+export const quarterHour = 900_000;
+
 /** Whether ECMAScript's Date can hold the number. */
 function isInstant(ms: number): ms is Millis {
   return Math.abs(ms) <= 8.64e15;

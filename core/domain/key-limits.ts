@@ -4,14 +4,11 @@ import { counted } from '#contract/text/count.ts';
 import { canonicalNetworks, isInNetworks, type Network, parseNetwork } from '#contract/text/networks.ts';
 import { auditEvent } from './audit/audit.ts';
 import type { KeyVisibility } from './directory/scope.ts';
-import { instant, type Millis, plus } from './instant.ts';
+import { instant, type Millis, plus, quarterHour } from './instant.ts';
 import type { Actor, ApiKey, KeyLimits } from './model.ts';
 import type { Today } from './ports/keys.ts';
 import type { Ports } from './ports/ports.ts';
 import { Problem, type Quota } from './problem.ts';
-
-/** In ms. A key's use is counted by the quarter-hour. */
-export const quarter = 900_000;
 
 /** @property allowed the last address that was allowed. Most keys are used from one address, and comparing it with 50 networks takes 1 µs */
 type Parsed = { networks: readonly Network[]; allowed: string | undefined };
@@ -83,7 +80,7 @@ function describeToday({ clock, randomness }: Ports, { timeZone }: ApiKey): Toda
   const day = localDay(now, timeZone);
   const from = instant(startOfDay(day, timeZone));
   const lowestId = (at: Millis) => randomness.idsAround(at).lowestId;
-  const ids = Array.from({ length: Math.ceil((now - from) / quarter) }, (_, n) => lowestId(plus(from, n * quarter)));
+  const ids = Array.from({ length: Math.ceil((now - from) / quarterHour) }, (_, n) => lowestId(plus(from, n * quarterHour)));
   return { day, from, before: nextMidnight(now, timeZone), ids, recentId: lowestId(now) };
 }
 

@@ -3,7 +3,7 @@ import argon2 from 'argon2';
 import { limits } from '#contract/limits.ts';
 import { toNfc } from '#contract/text/text.ts';
 import type { Passwords, Randomness } from '../domain/ports/environment.ts';
-import type { PasswordOrigin } from '../domain/ports/sign-in.ts';
+import type { Attempt } from '../domain/ports/sign-in.ts';
 import { Problem } from '../domain/problem.ts';
 import { FairQueue } from '../domain/sign-in/fair-queue.ts';
 import { toNetworks, toProvider } from '../domain/sign-in/networks.ts';
@@ -22,7 +22,7 @@ const maxPause = 100;
 const maxWait = 10_000;
 
 /** Setting a new password requires a signed-in user, so it counts as vouched for. */
-const newPasswords: PasswordOrigin = { email: '', address: '', vouched: 'new passwords' };
+const newPasswords: Attempt = { email: '', address: '', vouched: 'new passwords' };
 
 /**
  * Checks one password at a time, because argon2 shares libuv's threads with the database and takes 19 MiB for each check. After each check,
@@ -83,7 +83,7 @@ class PasswordQueue {
   #pause: Promise<unknown> = Promise.resolve();
 
   /** @throws Problem `too-many-requests` */
-  inTurn<Prepared, Result>({ email, address, vouched }: PasswordOrigin, turn: Turn<Prepared, Result>): Promise<Result> {
+  inTurn<Prepared, Result>({ email, address, vouched }: Attempt, turn: Turn<Prepared, Result>): Promise<Result> {
     const { promise, resolve, reject } = Promise.withResolvers<Result>();
     const line = vouched === null ? this.#strangers : this.#vouched;
     const path = vouched === null ? [toProvider(address), ...toNetworks(address).toReversed()] : [email, vouched];

@@ -6,7 +6,7 @@ import { restoreSqlite } from '../../core/admin/database/restore-sqlite.ts';
 import { adminOn } from '../support/admin.ts';
 import { spawnCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
-import { skip } from '../support/skip.ts';
+import { mountDisk } from '../support/disk.ts';
 import { openDirect } from '../support/tenants.ts';
 
 describe('admin restore', () => {
@@ -67,12 +67,7 @@ describe('admin restore', () => {
     });
 
     it("exits with 1 if the disk is full, because that isn't an unreachable database (needs root to mount a disk)", async function () {
-      const directory = freshDirectory();
-      try {
-        execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'callkey-test', directory], { stdio: 'ignore' });
-      } catch {
-        skip(this, 'only root can mount a disk');
-      }
+      const directory = mountDisk(this, 'size=64k');
       try {
         const { code, stderr } = await adminOn(`sqlite:${join(directory, 'callkey.db')}`).admin(['restore', file]);
         expect(code, stderr).to.equal(1);

@@ -6,8 +6,8 @@ import { expect } from 'chai';
 import { cliMain, ndjson } from '../support/cli.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
+import { mountDisk } from '../support/disk.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
-import { skip } from '../support/skip.ts';
 import { somePhone } from '../support/tenants.ts';
 
 describe('callkey in its environment', () => {
@@ -148,12 +148,7 @@ describe('callkey in its environment', () => {
     });
 
     it("is named if it's on a read-only disk, as are the folders for names and keys (needs root to mount a disk)", async function () {
-      const home = freshDirectory();
-      try {
-        execFileSync('mount', ['-t', 'tmpfs', '-o', 'ro', 'callkey-test', home], { stdio: 'ignore' });
-      } catch {
-        skip(this, 'only root can mount');
-      }
+      const home = mountDisk(this, 'ro');
       try {
         const run = (args: string[], input = '') => its.home.run(args, { environment: { HOME: home }, input });
         const placed = await run(placeArgs(somePhone()));
@@ -212,11 +207,7 @@ describe('callkey in its environment', () => {
     it("stops a file if its journal can't be written, and no call is placed twice (needs root to mount a disk)", async function () {
       const state = join(freshDirectory(), 'state');
       mkdirSync(state);
-      try {
-        execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=48k', 'callkey-test', state], { stdio: 'ignore' });
-      } catch {
-        skip(this, 'only root can mount');
-      }
+      mountDisk(this, 'size=48k', state);
       try {
         const ballast = join(state, 'ballast');
         writeFileSync(ballast, Buffer.alloc(32 * 1024));

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { plus } from '../../core/domain/instant.ts';
 import type { Credentials } from '../../core/domain/model.ts';
-import type { PasswordOrigin, ThrottleCounter, ThrottleStore } from '../../core/domain/ports/sign-in.ts';
+import type { Attempt, ThrottleCounter, ThrottleStore } from '../../core/domain/ports/sign-in.ts';
 import { checkPassword, countProviderSignIn, maxWindow } from '../../core/domain/sign-in/throttle.ts';
 import { fakePorts } from '../support/ports.ts';
 
@@ -42,7 +42,7 @@ async function check({
     return credentials;
   };
   const origins: unknown[] = [];
-  const verify = async (find: () => Promise<Credentials | null>, _password: string, origin: PasswordOrigin) => {
+  const verify = async (find: () => Promise<Credentials | null>, _password: string, origin: Attempt) => {
     origins.push(origin);
     const user = await find();
     return right ? user : null;

@@ -6,7 +6,8 @@ import { expect } from 'chai';
 import type pg from 'pg';
 import { type Pooler, startPgBouncer } from '../../scripts/support/pgbouncer.ts';
 import { startCoreHere } from '../support/core.ts';
-import { freshDatabase, freshDirectory, setUpPostgres } from '../support/databases.ts';
+import { freshDatabase, setUpPostgres } from '../support/databases.ts';
+import { mountDisk } from '../support/disk.ts';
 import { ask } from '../support/http.ts';
 import { connected, sessions, start, untilQuery, withKey } from '../support/postgres-cores.ts';
 import { skip } from '../support/skip.ts';
@@ -156,15 +157,9 @@ describe('a core on PostgreSQL', function () {
   });
 
   it("isn't ready while the disk is full, and is ready again afterwards (needs root to mount a disk)", async function () {
-    const directory = freshDirectory();
     const direct = await freshDatabase('postgres');
+    const directory = mountDisk(this, 'size=40m');
     const server = await connected(direct);
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=40m', 'callkey-test', directory], { stdio: 'ignore' });
-    } catch {
-      await server.end();
-      skip(this, 'only root can mount a disk');
-    }
     try {
       execFileSync('chown', ['postgres', directory]);
       await server.query(`CREATE TABLESPACE small LOCATION '${directory}'`);

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import pg from 'pg';
 import { startCoreHere } from '../support/core.ts';
-import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { freshDatabase } from '../support/databases.ts';
+import { mountDisk } from '../support/disk.ts';
 import { startFront } from '../support/front.ts';
 import { ask, readCode } from '../support/http.ts';
 import { withKey } from '../support/postgres-cores.ts';
-import { skip } from '../support/skip.ts';
 import { openDirect, placeCall, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { holdWriteLock } from '../support/write-lock.ts';
@@ -128,12 +128,7 @@ describe('while the database is unavailable', () => {
   });
 
   it('a core on a full disk returns 503, keeps every acknowledged call, and recovers without a restart (needs root to mount a disk)', async function () {
-    const directory = freshDirectory();
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=3m', 'callkey-test', directory], { stdio: 'ignore' });
-    } catch {
-      skip(this, 'only root can mount a disk');
-    }
+    const directory = mountDisk(this, 'size=3m');
     try {
       const database = `sqlite:${join(directory, 'callkey.db')}`;
       const core = await startCoreHere(database);

@@ -7,7 +7,7 @@ import { Problem } from '../../domain/problem.ts';
 import { inChunks } from '../../storage/engine/chunks.ts';
 import type { Database } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
-import { reportingOutages } from '../../storage/engine/errors.ts';
+import { toProblem } from '../../storage/engine/errors.ts';
 import { ownFunctions, ownTables } from '../../storage/engine/postgres/own-objects.ts';
 import { applicationName, migrationLock, openPostgres } from '../../storage/engine/postgres/postgres.ts';
 import { migrationsTable, schemaState } from '../../storage/migrations/index.ts';
@@ -32,7 +32,9 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
 
 /** Refuses a database with a newer schema: the newer tables wouldn't be dropped, and the newer release's migrations would fail on them. */
 async function refuseNewer(database: Database): Promise<void> {
-  const { added } = await reportingOutages({ schema: () => schemaState(database) }).schema();
+  const { added } = await schemaState(database).catch((error: unknown) => {
+    throw toProblem(error);
+  });
   if (database.shards().length > 0)
     throw new Problem('conflict', "A database with shards can't be restored from one file. See core/docs/scaling.md.");
   if (added.length > 0)

@@ -6,7 +6,7 @@ export type Weekday = (typeof weekdays)[number];
 /** The maximum number of rules of one partner, account or campaign. */
 export const maxHoursRules = 500;
 /** The maximum number of windows of one prefix on one day. Finding the next opening may have to look at all windows of a month. */
-export const maxDailyWindows = 12;
+const maxDailyWindows = 12;
 
 const timeError = { error: 'Must be a time from 00:00 to 24:00, such as 09:00.' };
 const timeSchema = z.string().regex(/^(?:(?:[01]\d|2[0-3]):[0-5]\d|24:00)$/, timeError);

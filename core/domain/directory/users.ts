@@ -160,11 +160,10 @@ async function checkCurrent(ports: Ports, actor: Actor, user: User, current: str
  * Returns the credentials of a user who still has a one-time password. The session already proves that the user knows it. The credentials
  * are looked up again, because someone may have given the user a different password since then.
  */
-async function checkOneTime(ports: Ports, { address }: Actor, user: User, chosen: string): Promise<Credentials> {
+async function checkOneTime(ports: Ports, actor: Actor, user: User, chosen: string): Promise<Credentials> {
   const credentials = await ports.stores.users.findByEmail(user.email);
   if (!credentials?.passwordExpiresAt) throw wrongCurrentPassword();
-  const origin = { email: user.email, address, vouched: `change ${user.id}` };
-  if (await ports.passwords.verify(async () => credentials, chosen, origin)) throw sameAsCurrent();
+  if (await ports.passwords.verify(async () => credentials, chosen, ownAttempt(actor, user))) throw sameAsCurrent();
   return credentials;
 }
 

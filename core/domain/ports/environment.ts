@@ -1,6 +1,6 @@
 import type { Millis } from '../instant.ts';
 import type { Credentials } from '../model.ts';
-import type { PasswordOrigin } from './sign-in.ts';
+import type { Attempt } from './sign-in.ts';
 
 export type Clock = {
   now(): Millis;
@@ -28,7 +28,7 @@ export type Passwords = {
    * @returns the credentials, or null if the password is wrong
    * @throws Problem `too-many-requests` if the queue is full and others go first
    */
-  verify(find: () => Promise<Credentials | null>, password: string, origin: PasswordOrigin): Promise<Credentials | null>;
+  verify(find: () => Promise<Credentials | null>, password: string, origin: Attempt): Promise<Credentials | null>;
 };
 
 /** Stores the latest time from a clock that was right: see clock.ts. */

@@ -21,10 +21,14 @@ export type IdentityProvider = {
 };
 
 /**
- * Determines who shares a turn in the queue: everyone on a network or, if a session or known device vouches for the attempt, every session
- * and device of its user.
+ * An attempt to enter a password or code. Those from one network share a turn in the queue for passwords. If a session or known device
+ * vouches for the attempt, all sessions and devices of its user share one.
+ *
+ * @property vouched identifies the session or known device of the same user that the attempt comes from, if any. Wrong passwords from there
+ * count only against this session or device, so that no one else can lock the user out of it (OWASP Authentication Cheat Sheet, device
+ * cookies).
  */
-export type PasswordOrigin = { email: string; address: string; vouched: string | null };
+export type Attempt = { email: string; address: string; vouched: string | null };
 
 /** Allows at most `max` attempts in a window, in ms from the first one. */
 export type ThrottleCounter = { key: string; max: number; window: number };

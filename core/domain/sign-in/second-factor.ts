@@ -3,9 +3,10 @@ import type { AuditAction } from '#contract/console/activity.ts';
 import { auditEvent, sessionSubject, toOwningScope, userSubject } from '../audit/audit.ts';
 import type { Actor, AuditEvent, CheckedCode, Digest, Proof, Session, User } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
+import type { Attempt } from '../ports/sign-in.ts';
 import { invalidField, Problem, unauthorizedDetail } from '../problem.ts';
 import { requirePasswordSignIn } from './passwords-off.ts';
-import { type Attempt, type CodeAttempt, checkPassword, countCode, forgetWrongCodes, ownSessions } from './throttle.ts';
+import { type CodeAttempt, checkPassword, countCode, forgetWrongCodes, ownSessions } from './throttle.ts';
 import { matchingStep, otpauthUri, toBase32, totp } from './totp.ts';
 
 const recoveryCodes = 10;

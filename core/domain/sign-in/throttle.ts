@@ -4,16 +4,9 @@ import { isPrintable } from '#contract/text/text.ts';
 import type { Millis } from '../instant.ts';
 import type { Credentials } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { ThrottleCounter } from '../ports/sign-in.ts';
+import type { Attempt, ThrottleCounter } from '../ports/sign-in.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 import { toNetworks } from './networks.ts';
-
-/**
- * @param vouched identifies the session or known device of the same user that the attempt comes from, if any. Wrong passwords from there
- * count only against this session or device, so that no one else can lock the user out of it (OWASP Authentication Cheat Sheet, device
- * cookies).
- */
-export type Attempt = { email: string; address: string; vouched: string | null };
 
 const quarter = Duration.fromObject({ minutes: 15 });
 
@@ -60,7 +53,6 @@ export async function checkPassword(
   password: string,
   mayEnter: (credentials: Credentials) => boolean = () => true,
 ): Promise<Credentials | null> {
-  const { address, vouched } = attempt;
   const counters = countersFor(attempt);
   const now = ports.clock.now();
   // Check this before queuing for the password check, so that a flood of blocked attempts doesn't take places in the queue or write
@@ -74,7 +66,7 @@ export async function checkPassword(
     // Skip impossible addresses, because databases refuse some characters.
     return isPrintable(email) ? ports.stores.users.findByEmail(email) : null;
   };
-  const credentials = await ports.passwords.verify(find, password, { email, address, vouched });
+  const credentials = await ports.passwords.verify(find, password, attempt);
   if (!credentials || !mayEnter(credentials)) return null;
   // The counters are cleared only after the code that's required next. Clearing them now would reveal that the password was right, and
   // someone who knows it could try codes without limit.

@@ -119,7 +119,7 @@ const notOnAllNodes =
 const tookTooLong = 'This took too long and was stopped. Narrow the search, or choose a smaller account or campaign.';
 
 /** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
-function toProblem(error: unknown): unknown {
+export function toProblem(error: unknown): unknown {
   // Don't return 503, because it asks for the same request again. That would take just as long, and the console and others would repeat it
   // forever.
   if (error instanceof TookTooLong)

@@ -1,4 +1,4 @@
-import { instant, type Millis } from '../../domain/instant.ts';
+import { instant, type Millis, quarterHour } from '../../domain/instant.ts';
 import type { Caller, Digest } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports/environment.ts';
 import { inChunks } from '../engine/chunks.ts';
@@ -12,9 +12,6 @@ const writeEvery = 45_000;
 const sweepEvery = 10_000;
 /** The number of addresses that are written for each key at a time. */
 const maxAddresses = 10;
-
-/** In ms. In all of today's time zones, days begin on a quarter-hour. */
-const quarter = 900_000;
 
 /**
  * A key's use since it was last written, at `since`. `quarters` counts by the number of quarter-hours since 1970. `addresses`
@@ -99,10 +96,10 @@ export function createKeyUse(database: Database, clock: Clock, onError: (error: 
         use.at = at;
         use.address = address;
       }
-      if (did !== undefined) toCounts(use, Math.floor(at / quarter))[did]++;
+      if (did !== undefined) toCounts(use, Math.floor(at / quarterHour))[did]++;
     },
     noteRefused(digest, at) {
-      toCounts(findUse(digest), Math.floor(at / quarter)).refused++;
+      toCounts(findUse(digest), Math.floor(at / quarterHour)).refused++;
     },
     lag() {
       const now = clock.now();
@@ -142,7 +139,7 @@ function addressRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
 }
 
 function usageRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
-  return Array.from(use.quarters, ([number, { placed, cancelled, refused }]) => [digest, number * quarter, placed, cancelled, refused]);
+  return Array.from(use.quarters, ([number, { placed, cancelled, refused }]) => [digest, number * quarterHour, placed, cancelled, refused]);
 }
 
 function lastUsedStatement(database: Database) {

@@ -8,6 +8,7 @@ import { createCampaign } from '../../../core/domain/directory/tenancies.ts';
 import { cliMain, ndjson } from '../../support/cli.ts';
 import { bareEnvironment } from '../../support/commands.ts';
 import { freshDirectory } from '../../support/databases.ts';
+import { mountDisk } from '../../support/disk.ts';
 import { sharedIntegrator } from '../../support/integrator.ts';
 import { skip } from '../../support/skip.ts';
 import { somePhone } from '../../support/tenants.ts';
@@ -224,11 +225,7 @@ describe('callkey call cancel, for many calls', () => {
   it("cancels every call even if its journal can't be written, and says so (needs root to mount a disk)", async function () {
     const state = join(freshDirectory(), 'state');
     mkdirSync(state);
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=96k', 'callkey-test', state], { stdio: 'ignore' });
-    } catch {
-      skip(this, 'only root can mount');
-    }
+    mountDisk(this, 'size=96k', state);
     try {
       const numbers = phones(60);
       expect((await place(numbers, '--state', state)).code).to.equal(0);

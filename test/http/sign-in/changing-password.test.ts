@@ -41,7 +41,7 @@ describe('passwords', () => {
           return { user, once: once ?? '', cookie: await signIn(at.core.url, email, once ?? '') };
         };
 
-        it('is all that the session can do, apart from signing out', async () => {
+        it('is the only thing the session can do besides signing out', async () => {
           const { cookie } = await begin('first@example.com');
           const answers: [string, number][] = [];
           for (const [id, { method, path }] of Object.entries(consoleRoutes).filter(

@@ -46,7 +46,7 @@ describe('a second factor', () => {
       });
     });
 
-    it('can continue 15 minutes after ten wrong codes, however often, because there is no recovery code to enter instead', async () => {
+    it("can go on 15 minutes after ten wrong codes, every time, because there's no recovery code yet", async () => {
       const { cookie } = await newUserWithout();
       const begun = await inSession('POST', '/console/second-factor', cookie, { currentPassword: password });
       const confirm = (code: string) => inSession('POST', '/console/second-factor/confirmation', cookie, { code });

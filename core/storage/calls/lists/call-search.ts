@@ -1,7 +1,7 @@
 import { type CallState, callStates } from '#contract/calls/states.ts';
 import { parsePhoneDigits } from '#contract/text/text.ts';
 import { areOpen, areUncommon, commonStates, isOpen } from '../../../domain/calls/call-states.ts';
-import type { Millis } from '../../../domain/instant.ts';
+import { type Millis, quarterHour } from '../../../domain/instant.ts';
 import type { CallFilter, StretchEnd } from '../../../domain/model.ts';
 import type { CallScope } from '../../../domain/ports/calls.ts';
 import { required } from '../../engine/columns.ts';
@@ -93,7 +93,7 @@ async function countStored(database: Database, scope: CallScope, { states, place
   const counts = both(
     { sql: `c.campaign_id = s.id AND c.state IN (${states.map(() => '?').join(', ')})`, values: [...states] },
     placed.from && { sql: 'c.quarter_at >= ?', values: [placed.from.at] },
-    placed.before && { sql: 'c.quarter_at <= ?', values: [placed.before.at - quarterMs] },
+    placed.before && { sql: 'c.quarter_at <= ?', values: [placed.before.at - quarterHour] },
   );
   // LATERAL and OFFSET 0 keep PostgreSQL from reading the counts of all campaigns first.
   const ofEach =
@@ -107,7 +107,6 @@ async function countStored(database: Database, scope: CallScope, { states, place
   return Number(row?.calls ?? 0);
 }
 
-const quarterMs = 900_000;
 /** Reading this many counts takes 10 ms. In campaigns with millions of calls, each count stands for several calls. */
 const maxStoredCounts = 3_000;
 
