@@ -56,6 +56,8 @@ export type Call = Readonly<{
   triedAt: number | null;
   /** When a dialer last claimed it. */
   claimedAt: number | null;
+  /** When the provider accepted it. */
+  dialedAt: number | null;
   endedAt: number | null;
   isErased: boolean;
   /** How often the provider has been asked. */
@@ -136,7 +138,7 @@ export class Model extends People {
     this.keys.set(keyId, counted);
     const id = String(answer.json['contactId']);
     const [response, isHeld] = [answer.text, dueAt > from];
-    const never = { triedAt: null, claimedAt: null, endedAt: null, isErased: false, handoffs: 0 };
+    const never = { triedAt: null, claimedAt: null, dialedAt: null, endedAt: null, isErased: false, handoffs: 0 };
     const call = { id, requestId, campaign, key: keyId, body, response, placedAt: this.now, dueAt, isHeld, ...never };
     this.calls.set(id, { ...call, stage: 'queued' });
     const held = isHeld ? { heldUntil: new Date(dueAt).toISOString() } : {};
@@ -178,7 +180,7 @@ export class Model extends People {
     const call = this.calls.get(id);
     if (!call || call.claimedAt === null || (optsOut && call.isErased)) return notFound;
     if ((isDialing(call) || call.stage === 'unknown') && !call.isErased) {
-      this.#end(call, state, this.now);
+      this.#end({ ...call, dialedAt: call.dialedAt ?? call.triedAt }, state, this.now);
       this.outcomes++;
     }
     if (optsOut) {
@@ -332,7 +334,7 @@ export class Model extends People {
   }
 
   #take(call: Call): void {
-    this.#change(call, { stage: 'taken', dueAt: this.now + wait });
+    this.#change(call, { stage: 'taken', dueAt: this.now + wait, dialedAt: this.now });
   }
 
   /** The walk's random numbers always choose the shortest delay. After the lease, the next attempt decides whether it was too late. */
@@ -370,7 +372,8 @@ export class Model extends People {
     this.#recover(this.latest > this.now + skew);
     for (const call of this.calls.values()) {
       const kept = isWaiting(call) && this.#isForgotten(call) ? this.#end(call, 'lapsed', call.dueAt + life) : call;
-      if (kept.endedAt !== null && kept.endedAt < this.now - retentionDays * day && !kept.isErased) this.#change(kept, { isErased: true });
+      const since = kept.endedAt === null ? this.now : Math.max(kept.endedAt, kept.dialedAt ?? 0);
+      if (since < this.now - retentionDays * day && !kept.isErased) this.#change(kept, { isErased: true });
     }
     for (const { id: user } of this.users.values()) if (!this.isSignedIn({ user, tenancy: null })) this.changeUser(user, { session: null });
     this.dial();

@@ -1,6 +1,8 @@
 import { expect } from 'chai';
+import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { DialingStore, Provider } from '../../core/domain/ports/dialing.ts';
+import { retentionStore } from '../../core/storage/calls/retention.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
@@ -53,6 +55,35 @@ describe("recording a call's outcome", () => {
       expect(ended).to.include({ ended_at: instant(now + 9), duration_seconds: 42, told_late_at: null });
       expect(await store.reportOutcome('c', { ...outcome, state: 'busy' }, now)).to.equal('not-needed');
       expect(await call('c')).to.deep.equal(ended);
+    });
+
+    it("keeps an end from before the hand-off, but counts the call's retention from when it was dialed", async () => {
+      const { database } = direct.storage;
+      const retention = retentionStore(database);
+      const outcome = { state: 'completed', detail: null, endedAt: instant(now / 1_000), durationSeconds: null } as const;
+      await addCall('c', { placed_at: instant(now - 9), not_before: now, phone: '+493012345679' });
+      await claimOne();
+      expect(await store.reportOutcome('c', outcome, instant(now + 10))).to.equal('recorded');
+      expect(await call('c')).to.include({ ended_at: now / 1_000, dialed_at: now });
+      expect(await retention.countErasable(now)).to.deep.equal({ erasable: 0, oldestEndedAt: now });
+      expect(await retention.erase(now)).to.equal(0);
+      const optOut = {
+        id: 'entry',
+        buildEvent: () =>
+          auditEvent(direct.ports, operator, 'do-not-call.added', { kind: 'do-not-call', id: 'entry', name: '1 number' }, null),
+      };
+      expect(await store.reportOutcome('c', outcome, now, optOut)).to.equal('not-needed');
+      const statements: { sql: string; bindings: (string | number)[] }[] = [];
+      database.write.on('query', (query) => statements.push(query));
+      expect(await retention.erase(instant(now + 1))).to.equal(1);
+      const update = statements.find(({ sql }) => sql.includes('update'));
+      const plan = await database.write.raw(
+        `EXPLAIN ${kind === 'sqlite' ? 'QUERY PLAN ' : ''}${update?.sql.replaceAll(/\$\d+/g, '?')}`,
+        update?.bindings ?? [],
+      );
+      expect(JSON.stringify(plan)).to.match(
+        kind === 'sqlite' ? /USING INDEX calls_to_erase \(<expr><\?\)/ : /calls_to_erase .+Index Cond: \(GREATEST/,
+      );
     });
 
     const late = { detail: 'Talked.', endedAt: instant(now + 9), durationSeconds: 42 };

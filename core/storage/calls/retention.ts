@@ -4,7 +4,7 @@ import type { RetentionDays } from '../../domain/model.ts';
 import type { RetentionStore } from '../../domain/ports/calls.ts';
 import { selectUnlocked } from '../dialing/queue-changes.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
-import type { Database } from '../engine/database.ts';
+import { type Database, getDialect } from '../engine/database.ts';
 import { earliest, inEachShard, sumOfShards } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/empty-log.ts';
 
@@ -16,13 +16,23 @@ const counts = {
   ofCalls: { table: 'call_counts', key: ['campaign_id', 'quarter_at', 'state'] },
 } as const;
 
+/**
+ * SQL: when a call's retention period began. A provider may report an end from before it was handed the call, such as seconds instead of
+ * milliseconds. If that counted, the call's data would be erased within the hour, and an opt-out that's reported later would have no number.
+ * Matches the index for this.
+ */
+const retainedSince = (on: Knex) => `${getDialect(on) === 'postgres' ? 'greatest' : 'max'}(ended_at, coalesce(dialed_at, ended_at))`;
+
 /** The detail is the provider's free text, which may contain names and numbers. */
 export const erasedColumns = { phone: null, name: null, time_zone: null, variables: null, detail: null };
 
 export function retentionStore(database: Database): RetentionStore {
   const { read, write } = database;
   const erasable = (from: Knex, endedBefore: number) =>
-    from('calls').whereNotNull('ended_at').whereNotNull('phone').where('ended_at', '<', endedBefore);
+    from('calls')
+      .whereNotNull('ended_at')
+      .whereNotNull('phone')
+      .whereRaw(`${retainedSince(from)} < ?`, [endedBefore]);
   async function recordedDays(): Promise<RetentionDays | null> {
     const row = await read('recorded_retention').first();
     return row ? { contacts: row.contact_days, auditEvents: row.audit_event_days } : null;
@@ -42,9 +52,9 @@ export function retentionStore(database: Database): RetentionStore {
       const counts = await inEachShard(database, async ({ read }) => {
         const [counted, oldest] = await Promise.all([
           erasable(read, endedBefore).count({ calls: '*' }).first<{ calls: number | string }>(),
-          erasable(read, Number.MAX_SAFE_INTEGER).min({ ended_at: 'ended_at' }).first<{ ended_at: Millis | null }>(),
+          erasable(read, Number.MAX_SAFE_INTEGER).first<{ since: Millis | null }>(read.raw(`min(${retainedSince(read)}) AS since`)),
         ]);
-        return { calls: Number(counted.calls), oldest: oldest.ended_at };
+        return { calls: Number(counted.calls), oldest: oldest.since };
       });
       return { erasable: counts.reduce((sum, { calls }) => sum + calls, 0), oldestEndedAt: earliest(counts.map(({ oldest }) => oldest)) };
     },

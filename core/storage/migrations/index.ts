@@ -29,6 +29,7 @@ import * as numberImports from './022-number-imports-additive.ts';
 import * as listVersions from './023-list-versions.ts';
 import * as countsInStatements from './024-counts-in-statements.ts';
 import * as callsByKey from './030-calls-by-key-additive.ts';
+import * as retentionSinceDialing from './031-retention-since-dialing-additive.ts';
 
 type Step = (trx: Knex, dialect: Dialect) => Promise<void>;
 /** @property upCalls changes only the tables of calls. If they're divided into shards, it runs once in each */
@@ -64,6 +65,7 @@ const migrations: readonly Migration[] = [
   { name: '023-list-versions', up: listVersions.up },
   { name: '024-counts-in-statements', up: countsInStatements.up },
   { name: '030-calls-by-key-additive', upCalls: callsByKey.upCalls },
+  { name: '031-retention-since-dialing-additive', upCalls: retentionSinceDialing.upCalls },
 ];
 
 export const migrationsTable = 'schema_migrations';

@@ -22,14 +22,14 @@ select count(*) as "calls"
 from "calls"
 where "ended_at" is not null
   and "phone" is not null
-  and "ended_at" < $1
+  and greatest(ended_at, coalesce(dialed_at, ended_at)) < $1
 limit $2;
 
-select min("ended_at") as "ended_at"
+select min(greatest(ended_at, coalesce(dialed_at, ended_at))) AS since
 from "calls"
 where "ended_at" is not null
   and "phone" is not null
-  and "ended_at" < $1
+  and greatest(ended_at, coalesce(dialed_at, ended_at)) < $1
 limit $2;
 
 -- retention.erase
@@ -39,7 +39,7 @@ with "some" as materialized (
   from "calls"
   where "ended_at" is not null
     and "phone" is not null
-    and "ended_at" < $1
+    and greatest(ended_at, coalesce(dialed_at, ended_at)) < $1
   limit $2
   for update skip locked
 )

@@ -22,14 +22,14 @@ select count(*) as `calls`
 from `calls`
 where `ended_at` is not null
   and `phone` is not null
-  and `ended_at` < ?
+  and max(ended_at, coalesce(dialed_at, ended_at)) < ?
 limit ?;
 
-select min(`ended_at`) as `ended_at`
+select min(max(ended_at, coalesce(dialed_at, ended_at))) AS since
 from `calls`
 where `ended_at` is not null
   and `phone` is not null
-  and `ended_at` < ?
+  and max(ended_at, coalesce(dialed_at, ended_at)) < ?
 limit ?;
 
 -- retention.erase
@@ -39,7 +39,7 @@ with `some` as materialized (
   from `calls`
   where `ended_at` is not null
     and `phone` is not null
-    and `ended_at` < ?
+    and max(ended_at, coalesce(dialed_at, ended_at)) < ?
   limit ?
 )
 update `calls`
