@@ -5,7 +5,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { browserForEach } from '../support/browser-harness.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
-import { signInAs } from '../support/console-harness.ts';
+import { signInAs, untilFocused } from '../support/console-harness.ts';
 import { openCore } from '../support/core-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { skip } from '../support/skip.ts';
@@ -48,6 +48,18 @@ describeBrowser('the console in a browser', () => {
     await tab.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
     await trusting.close();
     await secure.close();
+  });
+
+  it('moves the focus to the heading of a screen as soon as the screen is visible, before its first frame and timer', async () => {
+    await browser.page.goto(browser.harness.core.url);
+    await browser.page.getByLabel('Email').waitFor();
+    // From here on, no frame or timer runs.
+    await browser.page.clock.install();
+    await browser.page.clock.pauseAt(Date.now() + 60_000);
+    await signInAs({ ...browser.harness, page: browser.page }, 'account');
+    await untilFocused(heading('API keys'));
+    await link('Calls').click();
+    await untilFocused(heading('Calls'));
   });
 
   it('can be used with only the keyboard, from the sign-in form to a new key', async () => {

@@ -1,4 +1,4 @@
-import { signal } from '@preact/signals';
+import { batch, signal } from '@preact/signals';
 import type { SessionView } from '#contract/console/session.ts';
 import { type ScreenName, screens } from '../../screens.ts';
 
@@ -20,13 +20,21 @@ export const dialogCount = signal(0);
 /** A key that the list scrolls to. A new object requests it again, even for the same key. */
 export const requestedKey = signal<{ id: string } | null>(null);
 
+/** The number of calls of `showScreen`. */
+export const arrivals = signal(0);
+
 /** Shows a screen from its top, and moves the focus to its heading. */
 export function showScreen(name: ScreenName): void {
-  screen.value = name;
-  requestAnimationFrame(() => {
-    scrollToTop();
-    document.querySelector<HTMLElement>('main h1')?.focus();
+  batch(() => {
+    screen.value = name;
+    arrivals.value += 1;
   });
+}
+
+/** Lets a screen reader announce the screen. */
+export function startAtHeading(): void {
+  scrollToTop();
+  document.querySelector<HTMLElement>('main h1')?.focus();
 }
 
 /** Scrolls to the top of the screen. */

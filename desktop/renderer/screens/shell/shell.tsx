@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact';
-import { useCallback, useEffect } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
 import type { Command } from '../../../ipc.ts';
 import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, showCommand } from '../../../screens.ts';
@@ -7,7 +7,7 @@ import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx
 import { Page } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
 import { canUseKeys, useCommands } from '../../state/commands.ts';
-import { openDialog, type ScreenProps, screen, showScreen } from '../../state/navigation.ts';
+import { arrivals, openDialog, type ScreenProps, screen, showScreen, startAtHeading } from '../../state/navigation.ts';
 import { refreshKey, server, setSession, signOut, tenancyKey } from '../../state/session.ts';
 import { windowTitle } from '../../state/workspace.ts';
 import { YourAccount } from '../account/your-account.tsx';
@@ -40,8 +40,8 @@ export function Shell({ session }: { session: SessionView }) {
   const available = screensFor(session.viewer);
   const current = available.find(({ name }) => name === screen.value) ?? screens[0];
   useCommands(useCallback((command) => runCommand(command, session), [session]));
-  // Lets a screen reader announce the screen after signing in.
-  useEffect(() => showScreen(screen.peek()), []);
+  // A layout effect, so that it can't take the focus from what the user has already chosen on the new screen.
+  useLayoutEffect(startAtHeading, [arrivals.value]);
 
   usePageKeys();
   useOwnChanges(session);
