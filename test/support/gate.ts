@@ -29,7 +29,10 @@ export async function startGate(port: number) {
     node.on('data', (bytes: Buffer) => client.write(bytes));
   });
   const own = await freePort();
-  const listen = () => once(server.listen(own, '127.0.0.1'), 'listening');
+  let closing: Promise<unknown> | undefined;
+  const listen = async () => {
+    if (!server.listening) await once(server.listen(own, '127.0.0.1'), 'listening');
+  };
   await listen();
   return {
     port: own,
@@ -44,10 +47,9 @@ export async function startGate(port: number) {
     },
     /** Loses all connections, and refuses new ones. */
     async close(): Promise<void> {
-      if (!server.listening) return;
+      if (server.listening) closing = once(server.close(), 'close');
       for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, 'close');
+      await closing;
     },
   };
 }
