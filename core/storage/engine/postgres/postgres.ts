@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
 import type { Sharding } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
+import { errorCode } from '../../../domain/error-code.ts';
 import {
   type BatchColumns,
   type BatchRows,
@@ -138,7 +139,7 @@ function openPool(
   max: number,
   more: { sharding: Sharding; shard?: string | undefined },
 ): Knex {
-  return knex({
+  const pool = knex({
     ...more,
     client,
     connection: {
@@ -156,6 +157,31 @@ function openPool(
     // One connection stays open, so that a restore sees that a core is using the database.
     pool: { min: more.shard === undefined ? 1 : 0, max },
   });
+  return more.shard === undefined ? repeatDeadlocked(pool, more.sharding) : pool;
+}
+
+const deadlock = '40P01';
+/** How often a transaction that keeps ending in a deadlock is tried. */
+const attempts = 3;
+
+/**
+ * Repeats transactions that ended in a deadlock. With shards, the order of statements can't prevent them: for a change of one row, Citus
+ * locks whole tables on one node, and several tables for some.
+ */
+function repeatDeadlocked(pool: Knex, sharding: Sharding): Knex {
+  const begin = pool.transaction.bind(pool);
+  const isDeadlock = (error: unknown) => sharding.count > 0 && errorCode(error) === deadlock;
+  async function repeat<Result>(work: (trx: Knex.Transaction) => Promise<Result>): Promise<Result> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await begin(work);
+      } catch (error) {
+        if (attempt === attempts || !isDeadlock(error)) throw error;
+      }
+    }
+  }
+  const transaction = (work?: Parameters<typeof repeat>[0]) => (work ? repeat(work) : begin());
+  return Object.defineProperty(pool, 'transaction', { value: transaction });
 }
 
 function rowsSql(columns: BatchColumns, parameter: string): string {
