@@ -108,6 +108,22 @@ describeDesktop('the console, for protection', () => {
     await page.getByText('Calling hours apply, but the number’s time zone is unknown.').waitFor();
   });
 
+  it('says how many rules are allowed if there are too many', async () => {
+    const { page } = harness;
+    await openAs('partner');
+    await button('Calling hours').click();
+    await button('Set hours…').click();
+    const first = Date.UTC(2099, 0, 1);
+    const dates = Array.from({ length: 500 }, (_, n) => new Date(first + n * 86_400_000).toISOString().slice(0, 10));
+    const rules = JSON.stringify(dates.map((date) => ({ prefix: '', date, closed: true })));
+    await page
+      .getByLabel('Or load a JSON file')
+      .setInputFiles({ name: 'rules.json', mimeType: 'application/json', buffer: Buffer.from(rules) });
+    await button('Add hours').click();
+    await button('Save').click();
+    await page.getByText('Must contain at most 500 rules.').waitFor();
+  });
+
   it('warns if someone else changes the hours that are being edited', async () => {
     const { page, direct, tenants } = harness;
     await openAs('partner');

@@ -88,7 +88,12 @@ export function EditHours({ scope, rules: saved, onSaved, onClose }: EditHoursPr
             These hours were changed after you opened this dialog. If you save, your rules will replace those changes.
           </p>
         )}
-        <FormError text={generalError(failure, ['rules'])} />
+        <FormError
+          text={generalError(
+            failure,
+            rules.map((_, index) => `rules.${index}`),
+          )}
+        />
         <FormActions verb="Save" verbing="Saving…" isBusy={isBusy} onCancel={close} />
       </form>
     </Dialog>
