@@ -120,6 +120,7 @@ function createContext(settings: Settings, storage: Storage): AdminContext {
     provider: null,
     passwordSignIn: true,
     maxActiveKeys: readMaxActiveKeys(process.env),
+    adminCommand,
     ...{ secretBox: noSecretBox, requiresSecondFactor: false },
     onOutcome: () => undefined,
     onStopped: () => undefined,

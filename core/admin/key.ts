@@ -12,6 +12,7 @@ import { listAllApiKeys, revokeVisible, toDigest } from '../domain/api-keys.ts';
 import { changeLimits, describeLimits } from '../domain/key-limits.ts';
 import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
+import { adminCommand } from '../program.ts';
 import { explainDatabaseError } from '../storage/engine/error-text.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
@@ -118,7 +119,9 @@ async function runList({ ports, output }: AdminContext, { search = '', owner, al
   );
   output.answer(
     { apiKeys: apiKeys.map((key) => keyJson(key, now)), total, limit },
-    total > apiKeys.length ? `${text}\nShowing the newest ${apiKeys.length} of ${total}. To list them all: key list --all` : text,
+    total > apiKeys.length
+      ? `${text}\nShowing the newest ${apiKeys.length} of ${total}. To list them all: ${adminCommand} key list --all`
+      : text,
   );
 }
 

@@ -89,6 +89,7 @@ export async function startCore(
       provider: config.oidc && openIdProvider(config.oidc, { clock, log }),
       passwordSignIn: config.passwordSignIn,
       maxActiveKeys: config.maxActiveKeys,
+      adminCommand,
       secretBox: createSecretBox(sessionSecrets, randomness),
       requiresSecondFactor: config.requiresSecondFactor,
       onOutcome: metrics.dialer.onOutcome,

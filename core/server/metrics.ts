@@ -6,6 +6,7 @@ import type { StopReason } from '../domain/model.ts';
 import { stopReasons } from '../domain/protection/objections.ts';
 import { type CodeResult, type ProviderSignInResult, providerSignInResults } from '../http/middleware/context.ts';
 import { notAnswered } from '../http/middleware/problems.ts';
+import { adminCommand } from '../program.ts';
 import type { ObserveBatch } from '../storage/calls/calls.ts';
 import { type CutReason, cutReasons } from './connections/connections.ts';
 import { RequestDurations } from './request-durations.ts';
@@ -179,7 +180,7 @@ function createGauges(registry: Registry) {
       sessions: { name: 'callkey_sessions', help: 'Console sessions' },
       lastBackup: {
         name: 'callkey_last_backup_timestamp_seconds',
-        help: 'Unix time of the last backup made with "admin backup"; 0 if none is recorded',
+        help: `Unix time of the last backup made with "${adminCommand} backup"; 0 if none is recorded`,
       },
       bytes: {
         name: 'callkey_database_size_bytes',

@@ -12,6 +12,7 @@ export async function openPorts(location: DatabaseLocation): Promise<{ ports: Po
   const ports = {
     ...{ clock: systemClock, randomness: systemRandomness, passwords: argon2Passwords(systemRandomness) },
     ...{ stores: storage.stores, throttle: storage.throttle, provider: null, passwordSignIn: true, maxActiveKeys: 1_000 },
+    adminCommand: 'npm run admin --',
     ...{ onOutcome: () => undefined, onStopped: () => undefined, onListed: () => undefined },
     ...{ secretBox: noSecretBox, requiresSecondFactor: false },
   };

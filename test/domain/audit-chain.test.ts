@@ -214,7 +214,10 @@ describe('pruning old audit events', () => {
       const { steps, failure } = await prune([100, 100, 100], tamper);
       expect([steps, failure]).to.deep.equal([
         [],
-        ['conflict', `Old audit events weren't deleted, because their chain is broken before event ${seq}. Run: admin audit verify`],
+        [
+          'conflict',
+          `Old audit events weren't deleted, because their chain is broken before event ${seq}. Run: callkey-admin audit verify`,
+        ],
       ]);
     }
   });

@@ -178,7 +178,7 @@ describe("a SQLite file's writer", () => {
     await place('after');
     await direct.close();
     const opening = await openDirect(database).catch((error: Error) => error.message);
-    expect(opening).to.match(/callkey\.db was overwritten or truncated by another program .+ "admin restore"\. .+ delete .+-overwritten/);
+    expect(opening).to.match(/callkey\.db was overwritten or truncated by another program .+ restore a backup\. .+ delete .+-overwritten/);
     rmSync(`${filename()}-overwritten`);
     direct = await openDirect(await freshDatabase('sqlite'));
   });

@@ -63,6 +63,7 @@ export function fakePorts({
     secretBox: { newest: '', seal: (_, secret) => Buffer.from(secret).toString('hex'), open: (_, sealed) => Buffer.from(sealed, 'hex') },
     requiresSecondFactor: false,
     maxActiveKeys: 1_000,
+    adminCommand: 'callkey-admin',
     onOutcome: () => undefined,
     onStopped: () => undefined,
     onListed: () => undefined,

@@ -33,6 +33,7 @@ export async function openDirect(databaseUrl: string, clock: Clock = systemClock
     passwordSignIn: true,
     ...{ secretBox: createSecretBox([testSecret], testRandomness), requiresSecondFactor: false },
     maxActiveKeys: 1_000,
+    adminCommand: 'callkey-admin',
     onOutcome: () => undefined,
     onStopped: () => undefined,
     onListed: () => undefined,

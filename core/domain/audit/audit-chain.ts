@@ -116,7 +116,7 @@ type Prunable = { first: number; last: Seal };
  *
  * @throws Problem `conflict` if an event is missing or was changed, because deleting the events around it would hide that
  */
-export async function findPrunable({ stores: { auditChain }, clock }: Ports, days: number): Promise<Prunable | null> {
+export async function findPrunable({ stores: { auditChain }, clock, adminCommand }: Ports, days: number): Promise<Prunable | null> {
   const before = plus(clock.now(), -days * oneDay);
   const oldest = (await auditChain.oldestAt()) ?? Infinity;
   if (oldest >= before - oneDay) return null;
@@ -126,7 +126,7 @@ export async function findPrunable({ stores: { auditChain }, clock }: Ports, day
   let isOld = true;
   for (let events = await readNext(); isOld && events.length > 0; events = await readNext()) {
     for (const event of events) {
-      if (!follows(last.hash, event)) throw brokenChain(event.seq);
+      if (!follows(last.hash, event)) throw brokenChain(event.seq, adminCommand);
       isOld &&= event.at < before;
       if (isOld) Object.assign(last, { seq: event.seq, hash: event.hash });
       else break;
@@ -136,10 +136,10 @@ export async function findPrunable({ stores: { auditChain }, clock }: Ports, day
   return last.seq === prunedSeq ? null : { first: prunedSeq + 1, last };
 }
 
-function brokenChain(seq: number): Problem {
+function brokenChain(seq: number, adminCommand: string): Problem {
   return new Problem(
     'conflict',
-    `Old audit events weren't deleted, because their chain is broken before event ${seq}. Run: admin audit verify`,
+    `Old audit events weren't deleted, because their chain is broken before event ${seq}. Run: ${adminCommand} audit verify`,
   );
 }
 

@@ -45,6 +45,8 @@ export type Ports = {
   requiresSecondFactor: boolean;
   /** The maximum number of active keys per user. */
   maxActiveKeys: number;
+  /** The command that a user types for `admin`, for messages. */
+  adminCommand: string;
   /** Counts the outcomes that a provider reports. */
   onOutcome(state: OutcomeState): void;
   /** Counts the calls that lists, hours or rules about numbers have stopped. */

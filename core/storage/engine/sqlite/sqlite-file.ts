@@ -215,7 +215,7 @@ function markOverwritten(file: string): UnsafeFileError {
 }
 
 function overwrittenError(file: string): UnsafeFileError {
-  const todo = `Stop the core, then put a backup in its place with "admin restore". If only its timestamp was changed, for example by touch, delete ${markerPath(file)} instead.`;
+  const todo = `Stop the core, then restore a backup. If only its timestamp was changed, for example by touch, delete ${markerPath(file)} instead.`;
   return new UnsafeFileError(file, 'was overwritten or truncated by another program while a core was using it', todo);
 }
 
