@@ -136,7 +136,10 @@ function createContext(settings: Settings, storage: Storage): AdminContext {
   };
 }
 
-/** Requires a complete schema. A migration can take a long time and can't be undone, so no command migrates as a side effect. */
+/**
+ * Requires a complete schema. A migration can take a long time and can't be undone, so no command migrates as a side effect of something
+ * else.
+ */
 async function requireSchema(storage: Storage, mayFill: boolean): Promise<void> {
   const { isEmpty, missing } = await storage.schema();
   if (missing.length === 0) return;
@@ -178,10 +181,10 @@ function formatError(error: unknown): string {
   return databaseErrorText(error, readDatabaseLocation(process.env)) ?? error.message;
 }
 
-// `answer` handles it.
+// Without a listener, the error would end the process. `answer` handles it.
 process.stdout.on('error', () => undefined);
 
-// Read from the arguments, because some of Commander's errors come before it has read all options.
+// Look at the arguments, because some of Commander's errors occur before it has read all options.
 const asJson = process.argv.includes('--json');
 const output: Output = outputTo(process, asJson);
 if (restoreTlsChecks(process.env) && !asJson) process.stderr.write(`${tlsChecksWarning}\n`);

@@ -21,14 +21,14 @@ if (argument !== undefined) {
  * Node accepts these flags only at startup.
  *
  * - The first two and {@link arenas} keep the process below 200 MB.
- * - The third turns off the threads that help to collect young objects. They cost as much as they save, and on a busy machine the main
- * thread waits for them (measured: the slowest 5% of pauses took 17 to 25 ms with them, and 3 to 6 ms without).
- * - The fourth keeps V8 from allocating short-lived objects as old ones just because a few survived a burst. Each of these objects keeps
- * its whole request alive until the next full collection (measured: some starts, and all that began with a sign-in, served less than half
- * as many requests, with pauses of 5 to 11 ms instead of 0.4).
+ * - The third turns off the helper threads that collect young objects. They cost as much as they save, and on a busy machine the main
+ *   thread waits for them (measured: the slowest 5% of pauses took 17 to 25 ms with them, and 3 to 6 ms without).
+ * - The fourth keeps V8 from allocating short-lived objects as old ones just because a few survived a burst. Each of these objects would
+ *   keep its whole request alive until the next full collection (measured: in some runs, and in all that began with a sign-in, the core
+ *   served less than half as many requests, with pauses of 5 to 11 ms instead of 0.4).
  */
 const nodeFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40', '--no-parallel-scavenge', '--no-allocation-site-pretenuring'];
-/** By default, glibc would give each thread its own arena. */
+/** By default, glibc would give each thread its own memory arena. */
 const arenas = '2';
 /**
  * libuv has four threads by default. SQLite's statements, argon2, the log and host name lookups share them, so two slow lists in the
@@ -47,11 +47,10 @@ if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.
   process.execve?.(execPath, [execPath, ...execArgv, ...nodeFlags, ...argv.slice(1)], settings);
 }
 
-// If the process wasn't restarted, only modules imported after this line come from the cache, so they're imported dynamically. With the
-// variable above, this module also comes from the cache, and Node doesn't have to load its type stripper.
+// If the process wasn't restarted, only modules that are imported after this line come from the cache, so they're imported dynamically.
+// After a restart with the variable above, this module also comes from the cache, and Node doesn't have to load its type stripper.
 enableCompileCache(compileCache);
-// Importing node:http reads everything that it exports. Reading these three exports loads Node's HTTP client, which takes 30 ms. The core
-// doesn't need it here.
+// Importing node:http reads all of its exports. Reading these three loads Node's HTTP client, which takes 30 ms and isn't needed here.
 for (const unused of ['WebSocket', 'CloseEvent', 'MessageEvent']) Reflect.deleteProperty(process.getBuiltinModule('node:http'), unused);
 const { describeOutdatedNode } = await import('#contract/node-release.ts');
 const { restoreTlsChecks, tlsChecksWarning } = await import('#contract/tls-checks.ts');
@@ -68,7 +67,7 @@ const { findUnknownVariables, formatUnknownVariable } = await import('./server/s
 /** SIGHUP is included, because closing a terminal must not cut off accepted requests. */
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
 /**
- * In ms. A second signal within this time counts as the same one. GNU timeout signals the process and then its group, and systemd's
+ * In ms. A second signal within this time counts as the same one. GNU timeout signals the process and then its group, and systemd with
  * SendSIGHUP sends SIGHUP right after SIGTERM.
  */
 const sameSignalWithin = 1_000;
@@ -134,7 +133,7 @@ async function main(): Promise<void> {
   if (core.firstUser) say(welcome(core.firstUser, consoleUrl));
 }
 
-/** Returns an address that a browser can open. A browser can't open an address that means all addresses of the machine. */
+/** Returns a URL that a browser can open, which can't contain the address that stands for all addresses of the machine. */
 function browserUrl(url: string): string {
   return url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost');
 }

@@ -230,7 +230,7 @@ describe("a provider's configuration", () => {
     [{ ...provider, OIDC_NAME: 'x'.repeat(41) }, 'OIDC_NAME: must be 1 to 40 characters, without control characters'],
     [{ ...provider, WEB_CONSOLE: 'off' }, 'WEB_CONSOLE: must be on when OIDC_ISSUER is set'],
     [{ ...provider, PASSWORD_SIGN_IN: 'no' }, 'PASSWORD_SIGN_IN: must be on or off'],
-    [{ PASSWORD_SIGN_IN: 'off' }, "PASSWORD_SIGN_IN: can't be off without OIDC_ISSUER: no one could sign in"],
+    [{ PASSWORD_SIGN_IN: 'off' }, "PASSWORD_SIGN_IN: can't be off without OIDC_ISSUER, because no one could sign in"],
     ...['common', 'organizations', 'consumers', '9188040d-6c67-4c5b-b112-36a304b66dad'].map(
       (tenant) =>
         [{ ...provider, OIDC_ISSUER: `${microsoft}/${tenant}/v2.0` }, 'OIDC_ISSUER: must contain the ID of your own tenant'] as const,

@@ -29,8 +29,8 @@ export function contactCommands(program: Command, { withDatabase }: Runner): voi
 }
 
 /**
- * Accepts any phone number, because one that's no longer in a numbering plan must still be found. Digits without separators are taken
- * literally, because numbers such as +4903012345678 may have been placed, which would be converted to others.
+ * Accepts any phone number, because one that's no longer in a numbering plan must still be found. Digits without separators aren't
+ * converted, because calls to numbers such as +4903012345678 may have been placed, and converting would change these numbers.
  */
 const phoneSchema = z
   .string()

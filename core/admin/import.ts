@@ -36,8 +36,8 @@ const interruption: { by?: NodeJS.Signals } = {};
 
 /**
  * Pauses between two steps. SQLite's lock isn't fair: a process that has been waiting for a while tries again only every 100 ms. Without a
- * longer pause, the next step would take the lock before a running core has tried. If interrupted, the import stops between two steps, and
- * still shows its passwords.
+ * longer pause, the next step would take the lock before a running core tries again. If interrupted, the import stops between two steps,
+ * and still shows the passwords.
  */
 async function pause(): Promise<void> {
   if (process.listenerCount('SIGINT') === 0) {

@@ -99,7 +99,7 @@ function readCount(text: string | undefined): number | undefined {
   return /^\d+$/.test(text) ? Number(text) : Number.NaN;
 }
 
-/** Identifies the wrong value, because the list may be long. */
+/** Describes an error with the invalid value, because the list may be long. */
 function describeError({ path, message }: FieldError, addresses: readonly string[] | null | undefined): string {
   const [field, index] = path.split('.');
   if (field === 'callsPerDay') return `--calls-per-day: ${message}`;
@@ -167,10 +167,7 @@ async function readList(file: string): Promise<string> {
   }
 }
 
-/**
- * Revokes as many keys as possible: an invalid line must not stop the leaked keys after it from being revoked. @returns whether all were
- * revoked
- */
+/** Revokes as many keys as possible, because leaked keys after an invalid line must be revoked, too. @returns whether all were revoked */
 async function revokeEach(context: AdminContext, entries: readonly Entry[], options: RevokeOptions): Promise<boolean> {
   const revoked: { id: string; name: string; owner: string }[] = [];
   const failed: { place: string; message: string }[] = [];

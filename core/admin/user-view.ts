@@ -56,7 +56,7 @@ export function formatUser({ user, impact: { apiKeys, sessions }, quota: { activ
     ['Last sign-in', user.lastSignInAt ? timestamp(user.lastSignInAt) : 'Never'],
     ['Disabled', user.disabledAt ? timestamp(user.disabledAt) : ''],
     ['Second factor', user.hasSecondFactor ? `on, ${counted(recoveryCodes, 'recovery code')} left` : 'off'],
-    ['Linked with', user.link ? `${user.link.subject} at ${user.link.issuer}, since ${timestamp(user.link.linkedAt)}` : ''],
+    ['Linked to', user.link ? `${user.link.subject} at ${user.link.issuer}, since ${timestamp(user.link.linkedAt)}` : ''],
     ['Sessions', String(sessions)],
     ['API keys', `${user.apiKeys}, ${active} of them active (MAX_ACTIVE_KEYS_PER_USER is ${max})`],
   ].filter(([, value]) => value !== '');

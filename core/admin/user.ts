@@ -108,7 +108,7 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
   withExamples(remove, 'user delete ada@example.com --cancel-queued-calls').action(withDatabase(runDelete));
 }
 
-/** No limit on rows, because someone at a terminal can stop the command. */
+/** There's no limit on rows, because someone at a terminal can stop the command. */
 const unlimited = Number.MAX_SAFE_INTEGER;
 
 const exampleId = '01a20138-3d19-7da7-9907-3a9fb48fa32a';
@@ -214,7 +214,7 @@ async function runDelete({ ports, actor, output }: AdminContext, email: string, 
 
 /** @throws Problem `not-found` */
 export async function findUser(ports: Ports, email: string): Promise<User> {
-  // Doesn't apply the rules for new addresses: a user whose address is older than a rule must still be found and deleted.
+  // Don't apply the rules for new addresses, because a user whose address is older than a rule must still be found and deleted.
   const credentials = await ports.stores.users.findByEmail(normalizeEmail(email));
   if (!credentials) throw userNotFound(email);
   return credentials.user;

@@ -2,7 +2,9 @@ import { DateTime, IANAZone } from 'luxon';
 
 // Calendar days are text in the format YYYY-MM-DD, and instants are milliseconds since 1970.
 
-/** Checked first, because asking the runtime about a time zone takes a hundred times as long. The runtime's own list omits UTC. */
+/**
+ * This set is checked first, because asking the runtime about a time zone takes a hundred times as long. The runtime's own list omits UTC.
+ */
 const knownZones = new Set(['UTC', ...Intl.supportedValuesOf('timeZone')]);
 
 export function isTimeZone(name: string): boolean {
@@ -55,13 +57,13 @@ export function endOfDay(day: string, timeZone: string): number {
  * starts with the next one.
  */
 export function startOfDay(day: string, timeZone: string): number {
-  // No offset exceeds ±26 h, so the local date changes to `day` between these two instants, and never changes back for a whole day. Search
-  // by halves, down to one millisecond.
+  // No offset exceeds ±26 h, so the local date changes to `day` between these two instants, and then doesn't change back for at least a
+  // day. A binary search finds the exact millisecond.
   const midnight = inUtc(day).toMillis();
   const zone = toZone(timeZone);
   const reached = (instant: number) => isoDay(DateTime.fromMillis(instant, { zone }));
-  // Nearly every day begins at midnight with no clock change nearby. Try that first, because the search has 28 steps and costs ten times as
-  // much.
+  // Nearly every day begins at midnight, with no clock change nearby. Try midnight first, because the search takes 28 steps and costs ten
+  // times as much.
   const guess = midnight - zone.offset(midnight) * 60_000;
   if (reached(guess) >= day && reached(guess - 1) < day) return guess;
   let before = midnight - 27 * 3_600_000;

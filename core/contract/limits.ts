@@ -11,7 +11,7 @@ export const limits = {
   /** Addresses and networks that one key can be limited to, and characters in one of them. */
   networks: 50,
   network: 64,
-  /** Addresses of a key's last requests that its details show. */
+  /** Recent addresses shown in a key's details. */
   shownAddresses: 20,
   /** The highest limit of calls per day that a key can have. */
   callsPerDay: 10_000_000,

@@ -23,14 +23,14 @@ export type Dialer = {
   close(): Promise<void>;
 };
 
-/** In ms. Polling is necessary because other processes place calls, too, and don't notify this one. */
+/** In ms. Polling is necessary because other processes also place calls, and don't notify this one. */
 const pollEvery = 1_000;
 /** In ms. Must be much shorter than the lease, because saving a result is retried only until the lease expires. */
 export const settleEvery = 500;
 
 /**
  * Hands due calls to the provider, at most `concurrency` (`DIALER_CONCURRENCY`) at the same time. This only schedules:
- * domain/calls/dialing.ts decides, and storage keeps the dialers of several processes apart.
+ * domain/calls/dialing.ts decides what happens to a call, and storage makes sure that only one process claims it.
  */
 export function startDialer(deps: {
   store: DialingStore;
@@ -73,8 +73,8 @@ export function startDialer(deps: {
   async function claim(limit: number): Promise<ClaimedCall[]> {
     const now = clock.now();
     if (!(await deps.isTrusted(now))) {
-      // Remember the wrong time, so that the next claim notices when the clock has been set back. Otherwise, calls placed in the meantime
-      // would become due much later.
+      // Remember the wrong time, so that the next claim notices if the clock has been set back. Otherwise, calls placed in the meantime
+      // would become due much too late.
       lastClaimAt = now;
       return [];
     }
@@ -100,7 +100,7 @@ export function startDialer(deps: {
     return toSettlement(call, result, provider, clock.now(), deps.random);
   }
 
-  /** Retries while the lease lasts: only this process knows the result, and a short database outage must not lose it. */
+  /** Retries while the lease lasts, because only this process knows the result, and it must not be lost in a short database outage. */
   async function settle(call: ClaimedCall, settlement: Settlement): Promise<void> {
     for (;;) {
       try {

@@ -5,7 +5,7 @@ import type { DialerTrouble } from '../domain/model.ts';
 import type { DialingStore, HandoffResult } from '../domain/ports/dialing.ts';
 import type { Clock } from '../domain/ports/environment.ts';
 
-/** Detects that the provider isn't accepting calls, and reports this in the log, in the database for the console, and in the metrics. */
+/** Detects when the provider isn't accepting calls, and reports it in the log, in the database for the console, and in the metrics. */
 export type TroubleWatch = {
   onResult(result: HandoffResult): void;
   /**
@@ -40,7 +40,9 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
     note(null);
   }
 
-  /** If the clock was set back, moves the times back, too. Otherwise, the trouble would begin in the future, and last until then. */
+  /**
+   * If the clock was set back, moves the recorded times back, too. Otherwise, the trouble would begin in the future, and last until then.
+   */
   function followClock(): void {
     const lastAt = clock.now();
     if (!failing || lastAt >= failing.lastAt) return;
@@ -50,8 +52,8 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
 
   function report(): void {
     followClock();
-    // Stops reporting if no call has been handed off for a while, because the refused calls may have been cancelled or ended. Otherwise,
-    // the trouble would be reported until the provider accepts another call.
+    // Stop reporting if no call has been handed off for a while, because the refused calls may have been cancelled or may have ended.
+    // Otherwise, the trouble would be reported until the provider accepts another call.
     if (failing && clock.now() > failing.forgottenAt)
       end("no call was handed off for an hour: the core doesn't know whether the provider accepts calls");
     if (!failing || !isTrouble()) return;
@@ -75,7 +77,7 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
         forgottenAt: retryAt + troubleLimits.forgotten.toMillis(),
         reason: result.reason,
       };
-      // Reports the first time immediately, and then every minute.
+      // The first report is immediate. The timer repeats it every minute.
       if (!isNoted) report();
     },
     seconds: () => (failing && isTrouble() ? (failing.lastAt - failing.since) / 1_000 : 0),

@@ -11,8 +11,8 @@ import type { Clock } from '../domain/ports/environment.ts';
 import { type Connections, openConnections } from './connection.ts';
 
 /**
- * In ms. The wait for a response includes connecting, so the connection timeout is shorter. That way, a provider that's down counts as not
- * having received the call.
+ * In ms. The time for a response includes connecting, so the connection timeout must be shorter. That way, a call to a provider that's down
+ * counts as not received.
  */
 export const timeouts = { connect: 5_000, answer: dialingLimits.answer.toMillis() };
 
@@ -32,7 +32,7 @@ export function webhookProvider(options: { url: string; secrets: readonly string
           headers: { 'Content-Type': 'application/json', ...sign(call.contactId, body, secret, Math.floor(clock.now() / 1_000)) },
           body,
           dispatcher: connections.dispatcher,
-          // Each request opens a new connection. If the provider closed a reused one at that moment, it would be unclear whether it
+          // Each request opens a new connection. If the provider closed a reused connection at that moment, it would be unclear whether it
           // received the call.
           reset: true,
           signal: AbortSignal.timeout(timeouts.answer),
@@ -42,7 +42,7 @@ export function webhookProvider(options: { url: string; secrets: readonly string
         return toFailure(error, connections);
       }
     },
-    // When this is called, the outcome is overdue: the provider hasn't reported it.
+    // When this is called, the provider should already have reported the outcome.
     conclude: () => null,
   };
 }
@@ -63,7 +63,7 @@ function toHandoff(call: ClaimedCall): Handoff {
   };
 }
 
-/** In seconds. A call lapses or ends long before. Without a limit, a huge `Retry-After` would result in an invalid instant. */
+/** In seconds. A call lapses or ends long before that. Without a limit, a huge `Retry-After` would result in an invalid instant. */
 const maxRetryAfter = 365 * 86_400;
 
 /** Classifies the response. `domain/calls/dialing.ts` decides what to do about it, such as trying again. */

@@ -14,8 +14,8 @@ import type { Ports } from './ports/ports.ts';
 import { invalidField, Problem } from './problem.ts';
 
 /**
- * Returns the digest under which storage knows a key value or session ID. One round of SHA-256 is enough for a secret with full entropy.
- * With a salt, an index couldn't find the digest.
+ * Returns the digest that storage has instead of a key value or session ID. One round of SHA-256 is enough for a secret with full entropy.
+ * A salt would make it impossible to find the digest in an index.
  */
 export function toDigest(secret: string): Digest {
   return hash('sha256', secret, 'hex');
@@ -71,7 +71,7 @@ export async function listApiKeys(ports: Ports, viewer: Viewer, olderThan: strin
 const readBatchSize = 1_000;
 
 /**
- * Returns the newest keys with a text in their name, and the number of all matches. Only for the operator.
+ * Returns the newest keys whose name contains a text, and the number of all matches. Only for the operator.
  *
  * @param limit null for no limit
  */

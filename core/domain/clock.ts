@@ -10,18 +10,18 @@ import { Problem } from './problem.ts';
 
 /**
  * If no core has run for longer than this, an administrator has to confirm the clock, because a database can't tell a longer pause from a
- * clock that's ahead. It's longer than weekends and holidays, so that no confirmation is needed after those.
+ * clock that's ahead. It's longer than a weekend or public holidays, so that no confirmation is needed after those.
  */
 export const maxPause = Duration.fromObject({ days: 7 });
 /** How often cores record the time, in ms. */
 const recordEvery = 60_000;
 
-/** The clock's reference (a recorded time or the server's clock), and how far ahead of it the clock is, in ms. */
+/** What a clock was compared with (a recorded time or the database server's clock), and how far ahead of that it is, in ms. */
 export type ClockDoubt = { than: 'recorded' | 'server'; at: Millis; aheadBy: number };
 
 /**
  * Returns the doubt about a clock that's too far ahead. With such a clock, no calls are ended and no data is erased, because neither can be
- * undone. With a clock that's behind, neither happens too early.
+ * undone. A clock that's behind only delays both.
  */
 export function findDoubt({ newestAt, serverAt }: Awaited<ReturnType<ClockStore['read']>>, now: Millis): ClockDoubt | null {
   if (serverAt !== null && now > serverAt + clockSkew.toMillis()) return { than: 'server', at: serverAt, aheadBy: now - serverAt };
@@ -52,7 +52,7 @@ export type ClockWatch = {
   doubt(): ClockDoubt | null;
 };
 
-/** Watches a clock. @param onChange called with a doubt when it begins, and with null when it ends */
+/** Watches a clock. @param onChange called with the doubt when a doubt begins, and with null when it ends */
 export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | null) => void): ClockWatch {
   let doubt: ClockDoubt | null = null;
   /** The times at which the clock is trusted without another check. A clock that jumps out of this range is checked again. */

@@ -1,7 +1,7 @@
 /**
- * Runs work for each item, one after the other, because an error with one must not hold up the others.
+ * Runs work for one item after the other. An error with one item must not hold up the others.
  *
- * @throws the first error, after trying the others. If the work is stopped, immediately
+ * @throws the first error, after trying all items, or immediately if the signal stops the work
  */
 export async function eachDespiteErrors<Item>(
   items: readonly Item[],

@@ -15,7 +15,7 @@ export function plus(at: Millis, ms: number): Millis {
 /** In ms. All days in UTC have the same length. */
 export const oneDay = 86_400_000;
 
-/** In ms. In all of today's time zones, days begin on a quarter-hour, so calls and a key's use are counted by them. */
+/** In ms. In all of today's time zones, days begin on a quarter-hour, so calls and key use are counted by quarter-hours. */
 export const quarterHour = 900_000;
 
 /** Whether ECMAScript's Date can hold the number. */

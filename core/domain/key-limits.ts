@@ -47,8 +47,8 @@ export function toQuota(limits: KeyLimits | null, placedToday: number | null, at
 }
 
 /**
- * Changes the limits of a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. A change that
- * changes nothing isn't recorded.
+ * Changes the limits of a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. If nothing
+ * changes, nothing is recorded.
  */
 export async function changeLimits(
   ports: Ports,
@@ -63,7 +63,7 @@ export async function changeLimits(
   const limits = applyChange(ports, apiKey, change);
   const today = describeToday(ports, apiKey);
   if (describeLimits(limits) === describeLimits(apiKey.limits)) {
-    // This may be a repeat of a request whose calls weren't all counted, because the database failed.
+    // This may repeat a change after which not all calls were counted, because the database failed.
     if (change.callsPerDay != null) await store.recount(id, today);
     return apiKey;
   }
@@ -114,7 +114,9 @@ export async function findKeyToChange({ stores }: Ports, visibility: KeyVisibili
   return apiKey;
 }
 
-/** The same for a hidden key and for one that doesn't exist, so that a viewer doesn't learn which IDs exist. */
+/**
+ * Returns the same problem for a key that the viewer can't see and one that doesn't exist, so that a viewer doesn't learn which IDs exist.
+ */
 export function keyNotFound(): Problem {
   return new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");
 }

@@ -23,7 +23,7 @@ export type ExternalNamed = Named & { externalId: string | null };
 export type Tenancy = Named & { kind: TenancyKind; partnerId: string; partnerName: string };
 
 /**
- * Someone who signs in. An account user has an account; a partner user has a partner and may be limited to one of its accounts; a staff
+ * Someone who can sign in. An account user has an account; a partner user has a partner and may be limited to one of its accounts; a staff
  * user has neither.
  */
 export type User = {
@@ -55,14 +55,14 @@ export type Subject = { issuer: string; subject: string };
 /** The identity at the provider that signs in as this user. */
 export type Link = Subject & { linkedAt: Millis };
 
-/** A user's proof for starting a session: the password, a code that follows it, or a link to an identity at a provider. */
+/** What a user proved in order to start a session: the password, a code after the password, or a linked identity at a provider. */
 export type Proof =
   | { user: User; passwordHash: string; hasSecondFactor: boolean }
   | { halfOpen: { id: Digest; data: Session }; code: string; vouched: string | null }
   | LinkProof;
 export type LinkProof = { user: User; issuer: string };
 
-/** A code that the app trades for its own session. Only its digest is stored. */
+/** A code that the app exchanges for its own session. Only its digest is stored. */
 export type SignInCode = { digest: Digest; userId: string; issuer: string; challenge: string; expiresAt: Millis };
 
 /** The data that would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
@@ -164,11 +164,11 @@ export type CallCount = { quarterAt: Millis; state: CallState; calls: number };
 /** A SHA-256 hash as 64 lower-case hexadecimal digits. Storage has only this hash of a key value or session ID. */
 export type Digest = string;
 
-/** The data that a process last read about a key. It decides nothing: the statement that does the work checks that it's still true. */
+/** What a process last read about a key. It doesn't decide anything: the statement that does the work checks whether it's still true. */
 export type ActiveKey = {
   /** Null if it doesn't expire. Never changes after creation. */
   expiresAt: Millis | null;
-  /** Storage updates this when a statement finds other limits. */
+  /** Storage updates this when a statement finds that the limits have changed. */
   limits: KeyLimits | null;
   /** The day on which the key has placed all its calls, if any. */
   fullOn?: string;
@@ -213,7 +213,7 @@ export type Objection =
   | { kind: 'country'; country: string | null }
   /** Calling hours apply, but it isn't known where the number is. */
   | { kind: 'unknown-time-zone' }
-  /** Calling hours don't start in time. `opensAt` is null if they don't open within 31 days. */
+  /** Calling hours don't allow the call in time. `opensAt` is null if they don't open within 31 days. */
   | { kind: 'outside-calling-hours'; opensAt: Millis | null };
 
 /** Why calls were stopped, for the metrics. */
@@ -233,14 +233,14 @@ export type DoNotCallEntry = {
   endsAt: Millis | null;
 };
 
-/** Where rules belong: a partner, one of its accounts, or a campaign of an account. `owner.accountId` is null only for a partner. */
+/** What rules belong to: a partner, one of its accounts, or a campaign of an account. `owner.accountId` is null only for a partner. */
 export type RuleScope = Named & { kind: ProtectionScope; owner: OwningScope };
 
-/** A number of an import, with what its line says about it. */
+/** A number from an import, with the details from its line. */
 export type ImportedNumber = Pick<DoNotCallEntry, 'phone'> &
   Partial<Pick<DoNotCallEntry, 'reason' | 'note' | 'source' | 'createdAt' | 'endsAt'>>;
 
-/** The numbers to add to one list. They have in common what a number itself doesn't say. */
+/** The numbers to add to one list. The other fields apply to each number that doesn't have its own value. */
 export type NewDoNotCall = Omit<DoNotCallEntry, 'id' | 'phone' | 'scope'> & {
   owner: OwningScope;
   numbers: readonly ({ id: string } & ImportedNumber)[];
@@ -272,7 +272,7 @@ export type ClaimedCall = {
   /** The progress of the hand-off: see call-states.ts. */
   handoff: 'open' | 'doubt' | 'taken';
   leaseUntil: Millis;
-  /** Why the call must not be handed off again, even though the provider might not have it; null if another hand-off is allowed. */
+  /** Why the call must not be handed off again, even if the provider doesn't have it; null if it may be. */
   stopped: string | null;
 };
 
@@ -356,7 +356,7 @@ export type ActivityFilter = {
 /** The oldest call that was searched; null if there are no older ones. */
 export type StretchEnd = { contactId: string; placedAt: Millis } | null;
 
-/** The matching calls in one stretch. */
+/** The matching calls in one stretch of calls that were searched. */
 export type CallStretch = { calls: ListedCall[]; end: StretchEnd };
 
 export type AuditSubject = Named & {
@@ -429,7 +429,7 @@ export type ImportedEntity = {
 export type ImportAddition = { entity: ImportedEntity; password: NewPassword | null; event: AuditEvent };
 export type ImportChange = { entity: ImportedEntity; event: AuditEvent };
 
-/** Says that the provider isn't accepting calls. */
+/** A report that the provider isn't accepting calls. */
 export type DialerTrouble = {
   /** When the provider refused the first of these calls. */
   since: Millis;

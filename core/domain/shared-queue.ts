@@ -14,8 +14,8 @@ export type SharedQueue<Item> = {
 };
 
 /**
- * Creates a queue that's shared by key or address, so that a flood delays only itself. If it's full, the share with the most items loses
- * one.
+ * Creates a queue in which each key or address has a share, so that a flood delays only itself. If the queue is full, the share with the
+ * most items loses one.
  */
 export function sharedQueue<Item>(
   room: number,

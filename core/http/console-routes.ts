@@ -52,13 +52,13 @@ const openHandlers: { readonly [Name in OpenRoute]: (ctx: Context, deps: HttpDep
 /** The only routes that a user with a one-time password can use until they've chosen a new password. */
 const allowedWithOneTimePassword: readonly SessionRoute[] = ['showSession', 'signOut', 'changePassword'];
 
-/** The only routes that a user can use until they've set up a second factor that the operator requires. */
+/** The only routes that a user can use until they've set up the second factor that the operator requires. */
 const allowedWithoutSecondFactor: readonly SessionRoute[] = ['showSession', 'signOut', 'enrollSecondFactor', 'confirmSecondFactor'];
 
 /** These routes don't wait for a turn: signing out is quick, and passwords have their own queue. */
 const outOfTurn: readonly SessionRoute[] = ['showSession', 'signOut', 'changePassword', 'enrollSecondFactor'];
 
-/** Serves everything that a signed-in user can do. Doesn't read the key header. */
+/** Serves all routes of the console. Doesn't read the key header. */
 export function consoleRoutes(deps: HttpDeps): Router<State> {
   const router = new Router<State>({ sensitive: true, strict: true });
   const refuseCrossSite = csrf(deps);
@@ -93,7 +93,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
    */
   function registerOpen(name: OpenRoute): void {
     const { method, path }: Route = table[name];
-    // Without a provider, strangers must not see that its paths exist.
+    // If there's no provider, strangers must not see that its paths exist.
     const isMissing = path.startsWith('/console/oidc') && !deps.ports.provider;
     const refuseFirst: Middleware = async (ctx, next) => (isMissing || hasKeyHeader(ctx) ? refuse(ctx) : next());
     const guards = name === 'finishOidc' ? [refuseFirst] : [refuseFirst, refuseCrossSite];
@@ -113,7 +113,7 @@ function inTurn(
 ): Promise<void> {
   const { id, data } = getSession(ctx);
   return turns.run({ user: data.user.id, session: id, search, isGone: () => ctx.res.destroyed }, async (turn, hasWaited) => {
-    // In the meantime, the session may have ended, or its user may have been moved.
+    // While the request waited, the session may have ended, or its user may have been moved.
     if (hasWaited) await renewSession(ctx, ports);
     ctx.state.turn = turn;
     await work(turn);
@@ -138,7 +138,8 @@ function requireSession(name: SessionRoute): Middleware {
 }
 
 /**
- * The password comes first: setting up a second factor asks for one that only the user knows.
+ * Requires the user to choose a password first, and only then to set up a second factor, which asks for a password that only the user
+ * knows.
  *
  * @throws Problem `forbidden`
  */
@@ -156,7 +157,7 @@ const requireDecodablePath: Middleware = (ctx, next) => {
   return next();
 };
 
-/** In bytes. A shorter response fits into one packet without compression. */
+/** In bytes. Shorter responses fit into one packet without compression. */
 const worthCompressing = 1_024;
 
 const consoleAnswer: Middleware = async (ctx, next) => {
@@ -169,15 +170,15 @@ const consoleAnswer: Middleware = async (ctx, next) => {
   if (typeof view !== 'object' || view === null || view instanceof Readable) return;
   ctx.type = 'application/json';
   const json = jsonLine(view);
-  // Compress only responses to GET. Key values and passwords are in responses to other methods, and their compressed length would reveal
-  // something about them.
+  // Compress only responses to GET. Responses to other methods may contain key values and passwords, and the compressed length would reveal
+  // something about these.
   if (ctx.method === 'GET') await answerCompressed(ctx, Buffer.from(json));
   else ctx.body = json;
 };
 
 /**
- * Responds with an ETag, because the console often requests something that hasn't changed. Doesn't use `ctx.fresh`, because browsers add
- * `no-cache` to those requests.
+ * Responds with an ETag, because the console often requests something that hasn't changed. Doesn't use `ctx.fresh`, which ignores the ETag
+ * because browsers add `no-cache` to these requests.
  */
 async function answerCompressed(ctx: Context, bytes: Buffer): Promise<void> {
   const etag = toEtag(bytes);

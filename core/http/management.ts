@@ -16,7 +16,7 @@ export function createManagementApp(deps: {
   version: string;
   registry: Registry;
   isReady: () => Promise<boolean>;
-  /** While the clock is ahead, calls aren't dialed and don't end. They can still be placed and cancelled, so the core stays ready. */
+  /** While the clock is ahead, calls aren't dialed or ended. They can still be placed and cancelled, so the core stays ready. */
   isClockAhead: () => boolean;
   log: Logger;
   host: string;
@@ -83,12 +83,12 @@ const misdirected = {
 };
 
 /**
- * Whether a request may use this name for the listener. Another site could point its own host name at this machine, and read the responses
- * as if they came from that site (DNS rebinding). It can't do this with an IP address, or with a name that no one can register. On a local
- * network, anyone can claim an unregistrable name, so these names are accepted only if that network can reach the listener anyway.
+ * Whether a request may use this name for the listener. A website could point its own host name at this machine, so that browsers let it
+ * read the responses as its own (DNS rebinding). It can't do this with an IP address, or with a name that can't be registered. On a local
+ * network, anyone can claim such a name, so these names are accepted only if that network can reach the listener anyway.
  */
 export function isOwnName(header: string, bound: string): boolean {
-  // Only old programs omit the header.
+  // Accept requests without the header: only old programs omit it, and browsers never do.
   if (header === '') return true;
   const name = URL.parse(`http://${header}`)?.hostname ?? '';
   if (name === bound.toLowerCase() || name === 'localhost' || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return true;

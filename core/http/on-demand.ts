@@ -40,7 +40,7 @@ export function onDemandMethods(path: string): string[] {
 
 /**
  * Serves the three key-authenticated endpoints. Ignores session cookies. Runs before the session and the router, and writes its own
- * responses, because the router and `ctx.body` cost 3 to 4 µs per request, 10% of a placed call.
+ * responses, because the router and `ctx.body` take 3 to 4 µs per request, which is 10% of a placed call.
  */
 export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middleware {
   const recentlyAccepted = recentlyAcceptedKeys();
@@ -72,7 +72,7 @@ export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middl
       await match.handler(ctx, ports, { ...caller, key }, isPlain ? match.parameters : decoded(match.parameters));
       recentlyAccepted.add(caller.digest, key);
     } catch (error) {
-      // A key that has placed all its calls for today is still accepted. It's remembered, so its next requests only read.
+      // A key that has placed all its calls for today is still accepted. Remember it, so that its next requests only read.
       if (error instanceof Problem && error.code === 'too-many-calls') recentlyAccepted.add(caller.digest, key);
       else recentlyAccepted.delete(caller.digest);
       if (error instanceof Problem && error.code === 'unauthorized') return refuseKey(ctx);
@@ -84,7 +84,7 @@ export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middl
 async function place(ctx: Context, ports: Ports, caller: KnownCaller, { campaignId }: Parameters): Promise<void> {
   const campaign = validOrEmpty(campaignId, isIdentifier);
   const started = performance.now();
-  // The time it takes the client to send its body doesn't count toward the deadline.
+  // The time that the client takes to send the body doesn't count toward the deadline.
   const afterBody = () => ({ ...caller, deadline: caller.deadline + performance.now() - started });
   let timed: KnownCaller | undefined;
   let input: PlaceCall;
@@ -93,8 +93,8 @@ async function place(ctx: Context, ports: Ports, caller: KnownCaller, { campaign
     timed = afterBody();
     input = withIdempotencyKey(ctx, await parseInTurn(bytes, validatePlaceCall, caller.digest));
   } catch (problem) {
-    // Check access before reporting errors in the body: only a key with access to the campaign learns what's wrong with the body. All other
-    // keys get the same refusal as with a valid body.
+    // Check access before reporting errors in the body, so that only a key with access to the campaign learns what's wrong with the body.
+    // All other keys get the same refusal as with a valid body.
     await authorize(ports, timed ?? afterBody(), campaign);
     throw problem;
   }
@@ -149,7 +149,7 @@ function findRoute(ctx: Context) {
   return undefined;
 }
 
-/** Returns the path without the query. Proxies may send complete addresses (RFC 9112 §3.2.2). */
+/** Returns the path without the query. Proxies may send complete URLs (RFC 9112 §3.2.2). */
 function toPath(target: string): string {
   const path = target.startsWith('/') ? target : (URL.parse(target)?.pathname ?? '');
   const end = path.indexOf('?');
@@ -160,8 +160,7 @@ const keyHeader = apiKeyHeader.toLowerCase();
 const idempotencyKeyHeader = 'idempotency-key';
 
 /**
- * Reads the key header, and is the only code that does. If the header was sent twice, Node joins the values, and the result isn't a valid
- * key value.
+ * Reads the key header. No other code does. If the header was sent twice, Node joins the values, and the result isn't a valid key value.
  */
 function readKeyValue({ req }: Context): string | null {
   const value = req.headers[keyHeader];

@@ -12,7 +12,7 @@ const waiting = sharedQueue<Turn>(maxWaiting, ({ share }) => share);
 
 /**
  * Waits for a turn to parse a large body. Each turn of the event loop parses one, because a body with thousands of unknown fields takes up
- * to 10 ms. Small bodies don't wait, so they can pass a flood of large ones. Keys and users take turns, so a flood delays only itself.
+ * to 10 ms. Small bodies don't wait, so a flood of large ones doesn't delay them. Keys and users take turns, so a flood delays only itself.
  *
  * @param share the key or user that sent the body
  * @throws Problem `unavailable`

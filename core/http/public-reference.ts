@@ -5,7 +5,9 @@ import { type ProblemCode, problemCode, problemTable } from '#contract/problems.
 
 // The pages for integrators. The public listener serves them to anyone, so they describe only what a key can do.
 
-/** They're next to this folder in a checkout, and next to `lib` in the package that `npm run pack:core` builds. */
+/**
+ * Reads a file of these pages. They're next to this folder in a checkout, and next to `lib` in the package that `npm run pack:core` builds.
+ */
 const read = (path: string) => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 
 const examples: Readonly<Record<string, string>> = {
@@ -41,7 +43,7 @@ const advice: Partial<Record<ProblemCode, string>> = {
 
 type Page = { mediaType: string; text: string };
 
-/** Where the command line's package is, so that an integrator who has only this server's address can install it. */
+/** The path of the command line's package, so that an integrator who has only this server's address can install it. */
 export const commandLinePath = '/reference/callkey-cli.tgz';
 
 /** The page's instructions for getting the command line. */
@@ -78,7 +80,7 @@ function referencePage(document: string, files: ReadonlyMap<string, string>, has
       .join('\n'),
   };
   const page = read('reference/page.html').replace(/\{\{(\w+)\}\}/g, (_, name: string) => String(values[name]));
-  // Lets keyboard users scroll to the end of long lines.
+  // Let keyboard users scroll to the end of long lines.
   return page.replaceAll('<pre>', '<pre tabindex="0">');
 }
 

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type Koa from 'koa';
 
-// Serves Swagger UI from this machine, to show openapi.json. All of its addresses are relative, so that it works under a proxy's path.
+// Serves Swagger UI, which shows openapi.json, from this machine. All of its URLs are relative, so that it also works under a proxy's path.
 
 const page = `<!doctype html>
 <html lang="en">
@@ -16,14 +16,14 @@ const page = `<!doctype html>
 </html>
 `;
 
-/** The page can't send requests: the routes are on another listener, and no one should enter a key or password here. */
+/** The page can't send requests, because the routes are on another listener, and no one should enter a key or password here. */
 const start = `SwaggerUIBundle({ url: 'openapi.json', dom_id: '#reference', deepLinking: true, supportedSubmitMethods: [], defaultModelsExpandDepth: 0 });
 `;
 
 const contentSecurityPolicy = [
   "default-src 'none'",
   "script-src 'self'",
-  // Necessary because React sets style attributes.
+  // This is necessary because React sets style attributes.
   "style-src 'self' 'unsafe-inline'",
   "img-src 'self' data:",
   "connect-src 'self'",
@@ -40,9 +40,7 @@ const files: Readonly<Record<string, { type: string; body: () => string | NodeJS
   '/reference/swagger-ui-bundle.js': { type: 'js', body: () => openStream('swagger-ui-bundle.js') },
 };
 
-/**
- * Opens a file of the dependency in package.json: npm's package in a checkout, or a copy in the package that `npm run pack:core` builds.
- */
+/** Opens a file of Swagger UI: from npm's package in a checkout, or from the copy in the package that `npm run pack:core` builds. */
 function openStream(file: string): NodeJS.ReadableStream {
   return createReadStream(fileURLToPath(import.meta.resolve(`#swagger-ui/${file}`)));
 }

@@ -1,5 +1,5 @@
 /**
- * Shares lookups of the same ID: requests that arrive while a lookup is in progress wait for the next one. So each request sees everything
+ * Shares lookups of the same ID: requests that arrive while a lookup is in progress share the next one. So each request sees everything
  * that was committed before it arrived, and hundreds of requests with one session can't fill the database's queue and delay other users.
  */
 export function shareLookups<Id, Found>(find: (id: Id) => Promise<Found>): (id: Id) => Promise<Found> {

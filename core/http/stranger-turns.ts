@@ -6,9 +6,9 @@ const startsInTurn = 4;
 const waiting: (() => void)[] = [];
 
 /**
- * Waits for a turn. Otherwise, hundreds of connections with requests that are quickly refused could fill every turn of the event loop: each
- * sends its next request right after the response. The statements of other requests also wait for the event loop, and a sign-in has more
- * than ten of them.
+ * Waits for a turn. Otherwise, hundreds of connections whose requests are quickly refused could fill every turn of the event loop, because
+ * each sends its next request right after the response. Each statement of other requests would have to wait for the event loop, and a
+ * sign-in has more than ten of them.
  */
 export function waitForStrangerTurn(): Promise<void> {
   return new Promise((resolve) => {

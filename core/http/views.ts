@@ -155,7 +155,7 @@ export function deletionView({ user, apiKeys, sessions }: DeletionPreview, now: 
   };
 }
 
-/** Returns an event for the viewer. Only the service's own staff can see the names of the system's users. */
+/** Returns an event for the viewer. Only the service's own staff can see the names of the operating system's users. */
 export function eventView({ id, at, actor, action, subject, address, detail }: ListedEvent, viewer: Viewer): EventView {
   return {
     ...{ id, at: timestamp(at), actor: actor && actorView(actor, viewer), action, subject },

@@ -78,7 +78,7 @@ const securityHeaders: Readonly<Record<string, string>> = {
 };
 
 /**
- * Reads the built page, the reference and the command line once, at startup, so that no path in a request can lead to another file.
+ * Reads the built page, the reference and the command line once, at startup, so that a path in a request can't lead to any other file.
  *
  * @param commandLine the package of the command line. If it's missing, the reference says where to get it
  */

@@ -35,8 +35,8 @@ type AppDeps = {
 };
 
 /**
- * Lets Koa watch for the end of a response only if Koa writes it, because watching takes an eighth of the time of a refused key, and only
- * reports connections that broke.
+ * Lets Koa watch for the end of a response only if Koa writes the response. Watching takes an eighth of the time for a refused key, and
+ * only reports broken connections.
  */
 class App extends Application<State> {
   override handleRequest(ctx: Context, run: (ctx: Context) => Promise<void>): Promise<void> {
@@ -46,7 +46,7 @@ class App extends Application<State> {
     return handled.then(
       () => {
         if (ctx.respond === false) return undefined;
-        // Koa sets the status to 404 again.
+        // Keep the status, because Koa sets it to 404 again.
         const { statusCode } = res;
         return super.handleRequest(ctx, async () => {
           res.statusCode = statusCode;
@@ -81,7 +81,7 @@ export function createApp(deps: AppDeps): App {
   ];
 
   app.silent = true;
-  // Problems are handled below. Any error here is from a connection that broke while its response was being written.
+  // Problems are handled below, so any error here is from a connection that broke while its response was being written.
   app.on('error', (err) => log.debug({ err }, 'response not delivered'));
 
   app

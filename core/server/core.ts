@@ -146,7 +146,7 @@ export async function startCore(
     const { host, port, tls } = config;
     const publicListener = await opened(listen(app.callback(), { name: 'public', host, port }, { ...connections, tls }));
     if (!tls && !isLoopback(host)) log.warn({ host }, plainHttpWarning);
-    // Create the user last, because a start that fails after this would lose the one-time password.
+    // Create the user last, because if the start failed after this, the one-time password would be lost.
     const firstUser = await createFirstUser(ports);
     if (!config.passwordSignIn && (await ports.stores.users.count()) === 0) log.warn(noUsersWarning);
     const started = startHousekeeping(ports, config.retentionDays, clockWatch, log);
@@ -173,7 +173,7 @@ export async function startCore(
       async close() {
         isDraining = true;
         endReloading?.();
-        // Until this time is over, load balancers see that this core isn't ready, and each response closes its connection.
+        // During this delay, load balancers notice that this core isn't ready, and each response closes its connection.
         const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
         await Promise.all([drained, dialer?.close(), started.close()]);
         await trouble.close();
@@ -214,7 +214,7 @@ async function startConfiguredDialer(
   return startDialer({
     ...outside,
     store: stores.dialing,
-    // Import only if needed, because loading the webhook's HTTP client slows down the start.
+    // Import the webhook only if it's needed, because loading its HTTP client slows down startup.
     provider:
       config.kind === 'simulated' ? simulatedProvider(clock) : (await import('../dialer/webhook.ts')).webhookProvider(config, clock),
     concurrency: config.concurrency,

@@ -47,7 +47,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     if (lapsed > 0) log.info({ calls: lapsed }, 'calls lapsed');
   }
 
-  /** Runs the other steps, too, if one fails, such as one that needs every node of a cluster while a node is down. */
+  /** Runs all steps, even if one of them fails. For example, a step that needs every node of a cluster fails while a node is down. */
   function runEach(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
     return eachDespiteErrors(steps, signal, (step) => step());
   }
@@ -88,9 +88,9 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   /**
-   * Runs a step with a trusted time. Each step reads the clock again, because an earlier step may have taken hours. With the time from
-   * before that step, sessions that began in the meantime would seem to be from the future. Within a step, the time doesn't change, because
-   * a new time might not be trusted.
+   * Runs a step with a trusted time. Each step reads the clock again, because an earlier step may have taken hours. With an older time,
+   * sessions that began in the meantime would seem to be from the future. Within a step, the time doesn't change, because a new time might
+   * not be trusted.
    */
   async function withTrustedClock(step: (ports: Ports) => Promise<void>): Promise<void> {
     const now = ports.clock.now();
@@ -129,8 +129,8 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   ];
 
   /**
-   * Logs the seal of the audit chain. The log is stored elsewhere, so someone who changes the database can't change the seal there. `admin
-   * audit verify` compares them.
+   * Logs the seal of the audit chain. The log is stored elsewhere, so someone who changes the database can't change the seal in the log.
+   * `admin audit verify` compares the two.
    */
   async function sealAudit(): Promise<void> {
     const { seq, hash } = await auditChain.state();
@@ -143,8 +143,8 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     blocking,
     lapsing,
     ...[finishRevocations, finishMoves, finishNumberImports].map((sweep) => repeat(sweep, everyMinute)),
-    // The hourly sweep waits for the one that lapses calls. Otherwise, on PostgreSQL, it would skip a call that's just lapsing, and erase
-    // its data an hour later.
+    // The hourly sweep waits for the one that lapses calls. Otherwise, on PostgreSQL, it would skip a call that's being lapsed at that
+    // moment, and erase its data an hour later.
     repeat(() => lapsing.underWay().then(sweepEachHour), everyHour),
   ];
 
@@ -160,7 +160,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
       underWay = underWay.then(() => (signal.aborted ? undefined : run()));
     }, every.toMillis()).unref();
     return {
-      /** Runs once more, after the current run. Requests during a run share the next one. */
+      /** Runs the work now or, if it's already running, once more after that. Requests during a run share the next one. */
       now() {
         if (isRequested) return;
         isRequested = true;
@@ -188,9 +188,9 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
 
 export type FirstUser = { email: string; password: string };
 
-/** Creates a staff user with a one-time password if the database has no users, because someone has to be able to sign in first. */
+/** Creates a staff user with a one-time password if the database has no users, so that someone can sign in. */
 export async function createFirstUser(ports: Ports): Promise<FirstUser | null> {
-  // Without passwords, no one could sign in as that user, so the operator creates the first user.
+  // If passwords are off, no one could sign in as that user, so the operator has to create the first user.
   if (!ports.passwordSignIn || (await ports.stores.users.count()) > 0) return null;
   const input = { email: firstUserEmail, name: 'Administrator', userType: 'staff', accountId: null, partnerId: null } as const;
   try {

@@ -27,7 +27,7 @@ export type Metrics = {
   onStopped(reason: StopReason, calls: number): void;
   dialer: Omit<DialerObserver, 'onResult'>;
   watchPool(name: string, use: PoolUse): void;
-  /** Each of these takes a function that reads the figures when Prometheus scrapes. */
+  /** Each of these takes a function that reads the values when Prometheus scrapes. */
   watch: ReturnType<typeof createGauges>;
   registry: Registry;
 };
@@ -140,7 +140,7 @@ export function createMetrics(version: string): Metrics {
     onRequest(route, method, status, seconds) {
       requests.add({ route, method, status }, seconds);
       const isSignIn = route === sessionRoutes.signIn.path && method === 'POST';
-      // If the sign-in needs a code, it isn't complete yet.
+      // If the sign-in needs a code (202), it isn't complete yet.
       if (isSignIn && (status === 201 || toResult(status) !== 'accepted')) signIns.inc({ result: toResult(status) });
     },
     onStopped: (reason, calls) => stopped.inc({ reason }, calls),
@@ -159,7 +159,7 @@ export function createMetrics(version: string): Metrics {
 
 /**
  * Creates gauges that are read when Prometheus scrapes. Gauges that don't need the database are read separately, so that they're available
- * without it.
+ * even if the database isn't.
  */
 function createGauges(registry: Registry) {
   return {
@@ -210,12 +210,12 @@ function createGauges(registry: Registry) {
   };
 }
 
-// Every result has a counter from the start, at 0, because otherwise Prometheus wouldn't see its first increase.
+// Every result has a counter from the start, at 0, because otherwise Prometheus wouldn't notice its first increase.
 const results = ['accepted', 'refused', 'throttled', 'undecided'] as const;
 const handoffResults = ['taken', 'rejected', 'not-taken', 'answer-lost', 'doubt'];
 const batchOperations: readonly Parameters<ObserveBatch>[0][] = ['look up', 'place', 'cancel', 'explain'];
 
-/** Says what a response's status means for the request's credentials. */
+/** Returns what a response's status means for the request's credentials. */
 function toResult(status: number): (typeof results)[number] {
   if (status === 401) return 'refused';
   if (status === 429) return 'throttled';

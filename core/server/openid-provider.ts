@@ -16,17 +16,17 @@ const metadataLife = 600_000;
 const clockTolerance = 300;
 
 /**
- * The number of failures that are logged per interval, and the interval in ms. Anyone can start sign-ins, so the log is limited; the
- * metrics count all of them.
+ * How many failures are logged per interval, and the interval in ms. Anyone can start sign-ins, so the log is limited. The metrics count
+ * all failures.
  */
 const logged = { max: 20, interval: 10_000 };
 
-/** The provider's error responses that the user causes. */
+/** The provider's error responses that are caused by the user. */
 const cancelledByUser: readonly unknown[] = ['access_denied', 'login_required', 'consent_required', 'interaction_required'];
 
 /**
- * The company's provider, with `openid-client`. Its discovery document is requested only when someone signs in, and again if there was no
- * response, so that a provider that's down doesn't stop a core from starting.
+ * The company's provider, implemented with `openid-client`. Its discovery document is requested only when someone signs in, and again if
+ * there was no response, so that a provider that's down doesn't keep a core from starting.
  */
 export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Clock; log: Logger }): IdentityProvider {
   const { issuer, clientId, clientSecret, name, publicUrl } = config;
@@ -55,13 +55,15 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
     const discovered = await client.discovery(new URL(issuer), clientId, clientSecret, undefined, { timeout, execute: listChecks(client) });
     const metadata = discovered.serverMetadata();
     // For Entra ID, openid-client accepts the issuer of any tenant.
-    if (metadata.issuer.replace(/\/$/, '') !== issuer.replace(/\/$/, '')) throw invalid(`the provider calls itself ${metadata.issuer}`);
+    if (metadata.issuer.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
+      throw invalid(`the issuer in the provider's discovery document is ${metadata.issuer}`);
     known = { metadata: { ...metadata }, until: performance.now() + metadataLife };
     return known.metadata;
   }
 
   /**
-   * The keys are stored with the configuration, so a new configuration reads them again. The provider may have replaced them a second ago.
+   * Creates a new configuration for each use, so that the provider's keys, which are cached in it, are read again. The provider may have
+   * just replaced them.
    */
   async function configure(client: Client): Promise<OpenidClient.Configuration> {
     const metadata = await discover(client);
@@ -75,7 +77,7 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
     return configuration;
   }
 
-  /** Without the first check, a token with any signature would be accepted if it came directly from the provider. */
+  /** Without the first check, the library would accept a token with any signature if it came directly from the provider. */
   function listChecks(client: Client): ((configuration: OpenidClient.Configuration) => void)[] {
     const isOnThisMachine = issuer.startsWith('http:');
     return [client.enableNonRepudiationChecks, ...(isOnThisMachine ? [client.allowInsecureRequests] : [])];

@@ -16,12 +16,12 @@ const saltBytes = 16;
 const queue = { max: 32, min: 4, wait: 1_500 };
 /** Measured on a quiet machine: 20 ms for a check, and the same for the pause. */
 const usualTurn = 40;
-/** In ms. The maximum pause: on a busy machine, a check takes a long time, and the pause must not take as long again. */
+/** The maximum pause, in ms. On a busy machine, a check takes a long time, and the pause must not take as long again. */
 const maxPause = 100;
 /** In ms. The maximum wait, even if the database hangs. */
 const maxWait = 10_000;
 
-/** Setting a new password requires a signed-in user, so it counts as vouched for. */
+/** Only signed-in users set new passwords, so these attempts count as vouched for. */
 const newPasswords: Attempt = { email: '', address: '', vouched: 'new passwords' };
 
 /**
@@ -60,7 +60,7 @@ export function argon2Passwords(randomness: Randomness, cost = recommended): Pas
 }
 
 type Turn<Prepared, Result> = {
-  /** Runs during the previous turn's pause, because it may wait for the database. */
+  /** Runs during the pause of the previous turn, because it may have to wait for the database. */
   prepare: () => Promise<Prepared>;
   work: (prepared: Prepared) => Promise<Result>;
   /** Whether the turn is followed by a pause. */
@@ -71,7 +71,7 @@ type Waiting = { run: () => Promise<void>; refuse: () => void };
 
 /**
  * A queue of password checks. Sessions and known devices have their own queue, and the two queues take turns, so that a flood of strangers
- * doesn't delay them. Users take turns in it, because each can have any number of devices.
+ * doesn't delay them. In that queue, users take turns, because each can have any number of devices.
  */
 class PasswordQueue {
   readonly #maxWaiting = () => Math.min(queue.max, Math.max(queue.min, Math.floor(queue.wait / this.#turn)));

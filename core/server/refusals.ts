@@ -10,9 +10,7 @@ import type { RefusalReason } from '../domain/sign-in/provider.ts';
 import { refusedCodeEvent } from '../domain/sign-in/second-factor.ts';
 import type { ObserveRefusals } from '../http/middleware/context.ts';
 
-/**
- * In ms. How often lines are written: a burst of refusals becomes one line per address and interval, and an outage one line per route.
- */
+/** In ms. How often lines are written, so that a burst of refusals becomes one line per address, and an outage one line per route. */
 const writeEvery = 10_000;
 /** In ms. How often to warn, because an untrusted proxy forwards all the time. */
 const warnEvery = 3_600_000;
@@ -23,18 +21,16 @@ const ignoredForwarding =
 /** The maximum number of lines of one kind per interval, so that a flood from many addresses can't fill the log. */
 const maxLines = 100;
 /**
- * The maximum number of addresses of each kind, and of attempts, to keep in memory until they're written, so that a flood can't exhaust it.
+ * The maximum numbers of addresses of each kind, and of attempts, that are kept in memory until they're written, so that a flood can't
+ * exhaust it.
  */
 const maxKept = 10_000;
 const maxAttempts = 1_000;
-/** The addresses of one key that are recorded in an hour, and the length of the hour in ms. */
+/** The maximum number of addresses that are recorded for one key per interval, and the interval in ms. */
 const maxAddresses = 20;
 const recordEvery = 3_600_000;
 
-/**
- * The number of failures of one kind that get their own lines in an interval, because their responses refer to the log. Other requests
- * share one line.
- */
+/** How many failures of one kind get their own lines per interval, because their responses refer to the log. All others share one line. */
 const maxFaults = 20;
 
 export type Refusals = ObserveRefusals & {
@@ -87,7 +83,7 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
     const taken = [...attempts.values()];
     attempts = new Map();
     for (const { email, address } of taken) {
-      // Record the event here and not during the password check, because the check must take as long for an unknown email address.
+      // Record the event here and not during the password check, because the check must not take longer for an existing email address.
       const user = isPrintable(email) ? (await users.findByEmail(email))?.user : undefined;
       if (!user) continue;
       const event = auditEvent(ports, { who: user, address }, 'session.refused', sessionSubject(user), toOwningScope(user));
@@ -157,12 +153,12 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
 }
 
 /**
- * Records in the audit from which addresses a key was refused. An address is recorded once an hour for each key, and at most a few of a
- * key's addresses, because a leaked key may be tried a million times, and IPv6 has enough addresses for each of them.
+ * Records in the audit log the addresses from which a key was refused. Each address is recorded once an hour for each key, up to a few
+ * addresses, because a leaked key may be tried a million times, with IPv6 from a million addresses.
  */
 function collectRefusedAddresses(ports: Ports) {
   let waiting = new Map<Digest, Set<string>>();
-  /** The addresses of each key that were recorded in this hour. */
+  /** The addresses that were recorded for each key in this hour. */
   const recorded = new Map<Digest, Set<string>>();
   let recordedSince = performance.now();
 
@@ -181,7 +177,7 @@ function collectRefusedAddresses(ports: Ports) {
       }
       const taken = waiting;
       waiting = new Map();
-      // First of all, because more are added while these are being written.
+      // Note these addresses as recorded first, because more are added while they're being written.
       for (const [digest, addresses] of taken) recorded.set(digest, new Set([...(recorded.get(digest) ?? []), ...addresses]));
       for (const [digest, addresses] of taken) {
         const key = await ports.stores.apiKeys.findByDigest({ kind: 'all' }, digest);
@@ -195,8 +191,8 @@ function collectRefusedAddresses(ports: Ports) {
 }
 
 /**
- * Logs the first failures of a kind immediately, and later the number of the others, because an outage fails thousands of requests per
- * second.
+ * Logs the first failures of a kind immediately, and later only the number of the others, because in an outage, thousands of requests fail
+ * per second.
  */
 export function countNotServed(log: Logger) {
   type Kind = { level: 'warn' | 'error'; message: string; route: string | undefined; code: string; left: number; more: number };
@@ -232,7 +228,7 @@ type Counted = { byAddress: ReadonlyMap<string, number>; others: number };
 
 function countByAddress() {
   let byAddress = new Map<string, number>();
-  /** The number of refusals from addresses that didn't fit. */
+  /** The number of refusals from addresses for which there was no room. */
   let others = 0;
   return {
     add(address: string): void {
@@ -252,7 +248,7 @@ function countByAddress() {
 /** Writes one line for each of the addresses with the most refusals, and one for all others. */
 function writeLines(log: Logger, message: string, { byAddress, others }: Counted): void {
   const counts = [...byAddress].toSorted(([, a], [, b]) => b - a);
-  // Log only an IP address, because a trusted proxy may forward any text as one.
+  // Log only IP addresses, because a trusted proxy may forward any text as an address.
   for (const [address, count] of counts.slice(0, maxLines)) log.warn({ address: isIP(address) ? address : 'unknown', count }, message);
   const rest = counts.slice(maxLines);
   const count = rest.reduce((sum, [, some]) => sum + some, others);

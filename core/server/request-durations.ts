@@ -8,8 +8,8 @@ const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 const about = { name: 'callkey_http_request_duration_seconds', help: 'Duration of requests, by route, method and status' };
 
 /**
- * A histogram that only counts while it's used, and computes its values when Prometheus scrapes. prom-client's own histogram looks up
- * labels and bounds as text, and took three times as long for each request (measured: 1.2 µs instead of 0.4).
+ * A histogram that only counts when it observes a request, and computes its values when Prometheus scrapes. prom-client's own histogram
+ * looks up labels and bounds as text, and took three times as long for each request (measured: 1.2 µs instead of 0.4).
  */
 export class RequestDurations extends Histogram<keyof Labels> {
   readonly #series = new Map<string, Series>();

@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 
-/** One figure, or a figure for each value of the gauge's label. */
+/** One number, or a number for each value of the gauge's label. */
 type Reading = number | Readonly<Record<string, number>>;
 type Definition = { name: string; help: string; label?: string };
 

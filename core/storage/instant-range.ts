@@ -8,10 +8,10 @@ export type RowPrefix = { columns: readonly string[]; values: readonly string[] 
 type IdRange = { from: string | null; before: string | null };
 
 /**
- * Builds the condition for a time range. IDs narrow the search to one range of an index; the time then decides.
+ * Builds the condition for a time range. IDs narrow the search to one range of an index, and then the time in each row decides.
  *
- * @param page limits the IDs further. The SQL contains only the tighter bound at each end: if it had two, SQLite would use only one of
- *   them, and not always the tighter one
+ * @param page limits the IDs further. The SQL contains only the tighter bound at each end, because SQLite would use only one of two bounds,
+ * and not always the tighter one
  */
 export function inRange(
   columns: Columns,
@@ -22,7 +22,7 @@ export function inRange(
   return both(idsIn(columns.id, range, page, prefix), timesIn(columns.at, range));
 }
 
-/** Builds the condition for the IDs alone, which matches a few more rows at both ends. */
+/** Builds the condition for the IDs alone. It matches a few more rows at both ends. */
 export function idsIn(column: string, { from, before }: InstantRange, page: IdRange, prefix?: RowPrefix | null): Condition {
   const lowest = [from?.lowestId, page.from].filter((id) => id != null).sort();
   const highest = [before?.highestId, page.before].filter((id) => id != null).sort();
@@ -46,7 +46,7 @@ export function splitRange({ id, at }: Columns, range: InstantRange): Condition[
   return [certain, first, last].filter((part) => part !== null);
 }
 
-/** In tests, whose IDs don't follow the clock, the ends overlap. */
+/** In tests, IDs don't follow the clock, so the two ends may overlap. */
 function startOfLast({ from, before }: InstantRange): string | null {
   return (
     [from?.highestId, before?.lowestId]

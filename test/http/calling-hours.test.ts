@@ -140,7 +140,7 @@ describe('calling hours', () => {
       await place({ notAfter: '2026-11-21T21:00:00Z' });
       await setHours([daily('09:00', '20:00')]);
       await claim();
-      expect((await listed())[0]).to.include({ state: 'lapsed', heldUntil: null, detail: "Calling hours don't start in time." });
+      expect((await listed())[0]).to.include({ state: 'lapsed', heldUntil: null, detail: "Calling hours don't allow the call in time." });
     });
 
     it('hold a call that a provider refused, and then allow another hour of attempts', async () => {

@@ -146,7 +146,7 @@ describe('the checks for every route', () => {
 
   it('return 404 for an impossible ID', async () => {
     expect(await readProblem(inConsole('GET', '/console/api-keys/a%20b?timeZone=UTC'))).to.equal(
-      "404 not-found: It doesn't exist, or you don't have access to it.",
+      "404 not-found: This ID doesn't exist, or you don't have access to it.",
     );
   });
 

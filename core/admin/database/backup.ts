@@ -27,7 +27,7 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
   const { storage, location, output, resolveFile } = context;
   const file = resolveFile(path);
   refuseExisting(file);
-  // Finds out whether there are shards. Ignores the error about a newer schema, because that can be backed up, too.
+  // Find out whether there are shards. Ignore the error about a newer schema, because that can be backed up, too.
   await storage.schema().catch((error) => {
     if (!(error instanceof Problem && error.code === 'conflict')) throw error;
   });
@@ -67,14 +67,14 @@ function findUnfinished(file: string): string[] {
     const names = readdirSync(dirname(file)).filter((name) => /\.unfinished-[0-9a-f]{8}(-journal)?$/.test(name));
     return names.map((name) => join(dirname(file), name));
   } catch {
-    // Creating a file in that folder will report the error.
+    // Ignore the error, because creating a file in that folder will report it.
     return [];
   }
 }
 
 /**
- * Records an audit event. The core uses it to compute the age of the latest backup. A database with an older schema, or a read-only one,
- * can't store it.
+ * Records an audit event, from which the core computes the age of the latest backup. A database with an older schema, or a read-only one,
+ * can't store the event.
  */
 async function record({ storage, ports, actor }: AdminContext, file: string): Promise<boolean> {
   try {
@@ -100,7 +100,7 @@ function createFile(file: string): void {
   }
 }
 
-/** Uses a hard link if the file system supports it: unlike a rename, it never replaces a file that was just created. */
+/** Uses a hard link if the file system supports it. Unlike a rename, a link never replaces a file that was just created. */
 function moveIntoPlace(partial: string, file: string): void {
   try {
     linkSync(partial, file);
@@ -116,7 +116,7 @@ async function dump(database: Database, url: string, file: string): Promise<void
   const schema = await ownSchema(database);
   const args = [...(await chooseSchema(database, schema)), ...(await excludeOtherObjects(database, schema))];
   const tool = startPostgresTool(url, 'pg_dump', ['--format=custom', ...args]);
-  // Pipes the output through this process, so that pg_dump fails at its next write if this process is killed. Otherwise, pg_dump would keep
+  // Pipe the output through this process, so that pg_dump fails at its next write if this process is killed. Otherwise, pg_dump would keep
   // its locks and block migrations.
   const written = tool.child.stdout ? pipeline(tool.child.stdout, createWriteStream(file, { flags: 'r+' })) : undefined;
   await Promise.all([waitForTool(tool), written]);
@@ -132,7 +132,7 @@ async function chooseSchema(database: Database, schema: string): Promise<string[
     `SELECT nspname AS name FROM pg_namespace WHERE nspname <> 'public' AND nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'`,
   );
   const exclusions = others.map(({ name }) => `--exclude-schema=${quoted(name)}`);
-  // Naming one extension excludes all others. Every database has this one, and it's never dumped.
+  // Name one extension, because that excludes all others. Every database has this one, and it's never dumped.
   return [...exclusions, '--extension=plpgsql', '-B', '--no-publications', '--no-subscriptions'];
 }
 

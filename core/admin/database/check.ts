@@ -47,7 +47,7 @@ function formatMark({ ok, warning }: Finding): string {
   return ok ? 'ok   ' : 'FAIL ';
 }
 
-/** Looks for anything that would make a core lose data or let strangers in. */
+/** Looks for problems because of which a core might lose data or let strangers in. */
 async function lookForProblems(storage: Storage, location: DatabaseLocation, repair: boolean, ports: Ports): Promise<Finding[]> {
   const { database } = storage;
   const reachable = await attempt('database', async () => {
@@ -115,7 +115,7 @@ async function checkSqlite({ read }: Database, filename: string): Promise<Findin
   return [integrity, room, ...files.map(checkPrivacy), ...(hasSecret ? [checkSecret(secretFile)] : [])];
 }
 
-/** In MB. Enough for a day with many calls, or for a migration. */
+/** In MB. This is enough for a day with many calls, or for a migration. */
 const minFreeMegabytes = 256;
 
 function describeFreeSpace(filename: string): string {

@@ -19,7 +19,7 @@ export function startPostgresTool(url: string, name: string, args: readonly stri
   return { name, child, messages: () => messages };
 }
 
-/** Its code keeps a message such as "lock timeout" from being explained as a lost connection. */
+/** Thrown if a tool fails. The code keeps a message such as "lock timeout" from being explained as a lost connection. */
 class ToolFailed extends Error {
   override name = 'ToolFailed';
   code = 'TOOL_FAILED';
@@ -72,8 +72,8 @@ function toEnvironment(url: string): Record<string, string> {
     PGDATABASE: decodeURIComponent(pathname.slice(1)),
     PGOPTIONS: option('options'),
     PGSSLMODE: sslMode,
-    // By default, Node trusts the certificate authorities that it ships with. PostgreSQL's programs can use the system's authorities since
-    // version 16.
+    // By default, Node trusts the certificate authorities that it ships with. The closest equivalent is the system's authorities, which
+    // PostgreSQL's programs can use since version 16.
     PGSSLROOTCERT: option('sslrootcert') || (sslMode === 'verify-full' ? 'system' : ''),
     PGSSLCERT: option('sslcert'),
     PGSSLKEY: option('sslkey'),

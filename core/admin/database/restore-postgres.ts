@@ -30,7 +30,10 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
   }
 }
 
-/** Refuses a database with a newer schema: the newer tables wouldn't be dropped, and the newer release's migrations would fail on them. */
+/**
+ * Refuses a database with a newer schema, because the newer tables wouldn't be dropped, and the newer release's migrations would later fail
+ * because of them.
+ */
 async function refuseNewer(database: Database): Promise<void> {
   const { added } = await schemaState(database).catch((error: unknown) => {
     throw toProblem(error);
@@ -68,7 +71,7 @@ async function inspect(url: string, file: string): Promise<{ schema: string; mis
   return { schema: unquoted(schema), missing: missingMigrations(applied, file) };
 }
 
-/** Reverses how PostgreSQL quotes a name that isn't a plain word. */
+/** Removes the quotes that PostgreSQL adds to a name that isn't a plain word. */
 const unquoted = (name: string) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
 
 /** @returns the ID of the server process that serves this connection */
@@ -106,7 +109,7 @@ async function findRemoved({ read }: Database): Promise<RemovedRecords> {
 async function findDisabled(read: Knex): Promise<Revived['enabled']> {
   if (!(await read.schema.hasColumn('users', 'disabled_at'))) return [];
   const disabled = read('users').whereNotNull('disabled_at').orderBy('disabled_at');
-  // A user with many keys is deleted in batches, and the user's row goes last.
+  // A user with many keys is deleted in batches, and the user's row is deleted last.
   if (await read.schema.hasColumn('users', 'deleted_at')) disabled.whereNull('deleted_at');
   return disabled.select('id', 'email', 'name', 'disabled_at as disabledAt');
 }
@@ -139,7 +142,7 @@ async function findRevived({ read }: Database, gone: RemovedRecords): Promise<Re
 
 /**
  * Replaces all of Callkey's tables and functions in one transaction, and nothing else in the schema. `pg_restore --clean` would drop only
- * what the backup contains: if a later release had added a table, its migration would then fail. A core that starts during the restore
+ * what the backup contains, so if a later release had added a table, its migration would then fail. A core that starts during the restore
  * waits for the migrations' lock.
  */
 async function replaceAll(url: string, file: string, own: number, schema: string): Promise<void> {
@@ -158,12 +161,12 @@ async function replaceObjects(url: string, own: number, args: readonly string[])
   const { stdin } = psql.child;
   psql.child.stdout?.resume();
   const done = waitForTool(psql);
-  // Awaited below. Without this handler, a rejection before then would end the process.
+  // This is awaited below. Without a handler, a rejection before then would end the process.
   done.catch(() => undefined);
   stdin?.write(opening(own));
   const restoring = startPostgresTool(url, 'pg_restore', args);
   if (stdin) restoring.child.stdout?.pipe(stdin, { end: false });
-  // If psql fails, nothing reads pg_restore's output anymore, and pg_restore would wait forever.
+  // If psql fails, nothing reads pg_restore's output anymore, so pg_restore would wait forever.
   psql.child.once('close', () => restoring.child.kill());
   const failure = await waitForTool(restoring).then(
     () => undefined,

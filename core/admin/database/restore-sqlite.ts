@@ -19,7 +19,10 @@ import {
   type RevivedUser,
 } from './restore-result.ts';
 
-/** SQLite would apply the first three files of the replaced database to the restored one. If the fourth exists, cores refuse to start. */
+/**
+ * The replaced database's companion files. SQLite would apply the first three to the restored database. If the fourth exists, cores refuse
+ * to start.
+ */
 const companions = ['-wal', '-shm', '-journal', '-overwritten'];
 
 export async function restoreSqlite(filename: string, file: string, now: Date): Promise<RestoreResult> {
@@ -71,7 +74,7 @@ async function prepare(copy: string, file: string): Promise<string[]> {
   try {
     const [health]: { quick_check: string }[] = await database.raw('PRAGMA quick_check(1)');
     if (health?.quick_check !== 'ok') throw new Problem('invalid', `${file} is damaged: ${health?.quick_check}. Restore another backup.`);
-    // SQLite doesn't notice if an empty last page is cut short.
+    // SQLite doesn't notice if an empty last page is incomplete.
     const [page]: { page_size: number }[] = await database.raw('PRAGMA page_size');
     if (page && statSync(file).size % page.page_size !== 0) throw new Problem('invalid', `${file} is truncated. Restore another backup.`);
     const applied: string[] = (await database.schema.hasTable(migrationsTable)) ? await database(migrationsTable).pluck('name') : [];
@@ -111,8 +114,8 @@ async function replace(target: string, copy: string, before: string): Promise<Om
 }
 
 /**
- * Locks the database against all other connections until this one is closed. SQLite leaves WAL mode only if no other connection has the
- * file open, and then writes the WAL back to the file. Outside WAL mode, an exclusive transaction also keeps readers out.
+ * Locks the database, so that no other connection can use it until this one is closed. SQLite leaves WAL mode only if no other connection
+ * has the file open, and then writes the WAL back to the file. Outside WAL mode, an exclusive transaction also keeps readers out.
  *
  * @returns null if the database can't be read, because a damaged database is a reason to restore
  */
@@ -143,7 +146,7 @@ async function findRevived(database: Knex): Promise<Revived> {
      FROM main.retired_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.retired_at, r.id`,
   );
   const columns = await columnsOfUsers(database, 'main');
-  // A user with many keys is deleted in batches, and the user's row goes last.
+  // A user with many keys is deleted in batches, and the user's row is deleted last.
   const remaining = columns.includes('deleted_at') ? 'main.users WHERE deleted_at IS NULL' : 'main.users';
   const users: RevivedUser[] = await database.raw(
     `SELECT u.id, u.email, u.name, max(e.at) AS "deletedAt" FROM main.audit_events e JOIN backup.users u ON u.id = e.subject_id

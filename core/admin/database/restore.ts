@@ -51,7 +51,7 @@ async function runRestore(settings: Settings, path: string, { revokeAgain = fals
     deletedUsers: revived?.users.map(userJson) ?? null,
     disabledUsers: revived?.enabled.map(({ disabledAt, ...user }) => ({ ...user, disabledAt: timestamp(disabledAt) })) ?? null,
   };
-  // The list comes from the replaced database, so a second restore couldn't show it again.
+  // Show the list in any case: it comes from the replaced database, so a second restore couldn't show it again.
   output.answer(json, formatResult(file, restored, isRevokedAgain));
   if (failure) {
     const reason = databaseErrorText(failure, location) ?? failure.message;

@@ -27,7 +27,7 @@ export function retentionCommands(program: Command, { withDatabase }: Runner): v
   withExamples(run, 'retention run', 'retention run --dry-run').action(withDatabase(runErase));
 }
 
-/** Stands for no limit. */
+/** Used if there's no limit. */
 const unlimitedDays = 365_000;
 
 /** Returns the retention settings that the cores use. `isKnown` is false if these are only the defaults. @throws Problem `conflict` */
@@ -96,7 +96,7 @@ async function countDue(ports: Ports, { contacts, auditEvents }: RetentionDays):
 
 async function eraseDue({ ports, actor }: AdminContext, days: RetentionDays): Promise<Due> {
   await requireTrustedClock(ports.stores.clock, ports.clock, acceptCommand);
-  // If interrupted, it stops after the current step, and still records what it has erased. A second signal ends the process.
+  // At a signal, this stops after the current step, and still records what it has erased. A second signal ends the process.
   const stopping = new AbortController();
   const stop = (by: NodeJS.Signals) => stopping.abort(new Error(`Received ${by}. Run the command again to erase the rest.`));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);

@@ -2,7 +2,7 @@ import { userInfo } from 'node:os';
 import { operator } from '../../domain/audit/audit.ts';
 import type { Actor } from '../../domain/model.ts';
 
-/** Names the operator as the system does: `local:callkey`, or `local:ada (as callkey)` through sudo. */
+/** Identifies the operator by the system user: `local:callkey`, or `local:ada (as callkey)` with sudo. */
 export function toOperator(environment: Readonly<Record<string, string | undefined>>): Actor {
   const name = systemUser();
   const sudoer = environment['SUDO_USER'];
@@ -10,7 +10,7 @@ export function toOperator(environment: Readonly<Record<string, string | undefin
   return { ...operator, address: `${operator.address}:${who}` };
 }
 
-/** Returns the system user's name or ID, because a container may run as a user ID without a name. */
+/** Returns the system user's name, or the ID, because a container may run as a user without a name. */
 function systemUser(): string {
   try {
     return userInfo().username;

@@ -33,7 +33,7 @@ export function outputTo(streams: Streams, asJson: boolean): Output {
   };
 }
 
-/** Puts text from outside on one line, because a line break in it could start a line that looks like ours. */
+/** Puts text from outside on one line, because after a line break, it could imitate a line of our own output. */
 export function oneLine(text: string): string {
   return stripControls(text.replace(/\s+/g, ' ')).trim();
 }

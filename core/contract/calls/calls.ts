@@ -10,7 +10,7 @@ import { isPhoneNumber } from './phone.ts';
 export * from '../headers.ts';
 export * from './states.ts';
 
-// Clients and proxies remove `.` and `..` from a path, so a cancel would go to a different path.
+// Clients and proxies remove `.` and `..` from a path, so a request to cancel such a call would go to a different path.
 const requestIdForm = /^(?!\.{1,2}$)[A-Za-z0-9._~:-]{1,128}$/;
 
 /** The rule, worded to follow "Must be" in messages. */
@@ -36,8 +36,8 @@ const contactSchema = z.strictObject({
 const variableNameForm = /^[^\p{Cc}\p{Cs}]{1,64}$/u;
 
 /**
- * Checks the object before its variables: the record below silently skips `__proto__`, and checking thousands of invalid variables takes
- * time.
+ * Checks the object before its variables, because the record below silently skips `__proto__`, and checking thousands of invalid variables
+ * would take too long.
  */
 const variablesShape = z
   .unknown()
@@ -55,7 +55,7 @@ const variablesSchema = variablesShape
       textSchema(limits.variableValue),
     ),
   )
-  // JSON Schema describes the input of a pipe, and this pipe accepts any input.
+  // The generated JSON Schema describes a pipe's input. This pipe accepts any input, so describe the variables here.
   .meta({
     type: 'object',
     maxProperties: limits.variables,
@@ -85,15 +85,15 @@ export const placeCallSchema = z
 export type PlaceCall = z.infer<typeof placeCallSchema>;
 
 /**
- * Validates a body against {@link placeCallSchema}. Most bodies don't need the schema, which takes a fifth of the total time for a call.
+ * Validates a body against {@link placeCallSchema}. Skips the schema for most bodies, because it would take a fifth of the total time for a
+ * call.
  */
 export function validatePlaceCall(body: unknown): Validated<PlaceCall> {
   return isPlainPlaceCall(body) ? { ok: true, data: body } : validate(placeCallSchema, body);
 }
 
 /**
- * Whether the schema would certainly accept a JSON value unchanged. Returns false for everything rare or invalid, so that the schema
- * decides.
+ * Whether the schema is certain to accept a JSON value unchanged. Returns false for anything rare or invalid, and then the schema decides.
  */
 function isPlainPlaceCall(body: unknown): body is PlaceCall {
   if (!isRecord(body) || !isPlainContact(body['contact'])) return false;

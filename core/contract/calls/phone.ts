@@ -10,8 +10,8 @@ type Plan = { pattern: RegExp; nationalPrefix: RegExp; types: { pattern: RegExp;
 const plans = toPlans(metadata);
 
 /**
- * Whether a text is an E.164 number: a plus sign and digits, with a valid country code and length. The library decides, but takes half as
- * long as everything else for a call. So it's skipped for numbers that it's known to accept.
+ * Whether a text is an E.164 number: a plus sign and digits, with a valid country code and length. The library decides, but it takes half
+ * as long as everything else for a call, so it's skipped for numbers that it's known to accept.
  *
  * Refuses numbers with a national prefix, such as +49 030 12345678, although the library accepts them: networks connect them to the number
  * without the prefix, which may be on a do-not-call list.

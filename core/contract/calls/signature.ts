@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-// Implements Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks). It has libraries for verifying signatures in nine
-// languages.
+// Implements Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks), which has libraries in nine languages for verifying
+// signatures.
 
 /**
  * These headers contain the message's ID, its Unix time, and `v1,` with the base64 HMAC-SHA256 of "id.timestamp.body". Several signatures

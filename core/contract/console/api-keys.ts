@@ -19,9 +19,9 @@ export const apiKeySchema = z.object({
   expired: z.boolean(),
   /** Present if the viewer can see other users' keys. Earlier cores don't send the email address. */
   owner: z.object({ isYou: z.boolean(), name: z.string(), email: z.string().optional() }).optional(),
-  /** Present, and true, while the owner is disabled and the key is refused. */
+  /** Present and true while the owner is disabled and the key is refused. */
   ownerDisabled: z.literal(true).optional(),
-  /** Present, and true, if the owner hasn't signed in for 90 days. */
+  /** Present and true if the owner hasn't signed in for 90 days. */
   ownerAway: z.literal(true).optional(),
   /** The addresses and networks (CIDR) from which the key is accepted; null for any address. Earlier cores don't send it. */
   addresses: z.array(z.string()).nullable().default(null),
@@ -34,7 +34,7 @@ export const apiKeySchema = z.object({
 export type ApiKeyView = z.infer<typeof apiKeySchema>;
 
 export const apiKeysQuerySchema = z.strictObject({
-  /** The ID of a key. Lists up to `limit` keys after it. */
+  /** The ID of a key. The response lists up to `limit` older keys. */
   olderThan: identifierSchema.optional(),
 });
 
@@ -179,7 +179,7 @@ export const apiKeyDetailsSchema = z.object({
       refused: z.number().int().optional(),
     }),
   ),
-  /** The address of the last request that the key authenticated, as far as it's been recorded. */
+  /** The address of the last request that the key authenticated; null if none has been recorded. */
   lastUsedAddress: z.string().nullable().default(null),
   /** The current day in the key's time zone, if the key has a limit of calls per day. */
   today: z.object({ day: z.iso.date(), timeZone: z.string(), placed: z.number().int(), resetsAt: instantSchema }).nullable().default(null),

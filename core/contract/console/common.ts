@@ -56,7 +56,7 @@ export type Named = z.infer<typeof namedSchema>;
 /** An account, or a partner with all its accounts. */
 export const placeSchema = z.object({ kind: tenancyKindSchema, id: identifierSchema, name: z.string() });
 
-/** A query parameter that is off unless it says `true`. */
+/** A query parameter that's off unless its value is `true`. */
 export const flagSchema = z
   .enum(['true', 'false'], { error: 'Must be true or false.' })
   .default('false')

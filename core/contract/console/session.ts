@@ -37,7 +37,7 @@ export const secondFactorSchema = z.object({ recoveryCodesLeft: z.int().min(0) }
 
 export type SecondFactorView = z.infer<typeof secondFactorSchema>;
 
-/** Only the length of a new password matters (NIST SP 800-63B §3.1.1.2). No characters are required. */
+/** Only the length of a new password matters, not which characters it contains (NIST SP 800-63B §3.1.1.2). */
 export const newPasswordSchema = z
   .string()
   .refine((text) => countCodePoints(text) >= limits.passwordMin, { error: `Must be at least ${limits.passwordMin} characters.` })
@@ -78,13 +78,13 @@ export const sessionSchema = z.object({
   viewer: viewerSchema,
   tenancy: tenancySchema.nullable(),
   /**
-   * Present, and true, while the user still has a one-time password that someone else chose. Until the user changes it, they can't do
-   * anything else.
+   * Present and true while the user still has a one-time password that someone else chose. Until they change it, they can't do anything
+   * else.
    */
   passwordChangeDue: z.literal(true).optional(),
   /** Whether the user has a second factor. Earlier cores don't send it. */
   secondFactor: z.boolean().optional(),
-  /** Present, and true, until the user has set up a second factor that the operator requires. Until then, they can't do anything else. */
+  /** Present and true until the user has set up the second factor that the operator requires. Until then, they can't do anything else. */
   secondFactorDue: z.literal(true).optional(),
   /** The kind of dialer. Earlier cores don't send it. */
   dialer: z.enum(['off', 'simulated', 'webhook']).optional(),

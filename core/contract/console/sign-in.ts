@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { readServerAddress } from '../server-address.ts';
 
-/** An address that the app may open in the browser: an arbitrary URL could start other programs. */
+/** An address that the app may open in the browser. Only server addresses are allowed, because some URLs would start other programs. */
 const browserUrl = z.string().refine((text) => readServerAddress(text).ok, { error: 'Must be an https URL.' });
 
 /** The ways to sign in that a core offers. */
@@ -36,15 +36,17 @@ export const startOidcQuerySchema = z
       .optional(),
     challenge: randomText.optional(),
   })
-  .refine(({ port, challenge }) => (port === undefined) === (challenge === undefined), { error: 'Pass port and challenge, or neither.' });
+  .refine(({ port, challenge }) => (port === undefined) === (challenge === undefined), {
+    error: 'Pass both port and challenge, or neither.',
+  });
 
-/** The app trades a code for its own session. */
+/** The app exchanges a code for its own session. */
 export const signInFromAppSchema = z.strictObject({ code: randomText, verifier: randomText });
 
 /** The address on this computer that hands the code over to the app. */
 export const handedOverSchema = z.object({ url: z.string() });
 
-/** How a sign-in with the provider ended. The core adds it to the address of the page. */
+/** How a sign-in with the provider ended. The core adds this to the page's URL. */
 export const signInResults = ['done', 'app', 'failed', 'unreachable', 'expired', 'cancelled', 'throttled'] as const;
 export type SignInResult = (typeof signInResults)[number];
 export const signInResultParameter = 'sign-in';

@@ -1,9 +1,9 @@
 /** Matches text that a spreadsheet would read as a formula. */
 const formula = /^[\s\p{Cf}]*[=+\-@\t\r＝＋－＠]/u;
 /**
- * Matches the start of a formula within a cell. In other locales, spreadsheet programs split lines at semicolons or tabs, and so ignore
- * most of our quotes: they may split a cell there, or at a line break, and run the rest as a formula. This stops at the next tab or line
- * break. Otherwise, the rest of a text that consists only of line breaks would be read again from each of them.
+ * Matches the start of a formula within a cell. In some locales, spreadsheet programs split lines at semicolons or tabs, and so ignore most
+ * of our quotes. They may split a cell there, or at a line break, and run the rest as a formula. The lookahead stops at the next tab or
+ * line break. Otherwise, a text of only line breaks would take quadratic time.
  */
 const formulaWithin = /([;\t\r\n])(?=(?:(?![\t\r\n])[\s\p{Cf}"])*[=+\-@＝＋－＠])/gu;
 /** Matches the apostrophe in front of such text. */
@@ -31,7 +31,10 @@ export function readFirstCell(line: string): string {
   return (/^\s*"?'?([^",;\t]*)/.exec(line)?.[1] ?? '').trim();
 }
 
-/** Returns a function that reads the cells of a line that `csvRow` wrote, perhaps with another delimiter. The text ends in an empty cell. */
+/**
+ * Returns a function that reads the cells of a line written by `csvRow`, possibly saved with another delimiter. The last cell it returns is
+ * an extra empty one.
+ */
 export function csvLineReader(delimiter: ',' | ';' | '\t'): (line: string) => string[] {
   const pattern = new RegExp(`(?:"((?:[^"]|"")*)"|([^${delimiter}]*))(?:${delimiter}|$)`, 'g');
   return (line) =>
@@ -43,7 +46,7 @@ export function completeLine(rows: number): string {
   return `# complete, ${rows} rows\r\n`;
 }
 
-/** Whether this is the last line of a complete export, even if a spreadsheet program has saved it again. */
+/** Whether this is the last line of a complete export, even if a spreadsheet program has saved the file again. */
 export function isCompleteLine(line: string): boolean {
   return /^"?# complete, \d+ rows"?[,;\s]*$/.test(line);
 }

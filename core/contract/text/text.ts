@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 
-/** Returns the length in code points. That's closer to what people count: an emoji is one. */
+/** Returns the length in code points. That's closer to what people count as characters: an emoji is one. */
 export function countCodePoints(text: string): number {
   return Array.from(text).length;
 }
@@ -16,7 +16,7 @@ const maxDecomposed = 4;
 
 /**
  * Normalizes a text to NFC if the result can have at most `max` code points. A longer text is returned unchanged, because it's too long
- * anyway: normalizing sorts each run of combining marks in quadratic time, and 64 KiB of them take seconds.
+ * anyway, and normalizing could take seconds: it sorts each run of combining marks in quadratic time.
  */
 export function toNfc(text: string, max: number): string {
   return isWithinCodePoints(text, maxDecomposed * max) ? text.normalize('NFC') : text;

@@ -14,7 +14,10 @@ export async function recordExport(ports: Ports, caller: SignedInCaller, { list,
   await recordListExport(ports, caller, list, `${list} (${rows} rows)`);
 }
 
-/** Records that the core is about to send a list as a file. Records it in advance, because even an export that's cut off has been read. */
+/**
+ * Records that the core is about to send a list as a file. This is recorded before the export, because even an incomplete export reveals
+ * data.
+ */
 export async function recordListExport(ports: Ports, { viewer, actor }: SignedInCaller, list: string, name: string): Promise<void> {
   const subject = { kind: 'list', id: list, name } as const;
   await ports.stores.activity.record(auditEvent(ports, actor, 'list.exported', subject, scopeFor(viewer).owningScope));

@@ -28,7 +28,7 @@ const maxFaults = 20;
 
 /**
  * Checks that each chained event follows from the one before it. If older events were deleted because of their age, the chain must contain
- * a record of that. Anyone who can write to the database can add such a record, but a seal that's newer than the record proves it.
+ * a record of that. Anyone who can write to the database can add such a record, so only a seal that's newer than the record proves it.
  *
  * @param knownSeals earlier seals, which must still be in the chain
  */
@@ -82,7 +82,7 @@ function pruningSubject(first: number, { seq, hash: id }: Seal): AuditSubject {
 function parsePruning({ seq, fields }: ChainedEvent): Pruning | null {
   const [, , , , action, , id, name] = fields;
   const last = Number(/^\d+ to (\d+)$/.exec(String(name))?.[1]);
-  // A pruning is recorded before anything is deleted, so `recordedAs` must be higher than `last`. This check also rejects NaN.
+  // A pruning is recorded before anything is deleted, so its own number must be higher than `last`. This check also rejects NaN.
   if (action !== 'audit.pruned' || !(last < seq)) return null;
   return { last: { seq: last, hash: String(id) }, recordedAs: seq };
 }
@@ -95,9 +95,9 @@ function findPruningFaults(
   if (prunedSeq === 0) return [];
   const faults = knownSeals.some(({ seq, hash }) => seq === prunedSeq && hash !== prunedHash) ? [describeSealMismatch(prunedSeq)] : [];
   const deleted = prunedSeq === 1 ? 'Event 1 was deleted' : `Events 1 to ${prunedSeq} were deleted`;
-  // An interrupted run deletes less than it recorded.
+  // An interrupted run may have deleted less than it recorded.
   const record = prunings.find(({ last }) => last.seq > prunedSeq || (last.seq === prunedSeq && last.hash === prunedHash));
-  if (!record) return [...faults, `${deleted} by hand: the chain doesn't record a deletion because of age.`];
+  if (!record) return [...faults, `${deleted} by hand: the chain has no record of a deletion because of age.`];
   if (knownSeals.length === 0 || newestSeq(knownSeals) >= record.recordedAs) return faults;
   const doubt = `${deleted} after the seal was made, according to event ${record.recordedAs}. Anyone who can write to the database could have added that event.`;
   return [...faults, `${doubt} Pass a newer seal from a core's log, too.`];
@@ -111,8 +111,8 @@ function missing(first: number, last: number): string {
 type Prunable = { first: number; last: Seal };
 
 /**
- * Finds events older than this many days. Returns none until the oldest is a day overdue, because otherwise each hourly deletion would add
- * its own event.
+ * Finds events older than this many days. Returns null until the oldest one is a day overdue, because otherwise each hourly deletion would
+ * add an event of its own.
  *
  * @throws Problem `conflict` if an event is missing or was changed, because deleting the events around it would hide that
  */

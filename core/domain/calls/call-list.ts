@@ -23,7 +23,7 @@ export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, 
 
 async function countTotal(ports: Ports, scope: CallScope, { cursor, filter }: CallQuery, page: FoundPage, turn: Turn): Promise<Total> {
   const seen = page.items.length;
-  // The search has no time left to count more.
+  // There's no time left to count the other matches.
   if (page.searchedBackTo !== null) return { total: seen, totalIsMore: true };
   if (cursor === null && page.nextCursor === null) return { total: seen, totalIsMore: false };
   const { total, totalIsMore } = await countCalls(ports, scope, filter, turn);
@@ -45,7 +45,7 @@ async function findPage(ports: Ports, viewer: Viewer, scope: CallScope, query: C
     calls.push(...rowsFound.calls);
     const { end } = rowsFound;
     if (calls.length > size || end === null) return { ...toPageOfSize(size, calls, ({ contactId }) => contactId), searchedBackTo: null };
-    // A campaign may have ten million calls without a match. So an incomplete page is also a valid result.
+    // A campaign may have ten million calls without a match, so an incomplete page is a valid result.
     if (!(await turn.yieldTurn())) return { items: calls, nextCursor: end.contactId, searchedBackTo: end.placedAt };
     cursor = end.contactId;
   }
@@ -75,7 +75,7 @@ export function capTotal(count: number): Total {
 type FoundPage = Page<ListedCall> & { searchedBackTo: Millis | null };
 export type CallPage = FoundPage & Total;
 
-/** A share of the database's time, for work that may take a long time. */
+/** A turn at using the database, for work that may take a long time. */
 export type Turn = {
   /** Lets waiting requests go first. @returns false if the work must stop and return what it has so far */
   yieldTurn(): Promise<boolean>;
@@ -161,13 +161,13 @@ async function readStoredCounts(
     : (await stores.callList.summary(campaignId, firstDayStart(days))).map((count) => ({ ...count, campaignId }));
 }
 
-/** Returns the start of a chart. Without a range, or with a long one, a chart shows only the newest days. */
+/** Returns the start of a chart. Without a range, or if it's too long, a chart shows only the newest days. */
 function chartStart({ randomness }: Ports, { placed }: CallFilter, days: readonly Day[]): InstantRange {
   const from = firstDayStart(days);
   return placed.from !== null && placed.from.at >= from ? placed : { ...placed, from: rangeEnd(randomness, from) };
 }
 
-/** Counts calls by reading them, newest first, until its time is up: there are no stored counts for a key or a search. */
+/** Counts calls by reading them, newest first, until the time is up, because there are no stored counts for a key or a search. */
 async function countByReading({ stores }: Ports, ids: readonly string[], filter: CallFilter, turn: Turn) {
   const counts: CountOfCampaign[] = [];
   for (let cursor: string | null = null; ; ) {

@@ -3,22 +3,21 @@ import { type OutcomeState, outcomeStates } from '#contract/calls/dialer.ts';
 import type { Millis } from '../instant.ts';
 
 /**
- * The life of a call. A call has a state. While the state is `dialing`, the call also has a hand-off, which says what the provider
- * may know about it. Together, they're the call's stage:
+ * The life of a call. A call has a state. While it's `dialing`, it also has a hand-off, which says what the provider may know about the
+ * call. Together, the two are the call's stage:
  *
- *     stage    state     hand-off  due at                             who may move it
- *     queued   queued    –         placedAt, or notBefore if later,   key or revoke (cancel), dialer (claim, block), housekeeping (lapse,
+ * stage    state     hand-off  due at                             who may move it queued   queued    –         placedAt, or notBefore if
+ * later,   key or revoke (cancel), dialer (claim, block), housekeeping (lapse,
  *                                  or when calling hours open         block)
- *     open     dialing   open      end of the lease                   the dialer that claimed it; any dialer after the lease
- *     retry    dialing   retry     next attempt                       as for queued: the provider definitely hasn't taken the call
- *     doubt    dialing   doubt     next attempt, or end of the lease  any dialer; during the lease only the one that claimed it
- *     taken    dialing   taken     when an outcome is overdue         the provider (outcome); any dialer, once it's due
- *     unknown  unknown   last one  never                              the provider (outcome)
- *     others   = stage   last one  never                              no one: these are final
+ * open     dialing   open      end of the lease                   the dialer that claimed it; any dialer after the lease retry    dialing
+ * retry     next attempt                       as for queued: the provider definitely hasn't taken the call doubt    dialing   doubt
+ * next attempt, or end of the lease  any dialer; during the lease only the one that claimed it taken    dialing   taken     when an outcome
+ * is overdue         the provider (outcome); any dialer, once it's due unknown  unknown   last one  never                              the
+ * provider (outcome) others   = stage   last one  never                              no one: these are final
  *
  *                    ┌─ cancel ─► cancelled ◄─────────────── cancel ───────────┐
  *                    │                                ┌───────── claim ────────┤
- *     place ─► queued┼─ lapse ──► lapsed ◄────────────│───────── lapse ────────┤
+ * place ─► queued┼─ lapse ──► lapsed ◄────────────│───────── lapse ────────┤
  *                    ├─ block ──► blocked ◄───────────│───────── block ────────┤
  *                    │                                ▼                        │
  *                    └─ claim ──────────────────────► open ── not-taken ────► retry
@@ -31,15 +30,15 @@ import type { Millis } from '../instant.ts';
  *                                                     └──────── too-late, must-not-repeat ─► unknown
  *
  * Two arrows are missing. The provider may report an outcome at every stage of `dialing`, and even later: the first one replaces `unknown`.
- * And if no dialer is running anymore, housekeeping ends a call thirty days after it was due (`forgotten`): at `queued` and `retry`, it lapses;
- * at every other stage, it becomes unknown.
+ * And if no dialer is running anymore, housekeeping ends a call thirty days after it was due (`forgotten`): at `queued` and `retry`, it
+ * lapses; at every other stage, it becomes unknown.
  */
 export const handoffStages = ['open', 'retry', 'doubt', 'taken'] as const;
 export type HandoffStage = (typeof handoffStages)[number];
-/** In these states, a campaign has many calls, or a call doesn't stay for long. */
+/** States that many calls of a campaign are in, or that a call leaves soon. */
 export const commonStates = ['queued', 'dialing', 'completed'] as const satisfies readonly CallState[];
 
-/** Whether storage has an index of the calls in these states, because there are few of them. */
+/** Whether storage has an index of the calls in these states. It has one if there are few such calls. */
 export function areUncommon(states: readonly CallState[]): boolean {
   return states.length > 0 && !states.some((state) => commonStates.some((common) => common === state));
 }
@@ -73,7 +72,7 @@ export const initialStage = 'queued' satisfies Stage;
  */
 export const waitingStages = ['queued', 'retry', 'doubt'] as const satisfies readonly Stage[];
 
-/** All transitions that a call can make. Domain, dialer and SQL take the stages from here. */
+/** All transitions that a call can make. The domain, the dialer and the SQL take the stages from here. */
 export const transitions = [
   // At `retry`, the provider definitely hasn't accepted the call, so it hasn't been dialed.
   { event: 'cancel', from: ['queued', 'retry'], to: 'cancelled', notes: ['cancelledAt', 'endedAt'] },
@@ -107,7 +106,7 @@ export const transitions = [
 
 type Transition = (typeof transitions)[number];
 export type CallEvent = Transition['event'];
-/** The stages that an event can move a call to, unless the provider chooses. */
+/** The stages that an event can move a call to, except those that the provider chooses. */
 type After<Event extends CallEvent> = Exclude<Extract<Transition, { event: Event }>['to'], readonly OutcomeState[]>;
 
 /** Returns the stage that an event moves a call to. @throws Error if the table has no such transition */
@@ -118,7 +117,7 @@ export function stageAfter(event: Exclude<CallEvent, 'outcome'>, from: Stage): S
   return transition.to;
 }
 
-/** Returns the rows for an event. The stages in `from` don't overlap. */
+/** Returns the rows for an event. No stage is in the `from` of two of them. */
 export function transitionsFor(event: CallEvent): Row[] {
   return transitions.filter((row) => row.event === event);
 }
@@ -142,7 +141,7 @@ export type Conclusion = { state: OutcomeState; detail: string | null; endedAt: 
 /** How the dialer that claimed a call settles it. */
 export type Settlement =
   | { event: 'taken'; to: After<'taken'>; dialedAt: Millis; dueAt: Millis }
-  /** The call's details show the detail of the last attempt while the call waits for the next one. */
+  /** `detail` is shown with the call while it waits for the next attempt. */
   | { event: 'not-taken' | 'answer-lost'; to: After<'not-taken' | 'answer-lost'>; at: Millis; dueAt: Millis; detail?: string }
   | {
       event: 'outcome' | EndingEvent;

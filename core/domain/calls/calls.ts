@@ -76,7 +76,7 @@ export async function placeCall(ports: Ports, caller: KnownCaller, campaignId: s
   }
 }
 
-/** Cancels a call that hasn't been dialed. A repeat returns the result of the first cancel. */
+/** Cancels a call that hasn't been dialed. A repeated request returns the result of the first one. */
 export async function cancelCall(ports: Ports, caller: KnownCaller, campaignId: string, reference: CallReference): Promise<CancelledCall> {
   const cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.now() }, reference);
   switch (cancellation.kind) {
@@ -98,7 +98,10 @@ export function findActiveKey(ports: Ports, caller: Caller): Promise<ActiveKey |
   return ports.stores.calls.findActive({ ...caller, at: ports.clock.now() });
 }
 
-/** Throws unless the key is active and has access to the campaign. Callers check this first, so that no one else learns anything. */
+/**
+ * Throws unless the key is active and has access to the campaign. Callers check this first, so that no one else learns anything about the
+ * campaign.
+ */
 export async function authorize(ports: Ports, caller: KnownCaller, campaignId: string): Promise<void> {
   const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.now() });
   if (decision !== 'authorized') throw refusal(decision);

@@ -31,8 +31,8 @@ export async function eraseContact(
 }
 
 /**
- * Deletes a number from all do-not-call lists. Erasing a contact doesn't do this by itself, because someone who asked not to be called must
- * not be called again.
+ * Deletes a number from all do-not-call lists. Erasing a contact doesn't do this automatically, because someone who asked not to be called
+ * must not be called again.
  *
  * @returns the number of entries
  */
@@ -41,7 +41,9 @@ export async function forgetListedNumber(ports: Ports, actor: Actor, phone: stri
   return ports.stores.protection.forget(phone, auditEvent(ports, actor, 'do-not-call.lifted', subject, null));
 }
 
-/** Describes the request without the number or anything to compare it with, because the audit log must not keep erased data. */
+/**
+ * Describes the request without the number, or anything that could be compared with it, because the audit log must not keep erased data.
+ */
 function contactEvent(ports: Ports, actor: Actor, action: AuditAction, calls: number): AuditEvent {
   const subject = { kind: 'contact', id: ports.randomness.id(), name: `${calls} calls` } as const;
   return auditEvent(ports, actor, action, subject, null);

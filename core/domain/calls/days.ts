@@ -19,7 +19,8 @@ export function chartDays(now: Millis, timeZone: string): Day[] {
 export type DayRange = { from?: string | undefined; to?: string | undefined; timeZone: string };
 
 /**
- * Returns the days of a chart for a range. From a long range, returns the newest days; without a range, the same days as {@link chartDays}.
+ * Returns the days of a chart for a range: only its last days if it's too long for a chart, and the same days as {@link chartDays} if
+ * there's no range.
  */
 export function listDays(now: Millis, { from, to, timeZone }: DayRange): Day[] {
   const today = localDay(now, timeZone);
@@ -55,7 +56,7 @@ export function firstDayStart([first]: readonly Day[]): Millis {
   return first?.from ?? instant(0);
 }
 
-/** Groups counts by day. Adds counts with a future time, from a clock that's ahead, to today. */
+/** Groups counts by day. Counts from the future, which come from a clock that was ahead, are added to the last day. */
 export function groupByDay<Count extends Quarter>(days: readonly Day[], counts: readonly Count[]): { day: string; counts: Count[] }[] {
   const grouped = Map.groupBy(counts, ({ quarterAt }) => days.findLast(({ from }) => from <= quarterAt)?.day);
   return days.map(({ day }) => ({ day, counts: grouped.get(day) ?? [] }));

@@ -4,13 +4,13 @@ import type { DialerTrouble } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 
 export const troubleLimits = {
-  /** Shorter interruptions aren't reported, because a provider may restart, and a phone number may be wrong. */
+  /** Shorter interruptions aren't reported, because a provider may have restarted, or a phone number may be wrong. */
   after: Duration.fromObject({ minutes: 1 }),
   /** How often a core repeats the report while the trouble lasts. */
   every: Duration.fromObject({ minutes: 1 }),
   /**
-   * How long after the last hand-off the trouble is considered over. If a call were waiting for the provider, it would be handed off again
-   * much sooner.
+   * How long after the last hand-off the trouble is considered over. A call that's still waiting for the provider would have been handed
+   * off again much sooner.
    */
   forgotten: Duration.fromObject({ hours: 1 }),
   /** How long a report is valid. It expires because the core that wrote it may have died. */

@@ -11,7 +11,7 @@ export const dialingLimits = {
   /**
    * Must be longer than `answer` and the slowest statement that settles a call. Otherwise, another core would claim the call while this one
    * is still handing it off, and find it in doubt. Each core compares the lease with its own clock, so the clocks of dialing cores may
-   * differ by only the rest.
+   * differ only by the time that's left.
    */
   lease: Duration.fromObject({ seconds: 30 }),
   firstRetryDelay: Duration.fromObject({ seconds: 1 }),
@@ -30,23 +30,24 @@ export const dialingLimits = {
 /** Decides whether to hand off a newly claimed call, or to settle it without a hand-off. */
 export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'hand-off' | Settlement {
   if (call.handoff === 'taken') return conclude(call, provider, now);
-  // If a clock that was ahead is set back, no one knows how long ago the first hand-off was. The provider may have forgotten it.
+  // If the first attempt is in the future, a clock that was ahead has been set back, and no one knows how long ago the attempt was. The
+  // provider may have forgotten the call.
   const isUndated = call.notAfter === null && call.firstAttemptAt > plus(now, clockSkew.toMillis());
   if (call.handoff === 'doubt' && (isUndated || !mayRepeat(call, provider))) {
     return ended('must-not-repeat', call, 'The provider may have received this call, but its response was lost.', now);
   }
-  // If a call's number is on a list, or calling hours don't allow the call, it's stopped before it's claimed, unless the provider may
-  // already have it.
+  // A call whose number is on a list, or that calling hours don't allow, is normally stopped before it's claimed. If the provider may
+  // already have it, it's stopped here.
   if (call.handoff === 'doubt' && call.stopped !== null)
     return ended('must-not-repeat', call, `The provider may have received this call. ${call.stopped}`, now);
-  // This process was paused, and another core may have claimed the call since then. Or the clock has jumped ahead: the next claim checks
-  // whether its time can be trusted before the call ends.
+  // Either this process was paused, and another core may have claimed the call since then, or the clock has jumped ahead. Don't end the
+  // call here: the next claim checks whether the clock can be trusted.
   if (now >= call.leaseUntil) return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: now };
-  // Without `notAfter`, a call is tried for an hour. If no core was running then, it must not ring long after that.
+  // Without `notAfter`, a call is tried for an hour. It must not ring long after that, even if no core was running then.
   if (now > endOfWindow(call)) {
     if (call.handoff === 'doubt' || call.notAfter === null)
       return ended('too-late', call, "The call's time window ended before the provider accepted it.", now);
-    // It will lapse.
+    // The next claim lets the call lapse.
     return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: now };
   }
   return 'hand-off';
@@ -76,8 +77,8 @@ export function toSettlement(call: ClaimedCall, result: HandoffResult, provider:
       return ended('rejected', call, result.detail, now);
     case 'not-taken': {
       const dueAt = plus(now, Math.max(retryDelay(call.attempt, random), (result.retryAfter ?? 0) * 1_000));
-      // If there won't be another attempt before `notAfter` and the provider hasn't accepted the call, it can still be cancelled until
-      // then, and lapses.
+      // If the provider hasn't accepted the call and there won't be another attempt before `notAfter`, the call can still be cancelled
+      // until then. After that, it lapses.
       const canLapse = call.handoff === 'open' && call.notAfter !== null;
       if (isTooLate(call, dueAt, now) && !canLapse) return ended('too-late', call, result.detail, now);
       return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt, detail: result.detail };

@@ -17,7 +17,7 @@ export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<voi
   const conclusion: Conclusion = {
     state: outcome.state,
     detail: outcome.detail ?? null,
-    // Don't store a future time, because it determines when contact data is erased.
+    // Don't store a future time, because this time determines when contact data is erased.
     endedAt: outcome.endedAt === undefined ? now : instant(Math.min(now, parseTimestamp(outcome.endedAt))),
     durationSeconds: outcome.durationSeconds ?? null,
   };

@@ -18,7 +18,7 @@ export async function eraseOldContacts(ports: Ports, actor: Actor, days: number,
       erased += calls;
     });
   } finally {
-    // If this is interrupted, no other run will find the calls that have been erased.
+    // Record them even if this was interrupted, because the next run doesn't find the calls that were already erased.
     if (erased > 0) {
       const subject = { kind: 'call-log', id: ports.randomness.id(), name: `${erased} calls` } as const;
       await ports.stores.activity.record(auditEvent(ports, actor, 'retention.run', subject, null));
@@ -27,7 +27,7 @@ export async function eraseOldContacts(ports: Ports, actor: Actor, days: number,
   return erased;
 }
 
-/** Ends calls that no dialer has ended in time, so that their retention period begins. @returns the number of calls */
+/** Ends calls that no dialer has ended in time, so that their retention periods begin. @returns the number of calls */
 export async function endOverdueCalls(store: DialingStore, clock: Clock, signal?: AbortSignal): Promise<number> {
   const now = clock.now();
   await store.recoverFromClockStep(now, false, signal);

@@ -14,7 +14,9 @@ export type ImportResult = Record<ImportKind, ImportCounts> & {
 
 /** The number of entities per transaction. Other writers of a SQLite file wait during each one. */
 const entitiesPerStep = 500;
-/** Smaller, because each user needs a password hash first. An interrupted import finishes computing these before it stops. */
+/**
+ * Smaller, because each new user needs a password hash first, and an interrupted import computes all hashes of its step before it stops.
+ */
 const usersPerStep = 25;
 
 /** An import that stopped between two steps. Everything in `soFar` was written, and is kept. */
@@ -29,9 +31,9 @@ export class ImportInterrupted extends Error {
 }
 
 /**
- * Creates and changes the entities in the file, and nothing else. Users can move and change their type, and their keys follow at the next
- * request; accounts and campaigns can't move. Checks as much as possible before the first write, then writes in steps. Importing the same
- * file again changes nothing, or finishes an interrupted import.
+ * Creates and changes the entities in the file, and nothing else. Users can be moved and get another type, which applies to their keys from
+ * the next request; accounts and campaigns can't be moved. Checks as much as possible before the first write, then writes in steps.
+ * Importing the same file again changes nothing, or finishes an interrupted import.
  *
  * @param pause runs between two steps, so that others can write. If it throws, the import stops
  * @throws Problem if nothing was written

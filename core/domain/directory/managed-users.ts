@@ -10,7 +10,7 @@ import { requireCode, resetSecondFactor } from '../sign-in/second-factor.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
 import { changeUser, createUser, deleteUser, resetPassword, setDisabled, unlinkUser } from './users.ts';
 
-/** Users who haven't signed in since then may have left. Removing them at the provider doesn't revoke their keys. */
+/** Users who haven't signed in since this time may have left the company. Removing them at the provider doesn't revoke their keys. */
 export function awaySince(now: Millis): Millis {
   return plus(now, -limits.awayDays * oneDay);
 }
@@ -38,7 +38,7 @@ export async function createManagedUser(
   return { user: listed, password: ports.passwordSignIn ? password : null };
 }
 
-/** Renames, moves, disables or enables a user. Skips anything that already is as requested. */
+/** Renames, moves, disables or enables a user. Skips what's already as requested. */
 export async function changeManagedUser(
   ports: Ports,
   { viewer, actor }: SignedInCaller,
@@ -61,7 +61,7 @@ export async function changeManagedUser(
   return findManagedUser(ports, viewer, id);
 }
 
-/** Requires the new account to be in the viewer's scope, so that a user also stays with the same partner. */
+/** Requires the new account to be in the viewer's scope, which also means that the user stays with the same partner. */
 async function requireInScope(ports: Ports, visibility: UserVisibility, accountId: string | null): Promise<void> {
   const account = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
   const isInScope = visibility.kind === 'partner' && (accountId === null || account?.partnerId === visibility.partnerId);
@@ -139,7 +139,10 @@ async function findManagedUser(ports: Ports, viewer: Viewer, id: string): Promis
   return user;
 }
 
-/** Returns the account and partner of a new user. If given, they must be in the viewer's scope; otherwise, they're taken from it. */
+/**
+ * Returns the account and partner of a new user. If the request specifies them, they must be in the viewer's scope. Otherwise, they're
+ * taken from it.
+ */
 async function membershipWithin(
   ports: Ports,
   visibility: UserVisibility,

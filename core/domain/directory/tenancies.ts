@@ -7,7 +7,7 @@ import type { Ports } from '../ports/ports.ts';
 import { Problem } from '../problem.ts';
 import { scopeFor } from './scope.ts';
 
-/** Lists the accounts whose campaigns the viewer can see, for the form that creates a user. */
+/** Lists the accounts whose campaigns the viewer can see. The form for a new user shows them. */
 export async function listAccounts(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Named>> {
   return toDirectoryPage(
     await ports.stores.tenancies.listAccounts(scopeFor(viewer).campaigns, filter, rowsForDirectoryPage),

@@ -57,7 +57,7 @@ async function readMembership(ports: Ports, { userType, accountId, partnerId }: 
   return { account, partner };
 }
 
-/** Changes a user's name, type or owner. Their keys follow at the next request. */
+/** Changes a user's name, type, account or partner. This applies to their keys from the next request. */
 export async function changeUser(ports: Ports, actor: Actor, user: User, change: UserChange): Promise<User> {
   const { name, userType, accountId } = change;
   const membership = await readMembership(ports, change);
@@ -70,7 +70,7 @@ export async function changeUser(ports: Ports, actor: Actor, user: User, change:
   return changed;
 }
 
-/** Returns a user's current values of what can be changed. */
+/** Returns the current values of everything about a user that can be changed. */
 function toChange(user: User): UserChange {
   const { accountId, partnerId } = toOwningScope(user) ?? { accountId: null, partnerId: null };
   return { name: user.name, userType: user.userType, accountId, partnerId };
@@ -83,7 +83,7 @@ function concurrentChange(): Problem {
   );
 }
 
-/** Refuses a user and their keys from the next request on, and ends their sessions. @returns the number of sessions */
+/** Disables a user, who is refused from the next request on, as are their keys, and ends their sessions. @returns the number of sessions */
 export async function disableUser(ports: Ports, actor: Actor, user: User): Promise<number> {
   const sessions = await setDisabled(ports, actor, user, true);
   if (sessions === null) throw new Problem('conflict', `${user.email} is already disabled.`);
@@ -158,7 +158,7 @@ async function checkCurrent(ports: Ports, actor: Actor, user: User, current: str
 
 /**
  * Returns the credentials of a user who still has a one-time password. The session already proves that the user knows it. The credentials
- * are looked up again, because someone may have given the user a different password since then.
+ * are looked up again, because someone may have reset the password since the user signed in.
  */
 async function checkOneTime(ports: Ports, actor: Actor, user: User, chosen: string): Promise<Credentials> {
   const credentials = await ports.stores.users.findByEmail(user.email);
@@ -201,7 +201,7 @@ export async function makeOneTimePassword(ports: Ports): Promise<{ password: str
   return { password, stored: { hash: await ports.passwords.hash(password), expiresAt } };
 }
 
-/** Generates a password of 120 bits, in groups of four characters that are hard to confuse (Crockford's base32). */
+/** Generates a password of 120 bits, in groups of four characters, with only characters that are hard to confuse (Crockford's base32). */
 function makePassword(ports: Ports): string {
   const letters = Array.from(ports.randomness.bytes(24), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32));
   return (letters.join('').match(/.{4}/g) ?? []).join('-');

@@ -46,10 +46,10 @@ export type Cancellation =
   | { kind: Refusal };
 
 /**
- * Runs the three key-authenticated operations. The database decides each one, in a statement that starts after the request arrived: the
+ * Runs the three key-authenticated operations. The database decides each one, in a statement that starts after the request arrived. The
  * statement that inserts or cancels a call also checks the key, its creator and the campaign. Concurrent requests share a statement.
  *
- * A Problem means that nothing was placed or cancelled. If that isn't known, `place` and `cancel` throw ResultUnknown.
+ * If an operation throws a Problem, nothing was placed or cancelled. If the result isn't known, `place` and `cancel` throw ResultUnknown.
  */
 export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
@@ -83,7 +83,7 @@ export type CallListStore = {
    * @param before the end of the last day; null to count later calls as that day's
    */
   summaryOfAll(campaignIds: readonly string[], days: readonly Millis[], before: Millis | null): Promise<CountOfCampaign[]>;
-  /** Adds up the stored counts of ended calls. PostgreSQL adds a row for each call. Housekeeping runs this. */
+  /** Adds up the stored counts of ended calls, because on PostgreSQL each call adds a row. Housekeeping runs this. */
   compactCounts(): Promise<void>;
 };
 
@@ -97,7 +97,7 @@ export type RetentionStore = {
   recordedDays(): Promise<RetentionDays | null>;
   /** Records the settings. @returns the previous ones if they were different */
   recordDays(days: RetentionDays): Promise<RetentionDays | null>;
-  /** Counts calls that ended before this time and still have contact data, and finds when the oldest of all of them ended. */
+  /** Counts the calls that ended before this time and still have contact data, and returns when the oldest call with contact data ended. */
   countErasable(endedBefore: Millis): Promise<{ erasable: number; oldestEndedAt: Millis | null }>;
   /**
    * Erases phone number, name, time zone, variables and the provider's detail, in small batches.

@@ -3,7 +3,7 @@ import type { Millis } from '../instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../model.ts';
 import type { OptOut } from './protection.ts';
 
-/** The result of one hand-off. `detail` may contain the provider's own words; `reason` doesn't. */
+/** The result of one hand-off. `detail` may quote the provider; `reason` doesn't. */
 export type HandoffResult =
   /** The provider has the call. It reports the outcome, or the core asks for it at `outcomeAt`. */
   | { kind: 'taken'; outcomeAt?: Millis }
@@ -28,8 +28,8 @@ export type Provider = {
 /** Moves calls through their states: see call-states.ts. */
 export type DialingStore = {
   /**
-   * Claims due calls until `leaseUntil`, oldest first and evenly across all accounts with due calls. Lapses calls that weren't dialed in
-   * time. A call never has two claims at the same time, in any process.
+   * Claims due calls until `leaseUntil`, oldest first and evenly across all accounts with due calls. Also lapses calls that weren't dialed
+   * in time. A call never has two claims at the same time, in any process.
    */
   claim(limit: number, provider: Provider['name'], now: Millis, leaseUntil: Millis): Promise<ClaimedCall[]>;
   /** @returns false, without changing anything, if another process has claimed the call since this claim, or the call has ended */

@@ -51,9 +51,10 @@ export type UserStore = {
    */
   setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
   /**
-   * Changes the user's name and owner. The user's keys follow: their access immediately, lists of more than a thousand keys in batches.
+   * Changes the user's name, type, account and partner. The access of the user's keys changes immediately. If there are more than a
+   * thousand keys, the lists that show them change in batches.
    *
-   * @param before what the user must still be like
+   * @param before the values that the user must still have
    * @returns false, without changing anything, if someone else has changed the user, or the user doesn't exist
    */
   change(userId: string, before: UserChange, changed: UserChange, event: AuditEvent): Promise<boolean>;

@@ -12,8 +12,8 @@ export type Randomness = {
   /** Returns a new ID. It sorts after all IDs from earlier milliseconds, so that tables grow at their end. */
   id(): string;
   /**
-   * Returns how IDs sort around a time. An ID that's lower than `lowestId` was certainly generated earlier, and one that isn't lower than
-   * `highestId` certainly wasn't.
+   * Returns the limits of IDs generated around a time. An ID that's lower than `lowestId` was certainly generated earlier, and one that
+   * isn't lower than `highestId` certainly wasn't.
    */
   idsAround(at: Millis): { lowestId: string; highestId: string };
 };
@@ -45,7 +45,7 @@ export type ClockStore = {
 export type SecretBox = {
   /** The beginning of every secret that's encrypted with the newest key. */
   newest: string;
-  /** @param owner the ID of the user: the secret can't be read as another user's */
+  /** @param owner the ID of the user; the secret can't be decrypted for another user */
   seal(owner: string, secret: Uint8Array): string;
   /** @throws Error if none of the keys fits */
   open(owner: string, sealed: string): Uint8Array;

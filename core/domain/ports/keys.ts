@@ -5,8 +5,8 @@ import type { AddressUse, ApiKey, ApiKeyDetails, AuditEvent, Digest, KeyLimits, 
 export type RevokeOptions = { cancelQueuedCalls: boolean; at: Millis };
 
 /**
- * A key's current day, from its first instant to the next midnight. `ids` has the lowest ID of each quarter-hour of the day so far. Calls
- * placed in the last minutes have IDs from `recentId` on.
+ * A key's current day, from its first instant to the next midnight. `ids` has the lowest ID of each quarter-hour of the day so far. IDs
+ * from `recentId` on are those of calls placed in the last few minutes.
  */
 export type Today = { day: string; from: Millis; before: Millis; ids: readonly string[]; recentId: string };
 
@@ -18,14 +18,14 @@ export type ApiKeyStore = {
   create(key: ApiKey, digest: Digest, maxActive: number, event: AuditEvent): Promise<boolean>;
   /** Counts a user's active keys. */
   countActive(creatorId: string, at: Millis): Promise<number>;
-  /** Lists keys newest first, and by ID within the same time. If there's a cursor, lists only the keys after it in that order. */
+  /** Lists keys newest first, and by ID if they were created at the same time. With `olderThan`, lists only the keys after that one. */
   list(visibility: KeyVisibility, limit: number, olderThan: ApiKey | null): Promise<{ apiKeys: ApiKey[]; total: number }>;
   find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
   /** Lists keys by descending ID, after the cursor, for a search through all keys. */
   page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;
   /**
-   * Returns the visible keys with these IDs, in no particular order. What this returns is in effect on all nodes of the database,
-   * so it's for changes, which may find that a key is already revoked or limited.
+   * Returns the visible keys with these IDs, in no particular order. The result is in effect on all nodes of the database. Changes need
+   * that, because they may find that a key is already revoked or limited.
    */
   findAll(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
   findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
@@ -55,7 +55,7 @@ export type ApiKeyStore = {
   revoke(ids: readonly string[], options: RevokeOptions, events: readonly AuditEvent[]): Promise<string[]>;
   /** Cancels the calls that an interrupted revoke or deletion didn't cancel. @returns the number of calls */
   finishCancelling(at: Millis, signal: AbortSignal): Promise<number>;
-  /** Adds up the stored counts of keys. PostgreSQL adds a row for each change. Housekeeping runs this. */
+  /** Adds up the stored counts of keys, because on PostgreSQL each change adds a row. Housekeeping runs this. */
   compactCounts(): Promise<void>;
   /** Counts keys by the time they have left: expired, at most 7 or 30 days, longer, or without expiry. */
   countByDaysLeft(now: Millis): Promise<Record<DaysLeft, number>>;

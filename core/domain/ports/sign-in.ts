@@ -14,7 +14,7 @@ export type IdentityProvider = {
   name: string;
   /** Returns the page of the provider where the user signs in. @throws ProviderError */
   authorizationUrl(flow: FlowSecrets): Promise<string>;
-  /** Trades the code in a callback's query for the identity. @throws ProviderError */
+  /** Exchanges the code in a callback's query for the identity. @throws ProviderError */
   identify(query: string, flow: FlowSecrets): Promise<Identity>;
   /** Returns the page that ends the session at the provider; null if there is none, or if the provider hasn't answered yet. */
   signOutUrl(): string | null;
@@ -35,7 +35,7 @@ export type ThrottleCounter = { key: string; max: number; window: number };
 
 /** Counts attempts, across all processes. */
 export type ThrottleStore = {
-  /** @returns when the last full counter opens again, at most one window from now; null if none of them is full */
+  /** @returns when the last of the full counters ends, at most one window from now; null if none of them is full */
   blockedUntil(counters: readonly ThrottleCounter[], now: Millis): Promise<Millis | null>;
   /** Increments all counters or, if one is full, none of them. @returns whether it counted */
   take(counters: readonly ThrottleCounter[], now: Millis): Promise<boolean>;
@@ -118,7 +118,7 @@ export type SecondFactorStore = {
   countRecoveryCodes(userId: string): Promise<number>;
   /** Removes the second factor and ends the user's sessions. @returns the number of sessions; null if there's no second factor */
   reset(userId: string, event: AuditEvent): Promise<number | null>;
-  /** Lists encrypted secrets that don't start with `prefix`, sorted by user ID, from the first ID after `after`. */
+  /** Lists encrypted secrets that don't start with `prefix`, sorted by user ID, starting after the ID `after`. */
   listSealedOtherwise(prefix: string, after: string, limit: number): Promise<{ userId: string; secret: string }[]>;
   /** Replaces an encrypted secret, unless it has changed. */
   reseal(userId: string, from: string, to: string): Promise<void>;

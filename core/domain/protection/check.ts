@@ -53,7 +53,7 @@ export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumb
   };
 }
 
-/** Someone who sees only one account learns that the partner's list blocks a number, but not the notes of its users. */
+/** Someone who sees only one account learns that the partner's list blocks a number, but doesn't see notes by the partner's users. */
 function withoutOthersNotes(entry: DoNotCallEntry): DoNotCallEntry {
   return entry.scope.kind === 'account' ? entry : { ...entry, note: null, call: null, createdBy: null };
 }

@@ -23,7 +23,10 @@ const detailsSchema = z.object({
 
 type Details = Omit<ImportedNumber, 'phone'>;
 
-/** Returns a function that reads what a line says about its number, in the columns of an exported list. It returns a message if that's invalid. */
+/**
+ * Returns a function that reads the details of a line's number, in the columns of an exported list. It returns a message if a detail is
+ * invalid.
+ */
 export function detailsReader(header: string): (line: string) => Details | string {
   const readCells = csvLineReader((['\t', ';'] as const).find((delimiter) => header.includes(delimiter)) ?? ',');
   const names = readCells(header);

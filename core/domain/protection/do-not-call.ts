@@ -161,7 +161,7 @@ export function requireAccess(access: CampaignAccess): ProtectionAccess {
 }
 
 export function notInScope(): Problem {
-  return new Problem('not-found', "It doesn't exist, or you don't have access to it.");
+  return new Problem('not-found', "This ID doesn't exist, or you don't have access to it.");
 }
 
 function noScope(): Problem {

@@ -13,8 +13,8 @@ import { parsePhone } from './numbers.ts';
 type Pause = (ms: number) => Promise<void>;
 
 /**
- * In ms. A pause takes at least this long, and as long as the last step, because SQLite's lock isn't fair: the longer a core has waited for
- * it, the less often it tries.
+ * In ms. A pause takes at least this long, and at least as long as the last step, because SQLite's lock isn't fair: the longer a core has
+ * waited for it, the less often it tries.
  */
 const minPause = 20;
 
@@ -23,7 +23,7 @@ type InvalidLine = { line: number; message: string };
 /** @property wrong the first invalid lines @property invalidLines the number of all invalid lines */
 export type NumberImportResult = { added: number; known: number; wrong: InvalidLine[]; invalidLines: number };
 
-/** A part is stored as one row, and takes effect only later. Each step that moves some of its numbers writes the rest of it again. */
+/** A part is stored as one row, and takes effect only later. Each step that moves some of its numbers to the list writes the rest again. */
 const numbersPerPart = 1_000;
 
 const maxInvalidLines = 10_000;
@@ -59,13 +59,13 @@ export async function importNumbers(
 }
 
 /**
- * In ms. A command that's still running needs a few minutes for a million numbers. If it needs longer, a core moves numbers at the same
+ * In ms. A command needs a few minutes for a million numbers. If one is still running after this time, a core moves numbers at the same
  * time, which does no harm.
  */
 const abandonedAfter = 10 * 60_000;
 
 /**
- * Finishes committed imports whose process was killed. If one seems to start in the future, the clock was ahead then.
+ * Finishes committed imports whose process was killed. These include imports that started in the future, because the clock was ahead then.
  *
  * @returns the number of new entries
  */
@@ -80,7 +80,7 @@ export async function finishImports(ports: Ports, imports: NumberImportStore, pa
 }
 
 /**
- * Deletes imports that were never committed and started more than a day ago; or more than a day in the future, because the clock was ahead
+ * Deletes imports that were never committed and started more than a day ago, or more than a day in the future because the clock was ahead
  * then.
  */
 export async function discardImports(imports: NumberImportStore, now: Millis): Promise<void> {

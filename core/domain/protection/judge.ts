@@ -14,7 +14,7 @@ export type Judgement = { kind: 'open' } | { kind: 'held'; until: Millis } | Obj
 
 type JudgedCall = Pick<NewCall, 'phone' | 'timeZone' | 'notBefore' | 'notAfter'>;
 
-/** @param placedAt a call without `notAfter` must be dialed within 30 days of this time, or of `notBefore` */
+/** @param placedAt when the call was placed. A call without `notAfter` must be dialed within 30 days of this time, or of `notBefore` */
 export function judge(rules: CampaignRules, call: JudgedCall, now: Millis, placedAt: Millis): Judgement {
   return findNumberObjection(rules, call.phone) ?? judgeHours(rules, call, now, placedAt);
 }
@@ -49,7 +49,7 @@ export function getCallZones({ phone, timeZone }: Pick<NewCall, 'phone' | 'timeZ
   return timeZone === null ? getZones(phone) : onlyZone(timeZone);
 }
 
-/** Whether there's no opening only because the number may be in several zones, or its zone is unknown. */
+/** Whether the only reason for no opening is that the number may be in several zones, or that its zone is unknown. */
 function isZoneUnclear(rules: readonly HoursRule[], zones: readonly string[], from: Millis): boolean {
   const [first] = zones;
   return first === undefined || (zones.length > 1 && findOpening({ rules, zones: onlyZone(first), from }) !== null);

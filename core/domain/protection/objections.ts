@@ -24,7 +24,7 @@ export function describeObjection(objection: Objection): string {
     case 'unknown-time-zone':
       return "Calling hours apply, but the number's time zone is unknown.";
     case 'outside-calling-hours':
-      return "Calling hours don't start in time.";
+      return "Calling hours don't allow the call in time.";
   }
 }
 

@@ -39,7 +39,7 @@ export async function setHoursInScope(
   return readHours(ports, scope);
 }
 
-/** Replaces all rules of a scope. Without any, the scope inherits rules. */
+/** Replaces all rules of a scope. A scope without rules inherits them. */
 export async function setHours(ports: Ports, actor: Actor, scope: RuleScope, rules: readonly HoursRule[]): Promise<void> {
   await setRules(ports, actor, scope, { hours: rules.length === 0 ? null : rules }, 'calling-hours.changed');
 }
@@ -92,9 +92,9 @@ export async function setNumberRulesInScope(
 }
 
 /**
- * Changes the given settings. Null removes the scope's own.
+ * Changes the settings that are passed. Null removes the scope's own setting.
  *
- * @throws Problem `invalid` for a code that isn't a country's, because it would refuse all calls to the country that was meant
+ * @throws Problem `invalid` for a code that isn't a country's, because all calls to the intended country would be refused
  */
 export async function setNumberRules(ports: Ports, actor: Actor, scope: RuleScope, rules: Partial<NumberRules>): Promise<void> {
   const wrong = rules.countries?.find((code) => !isCountry(code));

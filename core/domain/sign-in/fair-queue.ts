@@ -7,7 +7,7 @@ function compare(a: readonly number[], b: readonly number[]): number {
   return 0;
 }
 
-/** The number of turned-away networks to remember: about 5 MB, or ten seconds at two thousand attempts per second. */
+/** How many networks that were turned away to remember: about 5 MB, or ten seconds of two thousand attempts per second. */
 const maxTurnedAway = 20_000;
 /** The number of served prefixes to remember. Each turn adds a few. */
 const maxServed = 2_000;
@@ -18,8 +18,8 @@ type Entry<Item> = { item: Item; path: Path; since: number };
 
 /**
  * A bounded queue in which networks take turns, and so do the smaller networks within each of them. The network that has been trying for
- * the longest time goes first, counting all of its attempts: a network that was turned away keeps its place in the order, without using
- * memory for each attempt of a flood. So networks that never return don't delay others, and K networks that do delay them by K turns.
+ * the longest time goes first. A network that was turned away keeps its place in the order, without using memory for each attempt of a
+ * flood. So networks that never return don't delay others, and K networks that do return delay others by K turns.
  */
 export class FairQueue<Item> {
   readonly #max: () => number;

@@ -9,8 +9,8 @@ export function toNetworks(address: string): string[] {
 }
 
 /**
- * Returns a network the size of a provider's or large organization's. It doesn't lock anyone out, but the networks in it share one turn at
- * a time.
+ * Returns a network of the size that an internet provider or a large organization has. It doesn't have a counter that could lock anyone
+ * out, but the networks in it share one turn at a time.
  */
 export function toProvider(address: string): string {
   return address.includes(':') ? (toPrefixes(toGroups(address), [32])[0] ?? '') : ipv4Prefix(address, 2);

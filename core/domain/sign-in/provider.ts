@@ -74,14 +74,14 @@ export async function findUserByIdentity(ports: Ports, identity: Identity, addre
 async function linkByEmail(ports: Ports, { issuer, subject, email, isEmailVerified }: Identity, address: string): Promise<User> {
   const read = email === null || hasLookalikes(email) ? null : (emailSchema.safeParse(email).data ?? null);
   const match = read === null ? null : await ports.stores.users.findByEmail(read);
-  // Without a verified address, anyone at the provider could take over a user.
+  // If addresses didn't have to be verified, anyone with an identity at the provider could take over a user.
   if (read === null || !isEmailVerified) throw new SignInRefused('unverified', match?.user ?? read ?? '');
   if (!match) throw new SignInRefused('unknown', read);
   const { user, disabledAt } = match;
   if (disabledAt !== null) throw new SignInRefused('disabled', user);
   const event = auditEvent(ports, { who: user, address }, 'user.linked', userSubject(user), toOwningScope(user));
   if (await ports.stores.links.create(user.id, { issuer, subject }, event.at, event)) return user;
-  // The same person may have signed in twice concurrently.
+  // The same person may have signed in twice at the same time.
   if ((await ports.stores.links.find({ issuer, subject }))?.user.id === user.id) return user;
   throw new SignInRefused('other-person', user);
 }
@@ -94,7 +94,7 @@ function hasLookalikes(email: string): boolean {
   return [...email].some((letter) => letter > '\u007f' && /[ -~]/.test(letter.normalize('NFC').toLowerCase()));
 }
 
-/** Generates a code that lets the app start a session, if it has the verifier of this challenge. */
+/** Generates a code that lets the app start a session if it has the verifier for this challenge. */
 export async function createSignInCode(ports: Ports, { user, issuer, challenge }: { user: string; issuer: string; challenge: string }) {
   const code = randomText(ports);
   const expiresAt = plus(ports.clock.now(), codeLife.toMillis());
@@ -102,7 +102,10 @@ export async function createSignInCode(ports: Ports, { user, issuer, challenge }
   return code;
 }
 
-/** Trades a code for the right to start a session. A code works only once, whether the verifier is right or not. @throws Problem `unauthorized` */
+/**
+ * Exchanges a code for the right to start a session. A code works only once, whether the verifier is right or not. @throws Problem
+ * `unauthorized`
+ */
 export async function takeSignInCode(ports: Ports, { code, verifier }: { code: string; verifier: string }): Promise<LinkProof> {
   const { stores, clock, provider } = ports;
   const taken = await stores.links.takeCode(toCodeDigest(code));

@@ -45,7 +45,8 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
   const secret = secretBox.open(user.id, waiting.secret);
   const codes = makeRecoveryCodes(ports);
   const event = userEvent(ports, actor, user, 'second-factor.enabled');
-  // Guessing gains nothing, because the user has just been shown the secret, and there's no recovery code to enter instead yet.
+  // Don't count wrong six-digit codes for the user, because guessing gains nothing: the secret was just shown, and there's no recovery code
+  // to enter instead yet.
   const attempt = { ...ownAttempt(actor, user), sixDigitUserId: null, followsPassword: false };
   await countCode(ports, attempt, async () => {
     const step = matchingStep(secret, plain(code), clock.now());
@@ -176,7 +177,7 @@ function plain(code: string): string {
   return code.replace(/[\s-]/g, '').toLowerCase().replaceAll('o', '0').replace(/[il]/g, '1');
 }
 
-/** Hashes a recovery code with the user's secret as the key: without it, 50 bits could be guessed from a copy of the database. */
+/** Hashes a recovery code with the user's secret as the key. Without a key, the 50 bits could be guessed from a copy of the database. */
 function recoveryDigest(secret: Uint8Array, code: string): Digest {
   return createHmac('sha256', secret).update(plain(code)).digest('hex');
 }
@@ -196,7 +197,10 @@ function recoveryEvents(ports: Ports, actor: Actor, user: User, { kind }: Checke
   return kind === 'recovery' ? [userEvent(ports, actor, user, 'recovery-code.used')] : [];
 }
 
-/** Counts separately from sign-ins, so that someone who has taken over a session can't keep guessing or lock out its user. */
+/**
+ * Returns an attempt that's counted separately from sign-ins, so that someone who has taken over a session can't keep guessing or lock out
+ * its user.
+ */
 export function ownAttempt({ address }: Actor, { id, email }: User): Attempt {
   return { email, address, vouched: ownSessions(id) };
 }

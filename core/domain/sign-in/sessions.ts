@@ -38,7 +38,7 @@ export async function authenticate(
 }
 
 /**
- * Starts a session. After the password of a user with a second factor, it's half-open until the code is entered.
+ * Starts a session. If the user has a second factor and entered only the password, the session is half-open until they enter a code.
  *
  * @throws Problem `unauthorized` if the user has changed the password, or was unlinked, since the check
  */
@@ -91,7 +91,9 @@ function sessionBounds(now: Millis): SessionBounds {
   };
 }
 
-/** Deletes sessions outside their limits, including those from the future, because they'd become valid again when the clock catches up. */
+/**
+ * Deletes sessions outside their limits. This includes sessions from the future, which would become valid again when the clock catches up.
+ */
 export async function sweepSessions({ stores, clock, passwordSignIn, provider }: Ports): Promise<void> {
   await stores.sessions.sweep(sessionBounds(clock.now()), { password: passwordSignIn, issuer: provider?.issuer ?? null });
 }
@@ -101,7 +103,7 @@ export async function endSession(ports: Ports, id: Digest, actor: Actor, { user,
   await ports.stores.sessions.end(id, halfOpenUntil === null ? event : null);
 }
 
-/** Returns the session with the tenancy that a staff user's request specifies, whatever tenancy the session has selected. */
+/** Returns the session with the tenancy that a staff user's request specifies, regardless of the one selected in the session. */
 export async function withTenancy(ports: Ports, session: Session, choice: TenancyChoice): Promise<Session> {
   if (session.user.userType !== 'staff')
     throw new Problem('forbidden', 'Only service staff can choose the account or partner for a request.');

@@ -20,8 +20,8 @@ const quarter = Duration.fromObject({ minutes: 15 });
  * - `provider`: failed sign-ins with the provider from one address, because each costs the provider a request and adds an audit event.
  *   Wider networks have separate counters for these, with the same limits as above
  * - `code`: wrong six-digit codes for one user, from one session or known device, or from everywhere else together. Someone who knows the
- *   password needs only about 300,000 attempts to guess one, so the limits above would be too high (RFC 4226 §7.3; NIST SP 800-63B §5.2.2
- *   allows 100 failures in a row). Recovery codes can't be guessed, so they don't count here, and still let the user in
+ *   password needs only about 300,000 attempts to guess a code, so the limits above would be too high (RFC 4226 §7.3; NIST SP 800-63B
+ *   §5.2.2 allows 100 failures in a row). Recovery codes can't be guessed, so they don't count here, and still let the user in
  */
 export const throttleLimits = {
   address: { max: 100, window: quarter },
@@ -35,7 +35,7 @@ export const throttleLimits = {
   code: { max: 20, window: Duration.fromObject({ hours: 24 }) },
 };
 
-/** In ms. If a counter ends later than this, whichever core's clock is right, it was set before the clock was set back. */
+/** The longest window, in ms. A counter that ends later, even allowing for clock skew, was set by a clock that was ahead. */
 export const maxWindow = Math.max(...Object.values(throttleLimits).map(({ window }) => window.toMillis()));
 
 /**
@@ -55,26 +55,28 @@ export async function checkPassword(
 ): Promise<Credentials | null> {
   const counters = countersFor(attempt);
   const now = ports.clock.now();
-  // Check this before queuing for the password check, so that a flood of blocked attempts doesn't take places in the queue or write
-  // anything.
+  // Check this before queuing for the password check, so that a flood of blocked attempts doesn't fill the queue or write anything.
   const blockedUntil = await ports.throttle.blockedUntil(counters, now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
   const find = async () => {
-    // Count only attempts whose turn has come, so that a crowd signing in isn't blocked, and made-up email addresses don't add rows faster
-    // than passwords are checked.
+    // Count only attempts whose turn has come, so that many users signing in at once aren't blocked, and made-up email addresses don't add
+    // rows faster than passwords are checked.
     await take(ports, counters, now);
     // Skip impossible addresses, because databases refuse some characters.
     return isPrintable(email) ? ports.stores.users.findByEmail(email) : null;
   };
   const credentials = await ports.passwords.verify(find, password, attempt);
   if (!credentials || !mayEnter(credentials)) return null;
-  // The counters are cleared only after the code that's required next. Clearing them now would reveal that the password was right, and
+  // With a second factor, the counters are cleared only after the code. Clearing them now would reveal that the password was right, and
   // someone who knows it could try codes without limit.
   if (!credentials.hasSecondFactor) await clearCounters(ports, counters);
   return credentials;
 }
 
-/** Counts a sign-in with the provider. @returns a function that uncounts it if it succeeds @throws Problem `too-many-requests` */
+/**
+ * Counts a sign-in with the provider. @returns a function that undoes the count; call it if the sign-in succeeds @throws Problem
+ * `too-many-requests`
+ */
 export async function countProviderSignIn(ports: Ports, address: string): Promise<() => Promise<void>> {
   const counters = createNetworkCounters('provider', address);
   const now = ports.clock.now();
@@ -120,7 +122,7 @@ export function ownSessions(userId: string): string {
   return `change ${userId}`;
 }
 
-/** Counts before the check, to include parallel guesses. @throws Problem `too-many-requests` */
+/** Counts an attempt before it's checked, so that parallel guesses count, too. @throws Problem `too-many-requests` */
 async function take({ throttle }: Ports, counters: readonly Counter[], now: Millis): Promise<void> {
   if (!(await throttle.take(counters, now))) throw tooMany(((await throttle.blockedUntil(counters, now)) ?? now) - now);
 }
@@ -128,7 +130,7 @@ async function take({ throttle }: Ports, counters: readonly Counter[], now: Mill
 /** Limits per user and minute, because each of these requests adds a permanent audit event. */
 const recorded = {
   export: { max: 10, what: 'exports' },
-  /** No one can look at more than one per second. */
+  /** No one can look at more than one tenancy per second. */
   tenancy: { max: 60, what: 'changes of account or partner' },
 };
 const recordedWindow = Duration.fromObject({ minutes: 1 });

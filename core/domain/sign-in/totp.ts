@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 /** RFC 6238 with its defaults, because many apps support nothing else: SHA-1, six digits, 30 seconds. RFC 4226 §4 recommends 160 bits. */
 export const totp = { secretBytes: 20, digits: 6, stepMs: 30_000 };
 
-/** The number of steps that a phone's clock may differ, and that a code may take to arrive (RFC 6238 §5.2). */
+/** How many steps the phone's clock may differ, or a code may take to arrive (RFC 6238 §5.2). */
 const tolerance = 1;
 
 /** Returns the code of a time step (RFC 4226 §5.3). */

@@ -16,7 +16,7 @@ export async function listActivityFacets({ ports, viewer }: Request<'listActivit
   const { actors, actions } = await domain.activityFacets(ports, viewer);
   return {
     actors: actors.map((actor) => (actor ? actorView(actor, viewer) : { id: operatorActor, name: 'The operator' })),
-    // A newer core may have recorded others, but lists can't be filtered by them.
+    // A newer core may have recorded other actions, but lists can't be filtered by those.
     actions: auditActions.filter((action) => actions.includes(action)),
   };
 }

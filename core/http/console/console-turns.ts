@@ -1,16 +1,16 @@
 import type { Turn } from '../../domain/calls/call-list.ts';
 import { Problem } from '../../domain/problem.ts';
 
-/** Both times are in ms. After `search`, a search returns what it has found so far. A list waits at most `wait` for its turn. */
+/** Both times are in ms. After `search`, a search returns what it has found so far. A request waits at most `wait` for its turn. */
 type TurnLimits = { search: number; wait: number; atOnce: number; waitingOfUser: number };
 export const turnLimits: TurnLimits = { search: 1_000, wait: 5_000, atOnce: 1, waitingOfUser: 256 };
 
 type Waiting = { start: () => void };
 
 /**
- * Shares the database among the lists and searches of the console's users. Users take turns, and each has one turn at a time, across all
- * sessions. So if one user's screen polls, or a script repeats a slow list in many requests, other users wait for at most one of those
- * statements. A user's changes have separate turns. Signing in doesn't need a turn.
+ * Shares the database among the lists and searches of the console's users. Users take turns, and each has one turn at a time, across all of
+ * the user's sessions. So if one user's screen polls, or a script requests a slow list many times, other users wait for at most one of
+ * those statements. A user's changes have separate turns. Signing in doesn't need a turn.
  */
 export class ConsoleTurns {
   /** The waiting requests by user, in the order of the users' turns. */

@@ -30,8 +30,8 @@ const maxOpen = 3;
 const openExports = new Map<string, number>();
 
 /**
- * Sends a list as a file. Only one part is read ahead of the client, in its own turn and with the session's current rights, so no database
- * connection waits for a slow client. The last line says whether the file is complete.
+ * Sends a list as a file. Reads only one part ahead of the client, in its own turn and with the session's current rights, so that no
+ * database connection waits for a slow client. The last line says whether the file is complete.
  */
 export async function sendCsv(ctx: Context, deps: HttpDeps, request: Export): Promise<void> {
   ctx.type = 'text/csv; charset=utf-8';
@@ -63,7 +63,7 @@ function countOpen(ctx: Context): void {
   finished(ctx.res, () => add(-1));
 }
 
-/** Returns the name of an export, without the search text, because that may be a phone number. */
+/** Returns the name of an export's file. It doesn't include the search text, because that may be a phone number. */
 function fileName({ list, days: { from, to } }: Export): string {
   const range = [from && `from ${from}`, to && `to ${to}`].filter((text) => text !== undefined).join(' ');
   return range === '' ? list : `${list} (${range})`;
@@ -118,7 +118,7 @@ async function readPart(ctx: Context, request: Export, cursor: string | null): P
   return part ?? closed();
 }
 
-/** Throws if a turn did nothing because the client is gone. */
+/** Ends an export whose client is gone, so that its turn did nothing. */
 function closed(): never {
   throw new Problem('unavailable', 'The connection was closed.', { retryAfter: 1 });
 }

@@ -24,7 +24,7 @@ export type Request<Name extends SessionRoute> = {
   deps: HttpDeps;
   ports: Ports;
   viewer: Viewer;
-  /** The viewer, and how their changes are recorded. */
+  /** The viewer, and the actor that's recorded with their changes. */
   caller: SignedInCaller;
   params: PathParameters<ConsoleRoutes[Name]>;
   query: RouteQuery<ConsoleRoutes[Name]>;

@@ -4,8 +4,8 @@ import proxyAddress from 'proxy-addr';
 import type { Context } from './context.ts';
 
 /**
- * Finds out where a request comes from. Forwarding headers count only if they come from a trusted proxy. Reads `X-Forwarded-For` from the
- * right, up to the first address that isn't a trusted proxy. Without proxies, uses the connection's address.
+ * Finds out which address a request comes from. Forwarding headers count only if they come from a trusted proxy. In that case, this is the
+ * last address in `X-Forwarded-For` that isn't a trusted proxy. Otherwise, it's the connection's address.
  *
  * @param onIgnored called if forwarding headers come from a connection that isn't a trusted proxy
  */
@@ -34,8 +34,8 @@ export function clientAddress(
         if (!isTrusted(address)) break;
         if (hop.trim() === '') continue;
         const named = canonicalAddress(hop.trim());
-        // A proxy may write something other than an address, such as `unknown`. Don't trust anything before it, because anyone could have
-        // written that.
+        // A proxy may write something other than an address, such as `unknown`. Don't trust anything before that, because anyone could have
+        // written it.
         if (named === null) break;
         address = named;
       }
@@ -48,8 +48,8 @@ export function clientAddress(
     isSecure(ctx) {
       if ('encrypted' in ctx.req.socket) return true;
       if (!isProxy(ctx.req, peerAddress(ctx.req))) return false;
-      // Proxies that append to the header keep the scheme of the client's connection first. The outermost proxy must replace the client's
-      // header, because otherwise the client chooses the scheme: see docs/operations.md.
+      // If proxies append to the header, the scheme of the client's connection comes first. The outermost proxy must replace the header,
+      // because otherwise the client could choose the scheme: see docs/operations.md.
       return ctx.get('X-Forwarded-Proto').split(',')[0]?.trim().toLowerCase() === 'https';
     },
   };
@@ -61,7 +61,7 @@ export function peerAddress({ socket }: { socket: Socket }): string {
   return (socket.remoteAddress ?? '').replace(mappedIPv4, '');
 }
 
-/** Returns a function that tells whether an address belongs to a trusted proxy. */
+/** Returns a function that checks whether an address belongs to a trusted proxy. */
 export function proxyTrust(proxies: readonly string[]): (address: string) => boolean {
   const isTrusted = proxyAddress.compile([...proxies]);
   return (address) => isTrusted(address, 0);

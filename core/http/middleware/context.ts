@@ -8,11 +8,11 @@ import { Problem } from '../../domain/problem.ts';
 import { type RefusalReason, refusalReasons } from '../../domain/sign-in/provider.ts';
 
 export type State = {
-  /** The path of the matching route, as in the table of routes, for metrics and logs. The actual path isn't used there. */
+  /** The path of the matching route, as in the table of routes. Metrics and logs use it instead of the actual path. */
   route?: string;
   /** Identifies the request in the log, and in every response except the common 401. */
   requestId?: string;
-  /** The share of the database's time that a list or search gets. */
+  /** The turn of a list or search at using the database. */
   turn?: Turn;
   /** Runs a part of an export in its own turn. */
   takeTurn?: (work: (turn: Turn) => Promise<void>) => Promise<void>;
@@ -23,13 +23,13 @@ export type State = {
 export type Context = Koa.ParameterizedContext<State>;
 export type Middleware = Koa.Middleware<State>;
 
-/** Reports refused clients, their addresses, and requests that can't be served. Must be cheap, because refusals come in floods. */
+/** Reports refused clients with their addresses, and requests that couldn't be served. Must be cheap, because refusals come in floods. */
 export type ObserveRefusals = {
   /** @param fields to log @returns whether the request has its own line in the log */
   onNotServed(error: unknown, fields: { route: string | undefined }): boolean;
   onKeyRefused(address: string): void;
   onSignInRefused(email: string, address: string): void;
-  /** Called when someone knew a user's password, but had no valid code. */
+  /** Called when someone entered a user's correct password, but no valid code. */
   onCodeRefused(user: User, address: string): void;
   onSignInThrottled(address: string): void;
   /** @param who the user, or the email address if no user has it */
@@ -41,7 +41,7 @@ export type ObserveRefusals = {
 /** The dependencies that all routes share. */
 export type HttpDeps = {
   ports: Ports;
-  /** Finds out where a request comes from: see `client-address.ts`. */
+  /** Returns the address that a request comes from: see `client-address.ts`. */
   getClientAddress(ctx: Context): string;
   isSecure(ctx: Context): boolean;
   findIgnoredProxy(ctx: Context): string | undefined;
@@ -51,7 +51,7 @@ export type HttpDeps = {
   dialer: NonNullable<SessionView['dialer']>;
   /** Whether this listener serves the page for integrators. */
   hasReference: boolean;
-  /** Where browsers reach this core, without a slash at the end; empty unless there is a provider. */
+  /** The URL at which browsers reach this core, without a trailing slash; empty if there's no provider. */
   publicUrl: string;
   /** Counts the results of signing in with the provider. */
   onProviderSignIn(result: ProviderSignInResult): void;
@@ -73,7 +73,7 @@ export const providerSignInResults = [
 ] as const;
 export type ProviderSignInResult = (typeof providerSignInResults)[number];
 
-/** Returns the share of the database's time that a list or search gets. */
+/** Returns the turn of a list or search at using the database. */
 export function getTurn(ctx: Context): Turn {
   if (!ctx.state.turn) throw new Error('This route has no turn.');
   return ctx.state.turn;
@@ -88,6 +88,6 @@ export function parameter(ctx: Context, name: string): string {
 /** Returns the `:id` of the path, or another ID in it. @throws Problem `not-found` if it can't be an ID */
 export function readId(ctx: Context, name = 'id'): string {
   const id = parameter(ctx, name);
-  if (!isIdentifier(id)) throw new Problem('not-found', "It doesn't exist, or you don't have access to it.");
+  if (!isIdentifier(id)) throw new Problem('not-found', "This ID doesn't exist, or you don't have access to it.");
   return id;
 }

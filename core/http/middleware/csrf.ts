@@ -3,8 +3,8 @@ import type { HttpDeps, Middleware } from './context.ts';
 
 /**
  * Refuses requests that another site makes a browser send (OWASP Cross-Site Request Forgery Prevention Cheat Sheet). Checks Fetch Metadata
- * if the browser sends it, and otherwise Origin. Accepts requests with neither: they come from programs other than browsers, and other
- * sites can't control those.
+ * if the browser sends it, and otherwise Origin. Accepts requests with neither, because they come from programs other than browsers, which
+ * other sites can't control.
  */
 export function csrf(deps: HttpDeps): Middleware {
   return async (ctx, next) => {

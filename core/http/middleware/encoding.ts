@@ -6,13 +6,13 @@ import type { Context } from './context.ts';
 
 const inGzip = promisify(gzip);
 const inBrotli = promisify(brotliCompress);
-/** As fast as gzip, with responses a tenth smaller. Brotli's default of 11 takes 50 times as long. */
+/** At this quality, Brotli is as fast as gzip, and responses are a tenth smaller. Its default of 11 takes 50 times as long. */
 const brotliOptions = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } };
 
 const encoders = { br: (bytes: Buffer) => inBrotli(bytes, brotliOptions), gzip: (bytes: Buffer) => inGzip(bytes) };
 
 type Encoding = keyof typeof encoders;
-/** A body in each encoding that was requested so far. */
+/** A body in each encoding that has been requested so far. */
 export type Encoded = { [encoding in Encoding]?: Promise<Buffer> };
 
 /** Returns an ETag. It's weak, because it's the same for the compressed bytes (RFC 9110 §8.8.1). */
@@ -20,12 +20,12 @@ export function toEtag(bytes: Buffer): string {
   return `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
 }
 
-/** In bytes. Over TLS, shorter ones take more memory, because Node encrypts those that wait together. */
+/** In bytes. Over TLS, shorter pieces take more memory, because Node encrypts all waiting pieces together. */
 const piece = 64 * 1024;
 
 /**
- * Sets the body. A large one is written in pieces, each when the client has read the one before. Otherwise, TLS would encrypt all of it at
- * once, and keep a copy for each client that doesn't read.
+ * Sets the body. A large body is written in pieces, each after the client has read the previous one. Otherwise, TLS would encrypt all of it
+ * at once, and keep a copy for each client that doesn't read.
  */
 export function setBody(ctx: Context, bytes: Buffer): void {
   ctx.body = bytes.length > piece ? Readable.from(toPieces(bytes), { objectMode: false }) : bytes;

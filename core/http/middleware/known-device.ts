@@ -6,13 +6,13 @@ import { getSession, isSignedIn } from './session.ts';
 /** The cookie is signed with the session secrets. Over https, its name has the same prefix as the session's: see `session.ts`. */
 const cookieName = 'callkey_device';
 
-/** Marks the browser as a known device. From now on, wrong passwords from elsewhere don't lock the user out of it. */
+/** Marks the browser as a known device. From now on, wrong passwords from elsewhere don't keep the user from signing in with it. */
 export function rememberDevice(ctx: Context, ports: Ports, passwordHash: string): void {
   const options = { maxAge: deviceLife.toMillis(), sameSite: 'strict', httpOnly: true, signed: true } as const;
   ctx.cookies.set(cookieName, makeDeviceToken(ports, passwordHash), options);
 }
 
-/** Reads the device and session that a request comes with. @returns no device if the cookie's signature isn't valid */
+/** Reads the device and session in a request's cookies. @returns no device if its cookie doesn't have a valid signature */
 export function readVouchers(ctx: Context): Vouchers {
   return { session: isSignedIn(ctx) ? getSession(ctx) : null, device: ctx.cookies.get(cookieName, { signed: true }) };
 }

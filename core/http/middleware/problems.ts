@@ -19,8 +19,8 @@ export function refuse(ctx: Context): void {
 }
 
 /**
- * Whether a request carries a key. Only the key's own endpoints read it. Elsewhere, a program that sends one gets the common 401, as on any
- * unknown path.
+ * Whether a request has a key header. Only the key-authenticated endpoints read its value. Everywhere else, a program that sends a key gets
+ * the common 401, as for any unknown path.
  */
 export function hasKeyHeader(ctx: Context): boolean {
   return ctx.req.headers[apiKeyHeader.toLowerCase()] !== undefined;
@@ -41,13 +41,13 @@ export function write(ctx: Context, status: number, headers: readonly string[], 
 function writePlain(ctx: Context, status: number, headers: readonly string[], body: string): void {
   ctx.respond = false;
   const { res } = ctx;
-  // Removes headers that were set for another response.
+  // Remove headers that were set for a different response.
   for (const name of res.getHeaderNames()) if (name !== 'connection') res.removeHeader(name);
   res.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(body))]);
   res.end(body);
 }
 
-/** Turns everything that a request throws into a response, and is the only code that does. */
+/** Turns everything that a request throws into a response. No other code does. */
 export function problems(refusals: Pick<ObserveRefusals, 'onNotServed'>): Middleware {
   return async (ctx, next) => {
     try {
@@ -75,7 +75,7 @@ function answer(ctx: Context, error: unknown, refusals: Pick<ObserveRefusals, 'o
   else answerFault(ctx, isLogged);
 }
 
-/** Closes the connection as if the core had been killed, because any response could mislead the client about what happened. */
+/** Closes the connection as if the core had been killed, because any response could be wrong about what happened. */
 function hangUp(ctx: Context): void {
   ctx.respond = false;
   ctx.res.statusCode = notAnswered;
@@ -88,7 +88,7 @@ function answerFault(ctx: Context, isLogged: boolean): void {
     'internal',
     isLogged
       ? "Something went wrong on the server. The operator can find it in the log under this request's ID."
-      : 'Something went wrong on the server, as with many other requests. The operator can find the first of them in the log.',
+      : 'Something went wrong on the server, for this and many other requests. The operator can find the first of them in the log.',
   );
   writeProblem(ctx, { ...body, ...(requestId === undefined ? {} : { instance: toInstance(requestId) }) });
 }

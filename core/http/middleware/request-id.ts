@@ -5,15 +5,15 @@ import type { Context, Middleware } from './context.ts';
 const identifierForm = /^[A-Za-z0-9._~:-]{1,128}$/;
 
 /**
- * Gives each request an ID: the client's own, if it sent one. It appears in log lines and in all responses except the common 401. It's
- * different from a call's `requestId`, which is the caller's ID for a call.
+ * Gives each request an ID: the client's own, if it sent one. It appears in log lines and in all responses except the common 401. Don't
+ * confuse it with a call's `requestId`, which is the caller's ID for a call.
  */
 export function requestId(): Middleware {
   const name = requestIdHeader.toLowerCase();
   return (ctx, next) => {
     const sent = ctx.req.headers[name];
     const id = typeof sent === 'string' && identifierForm.test(sent) ? sent : randomUUID();
-    // Don't set it as a header yet, because Node writes all headers on its slow path if one is set before `writeHead`.
+    // Don't set it as a header yet, because Node writes headers more slowly if one is set before `writeHead`.
     ctx.state.requestId = id;
     return next();
   };

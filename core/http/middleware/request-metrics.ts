@@ -6,8 +6,8 @@ import { requestNames } from './request-id.ts';
 export type ObserveRequest = (route: string, method: string, status: number, seconds: number) => void;
 
 /**
- * Counts each request, and logs an allow-list of fields at `debug`. Only the ID and the trace come from the client, in a limited set of
- * characters.
+ * Counts each request, and logs an allow-list of fields at `debug`. Of these, only the ID and the trace come from the client, and they can
+ * contain only certain characters.
  */
 export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware {
   const isLogged = log.isLevelEnabled('debug');
@@ -27,7 +27,7 @@ export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware
 
 const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', 'OPTIONS']);
 
-/** Makes clients open their next connection elsewhere while the process drains. */
+/** While the process drains, closes connections, so that clients open their next one elsewhere. */
 export function closeWhileDraining(isDraining: () => boolean): Middleware {
   return (ctx, next) => {
     if (isDraining()) ctx.res.setHeader('Connection', 'close');

@@ -17,9 +17,7 @@ export function badEncoding(): Problem {
   return new Problem('malformed-request', 'The URL has invalid percent-encoding.');
 }
 
-/**
- * Treats an address that Node can't parse, such as `http://[::1`, like an unknown path. Otherwise, Koa would throw when it reads the path.
- */
+/** Treats a URL that Node can't parse, such as `http://[::1`, like an unknown path. Otherwise, Koa would throw when it reads the path. */
 export const requireReadablePath: Middleware = (ctx, next) => {
   try {
     void ctx.path;

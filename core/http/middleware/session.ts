@@ -35,7 +35,7 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
       key: cookieName,
       maxAge: sessionLimits.absolute.toMillis(),
       sameSite: 'strict',
-      // Save only at sign-in and sign-out, because a slow request must not restore a session that has ended since then.
+      // Save only at sign-in and sign-out, because a slow request must not bring back a session that has ended in the meantime.
       autoCommit: false,
       genid: () => Buffer.from(ports.randomness.bytes(idBytes)).toString('base64url'),
       store: {
@@ -51,7 +51,8 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
         async destroy(sessionId: string, { ctx }: { ctx?: Context }) {
           const id = toDigest(sessionId);
           const stored = await ports.stores.sessions.find(id);
-          // Finishing a sign-in deletes a half-open session in its own transaction, and only if the code is right.
+          // Don't delete a half-open session here when a sign-in is finished: that happens in the same transaction, and only if the code is
+          // right.
           if (!stored || !ctx || (stored.halfOpenUntil !== null && ctx['session'])) return;
           await endSession(ports, id, { who: stored.user, address: deps.getClientAddress(ctx) }, stored);
         },
@@ -113,8 +114,8 @@ export async function signOut(ctx: Context): Promise<void> {
 }
 
 /**
- * Reads a body, and then checks the session again. A body can take a while to arrive, and by then the session may have ended or its user
- * may have been moved.
+ * Reads a body, and then checks the session again, because a body can take a while to arrive, and the session may have ended or its user
+ * may have been moved by then.
  */
 export async function readBodyInSession<Schema extends z.ZodType>(
   ctx: Context,
@@ -150,15 +151,14 @@ export async function applyTenancyHeader(ctx: Context, ports: Ports): Promise<vo
   koaSession(ctx).signedIn = { id, data: await withTenancy(ports, data, choice) };
 }
 
-/** Returns koa-session's object. Its types don't define a session's content. */
+/** Returns koa-session's object. The library's types don't define the content of a session. */
 function koaSession(ctx: Context): KoaSession {
   return ctx['session'];
 }
 
 /**
- * Adds the `__Host-` prefix to cookie names over https. With it, browsers send them only to this host and over https (RFC 6265bis
- * §4.1.3.2). This is a class, because if each request had an object with its own prototype, those objects would survive until a full
- * collection.
+ * Adds the `__Host-` prefix to cookie names over https, so that browsers send the cookies only to this host and over https (RFC 6265bis
+ * §4.1.3.2). This is a class, because if each request's object had its own prototype, these objects would survive until a full collection.
  */
 class HostCookies extends Cookies {
   readonly #prefix: string;
@@ -173,8 +173,8 @@ class HostCookies extends Cookies {
   }
 
   override set(name: string, value?: string | null, options?: Cookies.SetOption): this {
-    // `Cookies` replaces signatures of an older secret without saying how long they last, so a browser would lose them when it's closed. A
-    // signature that outlives its cookie does no harm.
+    // `Cookies` renews a signature made with an older secret without an expiry, so a browser would lose it when it's closed. A signature
+    // that outlives its cookie does no harm.
     const isNewSignature = Boolean(value) && options?.signed === false;
     const lasting = { maxAge: deviceLife.toMillis(), sameSite: 'strict' } as const;
     return super.set(this.#prefixed(name), value, isNewSignature ? { ...options, ...lasting } : options);

@@ -3,7 +3,7 @@ import { unwatchFile, watchFile } from 'node:fs';
 import type { Logger } from 'pino';
 import { readTls, type Tls } from '../start/config.ts';
 
-/** In ms. Polls the files, because a watcher would keep watching the old file if a renewal replaces a symbolic link. */
+/** In ms. The files are polled, because a watcher would keep watching the old file if a renewal replaces a symbolic link. */
 const interval = 5_000;
 
 /**

@@ -24,8 +24,8 @@ export const connectionLimits = {
    */
   perNetwork: 1_000,
   /**
-   * The same limit for the range of addresses that one customer may have (a /24 of IPv4, or a /48 of IPv6). Without it, one customer could
-   * use up the total. This many connections take about 100 MB if each has a body of 8 KiB.
+   * The same limit for the range of addresses that one customer of a provider may have (a /24 of IPv4, or a /48 of IPv6). Without it, one
+   * customer could use up the total. This many connections take about 100 MB if each has a body of 8 KiB.
    */
   perRange: 3_000,
   inAll: 10_000,
@@ -38,13 +38,13 @@ export const connectionLimits = {
   /** In bytes: the maximum amount of data that waits behind requests in progress. */
   waiting: 32 * 1024 * 1024,
   /**
-   * In ms. A client isn't reading if no byte of a response could be sent for this long, because lost packets are sent again within seconds.
+   * In ms. If no byte of a response could be sent for this long, the client isn't reading, because lost packets are sent again within
+   * seconds.
    */
   unread: 10_000,
   lookEvery: 2_000,
   /**
-   * In ms. How long a draining listener keeps a connection without a request, because a client that has just connected is about to send
-   * one.
+   * In ms. A draining listener keeps a new connection for this long, because a client that has just connected is about to send a request.
    */
   firstRequest: 1_000,
 };
@@ -60,7 +60,10 @@ type Connection = {
   unsentSince: number;
 };
 
-/** The connections of one network, or of all. Those in `silent` haven't sent a request yet. Sets are ordered from oldest to newest. */
+/**
+ * The connections of one network, or of all networks. Those in `silent` haven't sent a request yet. Both sets are ordered from oldest to
+ * newest.
+ */
 type ConnectionGroup = { name: string; max: number; all: Set<Connection>; silent: Set<Connection> };
 
 export type Connections = {
@@ -85,7 +88,7 @@ export function boundConnections(
   const everyone = createGroup('', limits.inAll);
   const networks = new Map<string, ConnectionGroup>();
   const connections = new WeakMap<Socket, Connection>();
-  /** Connections by the client's address and port, because a TLS server doesn't say which connection it has secured. */
+  /** Connections by the client's address and port, because a TLS server doesn't tell which of them it has secured. */
   const unsecured = new Map<string, Connection>();
   const handshakes =
     server instanceof TlsServer ? limitHandshakes(server, { atOnce: limits.handshakes, stuck: limits.stuckHandshake }) : null;
@@ -224,8 +227,8 @@ function remotePort(socket: Socket): string {
 }
 
 /**
- * Returns the number of unsent bytes, in Node's own queue and in what the system hasn't accepted from it: a long response is one entry in
- * the queue until its last byte is sent.
+ * Returns the number of unsent bytes: those in Node's queue, and those that the system hasn't accepted yet. Node counts a long response as
+ * one entry of its queue until the last byte is sent.
  */
 function unsentBytes(socket: Socket): number {
   if (socket.writableLength === 0) return 0;

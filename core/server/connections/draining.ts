@@ -8,10 +8,10 @@ const maxDrainTime = 1_000;
 type Handle = { listen?(backlog: number): number; getpeername?(address: object): number };
 
 /**
- * Closes a server's listening socket without resetting open connections. Otherwise, the system would reset connections that wait to be
- * accepted, and their clients couldn't know whether their requests were executed.
+ * Closes a server's listening socket without resetting connections that wait to be accepted. If the system reset them, their clients
+ * couldn't know whether their requests were executed.
  *
- * On Linux, a queue of length 0 has room for one connection. If one of our own connections is waiting in it, there's no room for others:
+ * On Linux, a queue of length 0 has room for one connection. If one of our own connections is waiting in it, there's no room for others, so
  * the system drops the packets that would open them. Clients send those packets again a second later, when the port is closed.
  */
 export async function closeListeningSocket(server: Server): Promise<void> {
@@ -26,8 +26,8 @@ export async function closeListeningSocket(server: Server): Promise<void> {
 function queueOwnConnection(server: Server): Promise<boolean> {
   const own = connect(ownAddress(server)).on('error', () => undefined);
   return new Promise((resolve) => {
-    // By the next tick, the socket has asked the system to connect. Within one machine, the system does so immediately if there's room in
-    // the queue.
+    // By the next tick, the socket has asked the system to connect. Within one machine, this succeeds immediately if there's room in the
+    // queue.
     process.nextTick(() => {
       resolve(getHandle(own)?.getpeername?.({}) === 0);
       setImmediate(() => own.destroy());

@@ -13,15 +13,15 @@ type Network = { underWay: Map<Socket, number>; waiting: Set<Socket> };
 
 /**
  * Limits how many TLS handshakes of one network are in progress. Each takes the core a millisecond and costs the client nothing, so
- * hundreds at once would stop all other requests for a second.
+ * hundreds at the same time would delay all other requests for a second.
  *
  * @param limits.stuck in ms
  */
 export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stuck: number }): Handshakes {
   const networks = new Map<string, Network>();
   const networkBySocket = new WeakMap<Socket, Network>();
-  // These listeners start the handshake. They're called only when it's the connection's turn; until then, its data waits, unread except for
-  // its first bytes.
+  // These listeners start the handshake. They're called only when it's the connection's turn. Until then, its data isn't read, except for
+  // the first bytes.
   const secure = server.listeners('connection');
   server.removeAllListeners('connection');
 

@@ -72,13 +72,14 @@ function createServer(handler: RequestListener, tls: Tls | null): Server {
     handshakeTimeout: 10_000,
     connectionsCheckingInterval: 5_000,
     keepAliveTimeout: 65_000,
-    // Requests without a body, such as each cancel, get no stream that has to be read, ended and closed. They're `destroyed` from the start.
+    // Requests without a body, such as cancels, don't get a stream that has to be read, ended and closed. They're `destroyed` from the
+    // start.
     optimizeEmptyRequests: true,
   };
   const server = tls
     ? createHttpsServer({ ...options, ...tls, ServerResponse: SecureResponse }, handler)
     : createHttpServer(options, handler);
-  // Otherwise, Node would return 417 for an unknown expectation before the key has been checked.
+  // Without this, Node would return 417 for an unknown expectation before the key has been checked.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   return server;
 }

@@ -13,8 +13,8 @@ import { SecureResponse } from './secure-response.ts';
 type Parser = {
   onIncoming: (request: ParsedRequest, keepAlive: boolean) => number;
   /**
-   * The index of `kOnBody`. It's set only once per parser, because parsers are reused for other connections. Without it, the parser drops
-   * the chunks of a body.
+   * The index of `kOnBody`. Node sets it only once per parser, because parsers are reused for other connections. Without it, the parser
+   * drops the chunks of a body.
    */
   3: OnBody | null;
   socket: Socket;
@@ -37,19 +37,21 @@ const upgrades = 2;
 const startsInTurn = 4;
 
 /**
- * A body may arrive in this many chunks, plus one for each `bytesPerChunk` bytes. Each chunk costs a callback, even if it isn't read:
+ * A body may arrive in this many chunks, plus one for each `bytesPerChunk` bytes. Each chunk costs a callback, even if it isn't read, so
  * one-byte chunks would keep the core busy for ten times as long as it takes to send them.
  */
 const maxChunks = 1_000;
 const bytesPerChunk = 64;
 
 /**
- * The number of bytes of a chunked body that the parser gets before other connections have their turns. More would cost too much, because
+ * The number of bytes of a chunked body that the parser gets before other connections have their turns. More would take too long, because
  * one read may return ten thousand chunks.
  */
 const bytesInTurn = 512;
 
-/** Must be part of a real buffer: without a memory address, the parser would treat zero bytes as the end of the connection. */
+/**
+ * Empty data. It must be part of a real buffer, because the parser treats zero bytes without a memory address as the end of the connection.
+ */
 const nothing = Buffer.alloc(1).subarray(1);
 
 type Turns = {
@@ -61,11 +63,11 @@ type Turns = {
   /** The number of chunks that are left for the current body. */
   chunksLeft: number;
   /**
-   * The waiting data: `start` starts the next request, whose headers have been read, or is null if more of the current body waits; `rest`
-   * is the data after that.
+   * The waiting data. `start` starts the next request, whose headers have been read; it's null if a part of the current body waits. `rest`
+   * is the unparsed data.
    */
   held: { start: (() => void) | null; rest: Buffer[] } | null;
-  /** Called when the response has been passed to the system, or the connection broke. */
+  /** Called when the response has been passed to the system, or if the connection breaks. */
   end(): void;
   observer: TurnObserver;
 };
@@ -76,10 +78,10 @@ export type TurnObserver = { onStart(): void; onEnd(): void; onTooMuchWaiting():
 
 /**
  * Starts a request only when the previous one on the same connection has its response, and reads nothing more until then. Node's server
- * would read and start pipelined requests without limit, so one connection could do as much as thousands.
+ * would read and start pipelined requests without limit, so one connection could cause as much work as thousands.
  *
- * The parser stops at the headers of a request that has to wait. By then, the request in progress has its whole body, so pausing the socket
- * can't keep that body from arriving. In each turn of the event loop, a few waiting requests start, one connection after the other.
+ * The parser stops after the headers of a request that has to wait. By then, the whole body of the request in progress has arrived, so
+ * pausing the socket doesn't hold it up. In each turn of the event loop, a few waiting requests start, one connection after the other.
  *
  * @param maxHeldBytes the limit for all waiting data. Without it, connections from many networks could fill the memory
  */
@@ -139,7 +141,7 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
     turns.held?.rest.push(...bytes);
     heldBytes += totalSize(bytes);
     holding.add(socket);
-    // With TLS, one read may return several pieces.
+    // Stop reading again, because with TLS, one read may return several pieces.
     stopReading(socket);
     if (heldBytes > maxHeldBytes) cutLargest();
   }
@@ -183,7 +185,7 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
 
   function startWaiting(): void {
     isStarting = false;
-    // Iterate over a copy: a connection with more of its body is added again, for the next turn.
+    // Iterate over a copy, because a connection with more of its body is added again, for the next turn.
     for (const socket of [...ready.values().take(startsInTurn)]) {
       ready.delete(socket);
       startNext(socket);
@@ -241,7 +243,7 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
       if (turns.held) hold(socket, turns, isFirst ? error.rawPacket.subarray(error.bytesParsed) : error.rawPacket);
       else holdBody(socket, turns, error.rawPacket);
     } else if (turns?.response?.req.complete && !socket.destroyed) {
-      // The request in progress will be carried out, so its client must get its response first.
+      // The request in progress will be executed, so its client must get the response first.
       turns.held ??= { start: null, rest: [] };
       stopReading(socket);
       turns.response.once('close', () => answerClientError(error, socket, null));
@@ -252,14 +254,14 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
     const earlier = turnsBySocket.get(socket)?.response;
     if (!earlier) return answerConnect(server, request, socket);
     earlier.once('close', () => answerConnect(server, request, socket));
-    // Forward this event, because Node no longer does, and a long response would never be written completely.
+    // Forward this event, because Node no longer does, and without it, a long response would never be written completely.
     socket.on('drain', () => earlier.emit('drain'));
   });
 }
 
 /**
  * Ends the connection if a body has too many chunks. The parser can't be stopped in the middle of the data that was read, but it can be
- * kept from copying the rest, chunk by chunk. For 300 connections, that copying took seconds and 100 MB.
+ * kept from copying the rest chunk by chunk, which for 300 connections took seconds and 100 MB.
  */
 function countChunks(parser: Parser): void {
   const onBody = parser[3];
@@ -270,7 +272,7 @@ function countChunks(parser: Parser): void {
       turns.chunksLeft -= 1 - piece.length / bytesPerChunk;
       if (turns.chunksLeft < 0) {
         this[3] = null;
-        // Must happen before the parser is reused for another connection, after this one has closed.
+        // Restore the callback before the parser is reused for another connection, which can happen once this one has closed.
         setImmediate(() => {
           this[3] = count;
         });
@@ -293,7 +295,7 @@ function isInChunkedBody({ incoming }: Parser): boolean {
   return incoming !== null && !incoming.complete && isChunked(incoming);
 }
 
-/** Returns the memory that buffers occupy, because they can be parts of larger ones. */
+/** Returns the memory that buffers occupy, including all of the larger buffers that they may be parts of. */
 function totalSize(bytes: readonly Buffer[]): number {
   return bytes.reduce((sum, { buffer }) => sum + buffer.byteLength, 0);
 }
@@ -331,9 +333,10 @@ function answerClientError(error: ClientError, socket: Socket, underWay: ServerR
 }
 
 /**
- * Handles CONNECT like every other method, so that callers can't distinguish it. Node would pass on a bare socket (RFC 9110 §9.3.6), or
- * close it if there's no listener. It doesn't keep CONNECT in order either, and throws if an earlier request on the connection still uses
- * the socket, so one packet from a stranger would stop the core. Without a listener, upgrades arrive as ordinary requests.
+ * Handles CONNECT like every other method, so that callers can't tell the difference. Node would pass on a bare socket (RFC 9110 §9.3.6),
+ * or close it if there's no listener. Node also doesn't handle CONNECT in order, and throws if an earlier request on the connection still
+ * uses the socket, so one packet from a stranger would stop the core. Upgrades need nothing like this, because without a listener they
+ * arrive as ordinary requests.
  */
 function answerConnect(server: Server, request: IncomingMessage, socket: Socket): void {
   // The earlier response may have ended the connection.

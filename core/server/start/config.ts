@@ -216,7 +216,7 @@ export function readDatabaseLocation(environment: Readonly<Record<string, string
 
 function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly<Record<string, string | undefined>>): z.output<Schema> {
   const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
-  // Read only the requested variables, because the user who runs `admin` may not be allowed to read the other files.
+  // Read only the files of the requested variables, because the user who runs `admin` may not be allowed to read the others.
   for (const name of secretVariables.filter((secret) => secret in schema.shape)) {
     const variable = `${name}_FILE`;
     const file = set[variable];
@@ -284,7 +284,7 @@ function readNamedFile(variable: string, file: string): Buffer {
 function areAddresses(addresses: string[]): boolean {
   try {
     const trusts = proxyAddress.compile(addresses);
-    // A list that includes both ends of IPv4 includes all of it, however it's written: ::ffff:0:0/96, for example.
+    // A list that includes both the first and the last IPv4 address includes all of them, in whatever notation, such as ::ffff:0:0/96.
     return !(trusts('0.0.0.0', 0) && trusts('255.255.255.255', 0));
   } catch {
     return false;

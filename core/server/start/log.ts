@@ -18,7 +18,10 @@ export function createLog(level: LogLevel, destination?: DestinationStream): Log
   return pino(options, destination ?? standardOutput());
 }
 
-/** Writes asynchronously, and drops lines that can't be written: a full disk, or a pipe that no one reads, must not stop the service. */
+/**
+ * Writes asynchronously, and drops lines that can't be written, because a full disk, or a pipe that no one reads, must not stop the
+ * service.
+ */
 function standardOutput(): DestinationStream {
   const output = pino.destination({ dest: 1, sync: false, maxLength: 1024 * 1024 });
   let isFailing = false;

@@ -3,14 +3,14 @@ import { readServerAddress } from '#contract/server-address.ts';
 import { lineSchema } from '#contract/text/text.ts';
 import { ConfigError } from './config-error.ts';
 
-/** The company's OpenID Connect provider. @property email whether to believe only verified email addresses, or all of them */
+/** The company's OpenID Connect provider. @property email whether to trust all email addresses, or only verified ones */
 export type OidcConfig = Readonly<{
   issuer: string;
   clientId: string;
   clientSecret: string;
   name: string;
   email: 'verified' | 'trusted';
-  /** Where browsers reach this core, without a slash at the end. */
+  /** The URL at which browsers reach this core, without a trailing slash. */
   publicUrl: string;
 }>;
 
@@ -44,7 +44,8 @@ export function toOidc(env: z.output<typeof schema> & { WEB_CONSOLE: 'on' | 'off
   if (issuer === undefined) {
     const variable = (['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_EMAIL'] as const).find((name) => env[name] !== undefined);
     if (variable) throw new ConfigError('OIDC_ISSUER', `is required when ${variable} is set`);
-    if (env.PASSWORD_SIGN_IN === 'off') throw new ConfigError('PASSWORD_SIGN_IN', "can't be off without OIDC_ISSUER: no one could sign in");
+    if (env.PASSWORD_SIGN_IN === 'off')
+      throw new ConfigError('PASSWORD_SIGN_IN', "can't be off without OIDC_ISSUER, because no one could sign in");
     return null;
   }
   if (clientId === undefined || clientSecret === undefined || publicUrl === undefined) {
@@ -60,7 +61,7 @@ export function toOidc(env: z.output<typeof schema> & { WEB_CONSOLE: 'on' | 'off
 }
 
 /**
- * Whether an issuer of Entra ID is for users of every company, or for private Microsoft accounts. A user there can claim any email address
+ * Whether an issuer of Entra ID is for users of all companies, or for private Microsoft accounts. Such a user can claim any email address
  * (known as nOAuth).
  */
 function isForAllMicrosoftTenants(issuer: string): boolean {

@@ -68,12 +68,12 @@ export function readSecret(file: string): { secret: string; fault: string | null
     secret = readFileSync(file, 'utf8').trim();
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
-    return { secret: '', fault: `the session secret can't be read (${reason}). Let the core's user read ${file}` };
+    return { secret: '', fault: `the session secret can't be read (${reason}). Give the core's user read access to ${file}` };
   }
   if (secret === '') return { secret, fault: `${file} is empty. ${remedy}` };
   if (secret.length < secretLength || /\s/.test(secret))
     return { secret, fault: `${file} must contain a single secret of at least ${secretLength} characters. ${remedy}` };
-  // The group may have access, because it may be the volume's, as in Kubernetes. `admin check` reports this.
+  // The group may have access, because it may be the volume's group, as in Kubernetes. `admin check` reports this.
   if (process.platform !== 'win32' && (statSync(file).mode & 0o007) !== 0)
     return {
       secret,

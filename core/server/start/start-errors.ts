@@ -20,7 +20,7 @@ export function toListenError(error: unknown, listener: 'public' | 'management',
         `this user isn't allowed to listen on ${port} (EACCES). Use a port above 1023, or grant CAP_NET_BIND_SERVICE.`,
       );
     case 'EADDRNOTAVAIL':
-    // For example, an IPv6 address of one network, without its zone, or on a machine without IPv6.
+    // For example, a link-local IPv6 address without its zone, or any IPv6 address on a machine without IPv6.
     case 'EINVAL':
     case 'EAFNOSUPPORT':
       return new ConfigError(`${prefix}HOST`, `${host} isn't an address of this machine (${errorCode(error)}). Use one that is.`);
@@ -38,7 +38,7 @@ export function toListenError(error: unknown, listener: 'public' | 'management',
 export function toDatabaseError(error: unknown, location: DatabaseLocation): unknown {
   const isKnown = error instanceof Problem || isOutage(error) || explainDatabaseError(error)?.remedy;
   if (!isKnown) return error;
-  // A store reports an outage as a problem for callers. Its cause says what went wrong.
+  // A store reports an outage as a Problem, which is meant for callers. Its cause says what went wrong.
   const cause = error instanceof Problem && error.cause instanceof Error ? error.cause : error;
   return new ConfigError('DATABASE_URL', databaseErrorText(error, location) ?? oneLine(cause));
 }

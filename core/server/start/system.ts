@@ -11,7 +11,9 @@ export const systemRandomness: Randomness = {
   idsAround: (at) => ({ lowestId: firstIdAt(at - idSkew), highestId: firstIdAt(at + idSkew) }),
 };
 
-/** In ms: more than the clocks of two machines differ. An ID is generated within milliseconds of the time that's stored with it. */
+/**
+ * In ms. It's more than the clocks of two machines may differ. An ID is generated within milliseconds of the time that's stored with it.
+ */
 const idSkew = 600_000;
 
 function firstIdAt(ms: number): string {

@@ -6,7 +6,7 @@ const minLength = 6;
 export type UnknownVariable = { name: string; suggestion: string };
 
 /**
- * Finds variables that look like ours but have no effect: someone who sets SESSION_SECRET, for example, expects it to work.
+ * Finds variables that look like ours but have no effect, because someone who sets SESSION_SECRET, for example, expects it to work.
  *
  * @param environment such as process.env; a variable set to an empty string counts as unset
  */
@@ -25,7 +25,8 @@ export function formatUnknownVariable({ name, suggestion }: UnknownVariable): st
 function findClosest(name: string): string | undefined {
   const candidates = variableNames.filter(({ length }) => length >= minLength);
   const [near] = candidates
-    // The distance is at least the difference in length, and computing it for all names would slow down each start.
+    // The distance is at least the difference in length. Skip the names that this rules out, because computing the distance for all of them
+    // would slow down each start.
     .filter(({ length }) => Math.abs(length - name.length) <= length / 5)
     .map((known) => ({ known, distance: editDistance(name, known) }))
     .filter(({ known, distance }) => distance <= known.length / 5)

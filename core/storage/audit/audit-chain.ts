@@ -74,12 +74,12 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
 
 function chainedEvent(row: AuditEventRow): ChainedEvent {
   const { seq = null, hash, at } = row;
-  // The hash is missing if someone has removed it. No event can follow from an empty hash.
+  // The hash is missing only if someone has removed it. No event matches an empty hash, so the chain is then reported as broken.
   return { seq: required(seq, 'seq'), hash: hash ?? '', at, fields: toFields(row) };
 }
 
 /**
- * Returns all columns that events have had since the first release, and then those added later, unless they're null. Their order must
+ * Returns the columns that events have had since the first release, followed by those added later, unless they're null. The order must
  * never change, because every hash would change with it.
  */
 function toFields(row: AuditEventRow): ChainedEvent['fields'] {

@@ -9,7 +9,7 @@ import type { AuditEventRow, UserRow } from '../engine/tables.ts';
 import { inRange, splitRange } from '../instant-range.ts';
 import { countUpTo, eventsIn, isVisible, scopeColumn } from './event-search.ts';
 
-/** Records an event in the transaction of the change, so that neither can exist without the other. */
+/** Records an event in the same transaction as the change, so that neither can exist without the other. */
 export function recordAudit(trx: Knex.Transaction, event: AuditEvent): Promise<void> {
   return recordAudits(trx, [event]);
 }
@@ -86,7 +86,7 @@ export function activityStore(database: Database): ActivityStore {
   };
 }
 
-/** Adds the users who acted, for their email addresses. */
+/** Adds the users who acted, to show their email addresses. */
 async function withActors(read: Knex, rows: readonly AuditEventRow[]): Promise<ListedEvent[]> {
   const ids = rows.map(({ actor_id }) => actor_id);
   const users = await readUsers(read, ids);
@@ -124,8 +124,8 @@ const timeColumns = { id: 'id', at: 'at' };
 const everything: ActivityFilter = { at: { from: null, before: null }, actor: null, action: null, subject: null };
 
 /**
- * Returns the distinct values of a column among the visible events, and another column of the newest event with each. Each step in an index
- * leads from one value to the next, because a scope may have ten million events, but only a few users and actions.
+ * Returns the distinct values of a column among the visible events, each with another column of the newest event that has it. Skips through
+ * an index from one value to the next, because a scope may have ten million events, but only a few users and actions.
  */
 function distinct(database: Database, visibility: ActivityVisibility, column: 'actor_id' | 'action', shown: 'actor_name' | 'action') {
   const { sql, values } = isVisible(visibility);

@@ -23,8 +23,8 @@ export async function countUpTo(database: Database, table: string, parts: readon
 type Events = { table: string; where: Condition; prefix: RowPrefix | null; others: Condition; order: string };
 
 /**
- * Builds the parts of a query for events. There's an index for each filter, and for most pairs of filters: see
- * migrations/021-list-filters-additive.ts. If several can be used, uses the one with the fewest events.
+ * Builds the parts of a query for events. There's an index for each filter and for most pairs of filters (see
+ * migrations/021-list-filters-additive.ts). If several match the filters, uses the one with the fewest events.
  */
 export async function eventsIn(
   database: Database,
@@ -59,8 +59,8 @@ const nothing: Condition = { sql: '1 = 0', values: [] };
 const manyEvents = 3_000;
 
 /**
- * Returns the indexes to choose from, as their columns before the ID. If all of them have many events, the first one is used. It begins
- * with the user if there is one: nearly all events of a user are in one scope, so hardly any row of that index is outside of it.
+ * Returns the indexes to choose from, each as its columns before the ID. If all of them have many events, the first one is used. If there's
+ * a filter by user, that index begins with the user, because nearly all events of a user are in one scope.
  */
 function indexesFor(scope: Column, requested: ReadonlyMap<Column, unknown>): Column[][] {
   const firsts = requested.has('actor_id') && scope !== 'actor_id' ? ['actor_id' as const, scope] : [scope];
@@ -72,25 +72,24 @@ function indexesFor(scope: Column, requested: ReadonlyMap<Column, unknown>): Col
   return pairs.length > 0 ? pairs : [[scope]];
 }
 
-/** SQLite doesn't know how many events an index has, so it's told which one to use. */
+/** SQLite doesn't know how many events match in each index, so the query names the index to use. */
 function indexed(kind: Dialect, index: readonly Column[]): string {
   const [first, second] = index.map((column) => column.replace('_id', ''));
   return kind === 'sqlite' ? `audit_events INDEXED BY audit_events_of_${first}${second ? `_by_${second}` : ''}` : 'audit_events';
 }
 
 /**
- * Builds the condition for these columns, and hides those that aren't in the index from PostgreSQL's planner. The order also has to name the
- * index's columns, because PostgreSQL doesn't know that a column that's null has only one value.
+ * Builds the condition for these columns, and hides those that aren't in the index from PostgreSQL's planner. The query must also sort by
+ * the index's columns, because PostgreSQL doesn't know that a column that must be null has only one value.
  */
 function conditionOn(index: readonly Column[], requested: ReadonlyMap<Column, string | null>): Condition {
   return both(...[...requested].map(([column, value]) => isValue(index.includes(column) ? column : `(${column} || '')`, value)));
 }
 
 /**
- * Builds the parts of a sorted query. PostgreSQL knows that a column with a single value doesn't affect the order, so it would read all
- * events, newest first, until it has found enough. So the index's columns aren't compared with values. Instead, the query reads the rows
- * between two rows of the index, whose order only this index has. The other columns are compared as ranges, which PostgreSQL does in the
- * index.
+ * Builds the parts of a sorted query. If a column were compared with a value, PostgreSQL would know that it doesn't affect the order, and
+ * might read all events, newest first, until it has found enough. Instead, the query reads the rows between two rows in the order of the
+ * index, which no other index has. The other columns are compared as ranges, which PostgreSQL checks in the index.
  */
 function sortedBy(
   kind: Dialect,

@@ -35,7 +35,7 @@ export const isQueued = isAt('queued');
 export const isUndialed = isAt(...stagesBefore('cancel'));
 export const isDialing = isAt(...handoffStages);
 
-/** Builds the SQL for the stage that an event moves a call to; null if the event doesn't apply. */
+/** Builds the SQL for the stage that an event moves a call to. It returns NULL if the event can't happen at the call's stage. */
 export function stageAfterSql(event: Exclude<CallEvent, 'outcome'>): string {
   const cases = transitionsFor(event).flatMap(({ from, to }) => from.map((stage) => `WHEN '${stage}' THEN '${to}'`));
   return `CASE ${stageSql('calls')} ${cases.join(' ')} END`;

@@ -41,10 +41,10 @@ type CountedPlacing = Placing & { day: string };
 /** A request with one of the call's two identifiers. @property phone empty unless the request places a call */
 type Naming = Judged & { name: string; phone: string };
 
-/** The table's key. The index by contact alone contains only calls that were handed off. */
+/** The table's primary key. The index by contact alone contains only calls that were handed off. */
 export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', 'contact_id'];
 
-/** Retries if the row changed between the statement and the lookup. */
+/** How often a request is tried if the row changes between the statement and the lookup. */
 const attempts = 5;
 
 type Explanation =
@@ -55,7 +55,7 @@ export type CallObservers = {
   onBatch: ObserveBatch;
   onPlaced: () => void;
   /**
-   * Called if a key isn't accepted from the client's address. Also called if the key isn't active, so that both refusals take equally long.
+   * Called if a key isn't accepted from the client's address, and also if the key isn't active, so that both refusals take equally long.
    */
   onAddressRefused: (refusal: AddressRefusal) => void;
 };
@@ -150,7 +150,7 @@ export function callStore(
     if (!allowsAddress(limits, address)) return null;
     const day = countingDay(limits, at);
     if (day === null) return (await queuesOf(request).insert({ ...request, limits, call, verdict })) ? { placedToday: null } : null;
-    // Requests above the limit only read, so a flood of them writes nothing.
+    // Requests above the limit only read, so that a flood of them doesn't write anything.
     if (key.fullOn === day) return null;
     const placedToday = await queuesOf(request).insertCounted({ ...request, limits, call, verdict, day });
     return placedToday === null ? null : { placedToday };
@@ -179,7 +179,7 @@ export function callStore(
         const explanation = await explained(request, 'request_id', call.requestId, call.phone);
         if (!explanation.allowed) return { kind: explanation.refusal };
         const { placedToday } = explanation;
-        // Check against the new limits, and count by them: a repeat also says what's left of the day's calls.
+        // If the limits have changed, check and count by the new ones, because the response to a repeat also says how many calls are left.
         if (limits?.version !== request.key.limits?.version) continue;
         if (explanation.call) return toRepeat(call, explanation.call, placedToday);
         if (isTooLate) return { kind: 'too-late' };
@@ -190,7 +190,8 @@ export function callStore(
         }
         if (!isOpen) return { kind: 'not-allowed', objection: judgement };
         if (noteFull(request, placedToday)) return { kind: 'too-many-calls', placedToday };
-        // The call is allowed now, because the key, its creator, the campaign or the rules have changed since the statement.
+        // The call is allowed after all, because the key, its creator, the campaign or the rules have changed since the statement. Try
+        // again.
       }
       throw unsettled();
     },
@@ -208,7 +209,7 @@ export function callStore(
           return toCancellation(won, request.at);
         }
         const explaining = explained(request, by, name);
-        // The call is already cancelled, so a 503 would be wrong.
+        // The call was already cancelled, so a 503 would be wrong.
         const explanation = await (won ? explaining.catch(throwResultUnknown) : explaining);
         if (!explanation.allowed) return { kind: explanation.refusal };
         if (!explanation.call) return { kind: 'call-not-found' };
@@ -226,7 +227,7 @@ export function callStore(
   };
 }
 
-/** Remembers whether the key has placed all its calls for the day. */
+/** Remembers the day if the key has placed all its calls for it. */
 function noteFull({ key, at }: KeyedRequest, placedToday: number | null): placedToday is number {
   const day = countingDay(key.limits, at);
   const isFull = placedToday !== null && placedToday >= (key.limits?.callsPerDay ?? 0);
@@ -235,7 +236,10 @@ function noteFull({ key, at }: KeyedRequest, placedToday: number | null): placed
   return isFull;
 }
 
-/** Checks a call against the rules and lists that this process remembers. The statement that places it makes sure that they're current. */
+/**
+ * Checks a call against the rules and lists that this process remembers. The statement that places the call makes sure that they're
+ * current.
+ */
 function judgeBy(
   rules: KnownRules,
   lists: Pick<KnownLists, 'unlistedAt'>,
@@ -271,7 +275,7 @@ function countingInserter(database: Database) {
 
 function inserter(database: Database) {
   const insert = insertStatement(database);
-  // Use the writing connection, which sees the rows before any other can. `readBack` checks later whether others see them.
+  // Use the writing connection, which sees the rows before any other does. `readBack` later checks that other connections see them, too.
   const findInserted = database.prepare(
     { campaign_id: 'text', contact_id: 'text' },
     (rows) => `SELECT r.contact_id FROM ${rows} CROSS JOIN calls
@@ -281,7 +285,7 @@ function inserter(database: Database) {
   const confirmOne = readBack(database);
   return {
     async run(batch: Placing[], beforeCommit: () => void): Promise<boolean[]> {
-      // RETURNING would add a tenth to the statement's cost, and nearly always all rows are inserted.
+      // Don't use RETURNING, because it would add a tenth to the statement's cost, and nearly always all rows are inserted.
       const count = await insert(placingGroups(batch), beforeCommit);
       if (count === batch.length) return batch.map(() => true);
       if (count === 0) return batch.map(() => false);
@@ -296,7 +300,7 @@ function inserter(database: Database) {
   };
 }
 
-/** The row of a call that a request cancelled, or `shared` if one of several requests for the call did. */
+/** The row of a call that a request cancelled, or `shared` if several requests tried to cancel it and one of them did. */
 type Cancelled = Row | 'shared' | null;
 
 function canceller(database: Database, by: 'contact_id' | 'request_id') {
@@ -322,7 +326,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
       const targets = batch.map(({ campaignId, name }) => `${campaignId} ${name}`);
       const counts = new Map<string, number>();
       for (const target of targets) counts.set(target, (counts.get(target) ?? 0) + 1);
-      // A row doesn't show which request cancelled the call. If several requests name the same call, each gets its own explanation.
+      // A row doesn't show which request cancelled the call. If several requests name the same call, each of them looks up the result.
       return targets.map((target) => {
         const row = changed.get(target);
         return row === undefined || counts.get(target) === 1 ? (row ?? null) : 'shared';
@@ -343,7 +347,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
 
 /**
  * Stands for a key that doesn't exist or isn't active. Its limits make a request with it take the same steps as one that's refused because
- * of the address. Otherwise, the duration of a refusal would reveal that a key exists.
+ * of its address. Otherwise, the time that a refusal takes would reveal whether a key exists.
  */
 const unknownKey: ActiveKey = {
   expiresAt: null,
@@ -354,19 +358,22 @@ function isUnknown({ limits }: ActiveKey): boolean {
   return limits === unknownKey.limits;
 }
 
-/** Returns the network that a request comes from. Requests share the queue by network, because the keys in a flood are made up. */
+/**
+ * Returns the network that a request comes from. Networks take turns in the queue for lookups. Keys don't, because the keys in a flood are
+ * made up.
+ */
 function getCallerNetwork({ address }: { address: string }): string {
   return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
 }
 
-/** Throws an unknown result: some calls of the batch were placed or cancelled, but it isn't known by which request. */
+/** Throws ResultUnknown: some calls of the batch were placed or cancelled, but it isn't known which ones, or by which request. */
 function throwResultUnknown(cause: unknown): never {
   throw new ResultUnknown(cause);
 }
 
 /**
- * Returns a function that finds active keys, and {@link unknownKey} for all others. Its statement returns the same columns for each key, and
- * reads limits only if this process doesn't know their version yet, so that each refusal takes equally long.
+ * Returns a function that finds active keys, and returns {@link unknownKey} for all others. Its statement returns the same columns for each
+ * key, and reads limits only if this process doesn't know their version yet, so that all refusals take equally long.
  */
 function activeKeys(database: Database, limits: KnownLimits) {
   const look = database.prepare(
@@ -392,7 +399,7 @@ function activeKeys(database: Database, limits: KnownLimits) {
     const limitRows = unread.length === 0 ? [] : await readLimits(unread.map((digest) => [digest]));
     const read = new Map(limitRows.map((row) => [row['digest'], limits.read(row)]));
     const keys = batch.map(() => unknownKey);
-    // If its limits can't be read, the key was revoked in the meantime.
+    // If a key's limits weren't found, the key was revoked in the meantime.
     for (const { n, expiresAt, limits: known = read.get(batch[n]?.digest ?? '') } of found)
       if (known !== undefined) keys[n] = { expiresAt, limits: known };
     return keys;
@@ -426,7 +433,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
     );
     const sorted = answers.toSorted((a, b) => Number(a['n']) - Number(b['n']));
     if (!database.isShard) return sorted;
-    // If a key's limits have just changed, this isn't used: the request is checked again by the new ones.
+    // If a key's limits have just changed, this count isn't used, because the request is checked again with the new limits.
     const days = batch.map(({ digest, limits, at }): DayOfKey => [digest, countingDay(limits, at) ?? '']);
     const placed = await readPlaced(
       database,

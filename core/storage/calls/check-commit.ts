@@ -5,12 +5,12 @@ import type { Database } from '../engine/database.ts';
 type WrittenCall = { campaignId: string; contactId: string; state: 'cancelled' | null };
 
 /**
- * Reads one row of a batch through another connection before any request of the batch gets its response. SQLite delays commits without an
- * error while another writing statement of the same connection is active: 50 of 50 acknowledged calls were lost that way. PostgreSQL
- * reports its commits correctly, and doesn't need this.
+ * Reads one row of a batch through another connection before any request of the batch gets its response. SQLite doesn't commit while
+ * another writing statement is active on the same connection, and doesn't report an error: in a test, 50 of 50 acknowledged calls were lost
+ * that way. PostgreSQL reports its commits correctly, and doesn't need this.
  *
- * @throws Problem `unavailable` if the row is definitely not in the database. Only the writing connection saw it, and that connection is
- * then closed
+ * @throws Problem `unavailable` if the row is definitely not in the database. In that case, only the writing connection saw it, and that
+ * connection has been closed
  */
 export function readBack(database: Database): ((written: WrittenCall | undefined) => Promise<void>) | undefined {
   if (database.kind === 'postgres') return undefined;
@@ -26,7 +26,7 @@ export function readBack(database: Database): ((written: WrittenCall | undefined
     if ((await find([row])).length > 0) return;
     const error = new Error("A write wasn't committed: only the connection that wrote it sees it.");
     await database.discardWriter(error);
-    // Closing the connection may have committed the row after all. Once another connection has the lock, this is settled.
+    // Closing the connection may have committed the row after all. That's certain only once another connection has had the lock.
     await database.write.transaction(async () => undefined);
     if ((await find([row])).length > 0) return;
     throw new Problem('unavailable', 'The database lost the write. Try again with the same request ID.', {

@@ -12,7 +12,7 @@ import { cancelFound } from './queued-calls.ts';
 import { erasedColumns } from './retention.ts';
 
 /**
- * The number of calls that one statement reads. No index finds them by phone number, and reading millions takes longer than a statement
+ * The number of calls that one statement reads. There's no index by phone number, and reading millions would take longer than a statement
  * may.
  */
 const lookupBatchSize = 20_000;

@@ -19,7 +19,7 @@ export async function readPlaced(database: Database, days: readonly DayOfKey[], 
   return ([digest, day]: DayOfKey = ['', '']) => placed.get(`${digest} ${day}`) ?? 0;
 }
 
-/** Adds the counts to groups of calls: the digest is the first value of a group, and its day and calls are the last. */
+/** Adds the day's count to each group of calls. A group's first value is the digest, and its last two are the day and the calls. */
 async function withPlaced(database: Database, batch: BatchRows, trx: Knex.Transaction): Promise<BatchRows> {
   const days = batch.map((group): DayOfKey => [String(group[0]), String(group.at(-2))]);
   const placed = await readPlaced(database, days, trx);
@@ -29,18 +29,19 @@ async function withPlaced(database: Database, batch: BatchRows, trx: Knex.Transa
 type Inserted = { api_key_id: string; day: string; contact_id: string };
 
 /**
- * Returns a function that inserts calls of keys with a limit of calls per day, and counts them, in one transaction. It inserts a key's calls
- * only up to the limit. Repeats don't count. Calls of other keys don't take this path, because it has three statements instead of one.
+ * Returns a function that inserts calls of keys with a limit of calls per day, and counts them, in one transaction. It inserts a key's
+ * calls only up to the limit. Repeats don't count. Calls of keys without a limit don't use this, because it takes three statements instead
+ * of one.
  *
  * @returns for each contact ID of an inserted call, how many calls its key has placed on that day
  */
 export function countedInserter(database: Database) {
-  // The counts of days are on another node than a shard's calls, so they're a parameter there.
+  // The counts may be on a different node from a shard's calls, so with shards they're read first and passed as a parameter.
   const columns = { day: 'text' } as const;
   const groups = database.batchRows(groupColumnsWith(database.isShard ? { ...columns, placed: 'bigint' } : columns));
   const select = { day: 'r.day', calls_per_day: 'k.calls_per_day', placed: database.isShard ? 'r.placed' : placedToday };
   const names = Object.keys(newCall);
-  // Two cores that place calls of a key at the same time must not both see the same count. SQLite has only one writer.
+  // This lock keeps two cores that place calls of a key at the same time from seeing the same count. SQLite has only one writer anyway.
   const lock = `INSERT INTO api_key_days (api_key_id, day, placed)
      SELECT DISTINCT k.id, r.day, 0 FROM ${database.batchRows(groupColumnsWith(columns))} ${joinAuthorization(database)} WHERE ${isAllowed} ORDER BY 1, 2
      ON CONFLICT (api_key_id, day) DO UPDATE SET placed = api_key_days.placed`;

@@ -5,17 +5,19 @@ import { countSeparately } from '../engine/shards.ts';
 
 /*
  * Charts count ended calls by the quarter-hour when they were placed. On PostgreSQL, each statement that ends calls also counts them. On
- * SQLite, triggers do (migrations 006 and 012), because a statement can't change two tables, and a transaction for two statements made
- * cancels a tenth to a quarter slower (measured).
+ * SQLite, triggers do this (migrations 006 and 012), because a statement can't change two tables there, and cancelling in a transaction
+ * with two statements was 10% to 25% slower (measured).
  */
 
-/** The columns that counting ended calls reads. */
+/** The columns that are needed to count ended calls. */
 const counted = ['campaign_id', 'placed_at', 'state'];
 
 const quarterAt = 'placed_at - placed_at % 900000';
 const replaced = 'unknown' satisfies CallState;
 
-/** Counts the calls in `changed`. It adds rows, which housekeeping adds up, so that concurrent statements don't wait for each other. */
+/**
+ * Counts the calls in `changed`. It adds rows, which housekeeping later adds up, so that concurrent statements don't wait for each other.
+ */
 export const countEnded: Count = {
   reads: counted,
   sql: insertCounts(`SELECT campaign_id, ${quarterAt}, state, count(*) FROM changed GROUP BY 1, 2, 3`),
@@ -37,7 +39,7 @@ function insertCounts(counts: string): string {
   return `INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls) ${counts}`;
 }
 
-/** Runs an update that ends calls, and counts them. @returns how many there were */
+/** Runs an update that ends calls, and counts these calls. @returns how many there were */
 export async function endCalls(on: Knex, update: Knex.QueryBuilder): Promise<number> {
   if (getDialect(on) === 'sqlite') return update;
   const { reads, sql } = countEnded;

@@ -11,7 +11,7 @@ import { isJudgedByCurrentRules, isUnlisted, joinProtection, placingLists } from
 export type Judged = KeyedRequest & { limits: KeyLimits | null };
 /**
  * The result of checking a call: the version of the rules, the time from which they allow the call, and a version of the do-not-call lists
- * that doesn't have its number.
+ * that doesn't contain its number.
  */
 export type Verdict = { rulesVersion: number | null; heldUntil: Millis | null; unlistedAt: number | null };
 export type Placing = Judged & { call: NewCall; verdict: Verdict };
@@ -28,8 +28,8 @@ type Group = { first: Judged; at: Millis; isExpired: boolean; more: readonly Val
  * Groups the requests of a batch that have the same key, campaign, limits and other values, because one lookup decides for all of them. The
  * columns of a group are `requestColumns`, the other values, and the rows.
  *
- * A group has the time of its latest request. The others get the same result as with their own times, because requests before and after the
- * key's expiry are in different groups.
+ * A group has the time of its latest request. That doesn't change the results of the others, because requests before and after the key's
+ * expiry are in different groups.
  *
  * @param more returns the other values
  */
@@ -96,7 +96,7 @@ function placingRow({ at, call, verdict: { heldUntil } }: Placing): Value[] {
   return [...callRow(call), at, heldUntil ?? (notBefore !== null && notBefore > at ? notBefore : at), heldUntil];
 }
 
-/** Returns a batch in groups of `groupColumns`. @param more returns additional values that a group has in common */
+/** Groups a batch into rows with `groupColumns`. @param more returns additional values that a group has in common */
 export function placingGroups<Request extends Placing>(
   batch: readonly Request[],
   more: (request: Request) => readonly Value[] = () => [],

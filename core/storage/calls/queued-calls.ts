@@ -10,9 +10,9 @@ import { callKey } from './calls.ts';
 import { countEnded } from './ended-calls.ts';
 
 /*
- * To find a key's queued calls, the core scans the queue's whole index. Another index by key would make every placed call too
- * expensive (core/docs/decisions/one-index-of-the-queue.md). The queue's index contains the key, so only matching rows are looked up
- * in the table.
+ * To find a key's queued calls, the core scans the queue's whole index, because another index by key would make every placed call too
+ * expensive (core/docs/decisions/one-index-of-the-queue.md). The queue's index contains the key, so only matching rows are looked up in the
+ * table.
  */
 
 /** The columns of the index, in order. The last one distinguishes calls that were placed and are due at the same time. */
@@ -30,7 +30,7 @@ const queueSql = ({ kind }: Database) => (kind === 'sqlite' ? 'calls INDEXED BY 
  */
 export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked';
 
-/** Builds the SQL condition that a call belongs to one of these keys. Uses one lookup per row if there may be a million keys. */
+/** Builds the SQL condition that a call belongs to one of these keys. If there may be a million keys, it looks up each row's key. */
 function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string[] } {
   const placedBy = (table: string) => `SELECT 1 FROM ${table} k WHERE k.id = calls.api_key_id`;
   if (keys === 'marked') return { sql: `EXISTS (${placedBy('retired_api_keys')} AND k.cancelling_since IS NOT NULL)`, bindings: [] };
@@ -55,7 +55,7 @@ export async function countQueued(database: Database, keyIds: readonly string[])
   return counts;
 }
 
-/** Returns those keys for which a dialer is handing off a call. If the provider doesn't accept it, it can still be cancelled. */
+/** Returns those keys for which a dialer is handing off a call. If the provider doesn't accept the call, it can still be cancelled. */
 export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
   const { sql, bindings } = isOfKeys(keys);
   const rows = await inEachShard(database, (shard) =>
@@ -68,11 +68,11 @@ export async function keysHandingOff(database: Database, keys: KeysWithCalls, no
   return new Set(rows.flat().map((row) => row.api_key_id));
 }
 
-/** One statement for 300,000 calls would lock SQLite for seconds, and exceed PostgreSQL's time limit. */
+/** The number of calls per statement. One statement for 300,000 calls would lock SQLite for seconds, and exceed PostgreSQL's time limit. */
 const cancelBatchSize = 1_000;
 /**
- * In ms. A process that waits for SQLite's lock polls it. Without a pause, a series of steps can keep that process from getting the lock
- * until its wait times out.
+ * In ms. A process that waits for SQLite's lock polls it. Without pauses, a series of steps can keep that process from getting the lock
+ * until it times out.
  */
 const pause = 5;
 
@@ -100,12 +100,12 @@ async function cancelInShard(
   size: number,
 ): Promise<number> {
   let cancelled = 0;
-  // Handle locked calls last: waiting for them while holding a thousand other locks would cause deadlocks. SQLite doesn't lock
+  // Handle locked calls last, because waiting for them while holding a thousand other locks would cause deadlocks. SQLite doesn't lock
   // calls.
   for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
     for (let count: number; ; cancelled += count) {
       count = await cancelOnce(database, keys, { at, locked, size }, signal);
-      // Repeat until there are no more calls, because some may have moved to a part of the queue that was already read.
+      // Repeat until nothing is left, because calls may have moved to a part of the queue that was already read.
       if (count === 0) break;
     }
   }
@@ -143,8 +143,8 @@ type WalkedRow = Found & { flag: Value | boolean };
 /**
  * Reads the queue once, from start to end, in pages. Changes between two pages don't make it read anything twice or skip anything.
  *
- * @param options.flag SQL that tells whether a call matches. It's selected as a column instead of used as a condition, so that every page
- * takes the same time
+ * @param options.flag SQL that says whether a call matches. It's selected as a column and not used as a condition, so that every page takes
+ * the same time
  * @param options.accountId for the queue of one account
  * @param options.size calls on a page
  */

@@ -61,7 +61,7 @@ export function retentionStore(database: Database): RetentionStore {
 
     async erase(endedBefore, signal, onErased) {
       const eraseBatch = async (write: Knex, limit: number) => {
-        // Locks the calls, so that a late outcome can't change them anymore, and two cores don't count the same ones.
+        // This locks the calls, so that a late outcome can no longer change them, and two cores don't count the same ones.
         const calls = await selectUnlocked(write, erasable(write, endedBefore), limit).update(erasedColumns);
         onErased?.(calls);
         return calls;
@@ -84,7 +84,7 @@ export function retentionStore(database: Database): RetentionStore {
       };
       forgotten += await forget(write, counts.ofKeys);
       forgotten += await sumOfShards(database, ({ write }) => forget(write, counts.ofCalls));
-      // A day of any time zone ends at most 14 hours after it does in UTC, and `before` is a month ago.
+      // Days in UTC can be used here: in any time zone, a day ends within 14 hours of the same day in UTC, and `before` is a month ago.
       const days = (limit: number) => {
         const batch = write('api_key_days')
           .where('day', '<', new Date(before).toISOString().slice(0, 10))

@@ -18,8 +18,9 @@ export type Claim = { provider: string; now: Millis; leaseUntil: Millis };
 export type OnStopped = (reason: StopReason, calls: number) => void;
 
 /**
- * Finds the next accounts with due calls: those after a given account, then from the start. The recursion skips from account to account in
- * the index, because one account may have a million due calls. It's a single statement, because idle dialers run it every second.
+ * Finds the next accounts with due calls: first those after a given account, then those from the start. The recursion skips from account to
+ * account in the index, because one account may have a million due calls. It's a single statement, because idle dialers run it every
+ * second.
  */
 export async function accountsWithDue(database: Database, after: string, now: Millis, limit: number): Promise<string[]> {
   const rows = await database.query<{ account_id: string }>(
@@ -46,9 +47,10 @@ const pickedColumns = [
 type PickedRow = Pick<CallRow, (typeof pickedColumns)[number]>;
 
 /**
- * Picks the oldest due calls of all accounts, some from each account in turn, and within an account, one of each key in turn.
+ * Picks the oldest due calls of these accounts. Accounts take turns, and so do the keys within an account.
  *
- * @param accounts how many calls an account gets in each turn @param others calls of keys that aren't among the oldest, by account
+ * @param accounts how many calls an account gets in each turn @param others calls by account, of keys that don't have any of the oldest
+ * calls
  */
 export async function pick(
   trx: Knex.Transaction,
@@ -65,7 +67,7 @@ export async function pick(
         .where('account_id', account)
         .whereNotNull('due_at')
         .where('due_at', '<=', now)
-        // Exclude lapsed calls. There may have been too many to update their state.
+        // Exclude calls that should have lapsed. There may have been too many to end all of them first.
         .where((inTime) => inTime.whereRaw(`NOT ${isUndialed}`).orWhereRaw(`${lapsesAt} >= ?`, [now]));
     const front: PickedRow[] = await unlocked(trx, due().orderBy('due_at').limit(each)).select(pickedColumns);
     const keys = others.get(account) ?? [];
@@ -86,8 +88,8 @@ export type JudgedCalls = {
 };
 
 /**
- * Checks calls against the current rules, which may have changed since they were placed. The transaction has already locked the calls, so a
- * change of rules that was acknowledged is seen here.
+ * Checks calls against the current rules, which may have changed since they were placed. The transaction has already locked the calls, so
+ * it sees every change of rules that was acknowledged before.
  */
 export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows: readonly PickedRow[], now: Millis): Promise<JudgedCalls> {
   const rulesFor = await rules.current(rows, trx);
@@ -96,7 +98,7 @@ export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows:
     const key: CallKeyPair = [row.campaign_id, row.contact_id];
     const call = { phone: row.phone ?? '', timeZone: row.time_zone, notBefore: null, notAfter: row.not_after };
     const placedAt = row.not_before !== null && row.not_before > row.placed_at ? row.not_before : row.placed_at;
-    // If a provider already has the call, there's nothing left to decide here: the claim only asks for its outcome.
+    // If a provider already has the call, there's nothing left to decide, because the claim only asks for its outcome.
     const judgement =
       row.handoff === 'taken' || row.phone === null ? ({ kind: 'open' } as const) : judge(rulesFor(row.campaign_id), call, now, placedAt);
     const mayBeTaken = row.state !== 'queued' && row.handoff !== 'retry';

@@ -39,7 +39,7 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
       );
       const claimed = claims.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
       const [failure] = [...failures, ...claims.filter((result) => result.status === 'rejected')];
-      // Calls that were claimed must be dialed, even if another shard can't be reached.
+      // Calls that were claimed must be dialed, even if the claim failed in another shard.
       if (claimed.length === 0 && failure) throw failure.reason;
       return claimed;
     },
@@ -55,7 +55,7 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
       return write.transaction(async (trx) => {
         const settled = await settle(trx);
         await cancelIfRevoked(call, trx);
-        // The number may have been listed during the hand-off, and the next attempt may be hours away.
+        // Block the call now, because its number may have been listed during the hand-off, and the next attempt may be hours away.
         const blocked = await blockIfListed(shard, trx, [[call.campaignId, call.contactId]], settlement.at);
         if (blocked > 0) onStopped('do-not-call', blocked);
         return settled > 0;
@@ -124,7 +124,8 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
 }
 
 /**
- * Finds the shard with a call that was handed off, by its contact ID alone. Doesn't look it up in a database without shards.
+ * Finds the shard with a call that was handed off, by its contact ID alone. Without shards, returns the database without looking up the
+ * call.
  *
  * @returns null if no shard has it
  */
@@ -152,8 +153,8 @@ const conclusionSql = 'state = r.outcome, due_at = NULL, detail = r.detail, ende
 const isHandedOff = 'calls.contact_id = r.contact_id AND handoff IS NOT NULL';
 
 /**
- * Returns a function that ends a claimed call. The condition on the attempt excludes a dialer whose lease has expired. The condition on the
- * stage keeps an outcome that the provider has reported since the claim.
+ * Returns a function that ends a claimed call. The condition on the attempt excludes a dialer that has lost its lease. The condition on the
+ * stage makes sure that an outcome that the provider has reported since the claim isn't overwritten.
  */
 function endingStatement(database: Database) {
   const end = database.prepareCounted(

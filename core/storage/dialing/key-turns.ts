@@ -30,7 +30,7 @@ export function keyTurns(database: Database) {
   const queue = database.kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls';
   const part = `FROM ${queue} WHERE account_id = ? AND due_at IS NOT NULL AND due_at <= ? AND (${position}) > (?, ?, ?, ?)`;
 
-  /** Searches the next stretch for keys, and starts again at the end of the queue. */
+  /** Searches the next stretch for keys. After the end of the queue, starts again at its beginning. */
   async function search(id: string, account: Account, now: Millis): Promise<void> {
     const from = account.scanned;
     const bindings = [id, now, ...from];
@@ -60,7 +60,7 @@ export function keyTurns(database: Database) {
       `SELECT campaign_id, ${position} ${part} AND (${position}) <= (?, ?, ?, ?) AND api_key_id = ? ORDER BY ${position} LIMIT ${limit}`,
       [id, now, ...stretch.from, ...stretch.to, key],
     );
-    // Moves the key behind all others, so that each gets its turn.
+    // Move the key behind all others, so that each key gets its turn.
     keys.delete(key);
     const [first] = rows;
     // The stretch still begins before the first call, because this claim might not take all of them. Claimed calls leave the queue.
@@ -80,7 +80,7 @@ export function keyTurns(database: Database) {
         const calls: CallKeyPair[] = [];
         for (const key of [...account.keys.keys()].slice(0, maxKeys)) calls.push(...(await next(id, account, key, now, limit)));
         others.set(id, calls);
-        // The next claim begins with another key.
+        // Let the next claim begin with another key.
         const [first] = account.keys;
         if (first) {
           account.keys.delete(first[0]);
@@ -103,7 +103,7 @@ export function keyTurns(database: Database) {
       else if (known) known.front = keysInFront;
       else accounts.set(id, { front: keysInFront, scanned: start, keys: new Map(), isTurnOfOthers: true });
       const behind = others.filter(({ api_key_id }) => !keysInFront.has(api_key_id));
-      // A claim may have room for only one call.
+      // Take turns, because a claim may have room for only one call.
       const isTurnOfOthers = known?.isTurnOfOthers ?? false;
       if (known) known.isTurnOfOthers = !isTurnOfOthers;
       const queues = [

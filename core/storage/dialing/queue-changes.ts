@@ -30,7 +30,7 @@ export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<
   const endedAt = on.raw('CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END');
   const columns = { state: on.raw(stageAfterSql('lapse')), ended_at: endedAt, due_at: null };
   let lapsed = 0;
-  // Each stage has its own index, and no index covers both.
+  // Update the stages separately, because each has its own index, and no index covers both.
   for (const stage of stagesBefore('lapse')) {
     const late = on('calls').whereRaw(isAt(stage)).whereNotNull('not_after').where('not_after', '<', now);
     if (lapsed < limit) lapsed += await endCalls(on, selectBatch(on, late, limit - lapsed).update(columns));
@@ -39,8 +39,8 @@ export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<
 }
 
 /**
- * SQL: the call is one of these. On PostgreSQL, a long list of pairs may become a filter on all calls of a campaign, which took 0.7 s for
- * five hundred of twenty thousand calls, and ten times as long for ten times as many.
+ * Selects these calls. A condition with a long list of pairs could become a filter on all calls of a campaign on PostgreSQL: for 500 of
+ * 20,000 calls, that took 0.7 s, and ten times as long for ten times as many.
  */
 export function selectAmong(on: Knex, calls: readonly CallKeyPair[]): Knex.QueryBuilder {
   if (getDialect(on) === 'sqlite') return on('calls').whereIn(callKey, calls);
@@ -68,8 +68,8 @@ export async function lapseWithReason(on: Knex, calls: readonly CallKeyPair[], n
 }
 
 /**
- * Postpones due calls until calling hours allow them. A call between two attempts definitely isn't with the provider, so its hour for retries
- * starts again.
+ * Postpones due calls until calling hours allow them. A call that waits for another attempt definitely isn't with the provider, so its hour
+ * for retries starts again.
  */
 export async function postpone(on: Knex, calls: readonly CallKeyPair[], now: Millis, until: Millis): Promise<number> {
   return selectAmong(on, calls).where('due_at', '<=', now).whereRaw(isUndialed).update({
@@ -79,7 +79,7 @@ export async function postpone(on: Knex, calls: readonly CallKeyPair[], now: Mil
   });
 }
 
-/** Ends overdue calls for cores without a dialer. With a dialer, each call ends within hours of being due. */
+/** Ends overdue calls. This is for cores without a dialer: with one, each call ends within hours of being due. */
 export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<number> {
   const forgotten = on('calls')
     .whereNotNull('due_at')
@@ -90,13 +90,13 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
 }
 
 /**
- * Makes calls due if they wait longer than they could with a correct clock. A queued call waits until `notBefore` or until calling hours
- * open, which the next claim computes again; an open call until its lease ends, and any other for its outcome. The hour for retries starts
- * again. A call in doubt whose hour can't be known is due, too, so that the next claim ends it. Reads the queue once, from start to end,
- * because a million calls may wait.
+ * Makes calls due if they'd wait longer than they could with a correct clock. A queued call waits until `notBefore` or until calling hours
+ * open, which the next claim computes again; an open call until its lease ends; any other for its outcome. The hour for retries starts
+ * again. A call in doubt also becomes due if it isn't known when its hour began, so that the next claim ends it. Reads the queue once, from
+ * start to end, because a million calls may wait.
  *
  * @param options.judgesHeldAgain whether the clock was wrong when calls were held. Otherwise, skips calls that aren't held for longer than
- * a rule could require: with a hundred thousand held calls, checking all of them again each hour kept PostgreSQL busy for minutes
+ * a rule could require, because checking a hundred thousand held calls again each hour kept PostgreSQL busy for minutes
  */
 export async function markAllDue(
   database: Database,
@@ -110,7 +110,8 @@ export async function markAllDue(
   const isHeldTooLong = judgesHeldAgain
     ? 'held_until IS NOT NULL'
     : `(held_until IS NOT NULL AND (placed_at > ${latest} OR (due_at > ${latest + longest} AND due_at > coalesce(not_before, 0) + ${longest})))`;
-  // A provider may ask for any `Retry-After`, but only a call with `notAfter` waits for longer than an hour, and calling hours may open later.
+  // A provider may send any `Retry-After`, but only a call with `notAfter` waits for longer than an hour. Calling hours may open later than
+  // that.
   const isLimited = judgesHeldAgain ? isDialing : isAt('open', 'doubt', 'taken');
   const isTooFar = `due_at > ${latest} AND (
     (${isQueued} AND (${isHeldTooLong} OR (held_until IS NULL AND due_at > coalesce(not_before, 0))))
@@ -135,7 +136,7 @@ export function selectBatch(on: Knex, selected: Knex.QueryBuilder, limit: number
   return selectUnlocked(on, selected, limit).whereIn('state', unfinishedStates);
 }
 
-/** The same for any calls. */
+/** The same for calls in any state. */
 export function selectUnlocked(on: Knex, selected: Knex.QueryBuilder, limit: number): Knex.QueryBuilder {
   const batch = unlocked(on, selected.limit(limit)).select(callKey);
   return on('calls').withMaterialized('some', batch).whereIn(callKey, on('some').select(callKey));

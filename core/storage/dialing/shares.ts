@@ -8,26 +8,29 @@ import { accountsWithDue, type Claim, claimCalls, judgeCalls, moveStopped, type 
 import { keyTurns } from './key-turns.ts';
 import { type CallKeyPair, lapseBatch, sweepBatchSize } from './queue-changes.ts';
 
-/** The number of accounts that a claim looks at. The next claim starts with the accounts after them. */
+/** The number of accounts that one claim considers. The next claim starts with the accounts after them. */
 const accountsPerClaim = 100;
-/** The number of calls that a claim lets wait for calling hours before it claims the ones behind them, in transactions of `sweepBatchSize`. */
+/**
+ * The maximum number of transactions in one claim. Each postpones or ends up to `sweepBatchSize` calls that can't be dialed now, to reach
+ * the ones behind them.
+ */
 const maxRounds = 20;
 /** In ms: how long a claim waits for shards that don't respond. */
 const patience = 1_000;
 
-/** The part of a claim that a shard gets: how many calls in all, and of which accounts how many, in proportion. */
+/** The part of a claim that a shard gets: how many calls in total, and in what proportion from which accounts. */
 type Share = { accounts: Map<string, number>; limit: number };
-/** The number of accounts for which it's remembered which of their shards has the next turn. */
+/** For this many accounts, the process remembers which of their shards has the next turn. */
 const maxTurns = 10_000;
 
 /**
- * Returns a function that finds the next accounts with due calls in all shards, and divides a claim among them: an account gets the same
- * number of calls however many shards it has calls in.
+ * Returns a function that finds the next accounts with due calls in all shards, and divides a claim among them. Each account gets the same
+ * number of calls, no matter how many shards have calls of it.
  */
 export function dueAccounts(database: Database) {
   const unanswered = new Set<Database>();
   let lastAccount = '';
-  /** How often accounts with due calls in several shards have had their turn. */
+  /** How many turns each account with due calls in several shards has had. */
   const turns = new Map<string, number>();
 
   /** Queries with a reader, because an idle dialer must not take the writer's lock every second. */
@@ -61,7 +64,7 @@ export function dueAccounts(database: Database) {
       if (own.length > 1) turns.set(account, turn + 1);
       const shard = own[turn % own.length] ?? database;
       const share = shares.get(shard) ?? { accounts: new Map(), limit: 0 };
-      // In a shard, an account with calls in other shards, too, gets less than the others.
+      // An account that also has calls in other shards gets fewer calls in each of them.
       share.accounts.set(account, shard.isShard ? (share.accounts.get(account) ?? 0) + 1 : 1);
       share.limit++;
       shares.set(shard, share);
@@ -70,7 +73,7 @@ export function dueAccounts(database: Database) {
   };
 }
 
-/** Orders accounts by their IDs, but first those after the last one. */
+/** Orders accounts by ID, starting after the last one. */
 function order(a: string, b: string, last: string): number {
   const [aIsAfter, bIsAfter] = [a > last, b > last];
   if (aIsAfter !== bIsAfter) return aIsAfter ? -1 : 1;

@@ -26,7 +26,7 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
     return within(all, access);
   };
 
-  /** Queries a page. @param from creates the query again, to find the cursor's position */
+  /** Queries a page. @param from creates the query; it's also called to find the cursor's position */
   function page(table: keyof typeof lists, from: () => Knex.QueryBuilder, { search, cursor }: ListFilter, limit: number) {
     const { name, id, order } = lists[table];
     const rows = from()
@@ -67,7 +67,7 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
   return {
     setUp(partner, account, campaign, events) {
       return write.transaction(async (trx) => {
-        // On SQLite, the transaction holds the only writer. On PostgreSQL, another core wouldn't see this one's partner.
+        // Without this lock, two cores on PostgreSQL could both create the first partner. SQLite has only one writer.
         if (kind === 'postgres') await trx.raw('LOCK TABLE partners IN SHARE ROW EXCLUSIVE MODE');
         if ((await trx('partners').first('id')) !== undefined) return false;
         const createdAt = events[0].at;

@@ -53,7 +53,7 @@ export function importStore({ read, write }: Database): ImportStore {
   };
 }
 
-/** The number of attempts. Each waits separately for SQLite's lock, because a busy core may take it again and again. */
+/** How often each step is tried. Each attempt waits for SQLite's lock, which a busy core may take again and again. */
 const attempts = 12;
 
 async function retryWhileLocked(work: () => Promise<void>): Promise<void> {
@@ -116,7 +116,7 @@ function passwordColumns(password: NewPassword | null) {
   return password ? { password_hash: password.hash, password_expires_at: password.expiresAt } : {};
 }
 
-/** Reports a conflict: the import has already checked the file, so something was created since then. */
+/** Reports a conflict: the import has already checked the file, so someone else must have created something since then. */
 function rejectTaken(error: unknown): never {
   throw isUniqueViolation(error) ? concurrentChangeError() : error;
 }

@@ -8,11 +8,11 @@ import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
 import { tallyKeys } from '../keys/key-counts.ts';
 import { revokeKeys } from '../keys/revocation.ts';
 
-/** The number of keys to change in the user's own transaction. By default, a user can't have more active keys. */
+/** The number of keys that are changed in the same transaction as the user. By default, a user can't have more active keys than this. */
 export const keysPerTransaction = 1_000;
 /**
- * The number of keys per step. Steps are smaller, because another process that writes to SQLite polls for its lock. A step takes about 10
- * ms.
+ * The number of keys per step. It's smaller, because another process that wants to write to SQLite has to poll for its lock. A step takes
+ * about 10 ms.
  */
 const keysPerStep = 200;
 
@@ -58,12 +58,11 @@ async function continueDeleting(trx: Knex.Transaction, id: string, max: number):
 }
 
 /**
- * Changes a user. If the user moves to another partner, the partner that's recorded with their keys follows: for the newest keys in the
- * same transaction, and for the others in batches, because changing a million rows at once would block all other SQLite writers for a
- * minute.
+ * Changes a user. If the user moves to another partner, that partner is also recorded with their keys: with the newest ones in the same
+ * transaction, and with the others in batches, because changing a million rows at once would block all other SQLite writers for a minute.
  *
- * The move still takes effect immediately: each request reads a key's access from its creator (authorization.ts), and a lookup by ID reads
- * from the creator who may see the key. Only lists use the recorded partner. The new partner's list shows the newest keys, which already
+ * The move still takes effect immediately: a key's access is read from its creator in each request (authorization.ts), and so is the right
+ * to see a key that's looked up by ID. Only lists use the recorded partner. The new partner's list shows the newest keys, which already
  * have it; the old partner's list skips the user's keys while `moving_keys` is set.
  *
  * @param moveId unique, so that a step of an earlier move detects this one

@@ -6,8 +6,8 @@ import type { Database } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
 
 /**
- * If the last accepted step is this many steps later than a code's, it was recorded while a clock was ahead. It's then ignored, because
- * it would lock the user out until the clock catches up.
+ * If the last accepted step is this many steps later than a code's, it was recorded while a clock was ahead. It's ignored then, because
+ * otherwise the user would be locked out until the clock catches up.
  */
 const stepsAhead = 20;
 
@@ -96,8 +96,8 @@ export function secondFactorStore({ read, write }: Database): SecondFactorStore 
 }
 
 /**
- * Uses up a code of an active second factor. Of concurrent attempts with the same code, one succeeds. Either kind of code locks the second
- * factor first, so that after two concurrent renewals, only one set of recovery codes is left.
+ * Uses up a code of an active second factor. If several attempts use the same code at the same time, only one succeeds. Both kinds of codes
+ * lock the second factor first, so that two concurrent renewals leave only one set of recovery codes.
  */
 export async function useUp(trx: Knex.Transaction, userId: string, code: CheckedCode): Promise<boolean> {
   if (code.kind === 'step') {
@@ -114,7 +114,7 @@ async function insertRecoveryCodes(trx: Knex.Transaction, userId: string, digest
   await trx('recovery_codes').insert(digests.map((digest) => ({ user_id: userId, digest })));
 }
 
-/** Deletes the recovery codes with it. @returns the number of active second factors */
+/** Deletes a user's second factor with its recovery codes. @returns the number of active second factors that were deleted */
 export async function deleteFactor(trx: Knex.Transaction, userId: string): Promise<number> {
   const confirmed = await trx('second_factors').where({ user_id: userId }).whereNotNull('confirmed_at').delete();
   await trx('second_factors').where({ user_id: userId }).delete();

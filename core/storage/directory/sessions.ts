@@ -26,7 +26,7 @@ type FoundRow = NamedUserRow & {
   tenancy_partner_name: string | null;
 };
 
-/** The number of open sessions that a user can have, and of half-open ones. */
+/** How many open sessions a user can have, and how many half-open ones. */
 export const maxSessions = 300;
 
 /** Stores sessions. Stores only digests of their IDs, so that no one can use a session from a copy of the table. */
@@ -57,8 +57,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
     async finish(halfOpen, session, code, events) {
       return write.transaction(async (trx) => {
         const { userId, at } = session;
-        // A changed password or a disabled user has ended the half-open session. This lock prevents such a change until the transaction
-        // ends.
+        // The half-open session ends if the user changes the password or is disabled. This lock prevents both until the transaction ends.
         if ((await trx('users').where({ id: userId, disabled_at: null }).forUpdate().first('id')) === undefined) return false;
         const waiting = trx('sessions').where({ id: halfOpen, user_id: userId }).where('half_open_until', '>=', at);
         if ((await waiting.first('id')) === undefined || !(await useUp(trx, userId, code))) return false;
@@ -148,8 +147,8 @@ export function sessionStore({ read, write }: Database): SessionStore {
 }
 
 /**
- * Inserts a session. If it's open, the user has signed in. Ends the user's least recently used sessions of the same kind if there are too
- * many: a change that ends millions, such as disabling the user, would time out.
+ * Inserts a session. If it's open, records that the user has signed in. If there are too many sessions of the same kind, ends the user's
+ * least recently used ones, because a change that ends millions, such as disabling the user, would time out.
  */
 async function insertSession(trx: Knex.Transaction, session: NewSession, issuer: string | null = null): Promise<void> {
   const { id, userId, at, halfOpenUntil } = session;

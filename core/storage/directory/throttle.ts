@@ -18,8 +18,8 @@ type Look = { counters: readonly ThrottleCounter[]; now: Millis; deadline: numbe
 
 const skew = clockSkew.toMillis();
 /**
- * SQL: a counter is full. If it ends later than its window, even by the clock of another core, it was set before the clock was set back, and
- * counts as over. Otherwise, it would block until the clock catches up.
+ * SQL: a counter is full. A counter that ends later than its window allows, even with the clock skew between cores, was set by a clock that
+ * was ahead. It counts as over, because otherwise it would block until the clock catches up.
  */
 const isFull = `kept.points >= asked.max AND kept.expire > asked.now AND kept.expire <= asked.until + ${skew}`;
 const isLive = `kept.expire > (SELECT max(now) FROM asked) AND kept.expire <= excluded.expire + ${skew}`;
@@ -33,8 +33,8 @@ export function throttleStore(database: Database): ThrottleStore {
       JOIN (SELECT * FROM ${rows}) AS asked ON asked.key = kept.key WHERE ${isFull} GROUP BY asked.n`,
     'read',
   );
-  // The attempts in a flood share a statement. With separate statements, attempts whose turn had come waited for a connection until they
-  // got a 503.
+  // Attempts in a flood share a statement. With separate statements, attempts whose turn had come had to wait for a connection, and got a
+  // 503.
   const blockedUntil = batched<Look, { until: Millis | null }>({
     async run(looks) {
       const waits = await look(looks.flatMap(({ counters, now }, n) => toRows(counters, now).map((row) => [n, ...row])));
@@ -50,7 +50,7 @@ export function throttleStore(database: Database): ThrottleStore {
     isSingleRowError,
     observe: () => undefined,
   });
-  // Uses one statement, so that concurrent attempts count one by one, and no counter counts if one is full.
+  // Use one statement, so that concurrent attempts are counted one by one, and no counter is increased if one of them is full.
   const count = database.prepare(
     columns,
     (rows) => `WITH asked AS (SELECT * FROM ${rows})
@@ -74,7 +74,8 @@ export function throttleStore(database: Database): ThrottleStore {
       if (++takes % sweepAfterTakes === 0) await store.sweep(now);
       const points = new Map(counted.map((row) => [row['key'], Number(row['points'])]));
       if (counters.every(({ key, max }) => (points.get(key) ?? Number.POSITIVE_INFINITY) <= max)) return true;
-      // PostgreSQL checks the counters as they were when the statement started, so concurrent attempts may have exceeded a limit together.
+      // On PostgreSQL, the statement sees the counters as they were when it started, so concurrent attempts may have exceeded a limit
+      // together. Undo this one.
       for (const { key } of counters) if (points.has(key)) await store.giveBack(key);
       return false;
     },
@@ -92,7 +93,8 @@ export function throttleStore(database: Database): ThrottleStore {
         .where('expire', '<=', now)
         .orWhere('expire', '>', now + maxWindow + skew);
       await deleteFound(database, over);
-      // Keep the counters with the most points: a flood of made-up addresses leaves one point each, and a counter that blocks has more.
+      // Keep the counters with the most points, because a flood of made-up addresses leaves counters with one point each, and a counter
+      // that blocks has more.
       await deleteFound(
         database,
         write('sign_in_attempts').orderBy('points', 'desc').orderBy('expire', 'desc').offset(maxThrottleCounters),

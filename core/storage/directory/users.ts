@@ -197,7 +197,7 @@ export function userStore(database: Database): UserStore {
     async setPassword(userId, { hash, expiresAt }, replacing, keep, event) {
       return write.transaction(async (trx) => {
         const user = selectUndeleted(trx, userId).where(replacing === null ? {} : { password_hash: replacing });
-        // Lock the session first, so that a request that ends it sets a password either before or after this one.
+        // Lock the session first, so that of two requests that set a password and end each other's sessions, one runs after the other.
         if ((await user.forUpdate().first('id')) === undefined) return false;
         if (keep !== null && (await trx('sessions').where({ id: keep }).first('id')) === undefined) return false;
         await trx('users').where({ id: userId }).update({ password_hash: hash, password_expires_at: expiresAt });
@@ -218,7 +218,7 @@ export function userStore(database: Database): UserStore {
 
     async setDisabled(userId, disabledAt, event) {
       return write.transaction(async (trx) => {
-        // Update the user first: the row's lock keeps out a sign-in that has already checked the password.
+        // Update the user first, because the row's lock keeps out a sign-in that has already checked the password.
         const user = selectUndeleted(trx, userId);
         const changed = await (disabledAt === null ? user.whereNotNull('disabled_at') : user.whereNull('disabled_at')).update({
           disabled_at: disabledAt,
@@ -261,8 +261,8 @@ function toColumns({ name, userType, accountId, partnerId }: UserChange) {
 }
 
 /**
- * Returns the columns of a deleted user. They block the keys immediately, and free the values that must be unique. The name is kept,
- * because the calls of revoked keys show it.
+ * Returns the columns of a deleted user. They block the keys immediately, and release the values that must be unique. The name is kept,
+ * because it's shown with the calls of revoked keys.
  */
 function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): Partial<UserRow> {
   const now = at;
@@ -270,7 +270,7 @@ function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): P
   return { deleted_at: now, disabled_at: now, cancelling_since: cancelQueuedCalls ? now : null, moving_keys: null, ...free };
 }
 
-/** Deletes a user's link and the codes that it has started. @returns whether there was a link */
+/** Deletes a user's link, and the codes that sign the user in to the app. @returns whether there was a link */
 export async function deleteLink(trx: Knex.Transaction, userId: string): Promise<boolean> {
   await trx('sign_in_codes').where({ user_id: userId }).delete();
   return (await trx('oidc_links').where({ user_id: userId }).delete()) > 0;

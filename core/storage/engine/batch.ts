@@ -9,44 +9,45 @@ type Timed = { deadline: number };
 type Pending<Input, Output> = { input: Input; resolve: (output: Output) => void; reject: (error: unknown) => void };
 
 /**
- * The maximum number of requests in the queue. At 15,000 per second, the queue empties in 0.15 s, and the limit keeps memory bounded if the
- * database hangs.
+ * The maximum number of requests in the queue. At 15,000 per second, a full queue empties in 0.15 s. The limit also bounds the memory if
+ * the database hangs.
  */
 const maxWaiting = 2_000;
 /** The maximum number of requests in a batch. In larger batches, each request costs less, but more requests wait for one statement. */
 const maxBatchSize = 128;
 /**
- * The maximum number of bytes from callers in a batch. 128 of the largest calls would block other writers for as long as thousands of small
- * ones.
+ * The maximum number of bytes from callers in a batch, because 128 of the largest calls would block other writers for as long as thousands
+ * of small ones.
  */
 const maxBytes = 1024 * 1024;
 /**
- * The maximum number of requests that one share gets in a batch while other shares are busy, too. A share is all requests for which
- * `getShare` returns the same text. Other shares' requests then wait for only 12 requests of a flood instead of 64: see `npm run bench --
- * --rules`.
+ * The maximum number of requests that one share gets in a batch while other shares are busy, too. A share consists of all requests for
+ * which `getShare` returns the same text. With this limit, the other shares wait for only 12 requests of a flood instead of 64: see `npm
+ * run bench -- --rules`.
  */
 const maxOfShare = 12;
-/** In ms: how long a share is busy after its last request. */
+/** In ms: how long a share counts as busy after its last request. */
 const busyFor = 1_000;
 /** In ms: how late a request may learn that its deadline has passed. */
 const watchEvery = 250;
 
 /**
  * Shares round trips: requests that arrive in the same turn of the event loop, or while other batches are running, go into one batch.
- * There's no timer, so a single request doesn't wait. Waiting requests get places in a batch in turn, by `getShare`. While several shares
- * are busy, one with many requests gets only some of the places, so that batches are short.
+ * There's no timer, so a single request doesn't wait. Shares take turns getting places in a batch. While several shares are busy, one with
+ * many requests gets only some of the places, so that batches are short.
  *
  * A request fails with `unavailable` if its statement wasn't sent by its deadline, or if the queue is full. Once the statement has been
  * sent, only its result shows what happened. Without a result, a request that changes something fails with {@link ResultUnknown}.
  *
- * @param options.run handles a batch, in its order, or fails it as a whole. Calls its second parameter, which may throw, before it sends
- * anything that may commit
+ * @param options.run returns the results of a batch in its order, or fails as a whole. It calls its second parameter, which may throw,
+ * before it sends anything that may commit
  * @param options.confirm checks that a batch is durable before its responses are sent. The next batch doesn't wait for it
  * @param options.size the number of requests in one batch, or half of the waiting requests if that's more: the database then works on one
  * half while this process handles the other
  * @param options.maxInFlight the number of batches at the same time
  * @param options.countBytes returns how much a request adds to its statement. Only necessary if it may be a lot
- * @param options.isSingleRowError whether a single request may cause an error. If so, each request of the batch runs again by itself
+ * @param options.isSingleRowError whether an error may have been caused by a single request. If so, each request of the batch runs again by
+ * itself
  * @param options.isUndone whether an error means that nothing was changed. Omit it for queries
  */
 export function batched<Input extends Timed, Output>(options: {
@@ -83,7 +84,9 @@ export function batched<Input extends Timed, Output>(options: {
     return batch;
   }
 
-  /** Sends a batch. Sends nothing if a request of the batch was refused, or if less time is left than waiting for a lock may take. */
+  /**
+   * Called just before a batch is sent. Throws, so that nothing is sent, if a request has less time left than waiting for a lock may take.
+   */
   function send(batch: Batch): void {
     const earliest = performance.now() + deadlines.lock;
     if (batch.requests.some(({ input }) => input.deadline < earliest)) throw tooLate();
@@ -104,14 +107,14 @@ export function batched<Input extends Timed, Output>(options: {
       if (requests.length === 1 || !options.isSingleRowError(error))
         return () => Promise.reject(isKnown(batch, error) ? error : unknown(error));
       running.delete(batch);
-      // Run the requests concurrently, because one may wait for a lock, and the others must not wait behind it.
+      // Run the requests concurrently, because one of them may have to wait for a lock, and the others must not wait, too.
       const again = requests.filter(inTime(deadlines.statement)).map((request) => begin([request]));
       await Promise.all(again.map(async (request) => settle(await run(request), request)));
       return async () => undefined;
     }
   }
 
-  /** Whether it's certain that nothing was changed. For a query, it always is. */
+  /** Whether it's certain that nothing was changed. For a query, that's always certain. */
   function isKnown({ isSent }: Batch, error: unknown): boolean {
     return !isSent || options.isUndone === undefined || options.isUndone(error);
   }
@@ -122,8 +125,8 @@ export function batched<Input extends Timed, Output>(options: {
   }
 
   /**
-   * Whether a batch can start now. While another batch is running, it waits until it's as large as that one, because a statement costs
-   * PostgreSQL as much as twenty rows: 64 connections share batches of 31 requests this way, and of 23 otherwise.
+   * Whether a batch can start now. While another batch is running, this one waits until it's as large, because the cost of a statement on
+   * PostgreSQL is that of twenty rows. With 64 connections, batches have 31 requests this way, and 23 otherwise.
    */
   function canStart(): boolean {
     return inFlight < options.maxInFlight && waiting.length() * inFlight >= requestsInFlight;
@@ -139,13 +142,13 @@ export function batched<Input extends Timed, Output>(options: {
     const batch = begin(waiting.take(size, maxBytes, performance.now() < sharedUntil ? maxOfShare : size));
     inFlight++;
     requestsInFlight += batch.requests.length;
-    // The rest goes in the next batch.
+    // The rest goes into the next batch.
     schedule();
     options.observe(batch.requests.length);
     const answerBatch = await run(batch);
     inFlight--;
     requestsInFlight -= batch.requests.length;
-    // The next batch starts first, so that the database runs it while this process writes the responses to this one.
+    // Start the next batch first, so that the database runs it while this process writes the responses to this one.
     schedule();
     setImmediate(() => settle(answerBatch, batch));
   }
@@ -165,16 +168,13 @@ export function batched<Input extends Timed, Output>(options: {
       isWatched = false;
       waiting.keep(inTime(deadlines.statement));
       for (const batch of running) watchOne(batch);
-      // The running batch may be waiting for a lock.
+      // Don't wait for the running batch, because it may be waiting for a lock.
       void runNext();
       if (waiting.length() > 0 || running.size > 0) watch();
     }, watchEvery).unref();
   }
 
-  /**
-   * When the deadline of a request has passed, fails the request. A statement that was sent continues, and a repeat of the request sees its
-   * result.
-   */
+  /** Fails requests whose deadline has passed. A statement that was sent continues, and a repeat of the request sees its result. */
   function watchOne(batch: Batch): void {
     const now = performance.now();
     const late = batch.requests.filter(({ input }) => input.deadline <= now);
@@ -183,7 +183,7 @@ export function batched<Input extends Timed, Output>(options: {
     else for (const { reject } of late) reject(options.isUndone ? unknown(tooLate()) : tooLate());
   }
 
-  /** Notes the share of a request. If it isn't the latest request's share, several shares are busy. */
+  /** Notes the share of a request. If the previous request was from a different share, several shares are busy. */
   function noteShare(share: string): void {
     if (share === latestShare) return;
     if (latestShare !== '') sharedUntil = performance.now() + busyFor;

@@ -8,7 +8,7 @@ import type { Database } from './database.ts';
 export type DatabaseStats = {
   migrations: number;
   sessions: number;
-  /** In epoch seconds; 0 if the audit events don't contain any. */
+  /** The time of the last backup, in epoch seconds; 0 if the audit events don't contain one. */
   lastBackup: number;
   bytes: Readonly<Record<string, number>>;
   /** Free bytes on the database's disk; NaN for PostgreSQL. */

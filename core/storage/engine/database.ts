@@ -15,7 +15,7 @@ export type BatchColumns = Readonly<Record<string, 'text' | 'bigint' | 'rows'>>;
 /**
  * Handles a whole batch of rows with one prepared statement.
  *
- * @param beforeCommit is called once there's a connection, before anything is sent that may commit. If it throws, nothing is sent
+ * @param beforeCommit called once there's a connection, before anything is sent that may commit. If it throws, nothing is sent
  */
 type BatchStatement<Result = Row[]> = (rows: BatchRows, beforeCommit?: () => void) => Promise<Result>;
 /** @param transaction in which the statement runs, instead of in its own */
@@ -23,7 +23,7 @@ type CountedStatement = (rows: BatchRows, beforeCommit?: () => void, transaction
 type CountedOptions = { returned: readonly string[]; count: Count; rows: 'one' | 'many' };
 /**
  * A second change that PostgreSQL makes in the same statement. `sql` reads the columns in `reads` of each changed row from `changed`. On
- * SQLite, a statement can only change one table.
+ * SQLite, a statement can change only one table.
  */
 export type Count = { reads: readonly string[]; sql: string };
 export type BatchRows = readonly (readonly (Value | BatchRows)[])[];
@@ -35,21 +35,21 @@ export type Database = {
   isShard: boolean;
   /** The shards, in the order of their numbers. Empty if the tables of calls aren't divided into shards. */
   shards(): readonly Database[];
-  /** Divides the calls of all lanes into as many shards as the database was set up with. */
+  /** Makes all lanes use the shards that the database was set up with. */
   useShards(count: number): void;
   /** For queries only. A query sees everything that was committed before it started. */
   read: Knex;
   /** For changes and transactions. */
   write: Knex;
-  /** The batch size and the number of concurrent batches that were fastest with 64 connections. */
+  /** The batch size, and the number of concurrent batches, that were fastest with 64 client connections. */
   batchSize: number;
   maxInFlight: number;
   /** Builds a table expression named `r` for `query`, which contains the rows of one JSON parameter. */
   batchRows(columns: BatchColumns): string;
   /**
-   * Builds a table expression for a batch of groups, such as the calls of one key. Looks up what a group has in common only once. The batch
-   * is named `r`, and each of its rows has the requests of one group in the column `rows`. The result is also named `r`, and has one row
-   * per request, with the selected columns of its group.
+   * Builds a table expression for a batch of groups, such as the calls of one key. What a group has in common is looked up only once. The
+   * batch is named `r`, and each of its rows has the requests of one group in the column `rows`. The result is also named `r`, and has one
+   * row per request, with the selected columns of its group.
    *
    * @param group.select the SQL of each column @param group.from what follows FROM
    * @param order the columns that PostgreSQL sorts by. Batches that write in the same order don't deadlock. SQLite has only one writer
@@ -68,8 +68,9 @@ export type Database = {
    * Prepares a change of calls, which may also run in a transaction.
    *
    * @param sql builds the statement, without RETURNING
-   * @param options.returned the columns to return of each changed row. Keep them few, because each slows down every cancel
-   * @param options.rows whether there's only one row. Otherwise, PostgreSQL plans a join, which may read an index from start to end
+   * @param options.returned the columns of each changed row to return. Keep them few, because each slows down every cancel
+   * @param options.rows whether there's always exactly one row. Otherwise, PostgreSQL plans a join, which may read an index from start to
+   * end
    */
   prepareCounted(columns: BatchColumns, sql: (rows: string) => string, options: CountedOptions): CountedStatement;
   /** Closes the writing connection. This rolls back its uncommitted changes. The next write opens another connection. */
@@ -77,11 +78,11 @@ export type Database = {
   /**
    * Blocks other migrations until the transaction ends.
    *
-   * @param signal ends the wait, and then the transaction
+   * @param signal ends the wait or, after it, the transaction
    */
   lockMigrations(transaction: Knex.Transaction, signal?: AbortSignal): Promise<void>;
   /**
-   * Waits until all statements that write calls and started before this one have ended. Doesn't block any of them.
+   * Waits until all statements that write calls and had started before this have ended. Doesn't block any of them.
    *
    * @returns false if one takes longer than any statement may
    */
@@ -105,12 +106,12 @@ export type Database = {
 
 /**
  * Determines which statements share connections and queues: requests with a key, sign-ins, the dialer with housekeeping, the console's
- * lists and searches, and the rest of the console. So a key's statement never waits for anything that a stranger or a console user does,
+ * lists and searches, and the rest of the console. This way, a key's statement never waits for anything that strangers or console users do,
  * and revoking a key never waits for a search. A statement in `lists` that takes too long is interrupted.
  */
 export type Lane = 'keys' | 'lists' | 'sign-in' | 'background';
 
-/** The console's lane, and the other lanes. Each opens its first connection when it's first used. */
+/** The console's lane, with the other lanes. Each opens its first connection when it's first used. */
 export type OpenedDatabase = Database & {
   lanes: Readonly<Record<Lane, Database>>;
   /** All connection pools, by name. Each shard has its own, under the name of its lane. */
@@ -122,8 +123,8 @@ export type OpenedDatabase = Database & {
 export type DatabaseLocation = { kind: 'sqlite'; filename: string } | { kind: 'postgres'; url: string };
 
 /**
- * Parses `sqlite:` and a path, or a `postgres://` address; undefined if it's neither. Refuses `sqlite://callkey.db`: some tools read it as
- * a relative path, others as a host, and no one means a file in the root folder.
+ * Parses `sqlite:` and a path, or a `postgres://` address; undefined if it's neither. Refuses `sqlite://callkey.db`, because some tools
+ * read this as a relative path and others as a host, and no one means a file in the root folder.
  */
 export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
   if (/^postgres(ql)?:\/\//.test(url)) return isPostgresUrl(url) ? { kind: 'postgres', url } : undefined;
@@ -173,8 +174,8 @@ export function selectList(columns: Readonly<Record<string, string>>): string {
 }
 
 /**
- * Silences knex, because it prints pool errors as plain text on standard output, where the log is JSON. It also throws the same errors, and
- * those are logged.
+ * Silences knex, because it prints pool errors as plain text on standard output, where the log is JSON. It also throws these errors, so
+ * they're logged anyway.
  */
 export const quiet = { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined };
 

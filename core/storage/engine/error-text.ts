@@ -45,7 +45,7 @@ const remedies: ReadonlyMap<string, string> = new Map([
 ]);
 
 /**
- * Says why a database doesn't work. Omits the address, which may contain a password, and the statement.
+ * Says why a database doesn't work. Doesn't mention the statement or the address, which may contain a password.
  *
  * @returns undefined for an error that wasn't caused by a database, file or connection
  */

@@ -3,9 +3,12 @@ import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 
 const sqliteOutage = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|CORRUPT|NOTADB|PROTOCOL|MISUSE)/;
 const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;
-/** PostgreSQL's SQLSTATE classes: connection, authorization, missing database, rollback, resources, intervention, system. */
+/**
+ * PostgreSQL's SQLSTATE classes for connection, authorization, missing database, rollback, resources, intervention and system errors, and
+ * the code for a read-only transaction.
+ */
 const postgresOutage = /^(08|28|3D|40|53|55|57|58|25006)/;
-/** Data, constraints and limits; and deadlocks, because a single request can't cause one. */
+/** The classes for data, constraints and limits, and the one with deadlocks, which don't occur if a request runs by itself. */
 const postgresData = /^(22|23|40|54)/;
 const lockNotAvailable = '55P03';
 const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/;
@@ -55,14 +58,14 @@ export function isSingleRowError(error: unknown): boolean {
 }
 
 /**
- * Errors that SQLite can return before it has written the last page of a commit. After a failed fsync, a crash may still bring the commit
- * back.
+ * Errors after which SQLite hasn't written the last page of a commit. Errors of fsync aren't among them, because a crash may still bring
+ * that commit back.
  */
 const sqliteUndone = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN|CORRUPT|NOTADB|MISUSE)/;
 
 /**
- * Whether the statement that failed with this error changed nothing, and never will. This isn't certain if PostgreSQL ended the session or
- * didn't respond, because it may have committed before.
+ * Whether the statement that failed with this error has changed nothing, and never will. This isn't certain if PostgreSQL ended the session
+ * or didn't respond, because it may have committed before that.
  */
 export function isUndone(error: unknown): boolean {
   if (error instanceof Problem || isSingleRowError(error) || sqliteUndone.test(errorCode(error))) return true;
@@ -115,13 +118,13 @@ export class NotOnAllNodes extends Error {
 }
 
 const notOnAllNodes =
-  "A node of the database hasn't confirmed the latest changes, and may use the previous state for a while. Once all nodes are back, repeat the request to make sure that they're in effect.";
+  "A node of the database hasn't confirmed the latest changes, and may use the previous state for a while. Once all nodes are back, repeat the request to make sure that the changes are in effect.";
 const tookTooLong = 'This took too long and was stopped. Narrow the search, or choose a smaller account or campaign.';
 
 /** Turns an outage into a problem that asks the caller to retry, and returns other errors unchanged. */
 export function toProblem(error: unknown): unknown {
-  // Don't return 503, because it asks for the same request again. That would take just as long, and the console and others would repeat it
-  // forever.
+  // Don't return 503, because it asks for the same request again. That would take just as long, and clients such as the console would
+  // repeat it forever.
   if (error instanceof TookTooLong)
     return new Problem('invalid', tookTooLong, { cause: error, errors: [{ path: 'search', message: tookTooLong }] });
   if (error instanceof NotOnAllNodes) return new Problem('unavailable', notOnAllNodes, { cause: error, retryAfter: 5 });

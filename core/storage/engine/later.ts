@@ -2,8 +2,8 @@
 const delay = 10;
 
 /**
- * Handles items together, a few milliseconds after they were added, so that no response takes longer because of them. Even work that starts
- * right after a response delays a client on the same processor.
+ * Handles items together, a few milliseconds after they were added, so that they don't delay responses. Even work that starts right after a
+ * response would delay a client on the same processor.
  */
 export function later<Item>(handle: (item: Item) => void) {
   let waiting: Item[] = [];

@@ -6,7 +6,7 @@ import { requireWritable } from './sqlite/sqlite-file.ts';
 
 /**
  * The tables that a core needs rights to. If another role migrates the schema, the core doesn't need rights to the migrations' tables, and
- * may not be allowed to delete audit events.
+ * its role may not be allowed to delete audit events.
  */
 const tables = ownTables.filter((name) => !name.startsWith('schema_migrations'));
 const rights = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];

@@ -12,7 +12,7 @@ export function shardSchema(shard: number): string {
   return `callkey_shard_${shard}`;
 }
 
-/** Returns a campaign's shard. This must never change, because every shard would then have other shards' calls. */
+/** Returns the number of a campaign's shard. The result must never change, because calls would then be looked up in the wrong shard. */
 export function shardNumber(campaignId: string, shards: number): number {
   return hash('sha256', campaignId, 'buffer').readUInt32BE() % shards;
 }
@@ -73,9 +73,7 @@ export function byShard<Item>(database: Database, items: readonly Item[], campai
   return Map.groupBy(items, (item) => shardOf(database, campaignOf(item)));
 }
 
-/**
- * Counts the calls that a statement has changed, in its transaction. In the same statement, Citus would need all nodes.
- */
+/** Counts the calls that a statement has changed, in the same transaction. In the same statement, Citus would need all nodes. */
 export async function countSeparately(trx: Knex.Transaction, { sql }: Count, changed: readonly object[]): Promise<void> {
   if (changed.length === 0) return;
   const rows = 'jsonb_to_recordset(?::jsonb) AS c (campaign_id text, placed_at bigint, state text, told_late_at bigint)';

@@ -95,7 +95,7 @@ export type UserRow = {
   deleted_at: Millis | null;
   /** Set on a deleted user if the queued calls of their keys must be cancelled. */
   cancelling_since: Millis | null;
-  /** Set while some of the user's keys are still recorded with an earlier partner: the ID of the audit event of the last move. */
+  /** The ID of the audit event of the last move. Set while some of the user's keys are still recorded with an earlier partner. */
   moving_keys: string | null;
 };
 
@@ -112,7 +112,7 @@ export type ApiKeyRow = {
   expires_at: Millis | null;
   expiry_time_zone: string | null;
   last_used_at: Millis | null;
-  /** The client's address in the last request, as far as it was recorded. */
+  /** The client's address in the last request that was recorded. */
   last_used_address: string | null;
   /** The creator's time zone. Null for keys from before it was recorded. */
   time_zone: string | null;
@@ -127,7 +127,7 @@ export type ApiKeyRow = {
 type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {
   creator_name: string;
   retired_at: Millis;
-  /** Set until the key's queued calls have been cancelled, if they have to be. */
+  /** Set if the key's queued calls must be cancelled, until that's done. */
   cancelling_since: Millis | null;
 };
 
@@ -195,7 +195,7 @@ export type AuditEventRow = {
   hash?: string | null;
 };
 
-/** Says that a core's provider isn't accepting calls. Valid only while that core repeats it. */
+/** A report that a core's provider isn't accepting calls. Valid only while that core repeats it. */
 type DialerTroubleRow = { core: string; since: Millis; reason: string; noted_at: Millis };
 
 /** A single row. */

@@ -37,8 +37,8 @@ export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibili
 }
 
 /**
- * Narrows a query to the visible keys, for keys that are looked up one by one. If a user moves to another partner, the new partner is
- * recorded with the keys in batches, but sees them immediately.
+ * Narrows a query to the visible keys, for keys that are looked up one by one. If a user moves to another partner, that partner is recorded
+ * with the user's keys in batches, but its users see the keys immediately.
  *
  * @param keys a query on keys, named `k`, and their creators, named `u`
  */
@@ -48,8 +48,7 @@ export function narrowFoundToVisible(keys: Knex.QueryBuilder, visibility: KeyVis
 }
 
 /**
- * Selects keys by their IDs, named `k`. The IDs come first, because otherwise SQLite would search all keys of a user instead of a hundred
- * IDs.
+ * Selects keys by ID, named `k`. They're selected first, because otherwise SQLite would search all keys of a user instead of a hundred IDs.
  */
 export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids: readonly string[]): Knex.QueryBuilder {
   return read('some as k').withMaterialized('some', read(table).whereIn('id', ids));
@@ -178,7 +177,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
         { column: 'k.created_at', order: 'desc' },
         { column: 'k.id', order: 'desc' },
       ];
-      // Read only the index, because it may contain a million keys of unlisted users.
+      // Select only IDs, so that only the index is read: it may contain a million keys of unlisted users.
       const newest = listed(visibility).select('k.id').orderBy(order).limit(limit);
       if (olderThan) newest.whereRaw('(k.created_at, k.id) < (?, ?)', [olderThan.createdAt, olderThan.id]);
       const keys = withCreator(read('api_keys as k').whereIn('k.id', newest)).orderBy(order);

@@ -1,9 +1,9 @@
 import type { Database, Dialect } from '../engine/database.ts';
 
 /**
- * The only code that decides what a key may do, except that `domain/key-limits.ts` compares addresses. It's in SQL, because the statement
- * that places or cancels a call must check it: if a key was revoked, or its creator deleted or moved, before the statement started, this
- * takes effect, in every process. No cache is involved.
+ * The only code that decides what a key may do, except that `domain/key-limits.ts` compares addresses. It's in SQL, so that the statement
+ * that places or cancels a call checks it: if a key was revoked, or its creator was deleted or moved, before the statement started, this
+ * takes effect in every process. No cache is involved.
  *
  * `r` is a request of the batch (`digest`, `campaign_id`, `at`, `limits_version`), `k` its key, `u` the key's creator as they are now, `c`
  * the campaign, and `a` the campaign's account.
@@ -24,23 +24,22 @@ export const keyHasAccess = `(CASE u.user_type
 END)`;
 
 /**
- * SQL: the process has checked the request against the key's current limits. Whether the address is allowed is decided before the
- * statement, because SQLite can't compare networks. If the limits have changed since then, the statement changes nothing, and the request
- * is checked again.
+ * SQL: the process has checked the request against the key's current limits. The address is checked before the statement, because SQLite
+ * can't compare networks. If the limits have changed since then, the statement changes nothing, and the request is checked again.
  */
 export const limitsAreCurrent = 'k.limits_version IS NOT DISTINCT FROM r.limits_version';
 
 /**
- * SQL for display, by the same rule: the account whose campaigns the key has access to. If it's null, the key has access to the campaigns
+ * SQL for display, by the same rule: the account whose campaigns the key has access to. If that's null, the key has access to the campaigns
  * of all accounts of `reachedPartner`.
  */
 export const reachedAccount = `CASE u.user_type WHEN 'account' THEN u.account_id WHEN 'staff' THEN k.account_id END`;
 export const reachedPartner = `CASE u.user_type WHEN 'staff' THEN k.partner_id ELSE u.partner_id END`;
 
 /**
- * SQL: the key of each request, found by the index of digests. PostgreSQL has no statistics for a table with few users, and guessed that it
- * should read all keys for each batch (measured with a thousand keys: 13,000 refusals per second instead of 40,000). It plans a subquery
- * with a LIMIT separately. SQLite doesn't have LATERAL.
+ * SQL: the key of each request, found by the index of digests. PostgreSQL has no statistics for a table with few users, and decided to read
+ * all keys for each batch (measured with a thousand keys: 13,000 refusals per second instead of 40,000). It plans a subquery with LIMIT
+ * separately. SQLite doesn't have LATERAL.
  */
 export const keyOfRequest: Readonly<Record<Dialect, string>> = {
   sqlite: 'api_keys k',

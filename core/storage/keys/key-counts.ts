@@ -6,7 +6,7 @@ import { type Database, getDialect } from '../engine/database.ts';
 const scopes = ['creator_id', 'creator_partner_id', 'account_id', 'partner_id'] as const;
 
 /**
- * Adds keys to the stored counts, or removes them. Every transaction that creates, revokes or moves keys calls this, while it has locked
+ * Adds keys to the stored counts, or removes them. Every transaction that creates, revokes or moves keys must call this while it has locked
  * them. On PostgreSQL, it adds rows, which housekeeping adds up: see migration 003.
  */
 export async function tallyKeys(
@@ -27,7 +27,7 @@ export async function tallyKeys(
   }
 }
 
-/** The stored counts minus the real ones. Both change in one transaction, so a single statement sees both at the same moment. */
+/** The stored counts minus the real ones. Both change in the same transaction, so a single statement sees a consistent state. */
 const differences = `SELECT scope, id, sum(keys) AS surplus FROM (
     SELECT scope, id, keys FROM api_key_tallies
     ${scopes.map((column) => `UNION ALL SELECT '${column}', ${column}, -count(*) FROM api_keys WHERE ${column} IS NOT NULL GROUP BY ${column}`).join(' ')}

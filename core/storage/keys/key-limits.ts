@@ -5,14 +5,14 @@ import { recordAudit } from '../audit/audit.ts';
 import { type Database, type Dialect, type Row, requireSeen } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
 
-/** SQL: the version and the limits of a key named `k`. They're two columns, because each column takes time in every row. */
+/** SQL: the version and the limits of a key named `k`. There are only two columns, because each column takes time in every row. */
 export function limitColumns(kind: Dialect): string {
   const columns = ['addresses', 'calls_per_day', 'time_zone', 'expiry_time_zone'].map((column) => `'${column}', k.${column}`).join(', ');
   const json = { sqlite: `json_object(${columns})`, postgres: `json_build_object(${columns})::text` }[kind];
   return `k.limits_version, CASE WHEN k.limits_version IS NOT NULL THEN ${json} END AS limits`;
 }
 
-/** Keys that were created before this was recorded, and don't expire, don't have their own time zone. */
+/** Returns a key's time zone. Keys that don't expire, and were created before time zones were recorded, don't have their own. */
 export function effectiveTimeZone(row: { time_zone: unknown; expiry_time_zone: unknown }): string {
   return String(row.time_zone ?? row.expiry_time_zone ?? 'UTC');
 }
@@ -62,7 +62,7 @@ export async function limitKey(
   const { read, write } = database;
   const key = await read('api_keys').where({ id, limits_version: before }).first('calls_per_day');
   const startsCounting = key?.calls_per_day === null && after?.callsPerDay != null;
-  // Counts the older calls first, so that no one waits for a million calls to be read.
+  // Count the older calls first, without a lock, so that no one waits while a million calls are read.
   const older = startsCounting ? await countOlder(database, id, today) : 0;
   const isChanged = await write.transaction(async (trx) => {
     const columns = {
@@ -84,7 +84,7 @@ export async function recountKey(database: Database, id: string, today: Today): 
   await finishCounting(database, id, today, await countOlder(database, id, today));
 }
 
-/** Counts again, because a batch that started before the change may have placed calls without counting them. */
+/** Counts once more, because a batch that started before the change may have placed calls without counting them. */
 async function finishCounting(database: Database, id: string, today: Today, older: number): Promise<void> {
   await requireSeen(database);
   await database.write.transaction((trx) => countToday(database, id, today, older, trx));
@@ -93,7 +93,7 @@ async function finishCounting(database: Database, id: string, today: Today, olde
 /** Counts the calls that a key has placed since the day began, because they weren't counted while it had no limit. */
 async function countToday(database: Database, id: string, today: Today, older: number, trx: Knex.Transaction): Promise<void> {
   const row = { api_key_id: id, day: today.day };
-  // Lock the row, as each batch does that counts.
+  // Lock the row, as every batch that counts calls does.
   await trx('api_key_days')
     .insert({ ...row, placed: 0 })
     .onConflict(['api_key_id', 'day'])
@@ -116,8 +116,8 @@ async function countOlder(database: Database, id: string, today: Today): Promise
 const lastId = 'z';
 
 /**
- * Counts a key's calls of the day with these IDs. A call that was placed while the clock was ahead counts for a later day. Calls that haven't ended have no index by key, so this reads all calls of the campaigns that the key
- * may have used.
+ * Counts a key's calls of the day with these IDs. Doesn't count a call that was placed while the clock was ahead, which belongs to a later
+ * day. Calls that haven't ended have no index by key, so this reads all calls of the campaigns that the key may have used.
  */
 function countCalls(
   database: Database,

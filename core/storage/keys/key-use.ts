@@ -14,8 +14,9 @@ const sweepEvery = 10_000;
 const maxAddresses = 10;
 
 /**
- * A key's use since it was last written, at `since`. `quarters` counts by the number of quarter-hours since 1970. `addresses`
- * has when the key was used from each address, oldest first; only the latest few, because IPv6 has enough for each request.
+ * A key's use that hasn't been written, since `since`. `quarters` has the counts by the number of quarter-hours since 1970. `addresses` has
+ * the time of the last use from each address, oldest first. It contains only the latest few, because with IPv6, each request can have a new
+ * address.
  */
 type Use = { at: Millis; address: string | null; addresses: Map<string, Millis>; since: Millis; quarters: Map<number, Counts> };
 type Counts = { placed: number; cancelled: number; refused: number };
@@ -32,7 +33,7 @@ export type KeyUse = {
 };
 
 /**
- * Collects when keys were last used and what they did, and writes it in the background, so that an error doesn't fail any request. If a
+ * Collects when keys were last used and what they did, and writes that in the background, so that an error doesn't fail any request. If a
  * core is killed, the uses that it hasn't written are lost: see core/docs/decisions/counted-by-the-quarter.md.
  */
 export function createKeyUse(database: Database, clock: Clock, onError: (error: unknown) => void): KeyUse {
@@ -73,7 +74,7 @@ export function createKeyUse(database: Database, clock: Clock, onError: (error: 
 
   async function sweep(): Promise<void> {
     const now = clock.now();
-    // A clock that was set back must not stop the writing until it has caught up.
+    // Use the absolute difference, so that after a clock was set back, keys are still written before it has caught up.
     for (const [digest, at] of writtenAt) if (Math.abs(now - at) >= writeEvery) writtenAt.delete(digest);
     await write([...unwritten.keys()].filter((digest) => !writtenAt.has(digest)));
   }
@@ -87,7 +88,7 @@ export function createKeyUse(database: Database, clock: Clock, onError: (error: 
     note({ digest, at, address }, did) {
       const use = findUse(digest);
       if (at >= use.at) {
-        // Moves the address to the end, where the latest one already is.
+        // Move the address to the end, unless it's the latest one and already there.
         if (address !== use.address && !use.addresses.delete(address) && use.addresses.size >= maxAddresses) {
           const [oldest = ''] = use.addresses.keys();
           use.addresses.delete(oldest);
@@ -143,7 +144,7 @@ function usageRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
 }
 
 function lastUsedStatement(database: Database) {
-  // Only updates, because a revoked key must not return. Only moves the time forward, because another core may have written a later use.
+  // Only update rows, because a revoked key must not return. Only move the time forward, because another core may have written a later use.
   return database.prepare(
     { digest: 'text', at: 'bigint', address: 'text' },
     (rows) => `UPDATE api_keys SET last_used_at = r.at, last_used_address = r.address FROM ${rows}
@@ -163,7 +164,7 @@ function addressesStatement(database: Database) {
 }
 
 function usageStatement(database: Database) {
-  // Adds to the counts, because other cores count the same keys.
+  // Add to the counts, because other cores count the same keys.
   return database.prepare(
     { digest: 'text', quarter_at: 'bigint', placed: 'bigint', cancelled: 'bigint', refused: 'bigint' },
     (rows) => `INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled, refused)

@@ -31,8 +31,8 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
 }
 
 /**
- * Cancels the queued calls of revoked keys, if the options say so. The keys stay marked until this is done, and while one of their calls is
- * being handed off. If this fails or the process dies, housekeeping finishes it.
+ * Cancels the queued calls of revoked keys, if the options say so. The keys stay marked until this is done and none of their calls is being
+ * handed off. If this fails or the process dies, housekeeping finishes it.
  *
  * @throws Problem `unavailable` if housekeeping has to finish it
  */
@@ -63,7 +63,7 @@ async function orLater(cancel: () => Promise<unknown>): Promise<void> {
 const notCancelled =
   "The key was revoked or the user deleted, but some queued calls couldn't be cancelled yet. The core retries every minute. Check the call list for any that remain.";
 
-/** The number of marked keys that one pass through the queue finishes. */
+/** The maximum number of marked keys per pass through the queue. */
 const unmarkBatchSize = 10_000;
 
 /** Cancels the queued calls of all keys that are still marked. @returns the number of calls */
@@ -87,7 +87,7 @@ async function cancelAll(database: Database, keys: KeysWithCalls, at: Millis, si
 }
 
 /**
- * Removes the marks. Excludes keys for which a dialer is handing off a call: the dialer checks the mark, and housekeeping tries again
+ * Removes the marks. Skips keys for which a dialer is handing off a call, because the dialer checks the mark. Housekeeping tries again
  * later.
  */
 async function unmark(database: Database, keys: KeysWithCalls, ids: readonly string[], at: Millis): Promise<void> {

@@ -56,8 +56,8 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `CREATE INDEX users_of_partner ON users (partner_id)`,
     `CREATE INDEX users_of_account ON users (account_id)`,
 
-    // account_id and partner_id are the scope in which a key was created. creator_partner_id is its creator's current partner. It follows
-    // the creator, so that the newest keys of a partner are one range of an index.
+    // account_id and partner_id are the scope in which a key was created. creator_partner_id is its creator's current partner. It changes
+    // with the creator, so that the newest keys of a partner are one range of an index.
     `CREATE TABLE api_keys (
       id ${id} PRIMARY KEY,
       digest ${id} NOT NULL UNIQUE,
@@ -124,10 +124,10 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `CREATE INDEX audit_events_of_actor ON audit_events (actor_id, id)`,
 
     // There are no foreign keys, because each would lock a row for every call. Campaigns are never deleted, and a call outlives the key
-    // that placed it. contact_id grows with time, so rows are added at the end of the table and its indexes. due_at is when the dialer has
-    // to look at a call next, or null if nothing is left to do. attempt counts the claims, and excludes expired claims. handoff: null, not
-    // tried yet; open, an attempt is in progress; retry, it has definitely failed; doubt, it may have arrived; taken, the provider has the
-    // call.
+    // that placed it. contact_ids increase with time, so rows are added at the end of the table and its indexes. due_at is when the dialer
+    // has to handle a call next, or null if nothing is left to do. attempt counts the claims, and excludes expired claims. handoff: null,
+    // not tried yet; open, an attempt is in progress; retry, it has definitely failed; doubt, it may have arrived; taken, the provider has
+    // the call.
     `CREATE TABLE calls (
       contact_id ${id} PRIMARY KEY,
       campaign_id ${id} NOT NULL,

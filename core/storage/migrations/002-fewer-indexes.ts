@@ -2,9 +2,10 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Reduces the cost of a placed call, which depends on its indexes. The key of calls is now campaign and contact, because a campaign's list
- * needs that anyway. A contact alone is looked up only after it has been handed off. The queue keeps calls that are due at the same time in
- * their order of arrival. On SQLite, rows are stored in their order of arrival, because rows with text as their key cost 50% more.
+ * Reduces the cost of a placed call, which depends on the table's indexes. The primary key of calls is now campaign and contact, because a
+ * campaign's list needs that index anyway. A call is looked up by contact alone only after it has been handed off. The queue keeps calls
+ * that are due at the same time in their order of arrival. On SQLite, rows are stored in their order of arrival, because rows with text as
+ * their key cost 50% more.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of [...(dialect === 'postgres' ? postgres : sqlite), ...indexes]) await trx.raw(statement).options(patient);

@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Stores the number of keys in a list's scope, because counting a million takes twenty times as long as listing the newest. Triggers update
- * it, so that every statement that adds or removes keys is counted. The count is the sum of a scope's rows. On PostgreSQL, each change adds
- * rows, because otherwise everyone who creates or revokes keys would wait for each other, and for imports.
+ * Stores the number of keys in each list's scope, because counting a million takes twenty times as long as listing the newest. Triggers
+ * update the counts, so that no statement that adds or removes keys is missed. The count is the sum of a scope's rows. On PostgreSQL, each
+ * change adds rows, because otherwise all users who create or revoke keys would wait for each other, and for imports.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of dialect === 'postgres' ? postgres : sqlite) await trx.raw(statement).options(patient);

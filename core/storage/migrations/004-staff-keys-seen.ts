@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * No one may have a key to a partner's campaigns that the partner's administrator can't see. So `creator_partner_id` is now the partner
- * whose administrator sees the key. For staff, who don't have a partner, it's the partner for which the key was created; otherwise, it's
- * the creator's partner.
+ * A partner's administrator must see every key that has access to the partner's campaigns. So `creator_partner_id` is now the partner whose
+ * administrator sees the key: for keys of staff, who don't have a partner, the partner for which the key was created; otherwise, the
+ * creator's partner.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of dialect === 'postgres' ? postgres : sqlite) await trx.raw(statement).options(patient);

@@ -3,7 +3,8 @@ import type { Dialect } from '../engine/database.ts';
 
 /**
  * When a key is revoked, its queued calls are cancelled in steps, after the key has been deleted. A mark on the key's remaining row lets
- * another process finish. A provider's detail about a call is now erased with the rest of the contact data, even if that was erased before.
+ * another process finish. A provider's detail about a call is now erased with the rest of the contact data. For calls whose contact data
+ * was erased earlier, this migration erases the detail.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   await trx.raw(`ALTER TABLE retired_api_keys ADD COLUMN cancelling_since ${dialect === 'postgres' ? 'bigint' : 'integer'}`);

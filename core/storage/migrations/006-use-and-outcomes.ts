@@ -5,8 +5,8 @@ import type { Dialect } from '../engine/database.ts';
  * Counts what the console shows in charts, by quarter-hour, because in all of today's time zones days begin on one: how many calls each key
  * placed and cancelled, and how the calls of each campaign ended. See core/docs/decisions/counted-by-the-quarter.md.
  *
- * A trigger counts a call when it ends, and not when it's placed, so a placed call doesn't cost more than before. On PostgreSQL, each end
- * adds a row, which housekeeping adds up, because otherwise all dialers and cancels of a campaign would wait for each other.
+ * A trigger counts a call when it ends, not when it's placed, so a placed call doesn't cost more than before. On PostgreSQL, each call that
+ * ends adds a row, and housekeeping adds these up, because otherwise all dialers and cancels of a campaign would wait for each other.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of dialect === 'postgres' ? postgres : sqlite) await trx.raw(statement).options(patient);

@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Removes the index of calls by key: the keys of a thousand callers are on a thousand pages, and each batch rewrote all of them. The index
- * of the queue, which grows at its end, now contains the key, and is read to find a key's queued calls. Calls that are due at the same time
- * stay in their order of arrival.
+ * Removes the index of calls by key. With a thousand keys, each batch rewrote a thousand of its pages. The index of the queue, which grows
+ * at its end, now contains the key, and is scanned to find a key's queued calls. Calls that are due at the same time stay in their order of
+ * arrival.
  */
 export async function up(trx: Knex, _dialect: Dialect): Promise<void> {
   await trx.raw(`DROP INDEX calls_queued_by_api_key`);

@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Gives each audit event a number and a hash of itself and the event before it, so that a missing or changed event is noticed. Events don't
- * get these when they're written, because each transaction with an event would have to wait for the previous one. Housekeeping adds them
- * within a minute, also to existing events and to events from cores that don't know the chain.
+ * Gives each audit event a number, and a hash of the event and the hash before it, so that a missing or changed event is noticed. Events
+ * don't get these when they're written, because each transaction with an event would then have to wait for the previous one. Housekeeping
+ * adds them within a minute, also to existing events and to events from older cores.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const bigint = dialect === 'postgres' ? 'bigint' : 'integer';
@@ -15,8 +15,8 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `CREATE INDEX audit_events_unchained ON audit_events (id) WHERE seq IS NULL`,
     `CREATE INDEX audit_events_of_backups ON audit_events (at) WHERE action = 'backup.created'`,
 
-    // A single row: the newest event of the chain, and the newest that was pruned. The oldest remaining event continues from that one's
-    // hash.
+    // A single row: the newest event of the chain, and the newest one that was pruned. The hash of the oldest remaining event is based on
+    // the pruned one's.
     `CREATE TABLE audit_chain (
       one integer PRIMARY KEY CHECK (one = 1),
       seq ${bigint} NOT NULL,

@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * A user with many keys is deleted in steps. From the first step on, the row has `deleted_at` and is disabled, to block the keys on cores
- * of earlier releases, too. `cancelling_since` is set if the keys' queued calls must be cancelled. The second index counts a user's active
- * keys.
+ * A user with many keys is deleted in steps. From the first step on, the row has `deleted_at`, and is also disabled, so that cores of
+ * earlier releases refuse the keys, too. `cancelling_since` is set if the keys' queued calls must be cancelled. The second index counts a
+ * user's active keys.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const bigint = dialect === 'postgres' ? 'bigint' : 'integer';

@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * If the provider reports an outcome late, it replaces `unknown`, and charts then count the call by its outcome. The trigger runs for a
- * change that cores of earlier releases never make. Calls that wait for another attempt lapse like queued ones, and the index finds them. A
- * core records in a new table that its provider isn't taking calls.
+ * An outcome that the provider reports late now replaces `unknown`, and charts then count the call by its outcome. The trigger handles a
+ * change that cores of earlier releases never make. Calls that wait for another attempt now lapse like queued ones, and the index finds
+ * them. A new table contains reports by cores whose provider isn't accepting calls.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const bigint = dialect === 'postgres' ? 'bigint' : 'integer';

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 
 /**
  * The console filters activity by user, action and subject, and offers the users and actions that occur. Each index ends with the ID, so
- * that the newest matches are one range of it, and one step leads from a user or action to the next.
+ * that the newest matches are one range of it. Listing the users or actions takes one step in an index for each.
  */
 export async function up(trx: Knex): Promise<void> {
   const statements = [

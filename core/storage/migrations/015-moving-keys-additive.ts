@@ -1,9 +1,9 @@
 import type { Knex } from 'knex';
 
 /**
- * If a user moves to another partner, the user's keys follow in steps. Until the last step, the user's row identifies the move. A list of
- * keys omits the keys of users who are being moved or deleted, and may have to skip a million of them. The index now includes the creator,
- * so the list can skip those keys without reading the table.
+ * If a user moves to another partner, the partner recorded with the user's keys is changed in steps. Until the last step, the user's row
+ * identifies the move. A list of keys omits the keys of users who are being moved or deleted, and may have to skip a million of them. The
+ * index now includes the creator, so the list can skip those keys without reading the table.
  */
 export async function up(trx: Knex): Promise<void> {
   const statements = [

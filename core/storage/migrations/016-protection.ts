@@ -4,10 +4,10 @@ import type { Dialect } from '../engine/database.ts';
 /**
  * Adds the do-not-call lists, calling hours, and rules about which numbers may be called.
  *
- * Placing a call must not cost more because others have rules: `accounts` and `partners`, which the statement joins anyway, say whether a
- * scope has a list at all, and which version of its rules is current. The index of numbers contains nothing else, so that ten million of
- * them fit into memory. The index of the queue now ends with the call, so that a search through calls that are due at the same time can
- * continue where it stopped.
+ * Placing a call must not cost more because other accounts have rules. So `accounts` and `partners`, which the statement joins anyway, say
+ * whether a scope has a list at all, and which version of its rules is current. The index of numbers contains little else, so that ten
+ * million of them fit into memory. The index of the queue now ends with the call, so that a search through calls that are due at the same
+ * time can continue where it stopped.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const id = dialect === 'postgres' ? 'text COLLATE "C"' : 'text';
@@ -19,7 +19,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `ALTER TABLE partners ADD COLUMN lists_numbers ${bigint}`,
     // 1 if someone who opts out in a call of the account is listed for the whole partner.
     `ALTER TABLE accounts ADD COLUMN opt_outs_for_partner ${bigint}`,
-    // Null until the partner, or one of its accounts or campaigns, has rules. Each change of any of these rules adds one.
+    // Null until the partner, or one of its accounts or campaigns, has rules. Each change of any of these rules increases it.
     `ALTER TABLE partners ADD COLUMN rules_version ${bigint}`,
 
     // scope_id is the account or the partner. account_id is null for an entry of the partner. campaign_id and contact_id are the call in

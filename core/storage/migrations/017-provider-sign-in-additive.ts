@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Users can sign in with an OpenID Connect provider. A user is linked with at most one person at a time, and a person with one user. The
- * app signs in with a code that's valid for a minute. A session's issuer says how it began: null for a password, as in all sessions so far.
- * Deleted users keep their row for a while, so their link is deleted separately.
+ * Users can sign in with an OpenID Connect provider. A user is linked to at most one identity at a time, and an identity to one user. The
+ * app signs in with a code that's valid for a minute. A session's issuer says how it began: null for a password, as in all earlier
+ * sessions. A deleted user's row is kept for a while, so the link is deleted separately.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const instant = dialect === 'postgres' ? 'bigint' : 'integer';

@@ -3,8 +3,8 @@ import type { Dialect } from '../engine/database.ts';
 
 /**
  * A key can be limited to addresses and to a number of calls per day. `limits_version` changes with each change, so that the statement that
- * places or cancels a call can check with one comparison that the process judged by the current limits. It's null for a key without limits.
- * An older core would ignore the limits, so cores can't be upgraded one at a time.
+ * places or cancels a call needs only one comparison to make sure that the process checked the current limits. It's null for a key without
+ * limits. An older core would ignore the limits, so cores can't be upgraded one at a time.
  *
  * `api_key_days` counts the calls of a limited key by day. `detail` of an audit event says what was changed, or why.
  */

@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Adds imports of do-not-call lists. An import is first written here, in a few large rows, and takes effect once it's committed: then its
- * numbers are moved to the list in small batches, which a core finishes if the import is killed.
+ * Adds imports of do-not-call lists. An import is first written here, in a few large rows, and takes effect once it's committed. Then its
+ * numbers are moved to the list in small batches. If the command is killed, a core finishes that.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const id = dialect === 'postgres' ? 'text COLLATE "C"' : 'text';

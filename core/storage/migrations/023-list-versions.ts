@@ -10,8 +10,8 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const bigint = dialect === 'postgres' ? 'bigint' : 'integer';
   const strict = dialect === 'postgres' ? '' : 'STRICT';
   const statements = [
-    // Null until there's an entry. At least the time of the last addition in epoch milliseconds, so a version that was lost in a failover
-    // isn't used again.
+    // Null until there's an entry. It's at least the time of the last addition in epoch milliseconds, so that a version that was lost in a
+    // failover isn't used again.
     `ALTER TABLE partners ADD COLUMN lists_version ${bigint}`,
     `UPDATE partners SET lists_version = 1
      WHERE lists_numbers IS NOT NULL OR id IN (SELECT partner_id FROM accounts WHERE lists_numbers IS NOT NULL)`,

@@ -36,8 +36,8 @@ type Step = (trx: Knex, dialect: Dialect) => Promise<void>;
 type Migration = { name: string } & ({ up: Step; upCalls?: Step } | { up?: undefined; upCalls: Step });
 
 /**
- * The migrations, in order. A released migration never changes: add the next one. If cores of the previous release keep working with the
- * newer schema, end its name in `-additive`.
+ * The migrations, in order. Never change a released migration; add a new one instead. If cores of the previous release keep working with
+ * the new schema, end its name in `-additive`.
  */
 const migrations: readonly Migration[] = [
   { name: '001-core', up: core.up },
@@ -69,15 +69,15 @@ const migrations: readonly Migration[] = [
 ];
 
 export const migrationsTable = 'schema_migrations';
-/** In ms. The maximum wait for another core's migration. It's longer than migrating a large database took. */
+/** In ms. The maximum wait for another core's migration. It's longer than the migration of a large database took. */
 const maxWait = 300_000;
 
 /** The names of the migrations that were applied now, and of migrations that a newer program has added. */
 export type Migrated = { applied: string[]; added: string[] };
 
 /**
- * Updates the schema in one transaction and under a lock: if several cores start at the same time, one migrates and the others wait. If a
- * core is killed during a migration, nothing changes.
+ * Updates the schema in one transaction, with a lock, so that if several cores start at the same time, one migrates and the others wait. If
+ * a core is killed during a migration, nothing changes.
  *
  * @param signal cancels it, and leaves the schema unchanged
  * @throws Problem `conflict` if the database is newer than this program
@@ -90,7 +90,7 @@ export async function migrate(database: Database, signal?: AbortSignal): Promise
     try {
       return { applied: await applyMissing(database, signal), added };
     } catch (error) {
-      // On SQLite, another core's migration may take longer than a statement waits for the lock.
+      // On SQLite, another core's migration may take longer than a statement waits for the lock, so try again.
       if (!isLocked(error) || performance.now() - started > maxWait) throw error;
       await setTimeout(100, undefined, signal && { signal });
     }
@@ -136,8 +136,8 @@ async function run({ up, upCalls }: Migration, trx: Knex, { kind, shards }: Data
 }
 
 /**
- * If the tables of calls are divided into shards, their number is recorded like a migration. So a release that doesn't know shards refuses
- * the database.
+ * If the tables of calls are divided into shards, the number of shards is recorded like a migration, so that a release that doesn't support
+ * shards refuses the database.
  */
 export function shardsName(count: number): string {
   return `shards-${count}`;
@@ -166,7 +166,7 @@ export async function schemaState(database: Database): Promise<SchemaState> {
 
 async function hasMigrations({ kind, read, query }: Database): Promise<boolean> {
   if (kind === 'sqlite') return read.schema.hasTable(migrationsTable);
-  // On PostgreSQL, knex would read information_schema, which takes 10 ms of each start.
+  // On PostgreSQL, knex would read information_schema, which would add 10 ms to each start.
   const [row] = await query<{ found: boolean }>(
     `SELECT to_regclass(quote_ident(current_schema()) || '.${migrationsTable}') IS NOT NULL AS found`,
   );

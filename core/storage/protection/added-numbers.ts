@@ -9,10 +9,10 @@ const insertBatchSize = 100;
 type Written = { added: number; written: number };
 
 /**
- * Adds numbers to a list, marks the scope as having one, increases the version of the partner's lists, and asks for the scope's queue to be
- * cleaned.
+ * Adds numbers to a list, marks the scope as having a list, increases the version of the partner's lists, and requests that queued calls in
+ * the scope be checked.
  *
- * @returns how many entries are new, and how many are new or now last longer
+ * @returns how many entries are new, and how many are either new or now last longer
  */
 export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, now: Millis): Promise<Written> {
   const { owner } = entry;
@@ -54,7 +54,7 @@ async function raiseVersion(trx: Knex.Transaction, partnerId: string, rows: read
 /** @returns the IDs of the entries that are new or now last longer */
 async function insertBatch(trx: Knex.Transaction, scopeId: string, rows: readonly DoNotCallRow[], now: Millis): Promise<string[]> {
   const phones = rows.map(({ phone }) => phone);
-  // An entry that has ended no longer has any effect, and neither does its date.
+  // Delete entries that have ended, because they no longer have any effect, and their dates must not be kept.
   await trx('do_not_call').where({ scope_id: scopeId }).whereIn('phone', phones).where('ends_at', '<', now).delete();
   const written: { id: string }[] = await trx('do_not_call')
     .insert([...rows])

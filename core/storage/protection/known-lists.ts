@@ -15,8 +15,8 @@ const maxCampaigns = 10_000;
 type Lists = { partnerId: string; version: number; filter: NumberFilter | null };
 
 /**
- * Remembers which numbers may be on do-not-call lists, because finding one among ten million costs a third of a placed call on SQLite. This
- * only saves the lookup: the statement that places a call omits it only if the version is still the current one.
+ * Remembers which numbers may be on do-not-call lists, because looking one up among ten million takes a third of the time of a placed call
+ * on SQLite. This only saves the lookup: the statement that places a call skips it only if the version is still current.
  */
 export type KnownLists = {
   /** Returns a version of the lists in which the number isn't listed, or null if there's none or it isn't known. */
@@ -73,7 +73,7 @@ export function knownLists(database: Database): KnownLists {
       .where('version', '>=', lists.version)
       .orderBy('version')
       .limit(additionsPerRead);
-    // The oldest are deleted first: if the filter's version is still stored, so are all newer ones.
+    // The oldest additions are deleted first, so if the filter's version is still stored, all newer ones are, too.
     if (same?.version !== lists.version) return false;
     for (const { version, phones } of newer) {
       for (const phone of phones.split(' ')) filter.add(phone);
@@ -94,7 +94,7 @@ export function knownLists(database: Database): KnownLists {
       return;
     }
     const filter = numberFilter(capacity);
-    // The numbers come as one text, because drivers take much longer to read thousands of rows.
+    // Select the numbers as one text, because drivers take much longer to read thousands of rows.
     for await (const phones of chunks(lists.partnerId, "string_agg(phone, ' ')"))
       for (const phone of String(phones).split(' ')) filter.add(phone);
     room -= capacity;
@@ -120,7 +120,7 @@ export function knownLists(database: Database): KnownLists {
   const timer = setInterval(() => {
     if (!isAsked || refreshing) return;
     isAsked = false;
-    // Errors can be ignored: unless this version of the lists is current, the statement that places a call looks up the number itself.
+    // Ignore errors, because unless this version of the lists is current, the statement that places a call looks up the number itself.
     refreshing = refresh()
       .catch(() => undefined)
       .finally(() => {

@@ -12,7 +12,7 @@ type RuleRow = { campaign_id: string; account_id: string; partner_id: string; ru
 };
 
 /**
- * Reads the rules that apply to campaigns: calling hours of the most specific scope that has any, and settings of numbers in the same way.
+ * Reads the rules that apply to campaigns: the calling hours of the most specific scope that has any, and likewise the rules about numbers.
  *
  * @param on a transaction, or the pool
  */
@@ -87,7 +87,7 @@ export function knownRules(database: Database): KnownRules {
     async current(calls, trx) {
       const accountByCampaign = new Map(calls.map((call) => [call.campaign_id, call.account_id]));
       const versions = await readVersions(database, [...new Set(accountByCampaign.values())], trx);
-      // Don't read these from the cache, because adding one campaign to it may evict others.
+      // Keep these in a map of their own, because adding one campaign to the cache may evict others.
       const current = new Map<string, CampaignRules>();
       for (const [campaign, account] of accountByCampaign) {
         const rules = known.get(campaign) ?? defaultRules;

@@ -16,8 +16,8 @@ const lookupBatchSize = 1_000;
 type Sweep = { scope_id: string; account_id: string | null; partner_id: string; token: string };
 
 /**
- * Blocks the queued calls to numbers that were added since the last time. A claim would refuse these calls anyway, but a call may wait for
- * hours until a dialer claims it, and the list of calls would show it as queued until then.
+ * Blocks the queued calls to numbers that were added since the last time. A claim would block these calls anyway, but it may be hours until
+ * a dialer claims a call, and the list of calls would show it as queued until then.
  */
 export async function blockListed(database: Database, now: Millis, signal?: AbortSignal): Promise<number> {
   let blocked = 0;

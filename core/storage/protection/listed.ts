@@ -2,9 +2,9 @@
  * SQL: whether the number is on the do-not-call list of an account or its partner. The statements that place and claim calls contain it, so
  * they respect every entry that was committed before they started.
  *
- * Both lists are found in a single place in one index, because each additional place costs a tenth of a call if there are millions of
- * entries. An account never moves to another partner. It's a subquery with LIMIT, because PostgreSQL may turn EXISTS into a hash of the
- * whole list.
+ * Both lists are looked up at a single place in one index, because with millions of entries, each additional place costs a tenth of a call.
+ * That's possible because an account never moves to another partner. It's a subquery with LIMIT, because PostgreSQL may turn EXISTS into a
+ * hash of the whole list.
  *
  * @param sql.listing from {@link listingSql}
  */
@@ -33,8 +33,8 @@ export const joinProtection = 'CROSS JOIN partners p';
 export const isJudgedByCurrentRules = 'p.id = a.partner_id AND p.rules_version IS NOT DISTINCT FROM r.rules_version';
 
 /**
- * SQL: the columns that {@link isUnlisted} reads of a group of calls. If the process knows that the current version of the lists doesn't
- * have the group's numbers, there's nothing to look up. A statement that sees a version also sees all entries of it, because each
+ * SQL: the columns of a group of calls that {@link isUnlisted} reads. If the process knows that the current version of the lists doesn't
+ * have the group's numbers, there's nothing to look up. A statement that sees a version also sees all of its entries, because each
  * transaction that adds entries increases the version.
  */
 export const placingLists = {

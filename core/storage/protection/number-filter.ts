@@ -1,7 +1,7 @@
-/** With 12 bits per number, about one in a hundred numbers that aren't in the set seems to be in it. */
+/** With 12 bits per number, about one in a hundred numbers that aren't in the set seem to be in it. */
 const bitsPerNumber = 12;
 const bitsSet = 6;
-/** The bits of a number are in one block, which is as long as a line of the processor's cache. */
+/** All bits of a number are in one block, which is as long as a cache line of the processor. */
 const wordsPerBlock = 16;
 
 /** A set of numbers that may also seem to contain other numbers: a blocked Bloom filter (Putze, Sanders and Singler, 2007). */

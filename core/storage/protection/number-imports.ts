@@ -21,7 +21,7 @@ export function numberImportStore(database: Database): NumberImportStore {
 
     async addPart(id, part, numbers) {
       await write.transaction(async (trx) => {
-        // Without this row, no core would ever delete the part.
+        // If this row no longer exists, don't add the part, because no core would ever delete it.
         if (!(await trx('number_imports').where({ id }).forUpdate().first())) throw deletedError();
         await trx('number_import_parts').insert({ import_id: id, part, phones: numbers.map(toLine).join('\n') });
       });
@@ -38,7 +38,7 @@ export function numberImportStore(database: Database): NumberImportStore {
     async moveBatch(id, newId, now) {
       const begun = performance.now();
       const moved = await write.transaction(async (trx) => {
-        // A core and the command may both move numbers.
+        // Lock the row, because a core and the command may both be moving numbers.
         const stored = await trx('number_imports').where({ id }).forUpdate().first();
         const part = await trx('number_import_parts').where({ import_id: id }).orderBy('part').first();
         if (!stored || !part) return null;
@@ -64,7 +64,7 @@ export function numberImportStore(database: Database): NumberImportStore {
 
     async discard(id) {
       await write.transaction(async (trx) => {
-        // Waits for a part that's being added, so it comes before the deletion of the parts.
+        // This waits for a part that's being added, so it must come before the parts are deleted.
         const deleted = await trx('number_imports').where({ id, committed_at: null }).delete();
         if (deleted > 0) await trx('number_import_parts').where({ import_id: id }).delete();
       });
@@ -81,7 +81,7 @@ function deletedError(): Problem {
   return new Problem('conflict', 'The import took too long, and a core has deleted it. Run it again.');
 }
 
-/** Details are in JSON after a tab. Most numbers have none. */
+/** Formats a number and, after a tab, its details as JSON. Most numbers have none. */
 function toLine({ phone, ...details }: ImportedNumber): string {
   return Object.keys(details).length === 0 ? phone : `${phone}\t${JSON.stringify(details)}`;
 }

@@ -45,7 +45,7 @@ export function protectionStore(database: Database): ProtectionStore {
 
     async forget(phone, event) {
       const deleted = await write.transaction(async (trx) => {
-        // Delete all additions, because a process that knows one version expects to find all later ones.
+        // Delete all recorded additions, because a process that knows one version expects to find all later ones.
         await trx('do_not_call_additions').delete();
         const entries = await selectByNumber(trx, phone).delete();
         if (entries > 0) await recordAudit(trx, event);
@@ -163,7 +163,7 @@ async function writeRules(
   change: Parameters<ProtectionStore['setRules']>[1],
 ): Promise<void> {
   const columns = Object.fromEntries(Object.entries(change).map(([name, value]) => [name, value === null ? null : JSON.stringify(value)]));
-  // Concurrent changes to a partner's rules wait for each other here, so that none of them is lost.
+  // Let concurrent changes to a partner's rules wait for each other here, so that none of them is lost.
   await trx('partners')
     .where({ id: owner.partnerId })
     .update({ rules_version: trx.raw('coalesce(rules_version, 0) + 1') });

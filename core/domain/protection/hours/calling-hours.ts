@@ -21,7 +21,7 @@ export function findOpening(input: { rules: readonly HoursRule[]; zones: readonl
   const cached = ofRules.get(zones);
   if (cached && from >= cached.from && from < cached.until) return cached.opening;
   const opening = searchOpening(input);
-  // Until the opening, or the end of the minute, the result is the same.
+  // The result stays the same until the opening, or until the end of the minute.
   const minute = from - (from % oneMinute);
   const valid = typeof opening === 'number' ? { from, until: opening } : { from: minute, until: minute + oneMinute };
   ofRules.set(zones, { opening, ...valid });
@@ -53,8 +53,8 @@ function searchOpening({ rules, zones, from }: Parameters<typeof findOpening>[0]
 }
 
 /**
- * Returns the first instant at which one zone is open: both it and the next minute are within a window, so that the phone doesn't ring when
- * the window has just closed.
+ * Returns the first instant at which one zone is open. Both that instant and the one a minute later must be within a window, so that the
+ * phone doesn't ring when the window has just closed.
  *
  * @returns `limit` or later if there's none
  */

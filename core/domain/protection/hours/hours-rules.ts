@@ -23,7 +23,7 @@ export function selectRules(rules: readonly HoursRule[], phone: string): readonl
     for (const { prefix } of rules) selection.set(prefix, { prefix, rules: null });
     selections.set(rules, selection);
   }
-  // All other matching prefixes are the beginning of the longest one.
+  // All other matching prefixes are beginnings of the longest one.
   const longest = selection.findLongest(phone);
   if (longest === undefined) return none;
   longest.rules ??= [...Map.groupBy(rules, ({ date }) => date).values()].flatMap((ofDate) => selectLongestPrefix(ofDate, longest.prefix));
@@ -39,8 +39,8 @@ function selectLongestPrefix(rules: readonly HoursRule[], number: string): Hours
 }
 
 /**
- * Returns the windows of selected rules. On a date with a rule, only the rules for that date apply; on other days, the weekly ones. If
- * there are none, other days aren't limited.
+ * Returns the windows of selected rules. On a date with a rule, only the rules for that date apply; on other days, the weekly rules. If
+ * there are no weekly rules, other days aren't limited.
  */
 export function getSchedule(rules: readonly HoursRule[]): Schedule {
   const known = schedules.get(rules);

@@ -8,7 +8,7 @@ let zonesByPrefix: PrefixTree<readonly string[]> | undefined;
  * same array.
  */
 export function getZones(phone: string): readonly string[] {
-  // Parsed when it's first needed, so that it doesn't slow down the start.
+  // Parse the prefixes when they're first needed, so that this doesn't slow down startup.
   zonesByPrefix ??= parsePrefixes();
   return zonesByPrefix.findLongest(phone) ?? unknown;
 }

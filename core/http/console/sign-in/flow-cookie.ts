@@ -6,8 +6,8 @@ import type { Context, HttpDeps } from '../../middleware/context.ts';
 const app = z.object({ port: z.number(), challenge: z.string() });
 
 /**
- * The data that a browser stores between two steps of signing in with the provider: until the provider redirects it back and, when signing
- * in the app, until the user has confirmed it. `expiresAt` is in ms.
+ * The data that a browser stores between two steps of signing in with the provider: until the provider redirects the browser back and, if
+ * the app is signing in, until the user has confirmed that. `expiresAt` is in ms.
  */
 const flowSchema = z.discriminatedUnion('step', [
   z.object({
@@ -23,8 +23,8 @@ const flowSchema = z.discriminatedUnion('step', [
 export type Flow = z.infer<typeof flowSchema>;
 
 /**
- * Sets or clears the cookie. It's sent only to the paths of this sign-in, and, unlike the session's, with the provider's redirect to them.
- * A path rules out the prefix `__Host-`.
+ * Sets or clears the cookie. It's sent only to the paths of this sign-in. Unlike the session's cookie, it's also sent when the provider
+ * redirects to them. Cookies with a path can't have the prefix `__Host-`.
  */
 export function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow | null): void {
   const { pathname, protocol } = new URL(deps.publicUrl);
@@ -32,11 +32,11 @@ export function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow | null): void 
   const value = flow && Buffer.from(JSON.stringify(flow)).toString('base64url');
   const maxAge = flow ? flow.expiresAt - deps.ports.clock.now() : 0;
   const secure = protocol === 'https:';
-  // Without a value, the library lets the cookie expire.
+  // If there's no value, the library makes the cookie expire.
   openCookies(ctx, deps).set(cookieName(deps), value, { path, maxAge, secure, sameSite: 'lax', httpOnly: true, signed: true });
 }
 
-/** Returns what the cookie says; null without a valid and recent one. */
+/** Returns the cookie's data; null if there's no cookie, or it's invalid or too old. */
 export function readFlow(ctx: Context, deps: HttpDeps): Flow | null {
   const value = openCookies(ctx, deps).get(cookieName(deps), { signed: true });
   if (value === undefined) return null;

@@ -106,7 +106,7 @@ function toResult(error: unknown, { refusals, onProviderSignIn }: HttpDeps, addr
     refusals.onSignInThrottled(address);
     return 'throttled';
   }
-  // The user was disabled or unlinked at this moment.
+  // The user was disabled or unlinked during the sign-in.
   if (error instanceof Problem && error.code === 'unauthorized') {
     onProviderSignIn('refused');
     return 'failed';
@@ -115,7 +115,7 @@ function toResult(error: unknown, { refusals, onProviderSignIn }: HttpDeps, addr
 }
 
 /**
- * Generates the code that signs the app in. Only the core's own page can request it, after a click: otherwise, a link in an email could
+ * Generates the code that signs the app in. Only the core's own page can request it, after a click. Otherwise, a link in an email could
  * sign in a different program on this computer.
  */
 export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
@@ -141,7 +141,7 @@ export async function signOutOfProvider(ctx: Context, deps: HttpDeps): Promise<v
   redirect(ctx, requireProvider(deps).signOutUrl() ?? `${deps.publicUrl}/`);
 }
 
-/** Without a provider, requests don't get here. */
+/** The routes that call this aren't registered if there's no provider. */
 function requireProvider({ ports }: HttpDeps): IdentityProvider {
   if (!ports.provider) throw unauthorized();
   return ports.provider;
@@ -151,7 +151,7 @@ function unauthorized(): Problem {
   return new Problem('unauthorized', unauthorizedDetail);
 }
 
-/** Shows the console's page, which loads without a session. Its address says what happened, and contains no secret. */
+/** Shows the console's page, which loads without a session. The URL says what happened, and doesn't contain a secret. */
 function showPage(ctx: Context, { publicUrl }: HttpDeps, result: SignInResult): void {
   redirect(ctx, `${publicUrl}/?${signInResultParameter}=${result}`);
 }

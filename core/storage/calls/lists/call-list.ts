@@ -97,7 +97,10 @@ export function callListStore(database: Database): CallListStore {
   };
 }
 
-/** Builds the SQL for a page. Sorts the IDs first, because the rows are long, and several campaigns may have thousands of matches. */
+/**
+ * Builds the SQL for a page. Sorts only the IDs, and then reads the rows, because the rows are long and several campaigns may have
+ * thousands of matches.
+ */
 function pageSql(conditions: readonly Condition[], limit: number): string {
   const columns = listedColumns.map((column) => `calls.${column}`).join(', ');
   const page = `${unionSql(conditions, 'campaign_id, contact_id')} ORDER BY contact_id DESC LIMIT ${limit}`;

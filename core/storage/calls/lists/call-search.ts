@@ -38,8 +38,8 @@ function containing(kind: Dialect, search: string): Condition {
 }
 
 /**
- * Builds the condition for a scope. On PostgreSQL, it uses an array: with a subquery, the planner makes a join and reads the calls of all
- * campaigns in the range.
+ * Builds the condition for a scope. On PostgreSQL, it uses an array, because the planner would turn a subquery into a join and read the
+ * calls of all campaigns in the range.
  */
 function within(kind: Dialect, scope: CallScope): Condition {
   return isOneCampaign(scope) ? { sql: 'campaign_id = ?', values: [...scope.ids] } : isAmong(kind, 'campaign_id', 'id', scope);
@@ -70,7 +70,7 @@ function campaignsIn(scope: CallScope): Condition {
   }
 }
 
-/** See the port. */
+/** See `CallListStore.countUpTo`. */
 export async function countUpTo(database: Database, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
   const counts = await Promise.all(shardsIn(database, scope).map((shard) => countInShard(shard, scope, filter, max)));
   if (counts.includes(max)) return max;
@@ -87,7 +87,7 @@ async function countInShard(database: Database, scope: CallScope, filter: CallFi
   return countMatching(database, parts, max);
 }
 
-/** Adds up some of the counts for charts, as a lower bound: there are usually more matching calls. */
+/** Adds up some of the stored counts for charts. The sum is a lower bound, because there are usually more matching calls. */
 async function countStored(database: Database, scope: CallScope, { states, placed }: CallFilter): Promise<number> {
   const campaigns = campaignsIn(scope);
   const counts = both(
@@ -107,7 +107,7 @@ async function countStored(database: Database, scope: CallScope, { states, place
   return Number(row?.calls ?? 0);
 }
 
-/** Reading this many counts takes 10 ms. In campaigns with millions of calls, each count stands for several calls. */
+/** How many stored counts to read, which takes 10 ms. In campaigns with millions of calls, each count stands for several calls. */
 const maxStoredCounts = 3_000;
 
 /** Whether only a call's state has to be checked, and most calls probably match. */
@@ -133,7 +133,10 @@ type Stretch = { callsUntil: (end: StretchEnd) => readonly Condition[]; end: Str
 /** The calls of a stretch in a shard. */
 type StretchOfShard = { shard: Database; calls: readonly Condition[] };
 
-/** Finds the next stretch in all shards. It ends where the first of them ends, because that one's older calls haven't been searched yet. */
+/**
+ * Finds the next stretch in all shards. It ends where the shortest of their stretches ends, because that shard's older calls haven't been
+ * searched yet.
+ */
 export async function findStretch(
   database: Database,
   scope: CallScope,
@@ -155,10 +158,10 @@ function shardsIn(database: Database, scope: CallScope): readonly Database[] {
 
 /**
  * Finds the next matching calls after the cursor, and the end of the stretch that contains them. Each statement is short, no matter how
- * many calls there are. A stretch has a limited number of calls of each campaign, and at least one campaign reaches that limit, so its
- * calls are the newest of all campaigns. If the filter asks for uncommon states or a key, it has a limited number of calls in each state.
+ * many calls there are. A stretch contains all calls of all campaigns back to its end, and ends as soon as one campaign has the maximum
+ * number of calls in it. If the filter asks for uncommon states or a key, the maximum applies to each state instead.
  *
- * @param limit the number of requested calls. It's enough for a stretch if all calls in the range match
+ * @param limit the number of requested calls. If all calls in the range match, a stretch of this length is enough
  */
 async function findInShard(
   database: Database,
@@ -176,7 +179,7 @@ async function findInShard(
   const open = areOpen(filter.states) ? await openCalls(database, scope) : null;
   if (open) return { callsUntil: until([both(open, matches)]), end: null };
   const ofKey = await buildKeyConditions(database, scope, filter);
-  // The index also has the campaign, so that few calls of a key are found without reading the others.
+  // The index also has the campaign, so if the key has few calls, they're found without reading the others.
   if (ofKey && isOneCampaign(scope) && filter.search === '') return { callsUntil: until(ofKey), end: null };
   const starts = ofKey ? toKeyStarts(filter) : listStarts(scope, filter);
   const isRange = ofKey ? filter.search === '' : isOneRange(filter);
@@ -189,7 +192,7 @@ async function findInShard(
 
 /**
  * Builds the conditions for a key's matching calls: those that have ended are in an index by key, and all others are in the queue. Hides
- * the campaign from the other indexes.
+ * the campaign, so that the planner doesn't choose another index.
  *
  * @returns null without a key, if the queue is too long to search, or if the key may have far more calls in other campaigns
  */
@@ -210,7 +213,7 @@ async function buildKeyConditions(database: Database, scope: CallScope, filter: 
   return queue && [...parts, both(queue, inStates(open), matches)];
 }
 
-/** Reading these takes three statements. */
+/** If a key has at most this many calls in the range, all of them are read, in three statements. */
 const fewOfKey = 10_000;
 
 /** The condition of a partial index: see migrations/030-calls-by-key-additive.ts. */
@@ -221,7 +224,10 @@ function splitStates(states: readonly CallState[]): { open: CallState[]; ended: 
   return { open: requested.filter(isOpen), ended: requested.filter((state) => !isOpen(state)) };
 }
 
-/** Builds the condition for all calls in a scope that haven't ended, if they're few. Hides the campaign from the other indexes. */
+/**
+ * Builds the condition for all calls in a scope that haven't ended; null if there are too many. Hides the campaign, so that the planner
+ * doesn't choose another index.
+ */
 async function openCalls(database: Database, scope: CallScope): Promise<Condition | null> {
   const { kind } = database;
   const queue = both(isAmong(kind, 'account_id', 'account_id', scope), { sql: 'due_at IS NOT NULL', values: [] });

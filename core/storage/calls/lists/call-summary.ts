@@ -1,9 +1,9 @@
 import type { Dialect } from '../../engine/database.ts';
 
 /**
- * Builds the SQL for a summary. Ended calls come from the stored counts. Open calls are counted directly, in the index of due calls. This
- * is one statement, because a call may end between two statements. The concatenation keeps PostgreSQL from also reading the campaign's ten
- * million calls in another index (measured without statistics for the table).
+ * Builds the SQL for a summary. Ended calls come from the stored counts. Open calls are counted directly, in the index of due calls. It's a
+ * single statement, because a call may end between two statements. The concatenation keeps PostgreSQL from also reading the campaign's ten
+ * million calls in another index (measured on a table without statistics).
  */
 export function summarySql(tables: readonly string[]): string {
   const ended = tables.map((table) => `SELECT quarter_at, state, calls FROM ${table} WHERE campaign_id = ? AND quarter_at >= ?`);
@@ -14,22 +14,22 @@ export function summarySql(tables: readonly string[]): string {
 }
 
 /**
- * Builds the SQL for a summary of several campaigns. The database adds up quarter-hours to days, because twenty campaigns have hundreds of
- * thousands of rows. Each day of each campaign is one range of the primary key, and adds up only its states: grouping all rows at once takes
- * seven times as long on PostgreSQL, and three times on SQLite.
+ * Builds the SQL for a summary of several campaigns. The database adds up the quarter-hours of each day, because twenty campaigns have
+ * hundreds of thousands of rows. Each day of each campaign is one range of the primary key, grouped only by state. Grouping all rows at
+ * once takes seven times as long on PostgreSQL, and three times as long on SQLite.
  */
 export function summaryOfAll(kind: Dialect, campaigns: number, days: number): string {
   const bounds = Array(days).fill('(CAST(? AS bigint), CAST(? AS bigint))').join(', ');
   const ofDay = `SELECT t.state, sum(t.calls) AS calls FROM call_counts t
     WHERE t.campaign_id = s.id AND t.quarter_at >= d.from_at AND t.quarter_at < d.until_at GROUP BY t.state`;
-  // SQLite has no lateral joins, but its table functions can be joined in that way.
+  // SQLite has no lateral joins, but its table functions can be joined like that.
   const ended =
     kind === 'postgres'
       ? `SELECT s.id AS campaign_id, d.from_at AS quarter_at, t.state, CAST(t.calls AS bigint) AS calls
          FROM days d CROSS JOIN scope s CROSS JOIN LATERAL (${ofDay}) AS t`
       : `SELECT s.id AS campaign_id, d.from_at AS quarter_at, t.key AS state, t.value AS calls
          FROM days d CROSS JOIN scope s CROSS JOIN json_each((SELECT json_group_object(state, calls) FROM (${ofDay}))) AS t`;
-  // Housekeeping keeps this table short, and it has no index.
+  // This table has no index, because housekeeping keeps it short.
   const changes = `SELECT t.campaign_id, d.from_at AS quarter_at, t.state, CAST(sum(t.calls) AS bigint) AS calls
     FROM call_count_changes t JOIN scope s ON t.campaign_id = s.id JOIN days d ON t.quarter_at >= d.from_at AND t.quarter_at < d.until_at
     GROUP BY 1, 2, 3`;

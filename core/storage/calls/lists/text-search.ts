@@ -4,7 +4,7 @@ import type { Dialect, Value } from '../../engine/database.ts';
 /** An SQL condition with its values. */
 export type Condition = { sql: string; values: Value[] };
 
-/** Latin, Greek and Cyrillic letters, letters that combine one of them with an accent, and East Asian full-width letters. */
+/** Latin, Greek and Cyrillic letters, with and without accents, and East Asian full-width letters. */
 const alphabets = [
   [0x41, 0x24f],
   [0x370, 0x52f],
@@ -23,8 +23,8 @@ for (const [first, last] of alphabets) {
 }
 
 /**
- * The number of characters to compare. After that, any letter matches, because SQLite's patterns can have at most 50,000 bytes and some
- * letters have ninety variants.
+ * How many characters of the text are compared. Anything matches after that, because SQLite's patterns can have at most 50,000 bytes, and
+ * some letters have ninety variants.
  */
 const maxCompared = 60;
 
@@ -32,7 +32,7 @@ const maxCompared = 60;
  * Builds the condition that a column contains the text, ignoring case and accents. Uses character classes, because neither database can
  * ignore accents without an extension, and SQLite ignores the case of ASCII letters only.
  *
- * @param where the text must be: the whole column, its beginning, the beginning of a word in it, or anywhere
+ * @param where the text must be: as the whole column, at its start, at the start of a word in it, or anywhere
  */
 export function matching(dialect: Dialect, column: string, text: string, where: 'whole' | 'start' | 'word' | 'anywhere'): Condition {
   const letters = [...foldText(text)]

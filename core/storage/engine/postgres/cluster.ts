@@ -12,13 +12,13 @@ const copiedTables = [
   ...['partners', 'accounts', 'campaigns', 'users', 'api_keys', 'retired_api_keys'],
   ...['do_not_call', 'do_not_call_additions', 'protection_rules', migrationsTable, `${migrationsTable}_lock`],
 ];
-/** All others are together on one node. */
+/** All other tables are together on one node. */
 const singleTables = ownTables.filter((name) => ![...copiedTables, ...shardTables].includes(name));
 
 /** The core's settings, for the connections between nodes. See postgres-connection.ts. */
 const roleSettings = { enable_seqscan: 'off', enable_hashjoin: 'off', enable_mergejoin: 'off', jit: 'off', synchronous_commit: 'on' };
 
-/** The settings of a node that shards need, with the value to give them. */
+/** The settings that shards need on each node, with the values to set. */
 const nodeSettings: Readonly<Record<string, { isRight: (value: string, all: NodeSettings) => boolean; remedy: string }>> = {
   max_prepared_transactions: {
     isRight: (value, all) => Number(value) >= Number(all['max_connections']),
@@ -28,7 +28,7 @@ const nodeSettings: Readonly<Record<string, { isRight: (value: string, all: Node
   wal_level: { isRight: (value) => value === 'logical', remedy: 'logical, to move shards while they are used' },
   'citus.recover_2pc_interval': {
     isRight: (value) => Number(value) > 0 && Number(value) <= 5_000,
-    remedy: '2s: this is how long a node that was lost may use an outdated state',
+    remedy: '2s, because a node that was lost may use an outdated state for this long',
   },
 };
 
@@ -79,7 +79,7 @@ export async function requireCoordinator(database: Database): Promise<void> {
     throw new Problem('conflict', "This node isn't the coordinator of the database. Put the coordinator first in DATABASE_URL.");
 }
 
-/** Returns the nodes on which the role lacks settings that shards need, because it was created there later. */
+/** Finds nodes on which the role lacks settings that shards need, because it was created there later. */
 export async function findRoleFaults(database: Database): Promise<string[]> {
   const isMissing = Object.entries(roleSettings).map(([name, value]) => `current_setting('${name}') <> '${value}'`);
   const rows = await database.query<{ node: number }>(
@@ -95,7 +95,7 @@ function roleStatements(role: string, name: string): string[] {
   return Object.entries(roleSettings).map(([setting, value]) => `ALTER ROLE ${role} IN DATABASE ${name} SET ${setting} = ${value}`);
 }
 
-/** In ms. Moving millions of calls takes longer than the usual limit for a statement. */
+/** In ms. Moving millions of calls can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 36_000_000 };
 
 /** Counts the calls that would have to be moved. */
@@ -139,7 +139,7 @@ export async function createShards(database: Database, count: number): Promise<v
       for (const table of shardTables)
         await run(`CREATE TABLE ${table} (LIKE ${place.schema}.${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
       for (const { sql } of definitions) await run(sql);
-      // Without a primary key, the rows that housekeeping deletes couldn't be copied while a shard moves.
+      // This table has no primary key. Without this, the rows that housekeeping deletes couldn't be replicated while a shard moves.
       await run('ALTER TABLE call_count_changes REPLICA IDENTITY FULL');
       await run(`SET LOCAL search_path = ${place.schema}`);
       await run(`SELECT citus_schema_distribute('${schema}')`);
@@ -159,7 +159,7 @@ export async function createShards(database: Database, count: number): Promise<v
 async function spread(run: (sql: string) => Promise<unknown>, ask: <Found extends object>(sql: string) => Promise<Found[]>): Promise<void> {
   for (const table of copiedTables) await run(`SELECT create_reference_table('${table}')`);
   const names = singleTables.map((name) => `'${name}'::regclass`);
-  // A table on one node can refer to another one only once both are there.
+  // A foreign key is possible only once both tables are on the same nodes, so drop them and add them again.
   const keys = await ask<{ drop: string; add: string }>(
     `SELECT format('ALTER TABLE %s DROP CONSTRAINT %I', conrelid::regclass, conname) AS drop,
        format('ALTER TABLE %s ADD CONSTRAINT %I %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) AS add
@@ -169,6 +169,6 @@ async function spread(run: (sql: string) => Promise<unknown>, ask: <Found extend
   for (const [n, table] of singleTables.entries())
     await run(`SELECT create_distributed_table('${table}', NULL, colocate_with => '${n === 0 ? 'none' : singleTables[0]}')`);
   for (const { add } of keys) await run(add);
-  // Otherwise, the rows that were there before would stay on the coordinator's disk, where no one sees them.
+  // Otherwise, the rows that were there before would stay on the coordinator's disk, where no query sees them.
   for (const table of [...copiedTables, ...singleTables]) await run(`SELECT truncate_local_data_after_distributing_table('${table}')`);
 }

@@ -6,7 +6,7 @@ declare module 'knex/lib/dialects/postgres/index.js' {
   import { Knex } from 'knex';
   import type { Client as Connection, QueryConfig, QueryResult } from 'pg';
 
-  /** The number of shards, 0 without any. Known only after the first look at the migrations. */
+  /** The number of shards; 0 if there are none. Known only after the migrations have been read. */
   export type Sharding = { count: number };
   export type Query = { sql: string; bindings?: readonly unknown[]; options?: Partial<QueryConfig>; response?: QueryResult };
 

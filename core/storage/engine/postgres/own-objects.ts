@@ -36,7 +36,7 @@ const typedTables: Record<keyof Tables, true> = {
 
 /**
  * All tables and functions that the migrations create on PostgreSQL. A schema may also contain other programs' objects. Only earlier
- * releases have the functions: see migration 024.
+ * releases have functions: see migration 024.
  */
 export const ownTables: readonly string[] = [...Object.keys(typedTables), 'call_count_changes', migrationsTable, `${migrationsTable}_lock`];
 export const ownFunctions: readonly string[] = ['tally_api_keys', 'tally_moved_api_key', 'count_ended_call', 'count_replaced_call'];

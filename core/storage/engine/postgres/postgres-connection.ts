@@ -9,8 +9,8 @@ import { parseAddresses } from './postgres-hosts.ts';
 
 /**
  * In ms. `connection` and `batch` together are shorter than `deadlines.answer`, so that a request gets a response even if the server hangs.
- * `statement` is longer than the server's own `statement_timeout`, because that gives a clearer error, and shorter than the time left on a
- * lease after a hand-off. A late batch statement isn't cancelled: that would end its wait for a synchronous standby and make the commit
+ * `statement` is longer than the server's own `statement_timeout`, which gives a clearer error, and shorter than the time left on a lease
+ * after a hand-off. A late batch statement isn't cancelled, because that would end its wait for a synchronous standby and make the commit
  * visible. The core could then acknowledge a retry of a call that a failover loses.
  */
 export const timeLimits = { connection: 2_000, batch: deadlines.statement, server: 10_000, statement: 12_000 };
@@ -18,8 +18,8 @@ export const timeLimits = { connection: 2_000, batch: deadlines.statement, serve
 /**
  * `synchronous_commit`: an acknowledged commit must survive a power failure, whatever the server's default is. `enable_…`: a prepared
  * statement keeps its plan. A plan from when a table was small would read the whole table for each batch (measured: 388 cancelled calls per
- * second instead of 23,683). `jit`: a table without an index then seems so expensive that a server with LLVM compiles the statement, which
- * takes longer than running it.
+ * second instead of 23,683). `jit`: with these settings, a table without an index seems so expensive that a server with LLVM compiles the
+ * statement, which takes longer than running it.
  */
 const settings = (statementTimeout: number) => [
   `synchronous_commit = on`,
@@ -37,22 +37,22 @@ const inSql = (set: 'SET' | 'SET LOCAL', statementTimeout: number) =>
     .join('; ');
 
 /**
- * Connections through a pooler such as PgBouncer. It gives the server's connection to another client between transactions, so session
- * settings and named statements would be lost or mixed up with others'. Each transaction therefore includes the settings.
+ * Connections through a pooler such as PgBouncer, with the settings that each transaction includes. Between transactions, a pooler gives
+ * the server's connection to another client, so session settings and named statements would be lost or mixed up.
  */
 const pooled = new WeakMap<pg.Client, string>();
 
 /**
- * In ms: how long a connection keeps the plans of its prepared statements. A plan from when `calls` was empty has no index conditions and
- * reads all of it for each batch. Autovacuum would fix that only after a minute, and only if it isn't turned off. Planning again takes 2
- * ms.
+ * In ms: how long a connection keeps the plans of its prepared statements. A plan from when `calls` was empty has no index conditions, and
+ * reads the whole table for each batch. Autovacuum would fix that only after a minute, and only if it isn't turned off. Planning again
+ * takes 2 ms.
  */
 export const planLifetime = 10_000;
 const plannedAt = new WeakMap<pg.Client, number>();
 
 /**
- * Sets up a connection, and finds out whether it goes through a pooler: PostgreSQL sends each connection the ID of its server process, but
- * a pooler makes one up.
+ * Sets up a connection, and finds out whether it goes through a pooler: PostgreSQL sends each connection the ID of its server process,
+ * whereas a pooler makes one up.
  */
 async function setUp(connection: pg.Client, statementTimeout: number, shard: string | undefined): Promise<void> {
   const limited = (text: string): Statement => ({ text, query_timeout: timeLimits.connection });
@@ -89,10 +89,10 @@ function refuseStatementPooling(error: unknown): never {
 type Statement = pg.QueryConfig & { query_timeout?: number };
 
 /**
- * Sends one statement. Behind a pooler, the settings are in the same transaction, and the statement has no name. If a connection doesn't
- * respond, it's closed, because its late response must not be mistaken for the response to the next statement.
+ * Sends one statement. Behind a pooler, the settings are sent in the same transaction, and the statement isn't named. If a connection
+ * doesn't respond, it's closed, because a late response must not be mistaken for the response to the next statement.
  *
- * @param beforeCommit is called before anything is sent that may commit. If it throws, nothing is committed
+ * @param beforeCommit called before anything is sent that may commit. If it throws, nothing is committed
  */
 export async function send(connection: pg.Client, query: Statement, beforeCommit?: () => void): Promise<pg.QueryResult<Row>> {
   const deadline = performance.now() + (query.query_timeout ?? timeLimits.statement);
@@ -136,10 +136,13 @@ export async function send(connection: pg.Client, query: Statement, beforeCommit
 
 /** The clients of shards, by their connections. */
 const shardClients = new WeakMap<pg.Client, PostgresClient>();
-/** In ms: how long a core leaves a shard alone that didn't respond. The connected node keeps waiting for it, and has a limited number of connections. */
+/**
+ * In ms: how long a core doesn't use a shard that didn't respond. Meanwhile, the connected node keeps waiting for the shard, and its
+ * connections are limited.
+ */
 const restAfterTimeout = 5_000;
 
-/** Thrown for a shard that hasn't responded for a moment. SQLSTATE 57P03: cannot connect now. */
+/** Thrown for a shard that has just failed to respond. SQLSTATE 57P03: cannot connect now. */
 class ShardAtRest extends Error {
   override name = 'ShardAtRest';
   code = '57P03';
@@ -165,7 +168,10 @@ async function requireWritable(connection: pg.Client): Promise<void> {
     throw new NotWritable('None of the hosts accepts writes: the last one tried is a standby or read-only.');
 }
 
-/** The driver leaves the socket open if signing in fails, for example because the server requires a password and none is set. */
+/**
+ * A connection that closes its socket if signing in fails, for example because the server requires a password and none is set. The driver
+ * would leave it open.
+ */
 class Connection extends pg.Client {
   override async connect(): Promise<pg.Client> {
     try {
@@ -227,7 +233,7 @@ export class PostgresClient extends Client {
 
   override async _query(connection: pg.Client, query: Query): Promise<Query> {
     const response = await send(connection, { text: query.sql, values: [...(query.bindings ?? [])], ...query.options });
-    // A call must not get a 503 because of a node that it doesn't need.
+    // Only other commits wait for all nodes, because a call must not get a 503 due to a node that it doesn't need.
     if (this.config.sharding.count > 0 && this.config.shard === undefined && response.command === 'COMMIT') {
       const { rows } = await send(connection, { text: prepared, query_timeout: timeLimits.batch });
       if (rows.length > 0) await awaitNodes(connection);
@@ -236,18 +242,21 @@ export class PostgresClient extends Client {
   }
 }
 
-/** The prepared parts of the connection's last transactions, which recovery deletes some time after they were committed. */
+/**
+ * The records of the parts that the connection's last transactions prepared on other nodes. Citus's recovery deletes them some time after
+ * they were committed.
+ */
 const prepared = `SELECT 1 FROM pg_dist_transaction
   WHERE gid LIKE concat('citus\\_', (SELECT groupid FROM pg_dist_local_group), '\\_', pg_backend_pid(), '\\_%') LIMIT 1`;
 
-/** What nodes have prepared and not committed yet. Fails if a node can't be reached. */
+/** The transactions that nodes have prepared and not committed yet. Fails if a node can't be reached. */
 const inDoubt = `SELECT concat(nodeid, ' ', gid) AS id FROM run_command_on_all_nodes($$
     SELECT coalesce(json_agg(gid), '[]') FROM pg_prepared_xacts WHERE database = current_database() AND gid LIKE 'citus\\_%'
   $$) AS node CROSS JOIN json_array_elements_text(node.result::json) AS gid`;
 
 /**
  * Waits until all nodes have committed the transactions that were committed on this one. If a node is lost after it has prepared a
- * transaction, the others commit, and it follows when it's back. Until then, it could still accept a key that was revoked.
+ * transaction, the others commit, and this node commits when it's back. Until then, it could still accept a key that was revoked.
  *
  * @throws NotOnAllNodes if a node hasn't committed them in time
  */

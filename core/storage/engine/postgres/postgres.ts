@@ -45,8 +45,8 @@ async function hasLock(transaction: Knex.Transaction): Promise<boolean> {
 }
 
 /**
- * Finds the transactions that write calls. A statement takes its lock before its snapshot, so one that locks after this check sees
- * everything that was committed before it.
+ * Finds the transactions that write calls. A statement takes its lock before its snapshot, so if it takes the lock after this check, it
+ * sees everything that was committed before the check.
  */
 const writersOfCalls = `SELECT virtualtransaction AS id FROM pg_locks
   WHERE relation = 'calls'::regclass AND mode = 'RowExclusiveLock' AND granted
@@ -71,8 +71,8 @@ const databaseSize = `SELECT pg_database_size(current_database()) AS database,
 const diskFull = '53100';
 
 /**
- * Makes PostgreSQL write a row to a new file, and rolls it back. The table is temporary, because the core's role may not be allowed to
- * create others.
+ * Makes PostgreSQL write a row to a new file, to find out whether there's room on the disk, and rolls it back. The table is temporary,
+ * because the core's role may not be allowed to create other tables.
  */
 async function findRoom(pool: Knex): Promise<void> {
   const trx = await pool.transaction();
@@ -89,7 +89,7 @@ async function tooLate(): Promise<never> {
 }
 
 /**
- * The maximum number of connections in each lane. operations.md states their sum, because poolers and `max_connections` must allow for it.
+ * The maximum number of connections in each lane. Their sum is in operations.md, because poolers and `max_connections` must allow for it.
  */
 const connections = { keys: 4, console: 2, lists: 2, 'sign-in': 1, background: 2 };
 /** The same for each shard. */
@@ -150,7 +150,7 @@ function openPool(
       query_timeout: timeLimits.statement,
       keepAlive: true,
     },
-    // Keeps parameters, such as phone numbers, out of errors and so out of the log.
+    // Keeps parameters such as phone numbers out of errors, and so out of the log.
     compileSqlOnError: false,
     log: quiet,
     acquireConnectionTimeout: timeLimits.connection,
@@ -196,7 +196,7 @@ function fieldsSql(columns: BatchColumns, row = 'e.value'): string {
 function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']): Database {
   const isShard = isOnShard(pool);
   let looking: Promise<void> | undefined;
-  /** Whether a batch found that the disk is full. A commit alone doesn't show that, because its log file had already been allocated. */
+  /** Whether a batch found that the disk is full. A commit alone doesn't show that, because space for its log was already allocated. */
   let isFull = false;
 
   async function look(): Promise<void> {
@@ -233,7 +233,7 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
     read: pool,
     write: pool,
     batchSize: 32,
-    // A shard gets only a part of the requests, and one connection makes larger batches of them.
+    // A shard gets only a part of the requests, so a single connection makes larger batches.
     maxInFlight: isShard ? 1 : 2,
     query: (sql, bindings, on = pool) => query(on, sql, bindings),
     batchRows: (columns) => rowsSql(columns, '?'),
@@ -275,7 +275,8 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
       }
       await transaction.raw(`SET LOCAL lock_timeout = '5min'`);
       await transaction.raw(`SET LOCAL statement_timeout = 0`);
-      // By default, a server keeps working after its client is gone. This setting exists since PostgreSQL 14, but not on Windows.
+      // By default, a server continues a statement after its client is gone. This setting ends it. It has existed since PostgreSQL 14, but
+      // not on Windows.
       await transaction.raw(`SELECT set_config(name, '1s', true) FROM pg_settings
         WHERE name = 'client_connection_check_interval' AND version() ~ 'linux|darwin|bsd'`);
       // Poll, because a server that waits for the lock would keep waiting after this process has to stop.
@@ -305,7 +306,7 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
       await awaitNodes(connection).finally(() => pool.client.releaseConnection(connection));
     },
     checkWritable: () => {
-      // Run only one at a time: while it waits for a standby, others would pile up on the server.
+      // Run only one check at a time, because while one waits for a standby, others would pile up on the server.
       looking ??= look().finally(() => {
         looking = undefined;
       });

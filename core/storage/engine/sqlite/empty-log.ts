@@ -5,8 +5,8 @@ import type { Database } from '../database.ts';
 import { markBroken } from './sqlite-connection.ts';
 
 /**
- * Empties SQLite's write-ahead log, because it still contains erased data. Stops soon if others are reading, because all writers have to
- * wait for it. The next erasure tries again.
+ * Empties SQLite's write-ahead log, because it still contains erased data. Gives up soon if others are reading, because all writers have to
+ * wait meanwhile. The next erasure tries again.
  */
 export async function emptyLog({ kind, write }: Database): Promise<void> {
   if (kind !== 'sqlite') return;
@@ -15,7 +15,7 @@ export async function emptyLog({ kind, write }: Database): Promise<void> {
   try {
     await execute(`PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${deadlines.lock}`);
   } catch (error) {
-    // The connection may still have the short timeout.
+    // Don't reuse the connection, because it may still have the short timeout.
     markBroken(connection, error);
   } finally {
     write.client.releaseConnection(connection);

@@ -10,8 +10,8 @@ import { isDataError, TookTooLong } from '../errors.ts';
 
 /**
  * `synchronous=FULL`: an acknowledged commit survives a power failure, even in WAL mode. Checkpoints at 4,000 pages keep the WAL at about
- * 16 MB. It may become larger during a long read, and `journal_size_limit` then truncates it to 64 MB. At 1,000 pages, one batch in thirty
- * waited for a checkpoint, and the slowest 1% took 58 ms instead of 36 on a busy machine.
+ * 16 MB. It may become larger during a long read, and `journal_size_limit` then truncates it to 64 MB. With checkpoints at 1,000 pages, one
+ * batch in thirty waited for a checkpoint, and on a busy machine, the slowest 1% took 58 ms instead of 36.
  */
 const pragmas = [
   `PRAGMA busy_timeout = ${deadlines.lock}`,
@@ -26,9 +26,9 @@ const pragmas = [
 
 const statements = new WeakMap<Connection, Map<string, Statement>>();
 
-/** A client that connects only to an existing file, because SQLite would create an empty one if the database had been deleted. */
+/** A client that connects only to an existing file. SQLite would create an empty one if the database had been deleted. */
 export class SqliteClient extends Client {
-  /** Small, because a reader drops its cache after each commit of the writer. */
+  /** This is small, because a reader drops its cache after each commit of the writer. */
   protected cacheKiB = 2_000;
 
   override async acquireRawConnection(): Promise<Connection> {
@@ -40,12 +40,12 @@ export class SqliteClient extends Client {
       connection = await open(filename);
       const execute = createExecutor(connection);
       for (const pragma of [...pragmas, `PRAGMA cache_size = -${this.cacheKiB}`]) await retryWhileBusy(() => execute(pragma));
-      // After a crash, the index says that a checkpoint is running, until the next one has finished: see sqlite-file.ts. On a full disk, no
-      // checkpoint can finish.
+      // After a crash, the WAL's index says that a checkpoint is running, until the next one has finished: see sqlite-file.ts. Ignore
+      // errors, because no checkpoint can finish on a full disk.
       await execute('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
       return connection;
     } catch (error) {
-      // If the connection weren't closed, it would also keep its WAL.
+      // If the connection weren't closed, it would keep its WAL open, too.
       guard.closing();
       connection?.close();
       guard.closed();
@@ -67,12 +67,12 @@ export class SqliteClient extends Client {
 }
 
 /**
- * A client for lists and searches. It interrupts a statement that takes too long. Nothing else runs on its connection, and the connection
+ * A client for lists and searches. It interrupts a statement that takes too long. Nothing else runs on its connection, so the connection
  * can be used again.
  */
 export class SqliteListClient extends SqliteClient {
   override async _query(connection: Connection, query: unknown): Promise<unknown> {
-    // Repeat, because an interrupt does nothing until a thread has begun the statement.
+    // Repeat the interrupt, because it does nothing until a thread has begun the statement.
     const timer = setInterval(() => connection.interrupt(), deadlines.statement);
     try {
       return await super._query(connection, query);
@@ -93,9 +93,9 @@ export class SqliteWriterClient extends SqliteClient {
 }
 
 /**
- * Begins with `BEGIN IMMEDIATE`. In a deferred transaction, knex's default, a write after a read fails with SQLITE_BUSY if another process
- * wrote in between. If a COMMIT fails, the connection is closed. Otherwise, knex would return it to the pool with the transaction open, and
- * all later writes would be acknowledged, but never committed, and lost when the process ends.
+ * A transaction that begins with `BEGIN IMMEDIATE`. In a deferred transaction, knex's default, a write after a read fails with SQLITE_BUSY
+ * if another process wrote in between. If a COMMIT fails, the connection is closed. Otherwise, knex would return it to the pool with the
+ * transaction still open, and all later writes would be acknowledged but never committed, and lost when the process ends.
  */
 class ImmediateTransaction extends Transaction {
   override begin(connection: Connection): Promise<unknown> {
@@ -149,7 +149,7 @@ async function runOn<Result>(connection: Connection, sql: string, json: string, 
     return await new Promise((resolve, reject) => {
       run(statement, json, (error, result) => {
         if (!error) return resolve(result);
-        // After SQLITE_BUSY, a statement is still active, and the connection doesn't commit anything until it's reset.
+        // After SQLITE_BUSY, a statement is still active, and the connection doesn't commit anything until the statement is reset.
         statement.reset(() => reject(error));
       });
     });

@@ -18,7 +18,7 @@ import { explainDatabaseError } from '../error-text.ts';
 import { UnsafeFileError } from '../errors.ts';
 import { type Checkpoints, openWalIndex, type WalIndex } from './sqlite-wal-index.ts';
 
-/** Creates the file, readable only by its owner, or checks that it exists. @throws Problem `not-found` or `unavailable` */
+/** Creates the file, with access only for its owner, or checks that it exists. @throws Problem `not-found` or `unavailable` */
 export function prepareFile(filename: string, ifMissing: 'make' | 'refuse'): void {
   if (ifMissing === 'make') makeFile(filename);
   else requireFile(filename);
@@ -74,16 +74,16 @@ export type FileGuard = {
 };
 
 /**
- * How often to check the index by name, because that takes twice as long as checking whether the open file still has a name. If only the
- * index is moved, this is noticed later.
+ * The index is checked by name only once in this many checks, because that takes twice as long as checking whether the open file still has
+ * a name. So if only the index is moved, this is noticed later.
  */
 const askForIndexEvery = 64;
 
 /**
- * Guards a file. If it was moved, deleted, replaced or overwritten, writes to it are lost, and SQLite reports no error: it checks for this
- * only when it creates a rollback journal, and WAL mode doesn't have one. The same applies to the WAL, which contains the newest commits,
- * and to its index. Processes use the index to find those commits and to coordinate. SQLite deletes both with the last connection, and the
- * next one creates them again.
+ * Guards a file. If it was moved, deleted, replaced or overwritten, writes to it are lost. SQLite doesn't report an error, because it
+ * checks for this only when it creates a rollback journal, and WAL mode doesn't have one. The same applies to the WAL, which contains the
+ * newest commits, and to its index, which processes use to find those commits and to coordinate. SQLite deletes both when the last
+ * connection is closed, and the next one creates them again.
  *
  * @throws Problem `unavailable` if the file isn't safe from the start
  */
@@ -100,7 +100,7 @@ export function fileGuard(filename: string): FileGuard {
   let seen: { mtimeNs: bigint; size: bigint; checkpoints: Checkpoints } | undefined;
   /** The number of connections that aren't being closed. */
   let open = 0;
-  /** Keep the error: while this process reopened its connections, another one could still be writing to the old files. */
+  /** This error is kept, because while this process reopens its connections, another one may still be writing to the old files. */
   let harm: UnsafeFileError | undefined;
 
   function requireSame(path: string): string | undefined {
@@ -121,8 +121,8 @@ export function fileGuard(filename: string): FileGuard {
   }
 
   /**
-   * Checks whether something else has written to the file. In WAL mode, only checkpoints write to it, and the index shows each one before
-   * its first write and after its last.
+   * Checks whether another program has written to the file. In WAL mode, only checkpoints write to it, and the index shows each checkpoint
+   * before its first write and after its last.
    */
   function checkContent({ mtimeNs, size }: BigIntStats, before: Checkpoints | undefined): void {
     if (before && seen && (mtimeNs !== seen.mtimeNs || size !== seen.size)) {
@@ -135,13 +135,13 @@ export function fileGuard(filename: string): FileGuard {
 
   return {
     check() {
-      // Read this first, because a checkpoint between this and the check of the file must count for the next check.
+      // Read the checkpoints first, because one that runs between this and the check of the file must count for the next check.
       const before = index?.checkpoints();
       const stats = statIfPresent(filename);
       if (!stats || toIdentity(stats) !== atFirst) throw movedError(filename, 'put the file back with its -wal, and start the core again');
       if (stats.nlink > 1n) throw hardLinkError(file);
-      // Check for the marker, too: a core that has noticed an overwritten file reopens its connections, and their checkpoint can hide the
-      // change from the other cores.
+      // Check for the marker, too, because a core that has noticed an overwritten file reopens its connections, and their checkpoint can
+      // hide the change from the other cores.
       if (existsSync(markerPath(file))) harm ??= overwrittenError(file);
       if (harm) throw harm;
       if (open === 0) return;
@@ -201,8 +201,8 @@ function isMountPoint(file: string): boolean {
 const markerPath = (file: string) => `${file}-overwritten`;
 
 /**
- * Marks the file as overwritten, because the WAL's content was meant for the previous file. The marker file outlives this process:
- * otherwise, the next one couldn't know.
+ * Marks the file as overwritten, because the WAL's content was meant for the previous file. The marker is a file, so that the next process
+ * knows, too.
  */
 function markOverwritten(file: string): UnsafeFileError {
   const error = overwrittenError(file);

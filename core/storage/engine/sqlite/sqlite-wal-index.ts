@@ -15,7 +15,7 @@ export type WalIndex = {
 
 /**
  * Open files by identity. Closing any descriptor of a file drops all of the process's locks on it, including SQLite's. So each file is
- * opened only once, and closed when its last user has closed all connections.
+ * opened only once, and is closed when its last user has closed all connections.
  */
 const opened = new Map<string, { descriptor: number; users: number }>();
 
@@ -23,7 +23,7 @@ const opened = new Map<string, { descriptor: number; users: number }>();
 const at = { salt: 32, done: 96, attempted: 128, end: 132 } as const;
 
 /**
- * Opens the `-shm` file, which SQLite itself maps into memory. This isn't possible on Windows, because SQLite's locks block readers there.
+ * Opens the `-shm` file, which SQLite maps into memory. This isn't possible on Windows, because SQLite's locks block other readers there.
  */
 export function openWalIndex(path: string, identity: string): WalIndex {
   if (process.platform === 'win32') return { isDeleted: () => false, checkpoints: () => undefined, close: () => undefined };

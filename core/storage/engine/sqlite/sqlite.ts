@@ -26,7 +26,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
       ...options,
       client,
       connection,
-      // Leaves enough time to run the statement after waiting for a connection, within `deadlines.answer`.
+      // This leaves enough time within `deadlines.answer` to run the statement after waiting for a connection.
       acquireConnectionTimeout: deadlines.answer - deadlines.statement,
       // One connection stays open, so that a restore sees that a core is using the file. `validate` runs each time a connection is taken,
       // once per batch.
@@ -81,7 +81,7 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
     },
     batchRows: rowsSql,
     rowsWithin: ({ select, from }, columns) => {
-      // The limit keeps SQLite from merging this into the statement around it, where it would look for calls by their campaign alone.
+      // The limit keeps SQLite from merging this subquery into the outer statement, where it would look for calls by campaign alone.
       const group = `(SELECT ${selectList({ ...select, rows: 'r.rows' })} FROM ${from}) AS g`;
       return `(SELECT ${[...Object.keys(select).map((name) => `g.${name}`), fieldsSql('e.value', columns)].join(', ')}
        FROM ${group} CROSS JOIN jsonb_each(g.rows) AS e LIMIT -1) AS r`;
@@ -130,7 +130,7 @@ function rowsSql(columns: BatchColumns): string {
 }
 
 function fieldsSql(row: string, columns: BatchColumns): string {
-  // The operator `->` would return text, which is parsed again.
+  // The operator `->` would return text, which would have to be parsed again.
   const fieldSql = (type: string, index: number) => (type === 'rows' ? `jsonb_extract(${row}, '$[${index}]')` : `${row}->>${index}`);
   return selectList(Object.fromEntries(Object.entries(columns).map(([name, type], index) => [name, fieldSql(type, index)])));
 }

@@ -11,8 +11,8 @@ export type ConnectionPool<Connection> = {
 };
 
 /**
- * The number of statements with keys that go first. Then one of the others gets a turn, because otherwise a flood of keys would keep them
- * out.
+ * How many statements with keys go first while others wait. Then one of the others gets a turn, because otherwise a flood of requests with
+ * keys would keep them out.
  */
 const maxInARow = 8;
 /** In ms: how long a statement may wait for a turn. It must also have time to run within `deadlines.answer`. */
