@@ -70,7 +70,7 @@ function toRuns(sorted: readonly string[]): Run[] {
 
 /**
  * Consoles and browsers keep the processors busy. Other tests spend at least half of their time waiting for a disk, a clock or another
- * process. So both kinds run at the same time, as long as there are any of both.
+ * process. So both kinds run at the same time, as long as some of each are left.
  */
 const atOnce = availableParallelism() + 3;
 const withConsole = Math.round(atOnce * 0.4);

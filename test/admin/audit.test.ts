@@ -13,7 +13,7 @@ import { startCoreHere } from '../support/core.ts';
 import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-describeAdmin('admin, for audit events', ({ admin, json, database }) => {
+describeAdmin("admin's audit and retention commands", ({ admin, json, database }) => {
   const clock = fakeClock();
   let direct: DirectAccess;
   beforeEach(async () => {
@@ -147,7 +147,7 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     ]).to.deep.equal([...[1, 1, true]]);
   });
 
-  it('shows how long audit events are kept, on `retention show`', async () => {
+  it('shows in `retention show` how long audit events are kept', async () => {
     await addEvents(1);
     await chain().extend();
     expect(await json('retention', 'show')).to.deep.equal({
@@ -160,7 +160,7 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
       .and.to.contain('erased 90 days after');
   });
 
-  it("deletes only what a core's recorded retention periods allow, on `retention run`", async () => {
+  it("deletes in `retention run` only what a core's recorded retention periods allow", async () => {
     clock.set('2025-01-01T09:00:00.000Z');
     await addEvents(2);
     await chain().extend();
@@ -188,7 +188,7 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     expect(await verify()).to.deep.include({ code: 0, pruned: 2 });
   });
 
-  it('records what retention run has erased before it was interrupted', async () => {
+  it('records what `retention run` erased before it was interrupted', async () => {
     const { campaign, account } = await createTenants(direct.ports);
     const ended = {
       campaign_id: campaign.id,

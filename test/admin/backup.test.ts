@@ -87,7 +87,7 @@ describe('admin backup', () => {
         expect(readdirSync(folder)).to.deep.equal(['backup']);
       });
 
-      it("doesn't block the next backup, a migration or a core after it's killed, and the next backup names the files it left", async () => {
+      it("if killed, doesn't block the next backup, a migration or a core, and the next backup names the files left behind", async () => {
         const file = join(folder, 'backup');
         const holder = await holdBack(database);
         const child = spawn(process.execPath, [admin, 'backup', file], {
@@ -135,7 +135,7 @@ async function holdBack(database: string): Promise<{ underWay(): Promise<void>; 
     0;
   return {
     underWay: () => until(async () => (await dumps()) > 0),
-    // The backup then ends by itself, because no one reads its output.
+    // The backup's process then ends by itself, because no one reads its output.
     async release() {
       await client.query('COMMIT');
       await until(async () => (await dumps()) === 0);

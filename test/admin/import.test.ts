@@ -96,7 +96,7 @@ describeAdmin('admin import', ({ admin, json, kind, database }) => {
     beforeEach(async () => {
       direct = await openDirect(database());
       sent = file({ ...all, users });
-      // An unforeseeable failure: the database refuses the 27th user.
+      // Simulates an unexpected failure: the database refuses the 27th user.
       if (kind === 'sqlite') {
         await direct.storage.database.write.raw(
           `CREATE TRIGGER refusing BEFORE INSERT ON users WHEN NEW.email = 'u26@example.com' BEGIN SELECT RAISE(ABORT, 'refused'); END`,

@@ -10,7 +10,7 @@ import { createTenants, type DirectAccess, openDirect, type Tenants } from '../s
 
 const phone = '+493012345678';
 
-describeAdmin('admin, for protection', ({ admin, json, database }) => {
+describeAdmin("admin's protection commands", ({ admin, json, database }) => {
   let direct: DirectAccess;
   let tenants: Tenants;
   let account: string[];
@@ -77,7 +77,7 @@ describeAdmin('admin, for protection', ({ admin, json, database }) => {
       expect((await admin(['do-not-call', 'add', phone, '--account', 'unknown'])).code).to.equal(3);
     });
 
-    it('imports the first column of a file, counts known numbers, and records one event without numbers', async () => {
+    it('imports the first column of a file, counts numbers that are already listed, and records one event without numbers', async () => {
       await admin(['do-not-call', 'add', phone, ...account]);
       const path = file('\ufeffPhone;Name\r\n030 12345678;Ada\r\n\r\n"+33 1 23 45 67 89";Grace\r\n+33123456789;again\r\n');
       expect(await json('do-not-call', 'import', path, ...account, '--country', 'de')).to.deep.equal({ added: 1, known: 1, wrong: [] });
@@ -87,7 +87,7 @@ describeAdmin('admin, for protection', ({ admin, json, database }) => {
       expect(await read()('number_imports')).to.deep.equal([]);
     });
 
-    it("imports the console's own export, but not one that ended early", async () => {
+    it('imports a list that the console exported, but refuses an export that was cut off', async () => {
       const head = csvStart + csvRow(['Number', 'For', 'Reason']);
       const rows = [phone, '+33123456789'].map((number) => csvRow([number, 'Blue Clinic', 'Complained'])).join('');
       const partial = await admin(['do-not-call', 'import', file(head + rows + incompleteLine(2, 'Export again.')), ...account]);
@@ -236,7 +236,7 @@ describeAdmin('admin, for protection', ({ admin, json, database }) => {
     expect((await admin(['account', 'opt-outs', tenants.account.id])).code).to.equal(2);
   });
 
-  it('shows the help of each command', async () => {
+  it('shows help for each command', async () => {
     for (const command of [['do-not-call'], ['do-not-call', 'import'], ['calling-hours', 'set'], ['numbers', 'set']]) {
       const { code, stdout } = await admin([...command, '--help']);
       expect([code, stdout.includes('Usage:')], command.join(' ')).to.deep.equal([0, true]);

@@ -66,7 +66,7 @@ describe('admin restore', () => {
       expect((await adminOn(`sqlite:${moved}`).json('check')).ok).to.equal(true);
     });
 
-    it("exits with 1 if the disk is full, because that isn't an unreachable database (needs root to mount a disk)", async function () {
+    it("exits with 1 if the disk is full, and not with 5, which means that the database can't be reached (needs root to mount a disk)", async function () {
       const directory = mountDisk(this, 'size=64k');
       try {
         const { code, stderr } = await adminOn(`sqlite:${join(directory, 'callkey.db')}`).admin(['restore', file]);

@@ -84,7 +84,7 @@ describe('admin restore', () => {
     it('with --revoke-again, removes the keys and users that were revoked, deleted or disabled after the backup', async () => {
       const direct = await openDirect(url);
       const tenants = await createTenants(direct.ports);
-      // There are so many that the deletion hasn't finished when the restore starts.
+      // The user has so many keys that the deletion hasn't finished when the restore starts.
       const keysOfTom = Array.from({ length: 1_000 }, (_, n) => ({
         ...{ id: `of-tom-${n}`, digest: String(n).padStart(64, '0'), name: 'Many', creator_id: tenants.users.teammate.id },
         ...{ creator_partner_id: tenants.partner.id, account_id: tenants.account.id, partner_id: tenants.partner.id, created_at: n },
@@ -119,7 +119,7 @@ describe('admin restore', () => {
       const direct = await openDirect(url);
       const { users } = await createTenants(direct.ports);
       const { write } = direct.storage.database;
-      // No command finds this address, because it would be in lower case.
+      // No command finds this address, because commands convert addresses to lowercase.
       await write('users').where({ id: users.sibling.id }).update({ email: 'SUE@example.com' });
       await json('backup', file);
       await json('user', 'delete', 'tom@example.com');

@@ -44,7 +44,7 @@ describe('DATABASE_URL', () => {
     ['check'],
     ['backup', 'b.db'],
   ]) {
-    it(`must be set for "${args.join(' ')}", which otherwise creates nothing`, async () => {
+    it(`must be set for "${args.join(' ')}", which creates nothing without it`, async () => {
       const directory = freshDirectory();
       writeFileSync(join(directory, 'import.json'), '{"partners":[]}');
       const { code, stderr } = await runScript('core/admin.ts', args, { directory });
@@ -166,7 +166,7 @@ describe("the error for a database that doesn't work", () => {
   });
 
   it("says that the server didn't respond", async () => {
-    // The socket reads, so that it notices when the other side hangs up.
+    // A socket notices that the other side has hung up only while it reads.
     const server = createServer((socket) => void socket.resume());
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();

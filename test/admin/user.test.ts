@@ -84,7 +84,7 @@ describeAdmin('admin user', ({ admin, json, database }) => {
     expect((await admin(['user', 'show', 'nobody@example.com'])).code).to.equal(3);
   });
 
-  it("moves a user: their keys immediately get access to the new account's campaigns, and its partner sees them", async () => {
+  it("moves a user, whose keys immediately get access to the new account's campaigns and are visible to its partner", async () => {
     const core = await startCoreHere(database());
     const [one, other] = [await json('partner', 'add', 'One'), await json('partner', 'add', 'Other')].map(({ partner }) => partner.id);
     const account = async (name: string, partner: string) => (await json('account', 'add', name, '--partner', partner)).account.id;

@@ -17,8 +17,8 @@ export type Attack = {
   title: string;
   databases?: readonly DatabaseKind[];
   /**
-   * The database for the short version, by default the first one. Null if `npm test` leaves the attack out, because other tests cover the rule or
-   * the attack takes too long.
+   * The database for the short version, by default the first one. Null if `npm test` skips the attack, because other tests cover the rule
+   * or it takes too long.
    */
   quickOn?: DatabaseKind | null;
   run(trial: Trial): Promise<void>;
@@ -30,7 +30,7 @@ export type Trial = { kind: DatabaseKind; ledger: Ledger; cleanup: AsyncDisposab
 /** A reason why an attack can't run here. */
 export class Skipped extends Error {}
 
-/** Ends everything that would outlive this process, after the attack or when the process is interrupted. */
+/** Calls `end` after the attack, or when this process exits early, to end something that would outlive the process. */
 export function endLater({ cleanup }: Trial, end: () => void): void {
   ends.add(end);
   cleanup.defer(() => {

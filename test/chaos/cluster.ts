@@ -15,7 +15,7 @@ export type Cluster = Awaited<ReturnType<typeof clusterAt>>;
 const programs = await npmPrograms();
 const password = randomBytes(16).toString('hex');
 
-/** @param directory where its files are; it has a limited size if the disk is to be full */
+/** @param directory for the server's files; its size is limited if the attack fills the disk */
 export async function startCluster(trial: Trial, directory = freshDirectory()): Promise<Cluster> {
   const cluster = await clusterAt(trial, await createFiles(programs, directory, password, [...quickPasswords, '--wal-segsize=1']));
   await cluster.start();
@@ -33,7 +33,7 @@ export async function addStandby(trial: Trial, primary: Cluster): Promise<Cluste
   chmodSync(data, 0o700);
   writeFileSync(join(data, 'standby.signal'), '');
   const connection = `host=127.0.0.1 port=${primary.port} user=postgres password=${password} application_name=standby`;
-  // Not on the command line, where every user of the machine could read it.
+  // In a file, because every user of the machine could read the command line.
   appendFileSync(join(data, 'postgresql.auto.conf'), `primary_conninfo = '${connection}'\n`);
   own(directory);
   const standby = await clusterAt(trial, data);
@@ -86,8 +86,8 @@ export async function queryOnce(url: string, sql: string): Promise<unknown[]> {
 }
 
 /**
- * Returns the process IDs of the server on these files, the main process first. Returns none if another process has the main process ID by
- * now.
+ * Returns the process IDs of the server on these files, the main process first. Returns none if another process now has the main
+ * process ID.
  */
 export function listProcesses(main: number, data: string): number[] {
   const lines = execFileSync('ps', ['-A', '-ww', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).matchAll(/^ *(\d+) +(\d+) (.*)$/gm);

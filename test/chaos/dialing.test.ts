@@ -127,7 +127,7 @@ const huge = (status: number) => (response: ServerResponse) => {
   writeEndlessly(response);
 };
 
-/** Invalid ways in which a provider may respond. It may have made the call, except after those that say `try again`. */
+/** Bad ways for a provider to respond. Except after a 503 or 429, it may have made the call. */
 const misbehaviors: readonly ((response: ServerResponse) => unknown)[] = [
   // It responds after a minute, or never.
   (response) => setTimeout(() => response.end(), 60_000).unref(),
@@ -138,7 +138,7 @@ const misbehaviors: readonly ((response: ServerResponse) => unknown)[] = [
   endWith(`HTTP/1.1 202 Accepted\r\nX-Huge: ${'x'.repeat(1 << 18)}\r\n\r\n`),
   endWith(`${'HTTP/1.1 103 Early Hints\r\nLink: </>\r\n\r\n'.repeat(50)}HTTP/1.1 202 Accepted\r\nContent-Length: 0\r\n\r\n`),
   (response) => response.writeHead(302, { Location: '/' }).end(),
-  // Keeps the connection open, and then closes it immediately.
+  // Promises to keep the connection open, and then closes it immediately.
   (response) => response.writeHead(202, { Connection: 'keep-alive' }).end(() => response.socket?.destroy()),
   (response) => response.writeHead(503, { 'Retry-After': '1e9' }).end(),
   (response) => response.writeHead(429, { 'Retry-After': '-1' }).end(),

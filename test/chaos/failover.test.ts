@@ -10,10 +10,10 @@ type Route = (trial: Trial, primary: Cluster, standby: Cluster) => Promise<{ dat
 type Row = Pick<Attack, 'name' | 'title' | 'quickOn'> & { route: Route; isLagging?: true };
 
 const rows: readonly Row[] = [
-  // While the standby is out of reach, nothing is committed, so no one waits for the load.
+  // While the standby is unreachable, nothing is committed, so the attack waits for a fixed time instead of a number of calls.
   {
     name: 'lagging',
-    title: 'PostgreSQL failed over after the standby was out of reach',
+    title: 'PostgreSQL failed over after the standby was unreachable',
     quickOn: null,
     route: oneAddress,
     isLagging: true,

@@ -4,7 +4,7 @@ import { type Attack, describeAttacks, isQuick } from './attack.ts';
 import { startLoad } from './load.ts';
 import { eventually, isReady, openScene } from './scene.ts';
 
-/** In ms, the time a core may take to notice. */
+/** In ms, how long a core may take to notice the damage. */
 const detection = 2_000;
 
 /**
@@ -55,14 +55,15 @@ const attacks: readonly Attack[] = harms.map(({ name, title, inQuick, harm, afte
     const untilSeen = ledger.placed.size;
     await pause(isQuick ? 500 : 5_000);
     await load.stop();
-    ledger.note(`${untilSeen - before} acknowledged until it was noticed`);
-    if (ledger.placed.size > untilSeen) ledger.fail(`${ledger.placed.size - untilSeen} calls were acknowledged after that`);
+    ledger.note(`${untilSeen - before} calls were acknowledged before the cores noticed the damage`);
+    if (ledger.placed.size > untilSeen)
+      ledger.fail(`${ledger.placed.size - untilSeen} calls were acknowledged after the cores noticed the damage`);
     await scene.stop('SIGTERM');
     if (typeof afterwards === 'object') {
       shell(afterwards.repair);
       await scene.stopAndCompare('SIGTERM', database + afterwards.found);
     } else if (afterwards === 'no start' && (await scene.start().then(Boolean, () => false)))
-      ledger.fail('a core starts on what is left of it');
+      ledger.fail('a core starts on the damaged file');
   },
 }));
 

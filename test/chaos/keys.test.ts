@@ -90,7 +90,7 @@ const lanes: Attack['run'] = async (trial) => {
   }
   const counts = await Promise.all(floods.map((one) => one.stop()));
   const disturbances = counts.reduce((sum, count) => sum + count);
-  ledger.note(`${disturbances} requests of others; the quiet key waited for ${Math.round(slowest)} ms at most`);
+  ledger.note(`${disturbances} requests from others; the quiet key waited ${Math.round(slowest)} ms at most`);
   await scene.stopAndCompare();
 };
 
@@ -150,7 +150,7 @@ const signIns: Attack['run'] = async (trial) => {
   const seconds = (performance.now() - start) / 1_000;
   const [attempts, quiet] = await Promise.all([flooding.stop(), placing.stop()]);
   ledger.note(
-    `at ${Math.round(attempts / seconds)} attempts per second, a new browser was in after ${Math.round(slowest)} ms at most, and a quiet key placed ${quiet} calls`,
+    `at ${Math.round(attempts / seconds)} attempts per second, a new browser was signed in after ${Math.round(slowest)} ms at most, and a quiet key placed ${quiet} calls`,
   );
   await scene.stopAndCompare();
 };

@@ -110,7 +110,7 @@ export function createLedger() {
       'dialed twice': provider?.calledTwice() ?? 0,
       late: counted.late,
       /** Requests that were accepted although the revocation or limit of their key had been acknowledged before they were sent. */
-      'stale yes': counted.stale,
+      'accepted too late': counted.stale,
       /** How often a core said that it was ready although it couldn't write, or that it wasn't although it could. */
       'wrongly ready': counted.wronglyReady,
       other: counted.other,

@@ -12,7 +12,7 @@ import { eventually, expectPlacing, openScene, type Scene } from './scene.ts';
 /** A PostgreSQL server with the Patroni that manages it. */
 type Node = { name: string; port: number; rest: string; kill(): void };
 
-/** A typical setup: Patroni and etcd choose the primary, first on request and then because it died. The address names both hosts. */
+/** A typical setup: Patroni and etcd replace the primary, first on request and then because it died. The address names both hosts. */
 async function switchAndFailOver(trial: Trial): Promise<void> {
   const bin = postgresTools();
   const missing = ['patroni', 'etcd'].find((program) => spawnSync(program, ['--version']).error);
@@ -52,7 +52,7 @@ async function measureOutage(scene: Scene, what: string, next: Node, happen: () 
   scene.ledger.note(`${what}: takes calls again after ${((performance.now() - startedAt) / 1_000).toFixed(1)} s`);
 }
 
-/** Waits until it is `primary`, or the synchronous standby (`sync`), and reports it. */
+/** Waits until the node reports that it's the `primary` or the synchronous standby (`sync`). */
 async function waitFor({ name, rest }: Node, role: string): Promise<void> {
   if (!(await eventually(() => isOk(`${rest}/${role}`), 90_000))) throw new Error(`node ${name} didn't become ${role}`);
 }

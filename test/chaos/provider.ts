@@ -11,7 +11,7 @@ export const takes: Behavior = (_, response) => {
   return true;
 };
 
-/** Takes its time, so that calls are queued and hand-offs in progress. */
+/** Accepts calls after a delay, so that there are always queued calls and hand-offs in progress. */
 export const takesAfter =
   (ms: number): Behavior =>
   (turn, response) => {
@@ -19,7 +19,7 @@ export const takesAfter =
     return true;
   };
 
-/** Refuses every fifth temporarily, and accepts every twentieth without a response. */
+/** Refuses every fifth call temporarily, and accepts every twentieth without responding. */
 export const failsAndDrops: Behavior = (turn, response) => {
   if (turn % 20 === 1) response.destroy();
   else response.writeHead(turn % 5 === 0 ? 503 : 202).end();

@@ -221,10 +221,10 @@ const restored: Attack['run'] = async (trial) => {
   if (!(await eventually(areEqual, 20_000))) ledger.fail('the nodes have different keys');
   const calls = await listCalls(scene.database);
   const found = new Map(calls.map(({ contactId, state }) => [contactId, state]));
-  for (const contactId of placed.values()) if (!found.has(contactId)) ledger.fail(`the restored nodes lack ${contactId}`);
+  for (const contactId of placed.values()) if (!found.has(contactId)) ledger.fail(`${contactId} is missing on the restored nodes`);
   for (const contactId of cancelled.keys()) if (found.get(contactId) !== 'cancelled') ledger.fail(`${contactId} isn't cancelled`);
   ledger.note(`${placed.size} calls were acknowledged before the point, ${calls.length} of ${all.length} are restored`);
-  if (calls.length >= all.length) ledger.fail('nothing was left out');
+  if (calls.length >= all.length) ledger.fail('calls after the common point were restored, too');
   const core = await scene.start({ DIALER: 'off' });
   if ((await scene.place('after-restoring', { url: core.url })).status !== 202) ledger.fail('no call can be placed on the restored nodes');
   await scene.stop('SIGTERM');

@@ -32,7 +32,7 @@ type Stranger = Pick<Attack, 'name' | 'title'> & {
   begin(scene: Scene): unknown;
 };
 
-/** The attacks. None has a valid key or password, except that the ones called `clients` only behave badly. */
+/** The attacks. Only `clients` have a valid key: they just behave badly. */
 const strangers: readonly Stranger[] = [
   { name: 'clients', title: 'slow clients, and clients that hang up', inQuick: true, begin: beSlowAndHangUp },
   { ...pipelining('sign-ins', 'sign-ins', () => signIn), inQuick: true },

@@ -27,7 +27,7 @@ describe('CallkeyClient', () => {
   const newCall = (requestId: string) => ({ requestId, contact: { phone: somePhone() } });
 
   it('places one call if the first response is lost', async () => {
-    its.network.faults.push('lose the answer');
+    its.network.faults.push('lose the response');
     const placed = await connect().place(its.tenants.campaign.id, newCall('lost-1'));
     expect(placed).to.include({ requestId: 'lost-1', campaignId: its.tenants.campaign.id, state: 'queued', replayed: true });
     expect(await findCalls('lost-1')).to.have.length(1);
@@ -59,7 +59,7 @@ describe('CallkeyClient', () => {
     });
   });
 
-  it("includes the status, the wait and the operator's ID in its errors", async () => {
+  it('includes the status, Retry-After and X-Request-Id in its errors', async () => {
     its.network.faults.push({ status: 503, headers: { 'Retry-After': '3600', 'X-Request-Id': 'seen-1' } });
     expect(await rejection(connect().place(its.tenants.campaign.id, newCall('details-1')))).to.include({
       ...{ kind: 'unreachable', status: 503, retryAfter: 3600, requestId: 'seen-1' },
@@ -77,7 +77,7 @@ describe('CallkeyClient', () => {
     expect(custom).to.equal('orders/2');
   });
 
-  it('places a call even if the program’s functions throw, and warns about them', async () => {
+  it('places a call even if the program’s callbacks throw, and warns about them', async () => {
     const warnings: string[] = [];
     const warn = (warning: Error) => warnings.push(warning.message);
     process.on('warning', warn);
@@ -260,7 +260,7 @@ describe('CallkeyClient', () => {
     ['userAgent', { userAgent: 'Bücher' }],
     ['server', { server: undefined }],
   ] as const) {
-    it(`names the option ${option} if it's ${JSON.stringify(wrong)}`, () => {
+    it(`names the option ${option} in the error for ${JSON.stringify(wrong)}`, () => {
       // @ts-expect-error JavaScript callers aren't type-checked.
       expect(() => connect(wrong))
         .to.throw(CallkeyError, option)

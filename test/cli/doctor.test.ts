@@ -20,7 +20,7 @@ describe('callkey doctor', () => {
       checks,
       code: problem,
     }: { ok: boolean; code?: string; checks: { check: string; ok: boolean; detail: string }[] } = JSON.parse(stdout);
-    // Programs find each error in the last line of standard error.
+    // Other programs read an error from the last line of standard error.
     const told = stderr.trim().split('\n').at(-1) || undefined;
     if (ok) expect(told).to.equal(undefined);
     else expect(JSON.parse(told ?? '').error).to.include({ code: problem, exitCode: code });

@@ -82,7 +82,7 @@ describe('the error for a response', () => {
     it(`has the kind ${kind} for ${status}`, () => expect(problem(status)).to.include({ kind }));
   }
 
-  it('names each reason for which a server may reject a key, because the server tells no one which it is', () => {
+  it('lists all possible reasons for a refused key, because the server never says which one applies', () => {
     for (const reason of ['unknown', 'revoked', 'expired', "this computer's IP address", 'server address'])
       expect(problem(401).message).to.include(reason);
   });

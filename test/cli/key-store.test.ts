@@ -191,7 +191,7 @@ describe("a profile's key", () => {
     'https://ｃalls.example.com.evil.example',
     'https://сalls.example.com',
   ]) {
-    it(`isn't read for ${other}`, async () => {
+    it(`isn't used for another server: ${other}`, async () => {
       await (await openKeyStore('file', 'work', server, folders)).write(keyValue);
       await (await openKeyStore('file', 'work', null, folders)).write(keyValue);
       const read = readServerAddress(other);
@@ -210,7 +210,7 @@ describe("a profile's key", () => {
     'https://calls.example.com/base',
     'https://ｃalls.example.com',
   ]) {
-    it(`is read for ${same}, the same origin`, async () => {
+    it(`is used for the same server, written as ${same}`, async () => {
       await (await openKeyStore('file', 'work', server, folders)).write(keyValue);
       const read = readServerAddress(same);
       expect(await readKey({ ...stored, server: read.ok ? read.address : null }, {}, folders)).to.equal(keyValue);

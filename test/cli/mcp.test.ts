@@ -14,7 +14,7 @@ describe('callkey mcp', () => {
   async function startAgent(...more: string[]) {
     const process = its.home.start(['mcp', '--campaign', its.tenants.campaign.id, ...more], { keepOpen: true });
     const { stdin, stdout } = process.child;
-    if (!stdin || !stdout) throw new Error('It has no pipes.');
+    if (!stdin || !stdout) throw new Error('The process has no pipes.');
     const answers = new Map<number, (result: Record<string, unknown>) => void>();
     createInterface({ input: stdout }).on('line', (line) => {
       const { id, result } = answerSchema.parse(JSON.parse(line));
@@ -61,7 +61,7 @@ describe('callkey mcp', () => {
     await agent.ended;
   });
 
-  it('refuses unknown arguments, a missing request ID, other numbers and more calls, and sends nothing', async () => {
+  it("refuses unknown arguments, a missing request ID, numbers that aren't allowed and calls above the limit, and sends nothing", async () => {
     const agent = await startAgent('--allow', '+49', '--max-calls', '1');
     const contact = { phone: '+493012345678' };
     for (const args of [

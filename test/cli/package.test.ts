@@ -19,7 +19,7 @@ const readme = readFileSync(join(root, 'cli', 'README.md'), 'utf8');
 /** Returns the captured group of the pattern's first match in the README. */
 function readmeText(pattern: RegExp): string {
   const [, text] = pattern.exec(readme) ?? [];
-  if (text === undefined) throw new Error(`cli/README.md has no ${pattern}.`);
+  if (text === undefined) throw new Error(`cli/README.md doesn't contain ${pattern}.`);
   return text;
 }
 
@@ -142,7 +142,7 @@ describe('the published package', () => {
 
       // The second call is placed, its response is lost, and the program is killed during the retry.
       const held = Promise.withResolvers<void>();
-      its.network.faults.push('pass', 'lose the answer', held.promise);
+      its.network.faults.push('pass', 'lose the response', held.promise);
       const killed = start();
       await until(() => its.network.seen.length === 3);
       killed.child.kill('SIGKILL');

@@ -119,16 +119,24 @@ describe('retries', () => {
     ['UND_ERR_PRX_CONN', "the proxy in HTTPS_PROXY isn't responding"],
     ['EPIPE', 'EPIPE'],
   ] as const) {
-    it(`describe ${code} in plain words if possible`, async () => {
+    it(`end with an error that describes ${code} as "${reason}"`, async () => {
       const { result } = await sendInto([systemError(code)], { attempts: 1 });
       expect(result).to.have.property('message', `Couldn't reach http://core (1 attempt): ${reason}.`);
     });
   }
 
   for (const [what, outcomes, isUnsent] of [
-    ['say that nothing was sent if every attempt failed to connect', ['ENOTFOUND', 'ECONNREFUSED', 'UND_ERR_PRX_CONN'], true],
-    ['leave open whether a request arrived if any attempt sent it', ['ECONNRESET', 'ECONNREFUSED', 'ECONNREFUSED'], false],
-    ['leave open whether a request was carried out if a core failed to answer it', [503, 'ECONNREFUSED', 'ECONNREFUSED'], false],
+    [
+      'end with an error that says that nothing was sent if every attempt failed to connect',
+      ['ENOTFOUND', 'ECONNREFUSED', 'UND_ERR_PRX_CONN'],
+      true,
+    ],
+    [
+      "end with an error that doesn't claim that nothing was sent if any attempt sent the request",
+      ['ECONNRESET', 'ECONNREFUSED', 'ECONNREFUSED'],
+      false,
+    ],
+    ["end with an error that doesn't claim that nothing was sent if a core returned a 503", [503, 'ECONNREFUSED', 'ECONNREFUSED'], false],
   ] as const) {
     it(what, async () => {
       const errors = outcomes.map((outcome) => (typeof outcome === 'string' ? systemError(outcome) : outcome));
@@ -137,7 +145,7 @@ describe('retries', () => {
     });
   }
 
-  it("say that a response isn't HTTP, and that the call may have been placed", async () => {
+  it("end with the error `unreachable` if the response isn't HTTP, because the call may have been placed", async () => {
     const { result } = await sendInto([new errors.HTTPParserError('Invalid')], { attempts: 1 });
     expect(result).to.be.instanceOf(CallkeyError).and.include({ kind: 'unreachable' });
     expect(result).to.have.property('message', "Couldn't reach http://core (1 attempt): the response isn't HTTP.");
@@ -203,7 +211,7 @@ describe('retries', () => {
   });
 
   for (const who of ['until', 'signal'] as const) {
-    it(`end a delay when the signal in the option ${who} aborts, alone or combined with the other`, async () => {
+    it(`end a delay when the AbortSignal in the option ${who} aborts, with or without the other one`, async () => {
       for (const both of [true, false]) {
         const controllers = { until: new AbortController(), signal: new AbortController() };
         const signalFor = (name: typeof who) => (both || name === who ? controllers[name].signal : undefined);

@@ -176,7 +176,7 @@ describe('run journals', () => {
     expect((await Readable.from(earlierLines(run)).toArray()).map(({ line }) => line)).to.deep.equal(lines);
   });
 
-  it('tell which lines may have been placed without a response', async () => {
+  it('show which lines may have been placed although no response arrived', async () => {
     const run = await start();
     write(run, { sent: 2 }, { sent: 3, requestId: 'own' }, { sent: 4 }, { sent: 5 }, { sent: 6 });
     write(run, placed(2), { refused: 4 }, { refused: 5 }, { sent: 5 });
@@ -240,7 +240,7 @@ describe('run journals', () => {
     expect(() => openJournal(run)).to.throw(CallkeyError, `Couldn't write the journal ${run.file}: part of the path isn't a folder.`);
   });
 
-  it('count up the repetition for each --again', () => {
+  it('get a new repetition ID with each --again', () => {
     expect(newRepetition())
       .to.match(/^[0-9a-f-]{36}$/)
       .and.not.equal(newRepetition());

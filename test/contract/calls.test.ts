@@ -75,7 +75,7 @@ describe('checking a call to place', () => {
     ['variables of 64 and 1,000 characters', { variables: { ['n'.repeat(64)]: 'v'.repeat(1_000), é: '' } }],
     ['all of these', { contact: { phone, name: 'Ada', timeZone: 'UTC' }, requestId: '1', variables: { a: '~' } }],
   ] as const) {
-    it(`returns a body with ${what} unchanged, and doesn't run the schema, which would copy it`, () => {
+    it(`returns a body with ${what} as the same object, without running the schema, which would copy it`, () => {
       const body = { contact: { phone }, ...more };
       const validated = validatePlaceCall(body);
       expect(validated.ok && validated.data).to.equal(body);

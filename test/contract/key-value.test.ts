@@ -42,10 +42,10 @@ describe('a key value', () => {
   });
 
   for (const [what, body] of [
-    ['another prefix', withoutChecksum.replace('live', 'test')],
+    ['a different prefix', withoutChecksum.replace('live', 'test')],
     ['a hyphen', withoutChecksum.replace('00', '0-')],
-    ['a character too many', `${withoutChecksum}0`],
-    ['a character too few', withoutChecksum.slice(0, -1)],
+    ['an extra character', `${withoutChecksum}0`],
+    ['a missing character', withoutChecksum.slice(0, -1)],
   ] as const) {
     it(`can't have ${what}, even with a matching checksum`, () => {
       expect(isKeyValue(body + checksum(body))).to.equal(false);

@@ -59,7 +59,7 @@ describe('a network', () => {
       expect(isInNetworks(networks('0.0.0.0/0', '::/0'), text), text).to.equal(false);
   });
 
-  it('is refused with a message that says what to enter instead', () => {
+  it('is refused if it is invalid, with a message that says what to enter', () => {
     const general = 'Must be an IP address or a network, such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32.';
     for (const text of ['', 'x', '10.0.0.0/', '10.0.0.0/08', '10.0.0.0/8/8', '/8', 'fe80::1%eth0', '1.2.3.4:80', '[::1]'])
       expect(parseNetwork(text), text).to.equal(general);

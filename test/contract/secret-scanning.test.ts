@@ -39,7 +39,7 @@ const [key = ''] = keys;
 const nearMisses: [what: string, text: string][] = [
   ['a key with a missing character', key.slice(0, -1)],
   ['a key with an extra character', `${key}0`],
-  ['another prefix', key.replace('live', 'test')],
+  ['a different prefix', key.replace('live', 'test')],
   ['an uppercase prefix', key.replace('svc_sk_live', 'SVC_SK_LIVE')],
   ['the prefix alone', 'svc_sk_live_'],
   ['a key with a hyphen', `${key.slice(0, 30)}-${key.slice(31)}`],

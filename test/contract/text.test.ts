@@ -107,7 +107,7 @@ describe('a name', () => {
     expect(createUserSchema.safeParse(user).success).to.equal(false);
   });
 
-  it('stored before this rule can still be read by consoles and providers', () => {
+  it('that was stored before these rules existed can still be read by consoles and providers', () => {
     const name = 'a\u202eb\u200b';
     const at = '2026-11-21T09:00:00.000Z';
     const user = {

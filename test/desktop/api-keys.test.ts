@@ -171,7 +171,7 @@ describeDesktop('the console, for API keys', () => {
       expect(states).to.deep.equal([{ state: 'cancelled' }, { state: 'cancelled' }, { state: 'cancelled' }]);
     });
 
-    it('says that the key is gone if someone else revoked it first', async () => {
+    it('says that the key no longer exists if someone else revoked it first', async () => {
       await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
       await signInAs(harness, 'account');
       await button('Revoke Practice software').click();

@@ -32,9 +32,9 @@ describeBrowser('an idle page', () => {
     await page.clock.install();
     await open();
     await createKeyOn(harness, harness.tenants.users.account, 'Created later');
-    // Old enough to refresh. No timer runs from here on.
+    // The list is now old enough to refresh. No timer runs from here on.
     await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 6_000);
-    // Again if a refresh was still in progress, because the user's return doesn't start another.
+    // Repeated in case a refresh was in progress: the user's return doesn't start another one.
     await eventually(async () => {
       await page.evaluate(() => window.dispatchEvent(new Event('focus')));
       await row('Created later').waitFor({ timeout: 1_000 });

@@ -119,7 +119,7 @@ describeBrowser('the console in a browser', () => {
       await other.getByRole('alertdialog', { name: 'Your session has ended' }).waitFor();
     });
 
-    it('each act in the tenancy that they show, even if another tab has selected a different tenancy since', async () => {
+    it('each act in the tenancy that they show, even after another tab has selected a different tenancy', async () => {
       await open(browser.harness.core.url, 'staff');
       await button('Choose').click();
       await browser.page.getByRole('dialog').getByRole('combobox').fill('blue');

@@ -237,7 +237,7 @@ describeDesktop('the bridge to the page', () => {
           const outcome = await own.app.evaluate(
             async ({ BrowserWindow }, [url, code]) => {
               const [window] = BrowserWindow.getAllWindows();
-              // If another page is still loading, its abortion counts as a failure of this load.
+              // If another page is still loading, aborting it counts as a failure of this load.
               if (window?.webContents.isLoading())
                 await new Promise<void>((loaded) => window.webContents.once('did-stop-loading', () => loaded()));
               await window?.loadURL(url);

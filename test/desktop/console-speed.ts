@@ -82,7 +82,7 @@ try {
     await devtools.send('Emulation.setCPUThrottlingRate', { rate: 4 });
     await page.evaluate(() => {
       const drawn: number[] = Object.assign(window, { drawn: [] as number[] }).drawn;
-      // A message arrives after the frame that answers the event.
+      // A message sent in an animation frame arrives once that frame has been drawn.
       const onInput = ({ timeStamp }: Event) =>
         requestAnimationFrame(() => {
           const { port1, port2 } = new MessageChannel();

@@ -50,7 +50,7 @@ describe('an export', () => {
     });
   }
 
-  it('results in nothing if it was cancelled', async () => {
+  it('saves nothing if it was cancelled', async () => {
     expect((await copy([head], AbortSignal.abort())).exported).to.equal(null);
   });
 });

@@ -147,7 +147,7 @@ describeBrowser("an administrator's day", () => {
     // No timer fires anymore.
     await page.clock.pauseAt(Date.now() + 60_000);
     await placeCall(harness.core.url, harness.tenants.siblingCampaign.id, keyValue);
-    // Returning doesn't reload a list that is still loading, as it may be since the clock's step.
+    // Returning doesn't reload a list that is still loading, which moving the clock may have started.
     await eventually(async () => {
       await page.evaluate("dispatchEvent(new Event('focus'))");
       expect(await page.getByRole('grid', { name: 'Calls' }).count()).to.equal(1);
@@ -161,7 +161,7 @@ describeBrowser("an administrator's day", () => {
     await page.locator('.place').getByText('Green Clinic').waitFor();
     const change = { name: 'Sue Sibling', userType: 'account', accountId: tenants.account.id, partnerId: null } as const;
     await changeUser(direct.ports, operator, tenants.users.sibling, change);
-    // The minute starts when the session has been read for the first time, which may be after a step of the clock.
+    // The minute starts when the page has read the session for the first time, which may be after the clock has moved.
     let isAsked = false;
     page.on('request', (request) => {
       isAsked ||= request.method() === 'GET' && request.url().endsWith('/console/session');

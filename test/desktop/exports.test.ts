@@ -20,7 +20,7 @@ type Exporter = {
   close(): Promise<void>;
 };
 
-/** Returns a function that opens the place where a test exports to a core at this address. */
+/** Returns a function that opens the console in Electron. In a browser, the function opens the given URL. */
 function inElectron(): (url: string) => Promise<Exporter> {
   const { open, leave } = sharedDesktop();
   return async () => {

@@ -73,7 +73,7 @@ try {
   const { stdout } = await placing;
   if (!stdout.includes('"state":"queued"')) throw new Error(stdout);
   reach('the pasted command has placed a call');
-  // Returning from the terminal.
+  // The user returns from the terminal.
   await page.evaluate("dispatchEvent(new Event('focus'))");
   await page.getByRole('row', { name: '+493023125000' }).waitFor();
   reach(`the call is in the list: ${seconds() < goalSeconds ? 'under' : 'over'} ${goalSeconds} s`);

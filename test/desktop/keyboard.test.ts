@@ -40,7 +40,7 @@ describeDesktop('the console, with only a keyboard', () => {
 
     await untilFocused(row('Keyboard key'));
     await keyboard.press('Delete');
-    // Possible only once the core has said what revoking the key does.
+    // The button is enabled only once the core has reported the effects of revoking the key.
     await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke', disabled: false }).waitFor();
     await tabTo('Revoke');
     await keyboard.press('Enter');

@@ -6,7 +6,7 @@ import { faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually, until } from '../support/until.ts';
 
-/** The worst names that are allowed. */
+/** Allowed names that are the hardest to show. */
 const hostileNames = ['W'.repeat(200), 'مفتاح النظام', '电话系统 📞', '=HYPERLINK("https://example.com")'];
 
 describeDesktop('the screens of the console', () => {
@@ -134,7 +134,7 @@ describeDesktop('the screens of the console', () => {
     await until(async () => (await harness.page.title()) === `API keys · Blue Clinic · ${host}`);
   });
 
-  it('enable the available actions in the menu, but none while a dialog is open', async () => {
+  it('enable only the available commands in the menu, and none while a dialog is open', async () => {
     await list(['One']);
     const offered = (name: string) =>
       harness.desktop.app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.enabled, name);

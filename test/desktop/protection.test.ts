@@ -5,7 +5,7 @@ import { type ConsoleHarness, sharedConsole, signInAs, type UserName } from '../
 import { describeDesktop } from '../support/electron.ts';
 import { eventually } from '../support/until.ts';
 
-describeDesktop('the console, for protection', () => {
+describeDesktop("the console's Protection screen", () => {
   const open = sharedConsole();
   let harness: ConsoleHarness;
   beforeEach(async () => {
@@ -83,7 +83,7 @@ describeDesktop('the console, for protection', () => {
     await openAs('partner');
     await button('Calling hours').click();
     await button('Set hours…').click();
-    // Only hours that never include now make the check below the same at all times.
+    // With hours that never include the current time, the check below has the same result at any time.
     await button('Remove this rule').click();
     await button('Add a date').click();
     await page.getByLabel('Date').fill('2099-12-25');

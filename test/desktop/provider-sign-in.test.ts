@@ -160,7 +160,7 @@ describeDesktop('signing in with the provider in the app', () => {
       return { network, release, tab };
     }
 
-    it("has no axe violations when it starts and when it's confirmed", async () => {
+    it('has no axe violations on its first screen and when the user confirms it', async () => {
       await desktop.page.emulateMedia({ reducedMotion: 'reduce' });
       await desktop.page.getByLabel('Server address').fill(harness.url);
       await desktop.page.getByLabel('Email').focus();
@@ -201,14 +201,14 @@ describeDesktop('signing in with the provider in the app', () => {
       expect(reached).to.equal(false);
     });
 
-    it('gives nothing to another program, either while it waits or on its port afterwards', async () => {
+    it('gives nothing to another program, neither while the app waits for the code nor on its port afterwards', async () => {
       const port = new URL(await start()).searchParams.get('port') ?? '';
       expect(await otherProgram(port).next()).to.equal('EADDRINUSE');
       const page = await context.newPage();
       await page.goto((await opened()).at(-1) ?? '');
       await button(page, 'Sign in at Example Corp').click();
       await page.getByRole('heading', { name: 'Sign in to the app?' }).waitFor();
-      // The app stops waiting, and the other program takes its port before the user confirms.
+      // The app stops waiting, and the other program listens on the same port before the user confirms.
       await button(desktop.page, 'Cancel').click();
       await button(desktop.page, 'Sign in with Example Corp').waitFor();
       const thief = otherProgram(port);
@@ -238,7 +238,7 @@ describeDesktop('signing in with the provider in the app', () => {
     it('signs in even if the tab is closed before the session starts', async () => {
       const { network, release, tab } = await startExchange();
       tab.destroy();
-      // By the time it responds, the app has noticed.
+      // By the time this returns, the app has noticed.
       await desktop.app.evaluate(() => undefined);
       release();
       await home(desktop.page);

@@ -56,7 +56,7 @@ describeBrowser('the layout in a browser', () => {
     }
   });
 
-  it('has all screens on one line, under the name and the other buttons, at 768 px', async () => {
+  it('keeps the links to all screens on one line, under the name and the other buttons, at 768 px', async () => {
     await resize(768);
     const { links, others } = {
       links: await page().getByRole('navigation', { name: 'Screens' }).getByRole('link').all(),
@@ -67,7 +67,7 @@ describeBrowser('the layout in a browser', () => {
     expect(Math.max(...(otherTops ?? []))).to.be.lessThan(Math.min(...(linkTops ?? [])));
   });
 
-  it('shows in full what happened, and from where, at 768 px', async () => {
+  it('shows the description and address of an event in full at 768 px', async () => {
     await resize(768);
     await goTo('Activity');
     const row = page().getByRole('row', { name: 'Created the API key Appointment importer 11' });
@@ -76,7 +76,7 @@ describeBrowser('the layout in a browser', () => {
     expect(cut).to.deep.equal([0]);
   });
 
-  it("doesn't offer to filter calls before there are any", async () => {
+  it('has no filters for calls before there are any', async () => {
     await resize(1280);
     await goTo('Calls');
     await page().getByRole('heading', { name: 'No calls yet' }).waitFor();
@@ -95,7 +95,7 @@ describeBrowser('the layout in a browser', () => {
     await page().getByRole('row', { name: 'Created the API key Appointment importer 11' }).waitFor();
   });
 
-  it('sorts and selects stacked rows', async () => {
+  it('can sort and select rows whose cells are stacked in a narrow window', async () => {
     await resize(480);
     await goTo('API keys');
     await page().getByLabel('Sort by').selectOption('Name');
@@ -107,7 +107,7 @@ describeBrowser('the layout in a browser', () => {
     await button('Clear').click();
   });
 
-  it('prints every key, not only the page', async () => {
+  it('prints all keys, not only those on the current page', async () => {
     await resize(1280);
     await goTo('API keys');
     await page().getByLabel('Rows per page').selectOption('10');

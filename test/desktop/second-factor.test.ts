@@ -21,7 +21,7 @@ async function scan(page: Page): Promise<string> {
   const around = 24;
   const clip = { x: box.x - around, y: box.y - around, width: box.width + 2 * around, height: box.height + 2 * around };
   const picture = (await page.screenshot({ clip })).toString('base64');
-  // The console's own page forbids this.
+  // The console's content security policy forbids this in its own page.
   const reader = await page.context().newPage();
   const { pixels, ...size } = await reader.evaluate(async (png) => {
     const bitmap = await createImageBitmap(new Blob([Uint8Array.from(atob(png), (letter) => letter.charCodeAt(0))]));
@@ -31,7 +31,7 @@ async function scan(page: Page): Promise<string> {
     return { width, height, pixels: [...(drawing?.getImageData(0, 0, width, height).data ?? [])] };
   }, picture);
   await reader.close();
-  // Its usual limit is one frame of a camera, which is too short on a busy machine.
+  // By default, decoding may take only as long as a frame of a camera, which is too short on a busy machine.
   return decodeQr({ ...size, data: Uint8Array.from(pixels) }, { timeLimit: 10_000 });
 }
 
@@ -104,7 +104,7 @@ describeBrowser('a second factor in a browser', () => {
     await home(page);
   });
 
-  it('stays signed out if the session was still loading when the user signed out', async () => {
+  it("doesn't sign the user in again if the session was still loading when they signed out", async () => {
     await open();
     const { app, recoveryCodes } = await enroll(harness.core.url, await signIn(harness.core.url, 'pat@example.com'), clock);
     await enterPassword(page, 'pat@example.com');

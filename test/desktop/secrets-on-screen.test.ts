@@ -89,7 +89,7 @@ describeDesktop('a key value in the console', () => {
   it('can be copied, is announced, and is cleared from the clipboard on quitting', async () => {
     const keyValue = await create();
     await button('Copy').click();
-    // Inside the dialog, because screen readers ignore everything outside a modal one.
+    // The message is inside the dialog, because screen readers ignore everything outside a modal dialog.
     await saveDialog().getByRole('status').getByText('Key value copied. The console will clear the clipboard in one minute.').waitFor();
     expect(await harness.desktop.app.evaluate(({ clipboard }) => clipboard.readText())).to.equal(keyValue);
   });

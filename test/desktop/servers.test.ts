@@ -54,7 +54,7 @@ describeDesktop('several servers', () => {
     await openDialog();
     await dialog().getByRole('button', { name: 'Add a server' }).click();
     await eventually(async () => expect(await desktop.page.getByLabel('Server address').inputValue()).to.equal(''));
-    // The form has a button to go back.
+    // The sign-in form replaces the list of keys, and also has this button.
     await button('Switch server').waitFor();
     await signInAs({ ...second, page: desktop.page }, 'account');
     await row('Key of the second').waitFor();

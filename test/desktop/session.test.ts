@@ -131,7 +131,7 @@ describeDesktop("the console's session", () => {
 
   it("keeps the list while the core is unreachable, and says that it's out of date", async () => {
     await through();
-    network.faults.push('lose the answer', { status: 502 });
+    network.faults.push('lose the response', { status: 502 });
     await chooseCommand(harness.desktop, 'refresh');
     await harness.page.getByText('Showing the last data loaded.').waitFor();
     await harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
@@ -217,7 +217,7 @@ describeDesktop("the console's session", () => {
     await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Perhaps');
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
-    network.faults.push('lose the answer');
+    network.faults.push('lose the response');
     await button('Create Key').click();
     await harness.page.getByText('The server may still have created the key').waitFor();
     await harness.page.locator('tr', { hasText: 'Perhaps' }).waitFor();

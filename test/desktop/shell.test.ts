@@ -100,7 +100,7 @@ describeDesktop('the window', () => {
         }
       });
       await running.page.waitForFunction((count) => (window as unknown as { heard: string[] }).heard.length >= count, commands.length - 1);
-      // The window sends `close`.
+      // The window sends `close` when it is asked to close, so no menu item does.
       expect((await heard()).toSorted()).to.deep.equal(commands.filter((command) => command !== 'close').toSorted());
     });
 

@@ -34,7 +34,7 @@ describeDesktop('signing in to the console', () => {
     await harness.page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
   }
 
-  /** Returns a server that isn't a core of this generation. */
+  /** Starts a server that isn't a core, or is incompatible with this console. @returns its address */
   async function somethingElse(answer: RequestListener): Promise<string> {
     const server = createServer(answer).listen(0, '127.0.0.1');
     servers.push(server);

@@ -187,7 +187,7 @@ describeBrowser('the screens in a browser', () => {
     await button('Cancel').click();
   });
 
-  it('open the key whose value is in a pasted line', async () => {
+  it('find and open the key whose value is part of a pasted line', async () => {
     await goTo('API keys');
     for (const line of [`CALLKEY_API_KEY=${keyValue}`, `X-API-Key: ${keyValue}\n`]) {
       await button('Which key is this?').click();
@@ -200,7 +200,7 @@ describeBrowser('the screens in a browser', () => {
     }
   });
 
-  it('announce opened details, three tabs from the row to Replace', async () => {
+  it('announce opened details, whose Replace button is three tab stops from the row', async () => {
     await goTo('API keys');
     await page().getByRole('row', { name: 'Key 26' }).focus();
     await page().keyboard.press('Enter');
@@ -222,7 +222,7 @@ describeBrowser('the screens in a browser', () => {
     await page().getByRole('row', { name: 'Bob' }).waitFor();
   });
 
-  it('move the focus to the search when a slash is pressed, except while typing', async () => {
+  it('move the focus to the search field when the user presses slash, unless they are typing', async () => {
     await goTo('API keys');
     await page().getByRole('heading', { name: 'API keys', exact: true }).focus();
     for (const key of ['/', '/']) await page().keyboard.press(key);

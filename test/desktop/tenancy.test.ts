@@ -104,13 +104,13 @@ describeDesktop('a menu command', () => {
   it('works as soon as the screen is visible, before its first frame and timer', async () => {
     const { page, desktop } = harness;
     await page.getByLabel('Server address').waitFor();
-    // From here on, no frame or timer runs, so effects that wait for one don't happen.
+    // From here on, no frame or timer runs, and neither does code that waits for one.
     await page.clock.install();
     await page.clock.pauseAt(Date.now() + 60_000);
     await signInAs(harness, 'staff');
     await chooseCommand(desktop, 'switch-tenancy');
     await page.getByRole('dialog').getByRole('combobox').waitFor();
-    // Otherwise, the page would keep that clock.
+    // Otherwise, the page of the next test would keep the fake clock.
     await desktop.close();
   });
 

@@ -104,7 +104,7 @@ describe('the dialer', () => {
     expect(calls[0]).to.include({ state: 'dialing', simulated: true });
     expect(dialer.receiver.received).to.deep.equal([]);
     await until(async () => (await call(contactId))['handoff'] === 'taken');
-    // Moves the clock to a minute from now, instead of waiting.
+    // Makes a minute pass without waiting.
     await dialer.direct.storage.database
       .write('calls')
       .where({ contact_id: contactId })

@@ -39,7 +39,7 @@ describe('the dialer and its outcomes', () => {
         expect(() => new Webhook(olderSecret).verify(payload, headers)).to.throw('No matching signature');
       });
 
-      it('stores the first outcome of a call for good, and shows it only in the console', async () => {
+      it('stores only the first outcome of a call, and shows it only in the console', async () => {
         await start();
         const contactId = textAt(await place({ requestId: 'order-2' }), 'contactId');
         await dialer.receiver.until(1);
@@ -74,7 +74,7 @@ describe('the dialer and its outcomes', () => {
         });
       });
 
-      it("doesn't let a provider decide when contact data is erased", async () => {
+      it("doesn't store a provider's end time in the future, which would delay the erasure of contact data", async () => {
         await start();
         const contactId = textAt(await place(), 'contactId');
         await dialer.receiver.until(1);

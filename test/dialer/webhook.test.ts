@@ -19,7 +19,7 @@ const clock = fakeClock();
 const provider = (url: string) => webhookProvider({ url, secrets: [signingSecret], deduplicates: false }, clock);
 
 describe('a hand-off through a webhook', () => {
-  /** A request that the provider receives. */
+  /** Hands off a call. @returns the request that the provider receives */
   const sent = async (more: Partial<ClaimedCall>) => {
     let method: string | undefined;
     const receiver = await startReceiver((_, response) => {
@@ -144,7 +144,7 @@ describe("a webhook's response", () => {
   });
 
   for (const header of ['soon', '-5', 'Infinity', '']) {
-    it(`doesn't set a time with the Retry-After ${JSON.stringify(header)}`, async () => {
+    it(`doesn't set the time of the next attempt with Retry-After: ${JSON.stringify(header)}`, async () => {
       expect(await handOff((response) => response.writeHead(503, { 'Retry-After': header }).end())).not.to.have.property('retryAfter');
     });
   }

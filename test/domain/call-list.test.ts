@@ -71,7 +71,7 @@ describe("a campaign's calls", () => {
     ]);
   });
 
-  it('are returned as far as they were found when time runs out, with a cursor to where the search stopped', async () => {
+  it('are returned even if the search runs out of time: those found so far, with a cursor to where the search stopped', async () => {
     const { ports } = createPorts({ ends: ['e1', 'e2'] });
     const page = await listCalls(ports, account, query, { yieldTurn: async () => false });
     expect([page.items.length, page.nextCursor, page.searchedBackTo]).to.deep.equal([1, 'e1', placedAt]);

@@ -121,10 +121,10 @@ describe('calling hours', () => {
     const from = '2026-12-25T10:00:00Z';
     const inBerlin = { zones: ['Europe/Berlin'], from };
 
-    it('close a date even if weekly rules have a longer prefix', () => {
+    it('can close a date even if weekly rules have a longer prefix', () => {
       expect(open({ ...inBerlin, rules: [german, christmas] })).to.equal('2026-12-28T08:00:00.000Z');
     });
-    it('with the longest prefix apply', () => {
+    it('apply only if no other rule for that date has a longer matching prefix', () => {
       const exception = { prefix: '+49', date: '2026-12-25', from: '10:00', to: '14:00' };
       expect(open({ ...inBerlin, rules: [german, christmas, exception] })).to.equal('open');
     });
@@ -139,7 +139,7 @@ describe('calling hours', () => {
     });
   });
 
-  it('are only those for the longest prefix', () => {
+  it('are defined only by the rules with the longest matching prefix', () => {
     const rules = [daily('09:00', '20:00'), daily('10:00', '11:00', '+49'), daily('06:00', '22:00', '+4930')];
     expect(selectRules(rules, '+498912345678')).to.deep.equal([rules[1]]);
     expect(selectRules(rules, '+493012345678')).to.deep.equal([rules[2]]);

@@ -132,20 +132,20 @@ describe('a cancelled call', () => {
 });
 
 describe('an API key', () => {
-  it('is looked up at the current time', async () => {
+  it('is looked up as of the current time', async () => {
     const to = createCalls();
     expect(await findActiveKey(to.ports, { ...caller, address: 'a' })).to.deep.equal({ expiresAt: instant(5), limits: null });
     expect(to.asked).to.deep.equal([{ ...caller, address: 'a', at: now }]);
   });
 
-  it('has access to its campaigns', async () => {
+  it("is checked for access to the call's campaign at the current time", async () => {
     const to = createCalls();
     await authorize(to.ports, caller, 'g');
     expect(to.asked).to.deep.equal([{ ...caller, campaignId: 'g', at: now }]);
   });
 
   for (const [decision, refusal] of refusals) {
-    it(`with the result ${decision} is refused`, async () => {
+    it(`is refused if the check returns ${decision}`, async () => {
       expect(await readProblem(authorize(createCalls({ decision }).ports, caller, 'g'))).to.equal(refusal);
     });
   }

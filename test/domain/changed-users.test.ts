@@ -91,14 +91,14 @@ describe('disabling a user', () => {
     expect(await readProblem(disable(createUsers({ ended: null })))).to.equal('conflict: ada@example.com is already disabled.');
   });
 
-  it('can be undone, which records an event', async () => {
+  it('can be reversed, which records an event', async () => {
     const { ports, done, events } = createUsers({ ended: 0 });
     await enableUser(ports, actor, ada);
     expect(done).to.deep.equal([['ada', null]]);
     expect(events[0]).to.deep.include(toEvent('user.enabled'));
   });
 
-  it('can be undone only once', async () => {
+  it('can be reversed only once', async () => {
     const refusal = "conflict: ada@example.com isn't disabled.";
     expect(await readProblem(enableUser(createUsers({ ended: null }).ports, actor, ada))).to.equal(refusal);
   });

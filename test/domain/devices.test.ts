@@ -48,7 +48,7 @@ describe('a sign-in', () => {
     });
   }
 
-  it("is trusted from a device until its cookie's last millisecond", async () => {
+  it("is trusted from a device up to its cookie's last millisecond", async () => {
     const last = token.replace(/\.\d+\./, `.${now}.`);
     expect(await vouch(last)).to.equal(`device ${last}`);
   });

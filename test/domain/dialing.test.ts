@@ -18,7 +18,7 @@ const claimedLongAgo = { firstAttemptAt: instant(now - 9 * 24 * hour), leaseUnti
 const provider = (changes: Partial<Provider> = {}): Provider => ({
   name: 'webhook',
   deduplicates: false,
-  handOff: () => Promise.reject(new Error('No rule hands a call off.')),
+  handOff: () => Promise.reject(new Error('No rule here should hand off a call.')),
   conclude: () => null,
   ...changes,
 });

@@ -66,7 +66,7 @@ describe('the password check queue', () => {
     }
   });
 
-  it("serves a network that retries, however many other networks don't retry", () => {
+  it('serves a network that retries even if any number of networks that never retry are waiting', () => {
     const queue = createQueue(4);
     queue.flood(10);
     expect(queue.add('honest')).to.equal('honest');
@@ -194,7 +194,7 @@ describe('the password check queue', () => {
     expect(queue.takeAll().slice(-2)).to.deep.equal(['y', 'x']);
   });
 
-  it('releases the place of an attempt that is withdrawn', () => {
+  it('gives the place of a withdrawn attempt to another one', () => {
     const queue = createQueue(2);
     for (const network of ['a', 'b']) queue.add(network);
     expect(queue.remove('a')).to.equal(true);

@@ -84,7 +84,7 @@ describe("a number's time zones", () => {
     }
   });
 
-  it('are the same array for numbers with the same zones', () => {
+  it('are returned as the same array for numbers with the same zones', () => {
     expect(getZones('+493012345678')).to.equal(getZones('+498912345678'));
   });
 });

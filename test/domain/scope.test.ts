@@ -79,7 +79,7 @@ describe('the tenancy scope', () => {
       },
     ],
     [
-      "staff with nothing selected see only the service's own keys",
+      "staff without a selection see only the service's own keys",
       viewer({}),
       {
         owningScope: null,

@@ -163,7 +163,7 @@ describe("a chart's days", () => {
       '2026-11-20T23:45:00Z',
       '2026-11-29T00:00:00Z',
     ].map(count);
-    if (!before || !first || !last || !ahead) throw new Error('There are four counts.');
+    if (!before || !first || !last || !ahead) throw new Error('There must be four counts.');
     expect(groupByDay(days, [before, first, last, ahead])).to.deep.equal([
       { day: '2026-11-20', counts: [first, last] },
       { day: '2026-11-21', counts: [ahead] },

@@ -35,7 +35,7 @@ async function check({
     },
     giveBack: async (key) => void done.push(`back ${toKind(key)}`),
     reset: async (key) => void done.push(`reset ${toKind(key)}`),
-    sweep: () => Promise.reject(new Error('No one sweeps here.')),
+    sweep: () => Promise.reject(new Error('These tests never sweep.')),
   };
   const findByEmail = async (asked: string) => {
     lookedUp.push(asked);

@@ -52,7 +52,7 @@ describe('a new user', () => {
     ['a partner and one of its accounts', { userType: 'partner', partnerId: 'p1', accountId: 'a1' }, 'p1'],
     ['the service', {}, null],
   ] as const) {
-    it(`of ${what} is stored with their partner and a one-time password for seven days`, async () => {
+    it(`of ${what} is stored with their partner and with a one-time password that is valid for seven days`, async () => {
       const { ports, created, events } = createUsers();
       const { user, password } = await createUser(ports, actor, input(more), null);
       const createdAt = ports.clock.now();
@@ -142,7 +142,7 @@ describe('a new password', () => {
     expect(changing.throttleKeys.filter((key) => other.throttleKeys.includes(key))).to.deep.equal([]);
   });
 
-  it('that someone else sets is valid for seven days, and ends all sessions', async () => {
+  it('set by someone else is valid for seven days, and ends all sessions', async () => {
     const users = createUsers();
     const expiresAt = plus(users.ports.clock.now(), 7 * oneDay);
     expect(await resetPassword(users.ports, actor, account, null)).to.deep.equal({ password: oneTimePassword });

@@ -97,7 +97,7 @@ describe('API keys in the console', () => {
           });
         }
 
-        it('counts the characters of a name as users see them', async () => {
+        it('counts an emoji in a name as one character', async () => {
           expect((await create({ name: '🎉'.repeat(200), expiration: { kind: 'none' }, timeZone: 'UTC' })).status).to.equal(201);
         });
 

@@ -221,7 +221,7 @@ describe('a search for calls', () => {
       expect(await searchAll('?state=busy')).to.deep.equal(['7']);
     });
 
-    it('returns the matches so far when the same session starts another search, and can be continued from there', async () => {
+    it('returns the matches found so far when the same session starts another search, and can be continued from there', async () => {
       const older = search('?search=zoe');
       const newer = search('?search=zo');
       const stopped = (await Promise.all([older, newer])).find(({ searchedBackTo }) => searchedBackTo !== undefined);

@@ -167,7 +167,7 @@ describe('calling hours', () => {
       expect((await claim())[0]).to.include({ handoff: 'doubt', stopped: 'Calling hours have ended.' });
     });
 
-    it('let other calls through, however many calls they hold', async () => {
+    it("don't delay calls whose hours are open, however many calls they hold", async () => {
       await setHours([daily('09:00', '20:00')], 'account');
       await place();
       const row = await harness.direct.storage.database.read('calls').first();

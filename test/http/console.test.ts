@@ -181,7 +181,7 @@ describe('calls and activity in the console', () => {
       it('shows in pages who did what, when and from where', async () => {
         const cookie = await as('ada');
         for (let n = 0; n < 60; n++) await createKey(core.url, cookie, `key ${n}`);
-        // A test in another process may sign in here as Ada: it may request a stopped core's port, which this core has now.
+        // A test in another process may sign in here as Ada by mistake, if this core got the port of a core that the test has stopped.
         const first = await activity(cookie, '?action=api-key.created');
         expect(first.events[0]).to.deep.include({
           actor: { id: tenants.users.account.id, name: 'Ada Account', email: 'ada@example.com' },

@@ -42,7 +42,7 @@ describe('a connection to a crowded listener', () => {
     expect(statuses(seen.text)?.length).to.equal(2);
   });
 
-  it('waits with its TLS handshake until earlier handshakes from its network have finished or timed out', async function () {
+  it('delays its TLS handshake until earlier handshakes from its network have finished or timed out', async function () {
     if (!hasOpenssl) skip(this, "openssl isn't installed");
     const opened = await open({ isSecure: true, limits: { handshakes: 2, stuckHandshake: 500, lookEvery: 10 } });
     ({ listener } = opened);
@@ -102,7 +102,7 @@ describe('a connection to a crowded listener', () => {
       expect(statuses(seen.text)).to.deep.equal([...Array.from({ length: count }, () => '200'), '400']);
     });
 
-  it("gets a problem and a request ID for data that isn't a request, too", async () => {
+  it("gets a problem with a request ID even for data that isn't a request", async () => {
     ({ listener } = await open());
     for (const [data, status] of [
       ['nonsense\r\n\r\n', 400],

@@ -81,7 +81,7 @@ describe('a disabled user', () => {
       await signIn(url, 'tom@example.com');
     });
 
-    it("can't do what was still waiting for its turn", async () => {
+    it('gets a 401 for requests that were still waiting for their turn', async () => {
       const [{ url }] = cores;
       const { database: connection } = direct.storage;
       const cookie = await signIn(url, 'pat@example.com');

@@ -154,14 +154,14 @@ describe('a do-not-call list', () => {
       expect((await list(`?search=${encodeURIComponent(phone)}`)).entries).to.deep.equal([]);
     });
 
-    it('understands numbers without a country code', async () => {
+    it('accepts numbers without a country code', async () => {
       const phone = somePhone();
       expect((await add([`0${phone.slice(3)}`], { country: 'DE' })).status).to.equal(201);
       expect((await add([phone], { country: 'UK' })).json).to.have.nested.property('errors[0].path', 'country');
       expect((await place(phone)).status).to.equal(403);
     });
 
-    it('is paged, newest first, and searched by the start of a number', async () => {
+    it('is shown in pages, newest first, and can be searched by the start of a number', async () => {
       const numbers = Array.from({ length: 60 }, somePhone);
       await add(numbers, { accountId: harness.tenants.siblingAccount.id });
       const sue = await signIn(harness.core.url, 'sue@example.com');

@@ -47,7 +47,7 @@ describe('an error thrown by a request', () => {
     return { status: response.status, headers: response.headers, answer };
   };
 
-  it('is returned as a problem, without anything from a response in progress', async () => {
+  it('is returned as a problem, without the headers that the handler had already set', async () => {
     const { status, headers, answer } = await throwing(new Problem('too-large', 'Too much.'));
     expect([status, answer]).to.deep.equal([
       413,
@@ -66,7 +66,7 @@ describe('an error thrown by a request', () => {
     expect(log[0]?.err).to.include({ message: 'Down.' });
   });
 
-  it("is only logged if it's a bug, and the response names the log entry", async () => {
+  it("appears only in the log if it's a bug, and the response says how to find it there", async () => {
     const { status, answer } = await throwing(new TypeError('a secret'));
     expect([status, answer]).to.deep.equal([
       500,
@@ -80,7 +80,7 @@ describe('an error thrown by a request', () => {
     expect(log[0]?.err).to.include({ message: 'a secret' });
   });
 
-  it("doesn't claim to be in the log if only the number of such errors is logged", async () => {
+  it('is said to be in the log only if it is, and not if the log merely counts such errors', async () => {
     const logged: string[] = [];
     for (let n = 1; n <= 21; n++) {
       const { answer } = await throwing(new TypeError('x'), `r-${n}`);

@@ -162,7 +162,7 @@ describe('the checks for every route', () => {
     expect((await inConsole('GET', routes.listApiKeys.path, { headers: { Origin: origin.replace('http', 'https') } })).status).to.equal(
       403,
     );
-    // Fetch Metadata takes precedence over Origin.
+    // Fetch Metadata overrides Origin.
     expect(
       (await inConsole('GET', routes.listApiKeys.path, { headers: { Origin: 'https://x.y', 'Sec-Fetch-Site': 'same-origin' } })).status,
     ).to.equal(200);

@@ -76,12 +76,12 @@ describe("an API key's addresses", () => {
       expect((await placeFrom(undefined, harness.core, { contact: {} })).status).to.equal(401);
     });
 
-    it("aren't found in X-Forwarded-For unless a trusted proxy sent it", async () => {
+    it('are compared with X-Forwarded-For only if a trusted proxy sent it', async () => {
       await limit({ addresses: ['203.0.113.7'] });
       expect(await statusFrom('203.0.113.7', harness.core)).to.equal(401);
       expect(await statusFrom('203.0.113.7, 203.0.113.7', harness.core)).to.equal(401);
       expect(await statusFrom('203.0.113.7')).to.equal(202);
-      // The client wrote the first address; the proxy added the second.
+      // The client sent the first address, and the proxy added the second one.
       expect(await statusFrom('203.0.113.7, 198.51.100.9')).to.equal(401);
       expect(await statusFrom('198.51.100.9, 203.0.113.7')).to.equal(202);
       expect(await statusFrom('203.0.113.7, unknown')).to.equal(401);
@@ -120,7 +120,7 @@ describe("an API key's addresses", () => {
       expect(answer).to.match(/^HTTP\/1\.1 401 /);
     });
 
-    it("don't accept a key that doesn't exist, whatever its address", async () => {
+    it("make no difference to a key that doesn't exist, which is refused from any address", async () => {
       for (const address of ['192.0.2.0', '198.51.100.1', '::']) {
         const answer = await overSocket(
           behindProxy.url,

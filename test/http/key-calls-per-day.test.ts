@@ -50,7 +50,7 @@ describe("an API key's calls per day", () => {
     const countAnswers = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length;
     const quota = ({ headers }: Answer) => [headers['ratelimit-policy'], headers['ratelimit']];
 
-    it('say how many are left in the first repeat after a new limit', async () => {
+    it('are already in the headers when the first request after setting the limit is a repeat', async () => {
       const { place, limit } = await limitedKey(null);
       const call = { requestId: 'before-the-limit', contact: { phone: '+493012345678' } };
       expect(quota(await place(harness.core, call))).to.deep.equal([undefined, undefined]);
@@ -58,7 +58,7 @@ describe("an API key's calls per day", () => {
       expect(quota(await place(harness.core, call))).to.deep.equal(['"day";q=3;w=86400', '"day";r=2;t=54000']);
     });
 
-    it('end with a 429 until the next midnight, and each response says how many are left', async () => {
+    it('are limited with a 429 until the next midnight, and each response says how many are left', async () => {
       const { place } = await limitedKey(2);
       expect(quota(await place())).to.deep.equal(['"day";q=2;w=86400', '"day";r=1;t=54000']);
       clock.advance({ hours: 1 });

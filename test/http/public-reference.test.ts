@@ -64,7 +64,7 @@ describe('the reference on the public listener', () => {
     for (const [, digits, state, ends, plus] of rows) expect(rehearsing).to.contain(`| ${digits} | \`${state}\` | ${ends} | ${plus} |`);
   });
 
-  it('calls only numbers that are reserved for films', async () => {
+  it('shows only phone numbers that are reserved for films', async () => {
     const { text } = await ask('GET', `${core.url}/reference`);
     for (const [number] of text.matchAll(/\+\d{7,15}/g)) expect(number).to.match(/^\+493023125\d{3}$/);
   });

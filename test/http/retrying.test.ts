@@ -78,7 +78,7 @@ describe('the examples in core/reference', () => {
       it("place one call if the first response is lost, and don't place another when run again", async () => {
         const order = `lost-${label}`;
         const phone = somePhone();
-        its.network.faults.push('lose the answer');
+        its.network.faults.push('lose the response');
         const first = await run(order, phone);
         expect(first.code, first.stderr).to.equal(0);
         expect(JSON.parse(first.stdout)).to.include({ requestId: `order-${order}`, state: 'queued' });
@@ -94,7 +94,7 @@ describe('the examples in core/reference', () => {
         expect(its.network.seen).to.have.length(2);
       });
 
-      it("don't wait for hours, but fail and say so", async () => {
+      it('fail with a message instead of waiting for hours', async () => {
         its.network.faults.push({ status: 429, headers: { 'Retry-After': '30000' } });
         const { code, stderr } = await run(`long-${label}`, somePhone());
         expect(code, stderr).not.to.equal(0);

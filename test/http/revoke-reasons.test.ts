@@ -66,7 +66,7 @@ describe('the reason for revoking a key', () => {
         body: { contact: { phone: '+493012345678' } },
         headers: { 'X-Forwarded-For': address },
       });
-      // The core writes what its keys have done.
+      // This writes the use of keys that the core has collected.
       await core.close();
     }
     async function previewLastDay(id: string) {

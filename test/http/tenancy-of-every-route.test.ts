@@ -28,7 +28,7 @@ type Attempt = {
   body?: object;
   /** The status for a user who is allowed to send the request, if it isn't 2xx. */
   status?: number;
-  /** The response to all other users, if they get a success although nothing changes. */
+  /** The response to all other users, if it's a success although nothing changes. */
   unchanged?: object;
 };
 
@@ -39,7 +39,7 @@ const timeZone = 'UTC';
 /**
  * The request that is sent to each route of the console. `own` means that there is none, because the route concerns only the session or the
  * user, or creates something in the user's own scope. The type requires every route, so a new route can't be forgotten. The last ones
- * delete what the others need.
+ * delete what the earlier ones need.
  */
 const attempts: Record<keyof ConsoleRoutes, 'own' | ((targets: Targets) => Attempt)> = {
   signIn: 'own',

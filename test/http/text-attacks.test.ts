@@ -10,7 +10,7 @@ import { costlyPasswords } from '../support/passwords.ts';
 import { createKey, type DirectAccess, onDemand, password, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 /** Each of these attacks once let an attacker in or brought the core down. */
-describe('under attack with text', () => {
+describe('under attack with malicious text', () => {
   onEachDatabase((kind) => {
     let core: RunningCore;
     let close: CoreHarness['close'];

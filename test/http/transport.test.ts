@@ -78,7 +78,7 @@ describe("a core's transport security", () => {
       expect(await statusesFor(['evil.example:8081', 'internal.example', 'core.local.example'])).to.deep.equal(['421']);
     });
 
-    it("accepts the name that it's bound to", async () => {
+    it("accepts the host name that it's bound to", async () => {
       await start({ MANAGEMENT_HOST: 'localhost' });
       expect(await statusesFor(['localhost:8081'])).to.deep.equal(['200']);
     });

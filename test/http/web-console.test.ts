@@ -84,7 +84,7 @@ describe('the console’s page', () => {
     expect(brotli.bytes.length).to.be.below(gzip.bytes.length * 0.9);
   });
 
-  it('has no separate paths for its compressed files', async () => {
+  it("doesn't serve its compressed files at separate paths", async () => {
     expect(await send('GET', `${script}.br`)).to.equal(await refusal());
   });
 

@@ -42,7 +42,7 @@ function command(weight: number, run: Run, requests: fc.Arbitrary<readonly Plann
       const line = await run(walk, world, choice, planned);
       walk.lines.splice(before, Number.POSITIVE_INFINITY, `  ${line}`);
     },
-    // Nothing, because fast-check also calls it if a run after the failing one has replaced what the commands did.
+    // Empty, because by the time fast-check calls this, a later run may have replaced what the failing run's commands did.
     toString: () => '',
   });
   return { weight, arbitrary: fc.tuple(anyChoice, requests).map(toCommand) };
@@ -126,7 +126,7 @@ const one = command(
   fc.tuple(anyRequest()),
 );
 
-/** If two others run concurrently, it's only visible much later which one was first. Of two changes of a key's limits, the core refuses one. */
+/** Commands whose responses show which one was first. Of all others, a race has at most one, because their order shows only much later. */
 const visible: readonly string[] = ['place', 'repeat', 'cancel', 'outcome', 'respond', 'revoke', 'deleteUser'] satisfies CommandName[];
 
 /** Sends the requests concurrently, about the same key. */
@@ -143,9 +143,9 @@ function race(locked: Lock): Run {
   };
 }
 
-/** A client that hangs up may still place a call, and a code that's used may be refused or not. */
+/** Requests whose result is certain. A client that hangs up may still place a call, and a used code may or may not be refused. */
 const anyClear = anyRequest((name) => name !== 'hangUp' && name !== 'changeFactor');
-/** What may happen while a call is being placed: the check of its request is then out of date. */
+/** Commands that change whether a call may be placed. During its request, they make an earlier check outdated. */
 const interruptions = new Set<string>([
   'revoke',
   'limitKey',
@@ -185,8 +185,8 @@ const repeatable = new Set<string>([
 const nothing: Answer = { status: 0, headers: {}, text: '', json: {} };
 
 /**
- * Sends a request while something happens to the cores or to their database, and repeats it if it isn't clear what became of it. A call that
- * got a 503 hasn't been placed or cancelled.
+ * Sends a request while something happens to the cores or to their database, and repeats it if its result is unknown. A call that got a 503
+ * hasn't been placed or cancelled.
  */
 async function performInFault(walk: Walk, world: World, request: Request, fault: Fault, core: number, after: number): Promise<string> {
   const isFatal = fault === 'a core ends';
@@ -227,7 +227,7 @@ async function dial(walk: Walk, world: World, keepsHouse = false): Promise<void>
   walk.model = await settle(world, [walk.model], { withErased: keepsHouse });
 }
 
-/** Has the silent provider refuse everything it has, because a core that ends waits for its responses. */
+/** Makes the silent provider refuse all of its calls, because a core that stops waits for its responses. */
 async function answerSilent(walk: Walk, world: World): Promise<void> {
   await world.answerSilent(false);
   walk.model.respond(false);
@@ -341,7 +341,7 @@ const events = [
   command(1, async (walk, world) => {
     await answerSilent(walk, world);
     if (!(await world.restore())) return 'a backup is restored on SQLite only';
-    // Someone may have taken the backup with its sessions.
+    // A restore ends all sessions, because someone may have stolen them with the backup.
     for (const { id } of walk.model.users.values()) walk.model.changeUser(id, { session: null });
     await dial(walk, world, true);
     return 'a backup is restored';

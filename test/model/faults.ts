@@ -18,7 +18,7 @@ export class Switch {
   #code = '';
   #instead: 'lose' | (() => void) | undefined;
 
-  /** @param instead happens to one statement, which doesn't fail: the database runs it, but its result is lost, or something else is done */
+  /** @param instead only one statement is affected: `lose` runs it, but loses its result; a function is called before it runs */
   cut(after: number, code: string, instead?: 'lose' | (() => void)): void {
     this.#left = after;
     this.#code = code;

@@ -39,7 +39,7 @@ const prepareFindCalls = ({ storage }: DirectAccess) =>
 
 /** What the database contains, and what the provider was asked. */
 export type Seen = {
-  /** The stage of each call that's open or was asked for, and when that's over or began. */
+  /** The stage of each call that's open or was asked for, and the time when it's due or when it ended. */
   calls: ReadonlyMap<string, string>;
   /** How many calls are open. */
   open: number;
@@ -92,7 +92,7 @@ export class World {
   readonly cores: (RunningCore & { database: Switch })[] = [];
   /** How often the provider was asked to make each call. */
   readonly handoffs = new Map<string, number>();
-  /** Calls that ended as in the model, as they are in the model. */
+  /** The model's calls that ended in the database as they did in the model. */
   readonly compared = new WeakSet<Call>();
   readonly #kind: WalkKind;
   readonly #database: string;
@@ -223,7 +223,7 @@ export class World {
     }
   }
 
-  /** Reports an outcome until a core has stored it. */
+  /** Repeats the report of an outcome until a core has stored it. */
   async #reportSurely(outcome: object): Promise<void> {
     for (let core = 0; this.cores.length > 0; core++) {
       const status = await this.report(core, outcome).then(
@@ -254,7 +254,7 @@ export class World {
   async signIn(core: number, { id, email, lastCode }: User, code: number | null): Promise<number> {
     let answer = await this.request(core, 'POST', '/console/session', { body: { email, password } });
     const cookie = readCookies(answer);
-    // Each code is used once.
+    // Sometimes tries a used code first, which must be refused.
     for (const one of code === null ? [] : [...(code % 3 === 0 ? [lastCode ?? 0] : []), code]) {
       const body = { code: this.#codeAt(id, one) };
       answer = await this.request(core, 'POST', '/console/session/second-factor', { cookie, body });
@@ -304,7 +304,7 @@ export class World {
     await this.#ports.stores.clock.set(this.clock.now());
   }
 
-  /** Has the dialers look for due calls now. */
+  /** Makes the dialers look for due calls now. */
   wake(): void {
     this.#timers.poll();
   }
@@ -333,7 +333,7 @@ export class World {
     return this.#providing > 0 || this.cores.some(({ database }) => database.isBusy || !this.#timers.isIdle(database));
   }
 
-  /** Has the cores do their work for every minute and every hour, and waits for it, because otherwise it would use a later time. */
+  /** Makes the cores do their work for every minute and every hour, and waits for it, because otherwise it would use a later time. */
   async sweep(): Promise<void> {
     const before = this.cores.map(countSweeps);
     this.#timers.sweep();

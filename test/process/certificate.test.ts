@@ -19,7 +19,7 @@ function fingerprint({ url }: RunningCore): Promise<string> {
 }
 
 describe('a renewed certificate', () => {
-  it('is used for new connections without a restart, but only once its key file is also renewed', async function () {
+  it('is used for new connections without a restart, but only once its key file has been renewed as well', async function () {
     this.timeout(30_000);
     if (!hasOpenssl) skip(this, "openssl isn't installed");
     const inUse = selfSignedCertificate();

@@ -17,7 +17,7 @@ import {
 } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-/** `DO_NOT_CALL_RACES=3000` runs as many as the figures in the documentation. */
+/** With `DO_NOT_CALL_RACES=3000`, there are as many as for the figures in the documentation. */
 const races = Number(process.env['DO_NOT_CALL_RACES'] ?? 60);
 const lanes = 6;
 

@@ -132,7 +132,7 @@ describe('a core that is told to stop', () => {
     const start = (environment: Record<string, string> = {}) => withKey(kind, (database) => startCoreHere(database, { environment }));
     const untilUnready = (core: RunningCore) => until(async () => (await ask('GET', `${core.managementUrl}/readyz`)).status === 503);
 
-    it("doesn't lose a request from clients that stop sending when it's no longer ready", async function () {
+    it("loses no request from clients that stop sending once it reports that it isn't ready", async function () {
       this.timeout(30_000);
       const core = await start({ DRAIN_DELAY: '1' });
       let isReady = true;

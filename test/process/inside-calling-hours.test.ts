@@ -71,7 +71,7 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
   const handoffs: { contactId: string; at: number }[] = [];
   /** The hand-offs that the provider has accepted, by call. A call can be handed off before its `202` is read here. */
   const taken = new Map<string, Set<string>>();
-  /** What the provider does with a call. */
+  /** What the provider does with a call instead of accepting it normally. */
   const special = new Map<string, 'refuse once' | 'report an opt-out'>();
   let killsLeft: (readonly [number, 'before' | 'after'])[] = [];
   let killed: Promise<unknown> | undefined;

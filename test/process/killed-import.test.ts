@@ -48,7 +48,7 @@ describe('an import of a do-not-call list whose process is killed', () => {
       const pipe = join(directory, 'pipe');
       execFileSync('mkfifo', [pipe]);
       const writer = createWriteStream(pipe);
-      // The end of the list never comes.
+      // The list never ends.
       writer.write(`${numbers.join('\n')}\n`);
       await killedWhen(pipe, async () => (await count('number_import_parts')) > 0);
       writer.destroy();

@@ -244,7 +244,7 @@ describe('the core process', () => {
     expect(core.managementUrl).to.equal(null);
   });
 
-  it('creates the default database in the folder data of the current directory', async () => {
+  it('creates the default database in the data folder of the current directory', async () => {
     const directory = freshDirectory();
     const core = await spawnCore('', { SESSION_SECRETS: '' }, directory);
     await core.stop();

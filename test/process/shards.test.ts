@@ -81,7 +81,7 @@ describe('shards', function () {
     });
   });
 
-  it('get a call that is being placed when they are created', async () => {
+  it('store a call that is being placed while they are created', async () => {
     const name = await cluster.createDatabase();
     const [coordinator] = cluster.nodes;
     await adminOn(coordinator.url(name)).admin(['migrate']);
@@ -102,7 +102,7 @@ describe('shards', function () {
     expect(await shardOf(database, campaign.id).read('calls').pluck('contact_id')).to.deep.equal(['c']);
   });
 
-  it('get the existing calls of a database with the commands in scaling.md, and other releases refuse that database', async () => {
+  it('store the existing calls of a database after the commands in scaling.md, and other releases refuse that database', async () => {
     const name = await cluster.createDatabase();
     const [coordinator] = cluster.nodes;
     const url = coordinator.url(name);
@@ -110,7 +110,7 @@ describe('shards', function () {
     // Creating 32 shards takes longer.
     const commands = readPage('sh', '### Set it up').map((line) => line.replace('npm run admin -- ', '').replace('32', '8').split(' '));
     const [migrate, create, check] = commands;
-    if (!migrate || !create || !check) throw new Error('The page lacks a command.');
+    if (!migrate || !create || !check) throw new Error('A command is missing on the page.');
     await admin(migrate);
     const direct = await openDirect(url);
     const tenants = await createTenants(direct.ports);
@@ -132,7 +132,7 @@ describe('shards', function () {
     const again = await spawnCore(formatUrl([...cluster.nodes].reverse(), name), { DIALER: 'off' });
     const partnerAgain = await signIn(again.url, 'pat@example.com');
     expect(await listed(again, partnerAgain)).to.deep.equal(before);
-    // Each is a repeat of a call that was moved.
+    // Each request repeats a call that was moved.
     for (const id of ids) expect(await placed(again, id, key, 'r3')).to.equal(202);
     expect(await listed(again, partnerAgain)).to.deep.equal(before);
     const moved = await openDirect(url);
@@ -156,7 +156,7 @@ describe('shards', function () {
     for (const each of [again, onIt]) await each.stop('SIGTERM');
   });
 
-  describe('in a database with two', () => {
+  describe('in a database with two shards', () => {
     let url: string;
     let name: string;
     let direct: DirectAccess;
@@ -184,7 +184,7 @@ describe('shards', function () {
       expect(locked).to.equal(3);
     });
 
-    it('give each account the same share of a claim, in however many shards it has calls', async () => {
+    it('give each account the same share of a claim, however many shards have its calls', async () => {
       const { account, siblingAccount, otherAccount } = tenants;
       const { dialing } = direct.ports.stores;
       const now = direct.ports.clock.now();
@@ -289,7 +289,7 @@ describe('shards', function () {
       await gate?.close();
     });
 
-    /** Makes a change to a table that every node has. */
+    /** Changes a table that exists on every node. */
     const send = (method: string, path: string, body?: object) =>
       ask(method, `${core.url}/console/${path}`, { cookie: keys.partner, ...(body && { body }) });
     const change = async (...args: Parameters<typeof send>) => (await send(...args)).status;
@@ -312,7 +312,7 @@ describe('shards', function () {
       // Once all open connections are known to be lost, nothing is sent.
       await until(async () => (await placed(core, onNode.second, keys.key, 'during').catch(() => 0)) === 503);
       expect(await placed(core, onNode.first, limited.keyValue, 'limited')).to.equal(202);
-      // A change to a table that every node has isn't made on any node.
+      // A change to a table that exists on every node isn't made on any node.
       expect(await change('DELETE', `api-keys/${keys.id}`)).to.equal(503);
       expect(await change('PATCH', `api-keys/${keys.id}`, { addresses: ['192.0.2.0/24'] })).to.equal(503);
       expect(await change('PATCH', `api-keys/${keys.id}`, { callsPerDay: 1 })).to.equal(503);

@@ -63,12 +63,12 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
     it('whose port is reserved for root (needs root to switch users)', async function () {
       if (!isRoot) skip(this, 'requires root');
       const refused = failToStart({ PORT: '1', MANAGEMENT_PORT: 'off' }, nobody);
-      if (refused.status === null) skip(this, 'this container lets everyone listen on every port');
+      if (refused.status === null) skip(this, 'in this container, every user may listen on every port');
       expectRefusedProcess(refused, 'PORT', 'EACCES');
     });
 
     it("whose address doesn't belong to this machine", async () => {
-      // The second one belongs to a network, and lacks its zone.
+      // The second one is a link-local address without its zone.
       for (const host of ['192.0.2.1', 'fe80::1']) {
         const start = startCoreHere(await freshDatabase('sqlite'), { environment: { HOST: host } });
         await expectRefusal(start, 'HOST', host, "isn't an address of this machine");

@@ -11,7 +11,7 @@ import { signingSecret } from '../support/receiver.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, databaseWithTenants, placeCall, signIn } from '../support/tenants.ts';
 
-/** Would make Node.js accept any certificate. */
+/** Makes Node.js accept any certificate, unless a program verifies it nonetheless. */
 const unchecked = { NODE_TLS_REJECT_UNAUTHORIZED: '0' };
 
 describe('with NODE_TLS_REJECT_UNAUTHORIZED=0 (needs openssl)', () => {

@@ -102,7 +102,7 @@ describe('two cores on one database', () => {
       expect(new Set(answers.map((answer) => textAt(answer, 'contactId'))).size).to.equal(200);
     });
 
-    it('both end a session when it ends on either of them', async () => {
+    it('refuse a session that was ended on the other core', async () => {
       const cookie = await signIn(here.url, 'pat@example.com');
       expect((await ask('GET', `${there.url}/console/session`, { cookie })).status).to.equal(200);
       await ask('DELETE', `${here.url}/console/session`, { cookie });

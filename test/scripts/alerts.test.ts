@@ -64,7 +64,7 @@ describe('the Grafana dashboard and the alerts', () => {
     await run('prometheus', ['--version']).catch(() => skip(this, noPrometheus));
   });
 
-  it('query only metrics that Prometheus finds on a core that has done some work', async function () {
+  it('query only metrics that a core reports once it has done some work', async function () {
     this.timeout(60_000);
     const { database, tenants } = await databaseWithTenants('sqlite');
     const core = await startCoreHere(database, { environment: { DIALER: 'simulated' } });

@@ -24,7 +24,7 @@ describe('the bench statistics', () => {
     expect(fitSlope([0, 1, 2, 3].map((x) => ({ x, y: 7 - 2 * x })))).to.be.closeTo(-2, 1e-9);
   });
 
-  it("show by a slope's wide range that a single step caused the slope", () => {
+  it('give a slope a wide range if a single step caused the slope', () => {
     const { slope, min, max } = slopeWithRange(Array.from({ length: 100 }, (_, x) => ({ x, y: x < 95 ? 0 : 100 })));
     expect(min).to.be.lessThan(slope / 2);
     expect(max).to.be.greaterThan(slope);
@@ -63,10 +63,10 @@ describe("the bench's measurement of other load", () => {
   });
 });
 
-describe("the bench's pages", () => {
+describe("the pages with the bench's results", () => {
   const page = 'Before.\n\n<!-- bench one -->\n\nold\n\n<!-- /bench -->\n\n<!-- bench two -->\n\nkept\n\n<!-- /bench -->\n';
 
-  it('get new text between their markers', () => {
+  it('are changed only between the markers of a result', () => {
     const expected = page.replace('old', '| new |');
     expect(fillIn(page, { one: '| new |\n' })).to.equal(expected);
     expect(fillIn(expected, { one: '| new |\n' })).to.equal(expected);
@@ -84,7 +84,7 @@ describe("the bench's pages", () => {
     for (const page of pages) expect(fillIn(read(page), sections), page).to.equal(read(page));
   });
 
-  it('say which row misses its goal', () => {
+  it('mark a result that misses its goal', () => {
     const spread = (value: number) => computeSpread([value, value]);
     const row = (ratio: number) => ({
       ...{ name: 'place', database: 'sqlite', goal: 0.5, ratio: spread(ratio), perSecond: spread(30_000.4) },

@@ -73,7 +73,7 @@ describe("the core's package", () => {
     }
   });
 
-  it('runs as a user who can write only to the state folder, as a single process, and stops when told to', async () => {
+  it('runs as a single process of a user who can write only to the state folder, and stops when told to', async () => {
     const before = readdirSync(folder, { recursive: true });
     const core = spawn(process.execPath, [commandPath('callkey-core')], { ...nobody, cwd: state, env: environment() });
     const ended = once(core, 'close');
@@ -108,7 +108,7 @@ describe("the core's package", () => {
     expect(existsSync(join(state, 'callkey.db'))).to.equal(true);
   });
 
-  it("includes the admin command for a core's database", () => {
+  it("includes the admin command, which works on a core's database", () => {
     const { stdout } = run('callkey-admin', 'user', 'list');
     expect(stdout).to.contain('admin@localhost');
     expect(run('callkey-admin', '--help').stdout).to.contain('Usage: callkey-admin');

@@ -40,7 +40,7 @@ describe("a request's deadline", () => {
     expect([outcomes[1], runs.map(({ inputs }) => inputs)]).to.deep.equal(['waits', [[2]]]);
   });
 
-  it("lets requests with time left take the expired request's place, and doesn't start a batch without any", async () => {
+  it("lets a request with time left take the expired request's place, and starts no batch if there is none", async () => {
     const { ask, runs } = controlled({ size: 2 });
     const late = settleAll(ask(1, 0));
     await turns();

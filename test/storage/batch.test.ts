@@ -45,7 +45,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1], [2]]);
   });
 
-  it('starts while another one is running if it has as many requests, or if that one takes a long time', async () => {
+  it('starts while another batch is running if it has as many requests, or if the other one takes a long time', async () => {
     const { ask, runs } = controlled({ maxInFlight: 2 });
     const askAll = async (...numbers: number[]) => {
       for (const n of numbers) void ask(n);
@@ -65,7 +65,7 @@ describe('a batch', () => {
     expect(again.map(({ inputs }) => inputs)).to.deep.equal([[1, 2], [3]]);
   });
 
-  it('leaves excess requests to the next batch', async () => {
+  it('leaves requests that exceed its size to the next batch', async () => {
     const { ask, runs } = controlled({ size: 2, maxInFlight: 2 });
     for (const n of [1, 2, 3, 4]) void ask(n);
     await turns();
@@ -156,7 +156,7 @@ describe('a batch', () => {
     expect(await countWrites(() => finish(1))).to.equal(idle + 1);
   });
 
-  it('fails only the request for which it has no result', async () => {
+  it('fails only the requests for which its statement returned no result', async () => {
     const run = async () => ['answer'];
     const ask = batched<Asked, string>({
       run,

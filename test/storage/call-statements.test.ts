@@ -90,7 +90,7 @@ describe('on PostgreSQL', () => {
     for (const plan of plans) expect(plan).to.match(/"Relation Name":"api_keys"[^{}]*"Index Cond":"\(digest = /);
   });
 
-  itOnPostgres('finds calls by their IDs with an index, although there were none when their statements were first planned', async () => {
+  itOnPostgres('finds calls by their IDs with an index, although the table was empty when the statements were first planned', async () => {
     const { database, tenants } = await databaseWithTenants('postgres');
     const direct = await openDirect(database, fakeClock());
     const { write } = direct.storage.database.lanes.keys;

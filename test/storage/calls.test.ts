@@ -28,7 +28,7 @@ describe('calls in the database', () => {
       expect(await row('r')).to.include({ placed_at: now, due_at: instant(now + 5) });
     });
 
-    it('are placed once per request ID, and repeating it returns the first result unless something differs', async () => {
+    it('are placed once per request ID, and a repeated request gets the first result unless something differs', async () => {
       const call = { variables: { b: '2', a: '1' }, notAfter: instant(now + 9) };
       await place('r', call);
       store.seen = [];
@@ -112,7 +112,7 @@ describe('calls in the database', () => {
       expect((await Promise.all(answers)).map(({ kind }) => kind)).to.deep.equal(['replayed', 'campaign-refused', 'unauthorized']);
     });
 
-    it('are changed on the writing connection, and read on another except right after a batch has written them', async () => {
+    it('are changed on the writing connection, and read on another one except right after a batch has written them', async () => {
       const { database, ran } = recordStatements(store.direct.storage.database);
       store.calls = storeOn(database);
       const statementsFor = async (...asking: Promise<unknown>[]) => {

@@ -98,7 +98,7 @@ describe('queued calls', () => {
       expect([await states(), await unfinished()]).to.deep.equal([{ cancelled: 2_510 }, []]);
     });
 
-    it('of a revoked key whose process died are cancelled by the next core that starts', async () => {
+    it('of a key revoked by a process that then died are cancelled by the next core that starts', async () => {
       await addKey('goes');
       await addCalls('goes', 30);
       const { storage, ports } = direct;

@@ -63,7 +63,7 @@ describe('classifying a database error', () => {
     expect(isOutage(new Error('x'))).to.equal(false);
   });
 
-  it('recognizes a value that the database refused', () => {
+  it('recognizes that the database refused a value', () => {
     const refused = [...codes.slice(11, 16), '40001', '22001', '23505', '54000'];
     expect(codesThat(isDataError)).to.deep.equal(refused);
   });
@@ -102,7 +102,7 @@ describe('classifying a database error', () => {
   });
 });
 
-describe('a database with shards that has lost a node', () => {
+describe('a node that a database with shards has lost', () => {
   const error = (code: string, message: string, where = '') => Object.assign(failure(code, message), { severity: 'ERROR', where });
   for (const [code, message, where] of [
     [
@@ -118,7 +118,7 @@ describe('a database with shards that has lost a node', () => {
       expect([isOutage(lost), isUndone(lost)]).to.deep.equal([true, false]);
     });
 
-  it('has changed nothing if the node refused the connection', () => {
+  it('certainly has no changes from the statement if it refused the connection', () => {
     const refused = error(
       '08006',
       'connection to the remote node postgres@10.0.0.2:5432 failed with the following error: Connection refused',

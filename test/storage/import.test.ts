@@ -86,7 +86,7 @@ describe('imported entries', () => {
       expect(await direct.storage.imports.find('partners', ['nobody'])).to.deep.equal(new Map());
     });
 
-    it("are checked against the owner of each email address, even one who wasn't imported", async () => {
+    it("are compared with the owner of each email address, even one who wasn't imported", async () => {
       await createTenants(direct.ports);
       await run(all);
       const owners = await direct.storage.imports.findEmails([user.email, 'ada@example.com', 'nobody@example.com']);

@@ -9,7 +9,7 @@ import { knownLists } from '../../core/storage/protection/known-lists.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
 
-/** `DO_NOT_CALL_RACES=3000` runs as many as the figures in the documentation. */
+/** With `DO_NOT_CALL_RACES=3000`, there are as many as for the figures in the documentation. */
 const races = Number(process.env['DO_NOT_CALL_RACES'] ?? 60);
 
 describe('the do-not-call lists that a process remembers', () => {
@@ -70,7 +70,7 @@ describe('the do-not-call lists that a process remembers', () => {
       expect(new Set(afterwards)).to.deep.equal(new Set(['do-not-call']));
     });
 
-    it('follow each addition, even if they no longer fit or the additions are gone', async () => {
+    it('cover each added number, even if there are too many to remember exactly, or the record of additions was erased', async () => {
       const lists = knownLists(here.storage.database);
       const listed: string[] = [];
       const follow = async (count: number) => {
@@ -81,7 +81,7 @@ describe('the do-not-call lists that a process remembers', () => {
         const version = await currentVersion();
         const others = Array.from({ length: 1_000 }, (_, n) => `+4931${10_000_000 + n}`);
         const unlisted = others.filter((phone) => lists.unlistedAt(tenants.campaign.id, phone) === version);
-        // Some other numbers may seem to be listed.
+        // A few unlisted numbers may appear to be listed.
         expect(unlisted).to.have.length.above(900);
         expect(listed.filter((phone) => lists.unlistedAt(tenants.campaign.id, phone) !== null)).to.deep.equal([]);
       };

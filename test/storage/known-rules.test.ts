@@ -5,7 +5,7 @@ import { knownRules } from '../../core/storage/protection/known-rules.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { databaseWithTenants, openDirect } from '../support/tenants.ts';
 
-describe('the rules of more campaigns than a process remembers', () => {
+describe('the calling rules of more campaigns than a process remembers', () => {
   onEachDatabase((kind) => {
     it('are all applied correctly in one claim and in the next', async () => {
       const { database, tenants } = await databaseWithTenants(kind);

@@ -120,7 +120,7 @@ describe("recording a call's outcome", () => {
       expect(await all()).to.deep.equal(before);
     });
 
-    it("keeps the call's data if the outcome comes while old calls are erased, which doesn't wait for it", async () => {
+    it("keeps the call's data if the outcome is recorded while old calls are erased, and the erasure doesn't wait", async () => {
       await addCall('c', { state: 'unknown', handoff: 'taken', due_at: null, ended_at: instant(1) });
       const { write } = direct.storage.database;
       // On SQLite, the erasure has to wait for the file.

@@ -16,7 +16,7 @@ describe('a PostgreSQL address with several hosts', () => {
     expect(parseAddresses('postgres:///callkey')).to.deep.equal(['postgres:///callkey']);
   });
 
-  it("is refused if one of its hosts can't be queried, or if it asks for anything but the writable host", () => {
+  it("is refused if one of its hosts can't be used, or if it asks for anything but the writable host", () => {
     for (const good of ['', '?target_session_attrs=read-write', '?target_session_attrs=primary'])
       expect(parseDatabaseUrl(`postgres://u@one,two/callkey${good}`)?.kind).to.equal('postgres');
     for (const bad of [

@@ -61,7 +61,7 @@ describe('queued calls', () => {
       expect(new Set(ends)).to.deep.equal(new Set([notAfter]));
     });
 
-    it('are due again after the fast clock that postponed them is set back', async () => {
+    it('that a fast clock had postponed are due again after the clock is set back', async () => {
       const now = clock.now();
       const ahead = now + 400 * day;
       await addCalls('ahead', 2, { placed_at: instant(ahead), due_at: instant(ahead) });
@@ -115,14 +115,14 @@ describe('queued calls', () => {
       expect(await direct.ports.stores.dialing.recoverFromClockStep(clock.now(), false)).to.equal(0);
     });
 
-    it('are tried again within the hour in which a provider may take them, even if no one has noticed that the clock was fast', async () => {
+    it('without a notAfter are retried within the hour for retries, even if no core has noticed that its clock was fast', async () => {
       const due = instant(clock.now() + day);
       await addCalls('refused', 1, { state: 'dialing', handoff: 'retry', provider: 'webhook', due_at: due });
       expect(await direct.ports.stores.dialing.recoverFromClockStep(clock.now(), false)).to.equal(1);
       expect(await direct.storage.database.read('calls').pluck('due_at')).to.deep.equal([clock.now()]);
     });
 
-    it('that a fast clock had postponed are found in pages, even if all of them were placed and are due at the same time', async () => {
+    it('that a fast clock had postponed are made due in batches, even if all of them were placed and are due at the same time', async () => {
       const now = clock.now();
       const ahead = { placed_at: instant(now + day), due_at: instant(now + day) };
       await addCalls('one', 12, ahead);

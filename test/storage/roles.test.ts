@@ -8,7 +8,7 @@ import { ask, textAt } from '../support/http.ts';
 import { createKey, createTenants, onDemand, openDirect, placeCall, signIn } from '../support/tenants.ts';
 
 describe('a core on PostgreSQL whose role can only read and change rows in its own schema', () => {
-  it('has every permission that it needs, once the owner has migrated', async () => {
+  it('has every permission that it needs once the owner has run the migrations', async () => {
     const database = await emptyDatabase('postgres');
     const suffix = randomBytes(4).toString('hex');
     const [owner, core] = [`owner_${suffix}`, `core_${suffix}`];

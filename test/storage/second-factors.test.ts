@@ -6,7 +6,7 @@ import { createTenants, openDirect } from '../support/tenants.ts';
 
 describe('recovery codes in the database', () => {
   onEachDatabase((kind) => {
-    it('come from only one of two concurrent renewals, even if one uses a code from the app and the other a recovery code', async () => {
+    it('are replaced by only one of two concurrent renewals, even if one uses a code from the app and the other a recovery code', async () => {
       const { ports, storage, close } = await openDirect(await freshDatabase(kind));
       try {
         const { users } = await createTenants(ports);

@@ -136,7 +136,7 @@ describe('sessions in the database', () => {
       expect([await ids(), (await events()).length]).to.deep.equal([['other'], 4]);
     });
 
-    it('end the least recently used one of their user and kind if there are too many', async () => {
+    it('end the least recently used session of the same user and kind if there are too many', async () => {
       await startNow('other', tenants.users.sibling.id);
       const kept = ['other'];
       for (const [kind, halfOpenUntil] of [

@@ -111,7 +111,7 @@ describe("a SQLite file's writer", () => {
     expect(rows).to.deep.equal([{ timeout: deadlines.lock }]);
   });
 
-  it('leaves enough time for a statement after the wait for a connection', () => {
+  it('limits the wait for a connection so that there is still time for a statement', () => {
     const { acquireConnectionTimeout } = direct.storage.database.read.client.config;
     for (const wait of [acquireConnectionTimeout, maxTurnWait]) expect(wait + deadlines.statement).to.be.at.most(deadlines.answer);
   });

@@ -105,7 +105,7 @@ describe('attempt counters', () => {
       expect(ran).to.deep.equal(['write WITH asked', 'read SELECT asked.n,']);
     });
 
-    it("take back an attempt, but never an attempt that wasn't counted", async () => {
+    it('can take back an attempt, but only if it was counted', async () => {
       await take();
       await throttle.giveBack('one');
       await throttle.giveBack('one');

@@ -26,7 +26,7 @@ const page = readFileSync(new URL('../../core/docs/scaling.md', import.meta.url)
 /** Returns the lines of a code block on the page, with the addresses of these nodes. @param after a text before the block */
 export function readPage(language: 'ini' | 'sh' | 'sql', after: string, nodes: readonly { port: number }[] = []): string[] {
   const [, block] = new RegExp(`\`\`\`${language}\\n([^\`]*)\`\`\``).exec(page.slice(page.indexOf(after))) ?? [];
-  if (block === undefined) throw new Error(`The page has no ${language} after "${after}".`);
+  if (block === undefined) throw new Error(`The page has no ${language} code block after "${after}".`);
   const formatPort = (_: string, n = '1') => `'127.0.0.1', ${nodes[Number(n) - 1]?.port}`;
   return block
     .trim()

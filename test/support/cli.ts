@@ -78,7 +78,7 @@ function followed(child: ChildProcess): CliProcess {
         const check = () => what.test(stdout + stderr) && resolve();
         listeners.add(check);
         check();
-        ended.then(() => reject(new Error(`It ended without saying ${what}:\n${stdout}${stderr}`)));
+        ended.then(() => reject(new Error(`The command ended without printing ${what}:\n${stdout}${stderr}`)));
       }),
   };
 }

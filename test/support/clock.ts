@@ -29,7 +29,7 @@ export function at(text: string): Millis {
 /** Bounds that include every ID, for IDs that don't follow the test's clock. */
 export const unknownIds = { lowestId: '', highestId: '~' };
 
-/** Its identifiers contain the machine's time, whatever a test's own clock says. */
+/** Creates identifiers that contain the machine's time, whatever a test's own clock says. */
 export const testRandomness: Randomness = { bytes: (size) => randomBytes(size), id: nextId, idsAround: () => unknownIds };
 
 let lastId = '';

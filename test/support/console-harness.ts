@@ -41,7 +41,7 @@ export function sharedDesktop(launch: LaunchOptions = {}): SharedDesktop {
   };
 }
 
-/** Runs in the page. Each server is forgotten after the one before, because the app remembers one list of them. */
+/** Runs in the page. Forgets one server after another, because the app stores all of them in one list. */
 const forgetEverything = `(async () => {
   await callkey.dismissSecret();
   for (const { address } of await callkey.listServers()) await callkey.forgetServer(address);
@@ -106,7 +106,7 @@ export function untilFocused(element: Locator): Promise<void> {
   return element.and(element.page().locator(':focus')).waitFor();
 }
 
-/** The app has this field; a browser's page already knows its server. */
+/** Whether the sign-in form has a field for the server's address, as in the app. A page in a browser already knows its server. */
 export async function asksForServer(page: EnginePage): Promise<boolean> {
   return (await page.evaluate('callkey.capabilities.choosesServer')) === true;
 }

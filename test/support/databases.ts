@@ -55,7 +55,7 @@ export function databases<Content>(
 
 type Template<Content> = { database: string; content: Content };
 
-/** This process's own PostgreSQL server has no templates from another server. */
+/** Whether the server has the shared templates. A PostgreSQL server that only this process uses doesn't have them. */
 async function isShared(kind: DatabaseKind): Promise<boolean> {
   return kind === 'sqlite' || (await postgresServer()).url === process.env['TEST_POSTGRES_URL'];
 }

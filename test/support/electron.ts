@@ -126,7 +126,7 @@ async function closeConsole(app: ElectronApplication, child: ChildProcess): Prom
     child.kill('SIGKILL');
   }, 5_000);
   await app.close().catch(() => undefined);
-  // Playwright may be finished before the process has ended.
+  // Playwright may return before the process has ended.
   await ended;
   clearTimeout(deadline);
 }

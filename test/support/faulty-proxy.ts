@@ -8,7 +8,7 @@ import { Agent, type Dispatcher } from 'undici';
  * A fault for one request: it gets this response from the proxy, its response is lost, it waits for something, or nothing
  * happens.
  */
-export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'lose the answer' | 'pass' | Promise<void>;
+export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'lose the response' | 'pass' | Promise<void>;
 /** A fault for the next request whose path contains `path`. */
 type FaultAt = { path: string; fault: Fault };
 export type Passed = { method: string; path: string; headers: IncomingMessage['headers']; body: string };
@@ -44,7 +44,7 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
       body: body.length > 0 ? body : null,
     });
     const bytes = Buffer.from(await answer.body.arrayBuffer());
-    if (fault === 'lose the answer') incoming.socket.destroy();
+    if (fault === 'lose the response') incoming.socket.destroy();
     else {
       // These headers are for the other connection. This connection may have to be closed, and some clients wait for that.
       const { connection: _, 'keep-alive': __, ...headers } = answer.headers;

@@ -41,7 +41,7 @@ export async function ask(method: string, url: string, { key, cookie, body, raw,
     json: isJson && text !== '' ? JSON.parse(text) : {},
   };
   const errors = answerErrors(method, url, answer);
-  if (errors.length > 0) throw new Error(`${method} ${url} was answered otherwise than core/openapi.json says: ${errors.join(' ')}`);
+  if (errors.length > 0) throw new Error(`The response to ${method} ${url} doesn't match core/openapi.json: ${errors.join(' ')}`);
   return answer;
 }
 

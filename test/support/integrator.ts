@@ -64,6 +64,6 @@ async function openIntegrator(): Promise<Opened> {
 }
 
 function there<Part>(part: Part | undefined): Part {
-  if (part === undefined) throw new Error('An integrator is there in hooks and tests alone.');
+  if (part === undefined) throw new Error('The integrator exists only in hooks and tests.');
   return part;
 }

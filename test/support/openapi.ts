@@ -43,7 +43,7 @@ export function answerErrors(method: string, url: string, answer: Answer): strin
   const name = method === 'HEAD' ? 'get' : method.toLowerCase();
   const operation = openapi.paths[path]?.[name];
   const described = operation ? operation.responses[answer.status] : toOtherMethods[answer.status];
-  if (!described) return [`${answer.status} isn't described.`];
+  if (!described) return [`The status ${answer.status} isn't described.`];
   const isShared = '$ref' in described;
   const response = isShared ? openapi.components.responses[described.$ref.split('/').at(-1) ?? ''] : described;
   const pointer = isShared ? described.$ref : `#/paths/${escapePointer(path)}/${name}/responses/${answer.status}`;
@@ -80,7 +80,7 @@ function headerErrors({ headers = {} }: Response, answer: Answer): string[] {
 function bodyErrors({ content }: Response, pointer: string, { headers, text }: Answer): string[] {
   if (text === '') return content ? ['The body is missing.'] : [];
   const mediaType = String(headers['content-type']).replace(/;.*/, '');
-  if (!content?.[mediaType]) return [`A body of ${mediaType} isn't described.`];
+  if (!content?.[mediaType]) return [`The media type ${mediaType} isn't described.`];
   return schemaErrors(`${pointer}/content/${escapePointer(mediaType)}/schema`, mediaType === 'text/csv' ? text : JSON.parse(text));
 }
 

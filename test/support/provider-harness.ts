@@ -36,7 +36,7 @@ export async function signInWithProvider(harness: Pick<ProviderHarness, 'url'>, 
   return finishSignIn(browser, callback);
 }
 
-/** Opens the callback as a browser does that the provider has sent there. */
+/** Opens the callback like a browser that the provider has redirected there. */
 export async function finishSignIn(browser: TestBrowser, callback: string): Promise<string> {
   const answer = await browser.open(callback, { 'Sec-Fetch-Site': 'cross-site' });
   const [, result = `${answer.status} ${answer.text}`] = /\?sign-in=(\w+)$/.exec(String(answer.headers['location'])) ?? [];

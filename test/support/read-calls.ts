@@ -33,7 +33,7 @@ export async function readCalls(content: string | Buffer, reading: Partial<Readi
 /** Returns why a whole file is refused. */
 export const readRefusal = (content: string | Buffer, reading?: Partial<Reading>) =>
   readCalls(content, reading).then(
-    () => expect.fail('It was read.'),
+    () => expect.fail('The file was accepted.'),
     (thrown: unknown) => thrown,
   );
 /** Returns the errors of invalid lines. */

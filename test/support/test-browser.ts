@@ -37,7 +37,7 @@ export class TestBrowser {
       if (next.startsWith(stop)) return next;
       const answer = await this.open(next);
       const { location } = answer.headers;
-      if (typeof location !== 'string') throw new Error(`${next} was answered ${answer.status} ${answer.text}`);
+      if (typeof location !== 'string') throw new Error(`${next} returned ${answer.status} ${answer.text}`);
       next = new URL(location, next).href;
     }
   }

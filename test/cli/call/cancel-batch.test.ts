@@ -35,7 +35,7 @@ describe('callkey call cancel, for many calls', () => {
     its.direct.storage.database.read('calls').whereIn('phone', numbers).pluck('state');
   const allCancelled = (count: number) => Array.from({ length: count }, () => 'cancelled');
 
-  it('cancels every call of a run and reports each once, and does so again if repeated', async () => {
+  it('cancels every call of a run and reports each once, and does the same when repeated', async () => {
     const numbers = phones(120);
     await place(numbers);
     const { code, stdout, stderr } = await cancelRun();
@@ -93,7 +93,7 @@ describe('callkey call cancel, for many calls', () => {
   it('also cancels the calls whose responses a killed command never saw', async () => {
     const numbers = phones(40);
     const held = Promise.withResolvers<void>();
-    its.network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), held.promise, held.promise, 'lose the answer');
+    its.network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), held.promise, held.promise, 'lose the response');
     const placing = its.home.start(['call', 'place', campaign(), '--from', csv(numbers), '--concurrency', '4']);
     await until(() => its.network.seen.length >= 20);
     placing.child.kill('SIGKILL');
@@ -115,7 +115,7 @@ describe('callkey call cancel, for many calls', () => {
     return its.home.run(['call', 'place', campaign(), '--from', path]);
   };
 
-  it("doesn't cancel another call whose request ID a rejected line has", async () => {
+  it("doesn't cancel an earlier call that has the same request ID as a rejected line", async () => {
     const [other = '', ...numbers] = phones(3);
     await its.home.run(['call', 'place', campaign(), '--phone', other, '--request-id', 'batch-taken']);
     expect((await placeOwn(`${numbers[0]},batch-own`, `${numbers[1]},batch-taken`)).code).to.equal(5);
@@ -126,7 +126,7 @@ describe('callkey call cancel, for many calls', () => {
 
   it('cancels a call whose response was lost, even if a proxy then rejected the repeat', async () => {
     const numbers = phones(1);
-    its.network.faults.push('lose the answer', { status: 409 });
+    its.network.faults.push('lose the response', { status: 409 });
     expect((await placeOwn(`${numbers[0]},batch-lost`)).code).to.equal(5);
     expect((await cancelRun()).code).to.equal(0);
     expect(await states(numbers)).to.deep.equal(['cancelled']);
@@ -274,7 +274,7 @@ describe('callkey call cancel, for many calls', () => {
       expect(await states(numbers)).to.deep.equal(allCancelled(3));
     });
 
-    it('cancels the calls of the placed file itself, as from another machine', async () => {
+    it('cancels the calls of the placed file itself, which works on any machine', async () => {
       const numbers = phones(3);
       await place(numbers);
       const { code } = await cancelFrom(csv(numbers));
@@ -316,7 +316,7 @@ describe('callkey call cancel, for many calls', () => {
     });
   });
 
-  it('takes exactly one of its options', async () => {
+  it('requires exactly one of --last, --run, --from and an ID', async () => {
     for (const options of [[], ['--last', '--run', 'x'], ['--from', 'x', '--request-id', 'y'], ['--last', '--columns', 'phone=x']])
       expect((await its.home.run(['call', 'cancel', campaign(), ...options])).code, String(options)).to.equal(2);
     expect((await its.home.run(['call', 'cancel', '--run', 'nothing'])).code).to.equal(6);

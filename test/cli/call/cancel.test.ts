@@ -55,7 +55,7 @@ describe('callkey call cancel', () => {
 
   it('retries if the response is lost', async () => {
     await place(somePhone());
-    its.network.faults.push('lose the answer', { status: 503 });
+    its.network.faults.push('lose the response', { status: 503 });
     expect((await cancel('--last')).code).to.equal(0);
   });
 

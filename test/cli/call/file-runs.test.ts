@@ -94,7 +94,7 @@ describe('callkey call place --from', () => {
       expect((await its.home.run(['call', 'runs', 'discard', 'none'])).code).to.equal(6);
     });
 
-    it('that were started with --again warn, when discarded, that their contacts can be called again', async () => {
+    it('that were started with --again can be discarded, with a warning that their contacts can then be called again', async () => {
       await stopped('part.csv', 0, '--again');
       const [{ run }] = await listed();
       expect((await its.home.run(['call', 'runs', 'discard', run])).stdout).to.match(/with --again, those contacts will be called again/);

@@ -16,7 +16,7 @@ describe('callkey call place --from, exactly once', () => {
   const { phone, createCsv, file, place, started, calls, onceEach } = callFiles(its);
 
   it('survives lost and refused responses throughout the run', async () => {
-    its.network.faults.push(...Array.from({ length: 30 }, (_, n) => (n % 2 ? ('lose the answer' as const) : { status: 503 })));
+    its.network.faults.push(...Array.from({ length: 30 }, (_, n) => (n % 2 ? ('lose the response' as const) : { status: 503 })));
     const { code, stdout } = await place(file(createCsv(60)));
     expect(code).to.equal(0);
     expect(ndjson(stdout)).to.have.length(60);

@@ -145,7 +145,7 @@ describe('callkey call place --from', () => {
       const lines = Array.from({ length: 10_000 }, (_, n) => `+4930${10_000_000 + n},own-${n},${notes}`);
       const path = file([`phone,requestId,${variables.map((name) => `var.${name}`).join()}`, ...lines].join('\n'));
       const args = ['call', 'place', its.tenants.campaign.id, '--from', path, '--dry-run'];
-      // The lines would take 50 MB, and the command itself needs about 20 MB. With less memory, it would only collect garbage.
+      // The lines would take 50 MB, and the command itself needs about 20 MB. With less memory, it would mostly collect garbage.
       const { code, stderr } = await its.home.start(args, { environment: { NODE_OPTIONS: '--max-old-space-size=60' }, stdout: '/dev/null' })
         .ended;
       expect(code, stderr).to.equal(0);

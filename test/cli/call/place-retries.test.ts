@@ -16,7 +16,7 @@ describe('callkey call place, without a response', () => {
 
   it("exits with 7 if no response arrives, and doesn't place a second call on the next run", async () => {
     const phone = somePhone();
-    its.network.faults.push(...Array.from({ length: 6 }, () => 'lose the answer' as const));
+    its.network.faults.push(...Array.from({ length: 6 }, () => 'lose the response' as const));
     const failed = await place(phone);
     expect(failed.code).to.equal(7);
     expect(failed.stderr).to.match(/Run the same command again/);
@@ -41,7 +41,7 @@ describe('callkey call place, without a response', () => {
 
   it('retries with the same request ID if the response is lost, and places one call', async () => {
     const phone = somePhone();
-    its.network.faults.push('lose the answer', 'lose the answer');
+    its.network.faults.push('lose the response', 'lose the response');
     expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
     expect(sentIds()).to.have.length(3);
     expect(new Set(sentIds()).size).to.equal(1);
@@ -97,7 +97,7 @@ describe('callkey call place, without a response', () => {
 
     it("doesn't place a second call if the killed command had already placed it", async () => {
       const phone = somePhone();
-      its.network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '50' } });
+      its.network.faults.push('lose the response', { status: 503, headers: { 'Retry-After': '50' } });
       const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
       await process.printed(/< 503/);
       process.child.kill('SIGKILL');
@@ -138,7 +138,7 @@ describe('callkey call place, without a response', () => {
 
     it('places a new call if the first call has been cancelled', async () => {
       const phone = somePhone();
-      its.network.faults.push('lose the answer', { status: 503, headers: { 'Retry-After': '3600' } });
+      its.network.faults.push('lose the response', { status: 503, headers: { 'Retry-After': '3600' } });
       expect((await place(phone)).code).to.equal(7);
       expect((await cancel('--last')).code).to.equal(0);
       expect(answer(await place(phone, '--json'))).to.include({ replayed: false });
@@ -158,7 +158,7 @@ describe('callkey call place, without a response', () => {
 
   it('keeps the request ID if a retry is refused after the first response was lost', async () => {
     const phone = somePhone();
-    its.network.faults.push('lose the answer', { status: 401 });
+    its.network.faults.push('lose the response', { status: 401 });
     expect((await place(phone)).code).to.equal(3);
     expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
   });

@@ -68,7 +68,7 @@ describe('callkey call place --from, for lines that were already placed', () => 
   });
 
   it('refuses an edited file if a proxy rejected a line that an earlier attempt may have placed', async () => {
-    its.network.faults.push('pass', 'lose the answer', { status: 409 });
+    its.network.faults.push('pass', 'lose the response', { status: 409 });
     await place(file(createCsv(2)), '--concurrency', '1');
     its.network.seen.length = 0;
     const { code, stderr } = await place(file(`phone,name\n${phone(9)},Eve\n${phone(1)},Ada 1`));

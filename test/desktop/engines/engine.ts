@@ -49,7 +49,7 @@ const opensEveryScreen = process.env['ENGINES'] === 'all';
  * minutes.
  */
 export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, inspect }: Engine<Shown>): void {
-  it('lead from the sign-in form to a new key and its revocation', async () => {
+  it('let a user sign in, create a key and revoke it', async () => {
     const harness = await openCore();
     const { core, tenants } = harness;
     const { page, close } = await open(core.url);

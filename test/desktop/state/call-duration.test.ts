@@ -8,7 +8,7 @@ describe("a call's duration", () => {
     expect(callDurationMs({ dialedAt, endedAt: '2026-11-21T12:02:16.000Z' })).to.equal(136_000);
   });
 
-  it("is unknown for a call that wasn't dialed or is in progress", () => {
+  it("is unknown for a call that wasn't dialed or hasn't ended", () => {
     expect(callDurationMs({ dialedAt: null, endedAt: dialedAt })).to.equal(null);
     expect(callDurationMs({ dialedAt, endedAt: null })).to.equal(null);
   });

@@ -36,7 +36,7 @@ describe('the search in the key list', () => {
     expect(names(filterKeys(keys, ' ZAHNARZTE ', 'all', now))).to.deep.equal(['Zahnärzte-Portal']);
   });
 
-  it('keeps the order, and finds every key if no text is entered', () => {
+  it('keeps the order of the keys, and finds all of them if no text is entered', () => {
     expect(names(filterKeys(keys, '', 'all', now))).to.deep.equal(['Zahnärzte-Portal', 'CRM sync']);
   });
 });

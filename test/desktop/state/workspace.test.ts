@@ -27,6 +27,7 @@ describe('the window title', () => {
     ],
   ];
   for (const [who, view, title] of titles) {
-    it(`names the workspace of ${who}`, () => expect(windowTitle('Calls', view, 'https://calls.example.com/eu/')).to.equal(title));
+    it(`names the screen, customer and server of ${who}`, () =>
+      expect(windowTitle('Calls', view, 'https://calls.example.com/eu/')).to.equal(title));
   }
 });

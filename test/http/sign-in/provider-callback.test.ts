@@ -118,7 +118,7 @@ describe('signing in with the provider', () => {
       expect(await finishSignIn(browser, callback)).to.equal('expired');
     });
 
-    it('whose user cancelled, and tells the page', async () => {
+    it('whose user cancelled, and says so to the page', async () => {
       const browser = new TestBrowser();
       const callback = new URL(await goToProvider(at.harness, browser));
       callback.searchParams.delete('code');
@@ -132,7 +132,7 @@ describe('signing in with the provider', () => {
     expect([answer.status, readCode(answer)]).to.deep.equal([403, 'cross-site']);
   });
 
-  describe('throttles an address', () => {
+  describe('throttles an IP address', () => {
     it('after a hundred failures, but not after successes', async () => {
       const { write } = at.harness.direct.storage.database;
       expect(await signInWithProvider(at.harness)).to.equal('done');

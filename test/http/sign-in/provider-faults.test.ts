@@ -55,13 +55,13 @@ describe('a provider that', () => {
     });
   }
 
-  it('never responds is given up on', async function () {
+  it("never responds doesn't keep anyone waiting forever", async function () {
     this.timeout(30_000);
     harness.provider.intercept = () => true;
     expect(await start()).to.equal('/?sign-in=unreachable');
   });
 
-  it('sends its response byte by byte is given up on', async function () {
+  it("sends its response byte by byte doesn't keep anyone waiting forever", async function () {
     this.timeout(30_000);
     harness.provider.intercept = (_path, _req, res) => {
       res.writeHead(200, { 'Content-Type': 'application/json' });

@@ -49,7 +49,11 @@ describe('signing in with the provider', () => {
     describe('refuses a person', () => {
       const refused: [string, Person, string][] = [
         ["whose email address isn't verified", { ...ada, isVerified: false }, 'session.refused-unverified Ada Account'],
-        ["whose provider doesn't say whether it is", { subject: 'x', email: 'ada@example.com' }, 'session.refused-unverified Ada Account'],
+        [
+          "whose provider doesn't say whether the email address is verified",
+          { subject: 'x', email: 'ada@example.com' },
+          'session.refused-unverified Ada Account',
+        ],
         ['without an email address', { subject: 'x' }, 'session.refused-unverified '],
         ['whose email address has the Kelvin sign for a k', { ...ada, email: 'nic\u212a@example.com' }, 'session.refused-unverified '],
         ['whose email address no user has', { ...ada, email: 'eve@example.com' }, 'session.refused-unknown eve@example.com'],

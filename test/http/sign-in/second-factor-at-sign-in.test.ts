@@ -24,10 +24,10 @@ describe('a second factor', () => {
       expect([readCookies(answer), opened].map((cookies) => cookies.includes('callkey_device='))).to.deep.equal([false, true]);
       expect((await inSession('GET', '/console/session', opened)).text).to.equal(entered.text);
       expect(opened.split(';')[0]).not.to.equal(waiting.split(';')[0]);
-      expect(await readStatus(waiting), 'the half-open one').to.equal(401);
+      expect(await readStatus(waiting), 'the half-open session').to.equal(401);
     });
 
-    it('allows nothing else until then, with the common 401 on every route', async () => {
+    it('must be entered before anything else: until then, every route returns the common 401', async () => {
       const { email } = await newUser();
       const cookie = await halfOpen(email);
       const common = (await ask('GET', `${at.core.url}/console/session`)).text;
@@ -51,20 +51,20 @@ describe('a second factor', () => {
       expect((await enterCode(late, app.code(1))).status).to.equal(401);
     });
 
-    it('gives its session a new ID, so that an ID that someone knew before is useless', async () => {
+    it('starts a session with a new ID when it is entered, so that no one can use an ID from before', async () => {
       const { email, app, cookie: theirs } = await newUser();
       const attackers = await halfOpen(email);
       const entered = await enterCode(attackers, app.code());
       expect(await readStatus(attackers)).to.equal(401);
       expect(await readStatus(readCookies(entered))).to.equal(200);
-      expect(await readStatus(theirs), 'the user’s own').to.equal(200);
+      expect(await readStatus(theirs), 'the user’s own session').to.equal(200);
     });
 
     it('is no longer accepted if the password changes or the user is disabled', async () => {
       const { email, app, id } = await newUser();
       const cookie = await halfOpen(email);
       const user = (await at.ports.stores.users.findByEmail(email))?.user;
-      if (!user) throw new Error('The user is gone.');
+      if (!user) throw new Error("The user doesn't exist.");
       await resetPassword(at.ports, operator, user, password);
       expect((await enterCode(cookie, app.code())).status).to.equal(401);
       const again = await halfOpen(email);

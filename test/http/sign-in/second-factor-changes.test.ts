@@ -33,11 +33,11 @@ describe('a second factor', () => {
         const choose = (body: object) => inSession('POST', '/console/password', readCookies(answer), { newPassword: password, ...body });
         const without = await choose({});
         expect([without.status, readCode(without)]).to.deep.equal([403, 'forbidden']);
-        expect((await choose({ code: app.code() })).status, 'the code of the sign-in').to.equal(401);
+        expect((await choose({ code: app.code() })).status, 'the code that was used to sign in').to.equal(401);
         expect((await choose({ code: app.code(1) })).status).to.equal(204);
       });
 
-      it('is turned off with a code, and then no longer required', async () => {
+      it('can be turned off with a code, and is then no longer required', async () => {
         const { cookie, email, recoveryCodes, id } = await newUser();
         expect((await inSession('DELETE', '/console/second-factor', cookie, { code: recoveryCodes[3] })).status).to.equal(204);
         expect((await tryPassword(email)).status).to.equal(201);
@@ -51,7 +51,7 @@ describe('a second factor', () => {
       const renew = (cookie: string, code: string) => inSession('POST', '/console/second-factor/recovery-codes', cookie, { code });
       const left = async (cookie: string) => (await inSession('GET', '/console/second-factor', cookie)).json;
 
-      it('can be counted, and replaced with a code, which is recorded', async () => {
+      it('can be counted, and can be replaced with a code, which is recorded', async () => {
         const { cookie, email, id, app, recoveryCodes } = await newUser();
         const [first = '', second = '', third = ''] = recoveryCodes;
         expect((await signInWith(email, first)).status).to.equal(201);
@@ -59,7 +59,7 @@ describe('a second factor', () => {
         const renewed = await renew(cookie, app.code());
         expect(renewed.status).to.equal(200);
         expect(await left(cookie)).to.deep.equal({ recoveryCodesLeft: 10 });
-        expect((await signInWith(email, second)).status, 'an earlier one').to.equal(401);
+        expect((await signInWith(email, second)).status, 'an earlier recovery code').to.equal(401);
         const [own = '', other = ''] = recoveryCodesIn(renewed.json);
         expect((await signInWith(email, own)).status).to.equal(201);
         expect((await renew(cookie, third)).status).to.equal(401);
@@ -79,7 +79,7 @@ describe('a second factor', () => {
         expect((await renew(cookie, '000000')).status).to.equal(404);
       });
 
-      it('still number ten after two concurrent renewals', async () => {
+      it('are still ten after two concurrent renewals', async () => {
         const { cookie, id, recoveryCodes } = await newUser();
         const answers = await Promise.all(recoveryCodes.slice(0, 4).map((code) => renew(cookie, code)));
         expect(answers.map(({ status }) => status)).to.include(200);

@@ -46,7 +46,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code(-1))).status).to.equal(201);
         expect((await signInWith(email, app.code(2))).status).to.equal(401);
         expect((await signInWith(email, app.code(1))).status).to.equal(201);
-        expect((await signInWith(email, app.code(0))).status, 'older than the last one').to.equal(401);
+        expect((await signInWith(email, app.code(0))).status, 'an older code than the last one used').to.equal(401);
       });
 
       it("doesn't accept the code that confirmed it", async () => {
@@ -111,7 +111,7 @@ describe('a second factor', () => {
         }
         expect(statuses).to.deep.equal([202, 401, 202, 401, 202, 401, 202, 401, 202, 401, 429]);
         expect((await enterCode(await halfOpen(email), app.code(), { from })).status, 'a valid code').to.equal(429);
-        expect((await signInWith(email, app.code())).status, 'from elsewhere').to.equal(201);
+        expect((await signInWith(email, app.code())).status, 'from another address').to.equal(201);
       });
 
       it('counts attempts only after a correct password, and only if the code was checked', async () => {

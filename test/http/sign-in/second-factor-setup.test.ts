@@ -23,7 +23,7 @@ describe('a second factor', () => {
       expect(begun.json['uri']).to.equal(`otpauth://totp/Callkey:${encodeURIComponent(email)}?secret=${secret}&issuer=Callkey`);
       const confirm = (code: string) => inSession('POST', '/console/second-factor/confirmation', cookie, { code });
       expect((await confirm('000000')).status).to.equal(401);
-      expect((await tryPassword(email)).status, 'not in force yet').to.equal(201);
+      expect((await tryPassword(email)).status, 'not required yet').to.equal(201);
       const confirmed = await confirm(authenticator(secret, at.clock.now).code());
       expect(confirmed.status).to.equal(200);
       expect(new Set(recoveryCodesIn(confirmed.json)).size).to.equal(10);
@@ -32,11 +32,11 @@ describe('a second factor', () => {
       expect(await listActions(id)).to.include('second-factor.enabled');
     });
 
-    it('can start again with another secret until it’s confirmed, and then gets a 409', async () => {
+    it('can start again with another secret until it’s confirmed, and afterwards returns a 409', async () => {
       const { cookie } = await newUserWithout();
       const begin = () => inSession('POST', '/console/second-factor', cookie, { currentPassword: password });
       const confirm = (code: string) => inSession('POST', '/console/second-factor/confirmation', cookie, { code });
-      expect((await confirm('123456')).status, 'before it begins').to.equal(409);
+      expect((await confirm('123456')).status, 'before the setup starts').to.equal(409);
       const [first, second] = [await begin(), await begin()].map((answer) => authenticator(textAt(answer, 'secret'), at.clock.now));
       expect((await confirm(first?.code() ?? '')).status).to.equal(401);
       expect((await confirm(second?.code() ?? '')).status).to.equal(200);
@@ -46,7 +46,7 @@ describe('a second factor', () => {
       });
     });
 
-    it("can go on 15 minutes after ten wrong codes, every time, because there's no recovery code yet", async () => {
+    it("can continue 15 minutes after every ten wrong codes, because there's no recovery code yet", async () => {
       const { cookie } = await newUserWithout();
       const begun = await inSession('POST', '/console/second-factor', cookie, { currentPassword: password });
       const confirm = (code: string) => inSession('POST', '/console/second-factor/confirmation', cookie, { code });

@@ -43,7 +43,7 @@ describe('sessions', () => {
     });
   });
 
-  describe('requests from another site', () => {
+  describe('requests', () => {
     for (const [what, headers, status] of [
       ['another site, by Fetch Metadata', { 'Sec-Fetch-Site': 'cross-site' }, 403],
       ['a sibling site, by Fetch Metadata', { 'Sec-Fetch-Site': 'same-site' }, 403],
@@ -53,7 +53,7 @@ describe('sessions', () => {
       ['the address bar', { 'Sec-Fetch-Site': 'none' }, 200],
       ['a program', {}, 200],
     ] as const) {
-      it(`get ${status} from ${what}`, async () => {
+      it(`get a ${status} from ${what}`, async () => {
         const cookie = await signIn(at.core.url, 'ada@example.com');
         const answer = await ask('GET', `${at.core.url}/console/session`, { cookie, headers });
         expect(answer.status).to.equal(status);
@@ -61,11 +61,11 @@ describe('sessions', () => {
       });
     }
 
-    it("can't sign anyone in", async () => {
+    it("from another site can't sign anyone in", async () => {
       expect((await tryPassword('ada@example.com', password, { 'Sec-Fetch-Site': 'cross-site' })).status).to.equal(403);
     });
 
-    it('are distinguished from same-origin requests by Origin', async () => {
+    it('from the same origin are recognized by Origin if there is no Fetch Metadata', async () => {
       const cookie = await signIn(at.core.url, 'ada@example.com');
       expect((await ask('GET', `${at.core.url}/console/session`, { cookie, headers: { Origin: at.core.url } })).status).to.equal(200);
       const overHttps = { 'X-Forwarded-Proto': 'https', Origin: at.core.url.replace('http:', 'https:') };

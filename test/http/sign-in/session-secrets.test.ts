@@ -61,7 +61,7 @@ describe('replacing session secrets on two cores', () => {
     }
   });
 
-  it('signs cookies again for as long as they last, so that a browser still has the signature after it was closed', async () => {
+  it('signs cookies again with the expiry of the cookie, so that a browser keeps the new signature when it is closed', async () => {
     const browser = { cookie: '' };
     const visits: string[][] = [];
     for (const secrets of [old, `${renewed},${old}`]) {

@@ -55,7 +55,7 @@ describe('the sign-in throttle', () => {
       expect((await counters()).length).to.equal(3 * checked + 1);
     });
 
-    it('still counts wrong passwords if too many sign-ins are waiting for another check', async () => {
+    it('still throttles an account after ten wrong passwords while other sign-ins are rejected because too many are waiting', async () => {
       const attempt = () => tryPassword('crowd@example.com', 'wrong', { at: busy });
       for (let n = 0; n < 9; n++) await attempt();
       const crowd = await Promise.all(
