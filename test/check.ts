@@ -123,7 +123,7 @@ const mocha = [join('node_modules', 'mocha', 'bin', 'mocha.js'), '--reporter', '
 /** Runs files in a separate process, and prints its output in one piece. */
 async function run({ files: ownFiles }: Run): Promise<void> {
   const [first = '', ...others] = ownFiles;
-  const name = others.length > 0 ? `${first} and ${others.length} after it` : first;
+  const name = others.length > 0 ? `${first} and ${others.length} more` : first;
   const countsFile = join(directory, `${results.length}-${Math.random()}.json`);
   const colors = process.stdout.isTTY ? ['--color'] : [];
   const startedAt = performance.now();
@@ -157,8 +157,8 @@ const prepared = sharedPostgres().then(async (postgres) => {
 });
 const [postgres, isBuilt, webIsBuilt] = await Promise.all([
   prepared,
-  needsConsole && build('build of the console', 'build:desktop'),
-  build('build of the console for browsers', 'build:web'),
+  needsConsole && build('build of the desktop console', 'build:desktop'),
+  build('build of the web console', 'build:web'),
 ]);
 try {
   const work = async (_: unknown, index: number) => {
@@ -184,6 +184,6 @@ print('');
 for (const title of skipped) print(`skipped: ${title}`);
 // Repeated at the end, because a CI log often shows only its end.
 for (const { name, failed, failures } of results)
-  for (const failure of failures.length > 0 ? failures : failed > 0 ? ['the run of its tests'] : []) print(`failed: ${failure} (${name})`);
+  for (const failure of failures.length > 0 ? failures : failed > 0 ? ['its test process'] : []) print(`failed: ${failure} (${name})`);
 print(`\n${passed} passed, ${failed} failed, ${skipped.length} skipped`);
 process.exitCode = failed > 0 || passedTests === 0 ? 1 : 0;

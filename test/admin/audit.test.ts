@@ -13,7 +13,7 @@ import { startCoreHere } from '../support/core.ts';
 import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-describeAdmin("admin's audit and retention commands", ({ admin, json, database }) => {
+describeAdmin('admin, for audit events', ({ admin, json, database }) => {
   const clock = fakeClock();
   let direct: DirectAccess;
   beforeEach(async () => {

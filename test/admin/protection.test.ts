@@ -10,7 +10,7 @@ import { createTenants, type DirectAccess, openDirect, type Tenants } from '../s
 
 const phone = '+493012345678';
 
-describeAdmin("admin's protection commands", ({ admin, json, database }) => {
+describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
   let direct: DirectAccess;
   let tenants: Tenants;
   let account: string[];

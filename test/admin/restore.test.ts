@@ -270,7 +270,7 @@ describe('admin restore', () => {
         expect((await json('check')).ok).to.equal(true);
       });
 
-      it('knows every table that the migrations create', async () => {
+      it('includes every table that the migrations create', async () => {
         const direct = await openDirect(url);
         const { rows: tables } = await direct.storage.database.read.raw(`SELECT tablename FROM pg_tables WHERE schemaname = 'public'`);
         await direct.close();

@@ -95,7 +95,7 @@ describe('the results schema', () => {
     }
   });
 
-  it('refuses a result without its fields', () => {
+  it('refuses a result with missing fields', () => {
     expect(ajv.validate('results', { line: 1, status: 'lost' })).to.equal(false);
   });
 });

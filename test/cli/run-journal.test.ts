@@ -44,7 +44,7 @@ describe('parsing a run journal', () => {
     expect(placedLines(run)).to.deep.equal([2, 3]);
   });
 
-  it('returns when a run ended in which some lines were refused, until they are sent again', async () => {
+  it('returns the time when a run with refused lines ended, unless they have been sent again since', async () => {
     const entries = [header(), { sent: 2 }, placed(2), { sent: 3 }, { refused: 3 }, { endedAt: done }];
     const parsed = await Promise.all([entries, [...entries, { sent: 3 }]].map((journal) => parse(text(...journal))));
     expect(parsed.map((run) => [placedLines(run), run?.endedAt, run?.completedAt])).to.deep.equal([
@@ -162,7 +162,7 @@ describe('run journals', () => {
     expect(placedLines(await onlyRun())).to.deep.equal([2]);
   });
 
-  it('return each line once, and when the run was completed, however long they are', async () => {
+  it('return each line once and the time of completion, even if there are thousands of lines', async () => {
     const run = await start({ calls: 2_000 });
     const lines = Array.from({ length: 2_000 }, (_, n) => n + 2);
     write(run, ...lines.map(placed), placed(2));
@@ -171,7 +171,7 @@ describe('run journals', () => {
     write(run, { completedAt: done }, placed(3));
     const finished = await onlyRun();
     expect(finished).to.deep.include({ header: header({ calls: 2_000 }), completedAt: done });
-    // The file isn't read in full.
+    // Of a completed run's file, only the start and the end are read.
     expect(finished?.placed.size).to.equal(0);
     expect((await Readable.from(earlierLines(run)).toArray()).map(({ line }) => line)).to.deep.equal(lines);
   });

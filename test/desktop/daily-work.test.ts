@@ -83,7 +83,7 @@ describeBrowser("an administrator's day", () => {
     await page.getByRole('complementary').waitFor({ state: 'detached' });
   });
 
-  it('chooses the campaign of the test call', async () => {
+  it('can choose the campaign for the test call', async () => {
     await enter();
     await button('Create API key').click();
     await page.getByLabel('Name', { exact: true }).fill('Chosen');

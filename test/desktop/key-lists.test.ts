@@ -97,7 +97,7 @@ describeDesktop('the lists of API keys in the console', () => {
     expect(left).to.deep.equal(Array.from({ length: 10 }, (_, index) => `Key ${index + 1}`));
   });
 
-  it('ask how many before revoking more than ten keys', async () => {
+  it('make the user type the number of keys before revoking more than ten', async () => {
     for (let index = 0; index < 11; index++) await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`);
     await list([]);
     await harness.page.getByLabel('Select all on this page').check();

@@ -17,7 +17,7 @@ import { eventually } from '../support/until.ts';
 /** Reads the QR code in a picture of the page, as a phone does. */
 async function scan(page: Page): Promise<string> {
   const box = await page.getByRole('img', { name: 'QR code for your authenticator app' }).boundingBox();
-  if (!box) throw new Error('There is no QR code.');
+  if (!box) throw new Error('The page has no QR code.');
   const around = 24;
   const clip = { x: box.x - around, y: box.y - around, width: box.width + 2 * around, height: box.height + 2 * around };
   const picture = (await page.screenshot({ clip })).toString('base64');

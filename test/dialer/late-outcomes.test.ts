@@ -107,7 +107,7 @@ describe('a late outcome of an unknown call', () => {
       },
     };
     for (const [cause, makeUnknown] of Object.entries(causes)) {
-      it(`replaces unknown ${cause}, even if two are reported at the same time, and shows everywhere`, async () => {
+      it(`replaces the state unknown ${cause}, even if two outcomes are reported at the same time, and is shown everywhere`, async () => {
         const contactId = await makeUnknown();
         await untilUnknown(contactId);
         const core = await start();
@@ -160,7 +160,7 @@ describe('a late outcome of an unknown call', () => {
       expect((await show(core, contactId)).call.state).to.equal('completed');
     });
 
-    it("restarts its retention period, and changes nothing once the call's data has been erased", async () => {
+    it("restarts the call's retention period, and changes nothing once the call's data has been erased", async () => {
       answer = (response) => response.destroy();
       const core = await start();
       const [told, untold] = [await place(core.url), await place(core.url)];

@@ -91,7 +91,7 @@ describe('the dialer loop', () => {
     expect((await call('c'))?.due_at).to.equal(clock.now() + 60_000);
   });
 
-  it('never exceeds its concurrency', async () => {
+  it('never exceeds its concurrency limit', async () => {
     const results: ((result: HandoffResult) => void)[] = [];
     for (let n = 0; n < 5; n++) await addCall(`c${n}`);
     start({ ...createProvider([]), handOff: () => new Promise((resolve) => results.push(resolve)) }, { concurrency: 2 });

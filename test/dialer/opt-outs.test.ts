@@ -80,7 +80,7 @@ describe('the dialer and opt-outs', () => {
           expect((await call(handoffId))['state']).to.equal('busy');
         });
 
-        it('makes an entry that would have ended permanent, and records that it did', async () => {
+        it('makes a temporary entry permanent, and records this', async () => {
           await start();
           const phone = somePhone();
           const handoffId = await dialed(phone);

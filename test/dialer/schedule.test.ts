@@ -212,5 +212,5 @@ async function turns(): Promise<void> {
 }
 
 function unexpected(): never {
-  throw new Error("The dialer doesn't do this.");
+  throw new Error("The dialer doesn't need this method.");
 }

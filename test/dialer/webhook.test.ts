@@ -33,7 +33,7 @@ describe('a hand-off through a webhook', () => {
       expect(webhook.conclude(call)).to.equal(null);
       await webhook.handOff({ ...call, ...more });
       const [received] = receiver.received;
-      if (!received) throw new Error('The provider got nothing.');
+      if (!received) throw new Error('The provider got no request.');
       return { ...received, method };
     } finally {
       await receiver.close();

@@ -242,7 +242,7 @@ describe('API keys', () => {
     ]);
   });
 
-  it('are returned to the operator who revokes them', async () => {
+  it('are returned when an operator revokes them', async () => {
     expect(await revokeVisible(createKeys().ports, { kind: 'all' }, actor, 'k1', false)).to.deep.equal(createKey('k1'));
   });
 

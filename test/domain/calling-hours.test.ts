@@ -63,18 +63,18 @@ describe('calling hours', () => {
     ['never open without a zone', { ...berlin, zones: [], from: '2026-11-23T08:00:00Z' }, null],
     // Clocks go from 2:00 to 3:00 in Berlin on 28 March 2027, and from 3:00 to 2:00 on 31 October.
     [
-      'open later if their start is skipped',
+      'open later if clocks are set forward past their start',
       { ...berlin, rules: [daily('02:30', '06:00')], from: '2027-03-28T00:00:00Z' },
       '2027-03-28T01:00:00.000Z',
     ],
     [
-      'close early if their end is skipped',
+      'close early if clocks are set forward past their end',
       { ...berlin, rules: [daily('01:00', '02:30')], from: '2027-03-28T00:59:00Z' },
       '2027-03-28T23:00:00.000Z',
     ],
     ['stay open while an hour repeats', { ...berlin, rules: [daily('01:00', '03:00')], from: '2027-10-31T00:59:30Z' }, 'open'],
     [
-      'open twice if they repeat',
+      'open twice if their hour repeats',
       { ...berlin, rules: [daily('02:00', '02:30')], from: '2027-10-31T00:30:00Z' },
       '2027-10-31T01:00:00.000Z',
     ],

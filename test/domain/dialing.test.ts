@@ -18,7 +18,7 @@ const claimedLongAgo = { firstAttemptAt: instant(now - 9 * 24 * hour), leaseUnti
 const provider = (changes: Partial<Provider> = {}): Provider => ({
   name: 'webhook',
   deduplicates: false,
-  handOff: () => Promise.reject(new Error('No rule here should hand off a call.')),
+  handOff: () => Promise.reject(new Error('No rule in these tests hands off a call.')),
   conclude: () => null,
   ...changes,
 });

@@ -73,7 +73,7 @@ describe("a number's time zones", () => {
     expect(getZones('+81312345678')).to.deep.equal(['Asia/Tokyo']);
   });
 
-  it('are unknown for a toll-free number, an unknown prefix and a satellite', () => {
+  it('are unknown for a toll-free number, a satellite number and an unknown prefix', () => {
     for (const phone of ['+18005551234', '+999123456', '+881612345678']) expect(getZones(phone), phone).to.deep.equal([]);
   });
 

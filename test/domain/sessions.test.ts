@@ -75,7 +75,7 @@ describe('a session', () => {
     expect([await touched(minute), await touched(minute + 1), await touched(-minute - 1)]).to.deep.equal([[], [0], [0]]);
   });
 
-  it("is swept under the same conditions in which it's refused", async () => {
+  it('is deleted by the sweep under the same conditions under which it would be refused', async () => {
     const { ports, swept, now } = createSession();
     await sweepSessions(ports);
     const ages = swept.map(({ startedAfter, seenAfter, before }) => [startedAfter, seenAfter, before].map((at) => now - at));

@@ -216,7 +216,7 @@ describe('filtered calls and activity in the console', () => {
       expect(text).to.include('"leaked: on GitHub"');
     });
 
-    describe('in an export that fits into no buffer', () => {
+    describe('in an export that is larger than all buffers', () => {
       const count = 20_500;
       let oda: string;
       before(async () => {
@@ -252,7 +252,7 @@ describe('filtered calls and activity in the console', () => {
           .and.to.be.below(count);
       });
 
-      it('are refused if their user already has three open, until the client of one of them hangs up', async () => {
+      it('are refused if their user already has three exports open, until the client of one of these hangs up', async () => {
         const clients = Array.from({ length: 3 }, () => new AbortController());
         const another = () => get('/console/calls.csv?from=2026-11-01&to=2026-11-01', oda);
         try {

@@ -123,7 +123,7 @@ describe('the directory', () => {
       expect(events.map(({ subject }) => subject.name)).not.to.include('Eastwind');
     });
 
-    it('refuses names with invisible characters, and unknown entries', async () => {
+    it('refuses names with invisible characters, unknown parents, and changes to unknown entries', async () => {
       const { account, partner } = harness.tenants;
       const statuses = [
         await ask('PATCH', at(`directory/accounts/${account.id}`), as('stan', { name: 'Blue\u200bClinic' })),

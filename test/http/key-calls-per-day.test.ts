@@ -75,7 +75,7 @@ describe("an API key's calls per day", () => {
       expect((await place()).status).to.equal(202);
     });
 
-    it('are exact with a hundred concurrent requests to two cores', async () => {
+    it('are counted exactly with a hundred concurrent requests to two cores', async () => {
       for (const most of [1, 37]) {
         const { place, today } = await limitedKey(most);
         const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => place(n % 2 === 0 ? harness.core : other)));
@@ -162,7 +162,7 @@ describe("an API key's calls per day", () => {
       expect((await place()).status).to.equal(202);
     });
 
-    it("of one key don't affect other keys", async () => {
+    it("don't affect other keys", async () => {
       const { place } = await limitedKey(1);
       const free = await limitedKey(null);
       const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => (n % 2 === 0 ? place() : free.place())));

@@ -25,7 +25,7 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
   after(() => agent.close());
 
   for (const kind of proxyKinds) {
-    it(`don't lose a request or accept one twice while they restart one at a time, behind ${kind}`, async function () {
+    it(`don't lose a request or accept one twice while they restart one at a time, with ${kind}`, async function () {
       this.timeout(120_000);
       if (!hasOpenssl) skip(this, "openssl isn't installed");
       if (!hasProxy(kind)) skip(this, `${kind} isn't installed`);

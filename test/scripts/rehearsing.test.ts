@@ -48,7 +48,7 @@ describe('core/docs/rehearsing.md', () => {
 
   for (const section of sections) {
     const [title = ''] = section.split('\n');
-    it(`gets the response of "${title}"`, async () => {
+    it(`has an example that gets the response "${title}"`, async () => {
       const [lock] = blocks(section).filter((block) => block.lock !== undefined);
       const locking = lock && start(lock.block);
       if (locking?.stdout) await once(locking.stdout, 'data');

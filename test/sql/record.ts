@@ -19,7 +19,7 @@ const files = {
   protection: ['protection', 'numberImports', 'knownLists'],
 } as const satisfies Record<string, readonly (keyof Runs | 'keyUse' | 'knownLists')[]>;
 
-/** The start and end of transactions, and the setup of connections. */
+/** Whether a statement isn't recorded: it starts or ends a transaction, or sets up a connection. */
 const isUnlisted = (sql: string) => /^(BEGIN|COMMIT|ROLLBACK|PRAGMA|SET |DISCARD PLANS|SELECT pg_backend_pid|select version)/i.test(sql);
 
 /** Runs each method of each store. @returns the text of each file by its path in core/storage/sql */

@@ -68,7 +68,7 @@ describe("a key's calls", () => {
       expect([ofCampaign.calls.length, ofCampaign.end]).to.deep.equal([30, null]);
     });
 
-    it('are the same as those among all calls, for every filter', async () => {
+    it('are the same as in the list of all calls, with every filter', async () => {
       const { account, campaign, otherCampaign, partner, siblingCampaign } = tenants;
       const campaigns = [campaign, siblingCampaign, otherCampaign];
       const random = () => Buffer.from(testRandomness.bytes(4)).readUInt32BE();

@@ -90,7 +90,7 @@ describe("a key's use", () => {
       expect(use.lag()).to.equal(0);
     });
 
-    it('has the latest time of all requests in any order, but never an earlier time than another core has written', async () => {
+    it('has the latest time of all requests, whatever their order, but never an earlier time than another core has written', async () => {
       const use = createKeyUse(direct.storage.database, clock, unexpected);
       for (const at of [5, 9, 7]) use.note(by(key.digest, instant(at)));
       await use.close();

@@ -88,7 +88,7 @@ describe("recording a call's outcome", () => {
 
     const late = { detail: 'Talked.', endedAt: instant(now + 9), durationSeconds: 42 };
 
-    it('replaces unknown with the first outcome, however late, and accepts only one of two concurrent outcomes', async () => {
+    it('replaces the state unknown with the first outcome, however late, and accepts only one of two concurrent outcomes', async () => {
       await addCall('c');
       const fenced = await claimOne();
       const claimed = await claimOne({ at: instant(now + lease) });

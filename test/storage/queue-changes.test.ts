@@ -115,7 +115,7 @@ describe('queued calls', () => {
       expect(await direct.ports.stores.dialing.recoverFromClockStep(clock.now(), false)).to.equal(0);
     });
 
-    it('without a notAfter are retried within the hour for retries, even if no core has noticed that its clock was fast', async () => {
+    it('without a notAfter are retried within an hour, even if no core has noticed that its clock was fast', async () => {
       const due = instant(clock.now() + day);
       await addCalls('refused', 1, { state: 'dialing', handoff: 'retry', provider: 'webhook', due_at: due });
       expect(await direct.ports.stores.dialing.recoverFromClockStep(clock.now(), false)).to.equal(1);
@@ -184,7 +184,7 @@ describe('queued calls', () => {
       expect(claimed.map(({ contactId }) => contactId)).to.deep.equal(['now-0']);
     });
 
-    it("that were never dialed are erased at the first due check, together with the provider's texts", async () => {
+    it("that were never dialed lapse and are erased when their retention is over, together with the provider's texts", async () => {
       // Earlier than PostgreSQL's own clock, which a core's clock must not be ahead of.
       clock.set('2024-01-01T09:00:00.000Z');
       await addCalls('endless', 1, { detail: 'Ada has moved to +493087654321.', variables: '[]', time_zone: 'Europe/Berlin' });

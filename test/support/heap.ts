@@ -10,6 +10,6 @@ export async function readHeap(page: Page): Promise<string> {
   await devtools.send('HeapProfiler.collectGarbage');
   await devtools.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false, captureNumericValue: false });
   const snapshot = chunks.join('');
-  expect(snapshot, 'a snapshot that would show it').to.include('Canary');
+  expect(snapshot, 'the heap of the page while it shows the canary').to.include('Canary');
   return snapshot;
 }

@@ -20,7 +20,7 @@ export type DirectAccess = AsyncDisposable & { ports: Ports; storage: Storage; c
 
 export async function openDirect(databaseUrl: string, clock: Clock = systemClock): Promise<DirectAccess> {
   const location = parseDatabaseUrl(databaseUrl);
-  if (!location) throw new Error(`${databaseUrl} names no database.`);
+  if (!location) throw new Error(`${databaseUrl} doesn't name a database.`);
   const storage = openStorage(location, clock, unobserved);
   await storage.migrate();
   const ports: Ports = {

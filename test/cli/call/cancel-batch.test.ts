@@ -199,7 +199,7 @@ describe('callkey call cancel, for many calls', () => {
       .and.contain('line 3: too late');
   });
 
-  it('counts on a terminal the calls whose responses were never seen', async function () {
+  it('counts on a terminal the calls that were cancelled and those that were never placed', async function () {
     const numbers = phones(3);
     its.network.faults.push('pass', { status: 401 });
     await place(numbers, '--concurrency', '1');
@@ -208,7 +208,7 @@ describe('callkey call cancel, for many calls', () => {
     expect(await states(numbers)).to.deep.equal(allCancelled(1));
   });
 
-  it('reports and cancels every call if two commands cancel the same run at the same time', async () => {
+  it('cancels and reports every call even if two commands cancel the same run at the same time', async () => {
     const numbers = phones(100);
     await place(numbers);
     const run = await newestRun();

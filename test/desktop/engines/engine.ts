@@ -91,7 +91,7 @@ export function testEngine<Shown extends EnginePage>({ open, sizes = allSizes, i
         const measured = await page.evaluate(measure);
         const [wide, high, out, narrow] = Array.isArray(measured) ? measured.map(Number) : [];
         if (wide !== 0) complaints.push(`${name} scrolls ${wide} px sideways at ${size.width} × ${size.height}`);
-        if (high !== 0) complaints.push(`${name} has a dialog that is ${high} px too high at ${size.width} × ${size.height}`);
+        if (high !== 0) complaints.push(`${name} has a dialog that is ${high} px too tall at ${size.width} × ${size.height}`);
         if (out !== 0) complaints.push(`${name} has a badge that is ${out} px outside its cell at ${size.width} × ${size.height}`);
         if (narrow !== 0) complaints.push(`${name} has ${narrow} texts that are too narrow at ${size.width} × ${size.height}`);
       }

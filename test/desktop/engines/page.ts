@@ -71,7 +71,7 @@ function locator(driver: Driver, steps: readonly Step[]): EngineLocator {
 }
 
 /**
- * Runs in the page. Waits until the element doesn't move and nothing covers it. If it moves nonetheless before the click, nothing else gets
+ * Runs in the page. Waits until the element doesn't move and nothing covers it. If it still moves before the click, no other element gets
  * the click, and `endClick()` returns false.
  *
  * @returns where to click
@@ -85,10 +85,10 @@ async function aim(element: HTMLElement): Promise<{ x: number; y: number }> {
   const before = center();
   await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
   const { x, y } = center();
-  if (x !== before.x || y !== before.y) throw new Error('It moves.');
-  if (element.matches(':disabled, [aria-disabled="true"]')) throw new Error('It is disabled.');
+  if (x !== before.x || y !== before.y) throw new Error("It's moving.");
+  if (element.matches(':disabled, [aria-disabled="true"]')) throw new Error("It's disabled.");
   const top = document.elementFromPoint(x, y);
-  if (!element.contains(top)) throw new Error(`It is covered by ${top?.outerHTML.slice(0, 80)}.`);
+  if (!element.contains(top)) throw new Error(`It's covered by ${top?.outerHTML.slice(0, 80)}.`);
   const guard = new AbortController();
   let isHit = true;
   const check = (event: Event) => {

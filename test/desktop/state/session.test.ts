@@ -77,7 +77,7 @@ describe("the page's session", () => {
     expect(state.connectionError.value).to.deep.equal(unreachable);
   });
 
-  it('can be signed in to if the settings are unreadable', async () => {
+  it('can start, but is not stored, if the settings are unreadable', async () => {
     bridge({ getStartupState: () => Promise.reject(new Error('unreadable')) });
     await state.loadStartupState();
     expect(state.startupState.value?.persistence).to.have.property('possible', false);
