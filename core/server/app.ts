@@ -4,6 +4,7 @@ import type { Ports } from '../domain/ports/ports.ts';
 import { consoleRoutes } from '../http/console-routes.ts';
 import { clientAddress } from '../http/middleware/client-address.ts';
 import type { Context, HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';
+import { requireHost } from '../http/middleware/host.ts';
 import { notFound } from '../http/middleware/not-found.ts';
 import { problems } from '../http/middleware/problems.ts';
 import { requestId } from '../http/middleware/request-id.ts';
@@ -89,6 +90,7 @@ export function createApp(deps: AppDeps): App {
     .use(requestMetrics(deps.observeRequest, log))
     .use(closeWhileDraining(deps.isDraining))
     .use(problems(deps.refusals))
+    .use(requireHost)
     .use(onDemand(httpDeps))
     .use(strangerTurns)
     .use(requireReadablePath)

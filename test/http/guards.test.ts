@@ -130,6 +130,22 @@ describe('the checks for every route', () => {
     expect(await overSocket(harness.core.url, head(`x${new URL(endpoint).pathname}`) + more)).to.match(/^HTTP\/1\.1 40\d /);
   });
 
+  it('refuse an HTTP/1.1 request without a Host as a problem, whatever its credentials and path', async () => {
+    const send = (line: string, ...headers: string[]) =>
+      overSocket(harness.core.url, [line, 'X-Request-Id: r-1', 'Connection: close', ...headers, '', ''].join('\r\n'));
+    const place = `POST ${new URL(endpoint).pathname} HTTP/1.1`;
+    const show = `GET ${routes.showSession.path} HTTP/1.1`;
+    const answers = [await send('GET /nowhere HTTP/1.1'), await send(place, `X-API-Key: ${key}`), await send(show, `Cookie: ${cookie}`)];
+    const [head = '', body = ''] = (answers[0] ?? '').split('\r\n\r\n');
+    expect(head).to.match(/^HTTP\/1\.1 400 .*^Content-Type: application\/problem\+json\r$.*^X-Request-Id: r-1\r$/ms);
+    expect(JSON.parse(body)).to.deep.equal({
+      ...{ type: 'urn:callkey:problems#malformed-request', title: 'Malformed request', status: 400 },
+      detail: 'The request has no Host header.',
+    });
+    expect(new Set(answers).size).to.equal(1);
+    expect(await send(show.replace('1.1', '1.0'), `Cookie: ${cookie}`)).to.match(/^HTTP\/1\.1 200 /);
+  });
+
   it("read a key from the database only once while it's accepted, and again after a refusal", async () => {
     const { keyValue } = await createKey(harness.core.url, cookie);
     const lookUps = async () => {

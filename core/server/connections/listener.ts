@@ -75,6 +75,8 @@ function createServer(handler: RequestListener, tls: Tls | null): Server {
     // Requests without a body, such as cancels, don't get a stream that has to be read, ended and closed. They're `destroyed` from the
     // start.
     optimizeEmptyRequests: true,
+    // See middleware/host.ts.
+    requireHostHeader: false,
   };
   const server = tls
     ? createHttpsServer({ ...options, ...tls, ServerResponse: SecureResponse }, handler)
