@@ -3,9 +3,12 @@ import { isIP } from 'node:net';
 import Koa from 'koa';
 import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
-import { problemMediaType } from '#contract/problems.ts';
 import { isLoopback } from '#contract/server-address.ts';
-import { jsonLine } from './middleware/problems.ts';
+import { Problem } from '../domain/problem.ts';
+import type { State } from './middleware/context.ts';
+import { requireHost } from './middleware/host.ts';
+import { jsonLine, problems, toBody, writeProblem } from './middleware/problems.ts';
+import { requestId, setRequestId } from './middleware/request-id.ts';
 import { serveReference } from './reference.ts';
 
 /**
@@ -33,21 +36,21 @@ export function createManagementApp(deps: {
     });
     return reading;
   };
-  const app = new Koa();
+  const app = new Koa<State>();
   app.silent = true;
-  app.on('error', (err) => deps.log.error({ err }, 'management request failed'));
+  const onNotServed = (err: unknown, request: object = {}) => {
+    // If the core isn't ready, the log already says why.
+    if (!(err instanceof Problem)) deps.log.error({ err, ...request }, 'management request failed');
+    return true;
+  };
+  app.on('error', (err) => onNotServed(err));
+  app.use(requestId()).use(problems({ onNotServed })).use(requireHost);
   app.use(async (ctx) => {
     ctx.set('Cache-Control', 'no-store');
-    if (!isOwnName(ctx.get('Host'), deps.host)) {
-      ctx.status = 421;
-      ctx.body = jsonLine(misdirected);
-      ctx.type = problemMediaType;
-      return;
-    }
+    setRequestId(ctx);
+    if (!isOwnName(ctx.get('Host'), deps.host)) return writeProblem(ctx, misdirected);
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
-      ctx.status = 405;
-      ctx.set('Allow', 'GET, HEAD');
-      return;
+      throw new Problem('method-not-allowed', 'Allowed methods: GET, HEAD.', { allow: 'GET, HEAD' });
     }
     switch (ctx.path) {
       case '/healthz':
@@ -55,9 +58,8 @@ export function createManagementApp(deps: {
         ctx.type = 'application/json';
         return;
       case '/readyz': {
-        const ready = await deps.isReady();
-        ctx.status = ready ? 200 : 503;
-        ctx.body = jsonLine({ status: ready ? 'ready' : 'not ready', ...(deps.isClockAhead() && { clock: 'ahead' }) });
+        if (!(await deps.isReady())) throw new Problem('unavailable', notReady, { retryAfter: 2 });
+        ctx.body = jsonLine({ status: 'ready', ...(deps.isClockAhead() && { clock: 'ahead' }) });
         ctx.type = 'application/json';
         return;
       }
@@ -70,16 +72,20 @@ export function createManagementApp(deps: {
         ctx.type = 'application/json';
         return;
       default:
-        serveReference(ctx);
+        if (!serveReference(ctx)) throw new Problem('not-found', 'Nothing exists at this path.');
     }
   });
   return app;
 }
 
+const notReady = "The core is stopping, or a write wouldn't be durable now: see its log.";
+
 const misdirected = {
-  title: 'Misdirected Request',
+  ...toBody(
+    'malformed-request',
+    "The listener doesn't accept the name in the Host header. Use its IP address, or set MANAGEMENT_HOST to this name.",
+  ),
   status: 421,
-  detail: "The listener doesn't accept the name in the Host header. Use its IP address, or set MANAGEMENT_HOST to this name.",
 };
 
 /**

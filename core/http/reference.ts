@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import type Koa from 'koa';
+import type { Context } from './middleware/context.ts';
 
 // Serves Swagger UI, which shows openapi.json, from this machine. All of its URLs are relative, so that it also works under a proxy's path.
 
@@ -45,11 +45,12 @@ function openStream(file: string): NodeJS.ReadableStream {
   return createReadStream(fileURLToPath(import.meta.resolve(`#swagger-ui/${file}`)));
 }
 
-/** Handles the request if the path belongs to the page. */
-export function serveReference(ctx: Koa.Context): void {
+/** Handles the request if the path belongs to the page. @returns whether it does */
+export function serveReference(ctx: Context): boolean {
   const file = files[ctx.path];
-  if (!file) return;
+  if (!file) return false;
   ctx.set({ 'Content-Security-Policy': contentSecurityPolicy, 'X-Content-Type-Options': 'nosniff', 'Referrer-Policy': 'no-referrer' });
   ctx.body = file.body();
   ctx.type = file.type;
+  return true;
 }

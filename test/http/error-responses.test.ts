@@ -1,14 +1,18 @@
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import Koa from 'koa';
+import { Registry } from 'prom-client';
 import { Problem, ResultUnknown } from '../../core/domain/problem.ts';
+import { createManagementApp } from '../../core/http/management.ts';
 import type { State } from '../../core/http/middleware/context.ts';
 import { problems } from '../../core/http/middleware/problems.ts';
 import { requestId } from '../../core/http/middleware/request-id.ts';
 import { countNotServed } from '../../core/server/refusals.ts';
 import { createLog } from '../../core/server/start/log.ts';
+import { overSocket } from '../support/http.ts';
 
 describe('an error thrown by a request', () => {
   const log: { msg: string; level: string; err?: object; requestId?: string; route?: string }[] = [];
@@ -126,4 +130,50 @@ describe('an error thrown by a request', () => {
     expect(log).to.deep.equal([]);
     expect(Object.fromEntries(headers)).to.include({ 'www-authenticate': 'ApiKey realm="callkey"', 'x-content-type-options': 'nosniff' });
   });
+});
+
+describe('an error response of the management listener', () => {
+  const log: object[] = [];
+  let server: Server;
+  let url: string;
+
+  before(async () => {
+    const lines = new Writable({
+      write(chunk, _encoding, done) {
+        log.push(JSON.parse(String(chunk)));
+        done();
+      },
+    });
+    const registry = new Registry();
+    registry.metrics = () => Promise.reject(new TypeError('a secret'));
+    const deps = { version: '', registry, isReady: async () => false, isClockAhead: () => false, log: createLog('info', lines) };
+    const app = createManagementApp({ ...deps, host: '127.0.0.1' });
+    server = createServer({ requireHostHeader: false }, app.callback()).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  });
+  beforeEach(() => {
+    log.length = 0;
+  });
+  after(() => server.close());
+
+  for (const [what, line, host, status, code, header] of [
+    ['for a missing Host', 'GET /healthz', null, 400, 'malformed-request', ''],
+    ['for an unknown path', 'GET /nowhere', 'localhost', 404, 'not-found', ''],
+    ['for another method', 'POST /healthz', 'localhost', 405, 'method-not-allowed', 'Allow: GET, HEAD'],
+    ['for an unknown name', 'GET /healthz', 'evil.example', 421, 'malformed-request', ''],
+    ["for a core that isn't ready", 'GET /readyz', 'localhost', 503, 'unavailable', 'Retry-After: 2'],
+    ['for a bug', 'GET /metrics', 'localhost', 500, 'internal', ''],
+  ] as const) {
+    it(`${what} is a problem with the request's ID`, async () => {
+      const headers = [...(host === null ? [] : [`Host: ${host}`]), 'X-Request-Id: r-1', 'Connection: close'];
+      const [head = '', body = ''] = (await overSocket(url, [`${line} HTTP/1.1`, ...headers, '', ''].join('\r\n'))).split('\r\n\r\n');
+      const lines = head.split('\r\n');
+      expect(lines[0]).to.match(new RegExp(`^HTTP/1\\.1 ${status} `));
+      expect(lines).to.include.members(['Content-Type: application/problem+json', 'X-Request-Id: r-1', ...(header === '' ? [] : [header])]);
+      expect(JSON.parse(body)).to.include({ type: `urn:callkey:problems#${code}`, status });
+      expect(body).not.to.contain('a secret');
+      expect(log.map((entry) => 'requestId' in entry && entry.requestId)).to.deep.equal(status === 500 ? ['r-1'] : []);
+    });
+  }
 });

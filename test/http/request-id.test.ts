@@ -47,6 +47,14 @@ describe('every response', () => {
       });
     }
 
+    it('on the management listener', async () => {
+      const paths = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/reference', '/nowhere'];
+      const answers = await Promise.all(
+        paths.map((path) => ask('GET', core.managementUrl + path, { headers: { 'X-Request-Id': 'mine' } })),
+      );
+      expect(new Set(answers.map(getId))).to.deep.equal(new Set(['mine']));
+    });
+
     it('when a call is placed, replayed, cancelled and refused', async () => {
       const headers = { 'X-Request-Id': 'seen-again' };
       const body = { requestId: 'r1', contact: { phone: '+493012345678' } };

@@ -110,7 +110,7 @@ export function quotaHeaders(quota: Quota | undefined): string[] {
   return [rateLimitPolicyHeader, `"day";q=${callsPerDay};w=86400`, rateLimitHeader, `"day";r=${left};t=${resetsIn}`];
 }
 
-function writeProblem(ctx: Context, body: ProblemBody, more: readonly string[] = []): void {
+export function writeProblem(ctx: Context, body: ProblemBody, more: readonly string[] = []): void {
   write(ctx, body.status, [...problemHeaders, ...more], jsonLine(body));
 }
 
