@@ -125,8 +125,10 @@ async function main(): Promise<void> {
     if (stoppingSince === undefined) throw error;
   });
   if (!core) return;
-  if (core.managementUrl !== null) log.info({ url: core.managementUrl }, 'management listening');
-  log.info({ url: core.url }, 'listening');
+  // Programs wait for these lines, so a higher level omits only the others.
+  const readiness = config.logLevel === 'silent' ? log : log.child({}, { level: 'info' });
+  if (core.managementUrl !== null) readiness.info({ url: core.managementUrl }, 'management listening');
+  readiness.info({ url: core.url }, 'listening');
   if (stoppingSince === undefined) notifyServiceManager('READY', log);
   const consoleUrl = core.servesConsole ? browserUrl(core.url) : null;
   if (consoleUrl !== null) log.info(`To use the console, open ${consoleUrl} in a browser`);

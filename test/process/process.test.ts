@@ -64,6 +64,14 @@ describe('the core process', () => {
     expect([new Set(answers), (await ended)[0]]).to.deep.equal([new Set([401]), 0]);
   });
 
+  it("announces that it's listening even if it logs only what's fatal", async () => {
+    const core = await spawnCore(await freshDatabase('sqlite'), { LOG_LEVEL: 'fatal' });
+    await core.stop();
+    const lines = core.stdout.map((line): unknown => JSON.parse(line)['msg']);
+    expect(lines).to.deep.equal(['management listening', 'listening']);
+    expect(core.startLine).to.deep.include({ level: 'info', url: core.url });
+  });
+
   it('creates the first user once, and shows the password on the terminal but not in the log', async () => {
     await buildWebConsole();
     const database = await emptyDatabase('sqlite');
