@@ -36,7 +36,16 @@ describe('the checks for every route', () => {
   };
   const inConsole = (method: string, path: string, more: Ask = {}) => ask(method, harness.core.url + path, { cookie, ...more });
 
-  for (const type of ['application/json', 'APPLICATION/JSON', 'application/json;charset=utf-8', 'application/json ; charset="UTF-8" ']) {
+  for (const type of [
+    'application/json',
+    'APPLICATION/JSON',
+    'application/json;',
+    'application/json;charset=utf-8',
+    'application/json ; charset="UTF-8" ',
+    'application/json; v=1',
+    'application/json; charset=utf-8; a=b',
+    'application/json; a=b; charset="utf-8"',
+  ]) {
     it(`accept a body with the type ${type}`, async () => {
       expect((await place(call(), { 'Content-Type': type })).status).to.equal(202);
     });
@@ -47,8 +56,11 @@ describe('the checks for every route', () => {
     'text/plain',
     'application/jsonx',
     'x-application/json',
+    'application/json, text/plain',
     'application/json; charset=latin1',
-    'application/json; charset=utf-8; a=b',
+    'application/json; Charset="latin1"',
+    'application/json; a=b; charset=utf-16',
+    'application/json; charset=utf-8x',
   ]) {
     it(`refuse a body with the type ${JSON.stringify(type)}`, async () => {
       const refusal = '415 unsupported-media-type: Send UTF-8 JSON with Content-Type: application/json.';

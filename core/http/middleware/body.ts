@@ -7,7 +7,9 @@ import { waitForParseTurn } from '../parse-turns.ts';
 import type { Context } from './context.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-const jsonMediaType = /^application\/json *(?:; *charset="?utf-8"? *)?$/i;
+const jsonMediaType = /^application\/json[ \t]*(?:;|$)/i;
+/** Other parameters don't matter (RFC 8259 §11). */
+const otherCharset = /;[ \t]*charset=(?!(?:utf-8|"utf-8")[ \t]*(?:;|$))/i;
 /** The number of chunks to keep before joining them. */
 const keptChunks = 32;
 /** A body can have thousands of errors, so the response lists only the first ones. */
@@ -37,7 +39,8 @@ function hasBody({ headers }: IncomingMessage): boolean {
 /** Reads the bytes of a JSON body. @throws Problem `unsupported-media-type`, `too-large` or `malformed-request` */
 export function readJsonBytes({ req }: Context, maxBytes: number): Promise<Buffer> {
   const { headers } = req;
-  if (!jsonMediaType.test(headers['content-type'] ?? '')) {
+  const mediaType = headers['content-type'] ?? '';
+  if (!jsonMediaType.test(mediaType) || otherCharset.test(mediaType)) {
     throw new Problem('unsupported-media-type', 'Send UTF-8 JSON with Content-Type: application/json.');
   }
   if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
