@@ -7,7 +7,7 @@ import { type GlobalOptions, readSettings, requireServer, type Settings } from '
 import type { Environment, Folders } from './state/xdg.ts';
 import type { Output, Streams } from './terminal/output.ts';
 
-/** What every command gets from main.ts. */
+/** What every command receives from main.ts. */
 export type Context = {
   options: GlobalOptions;
   environment: Environment;
@@ -21,7 +21,7 @@ export function loadSettings({ options, environment, folders }: Context): Promis
   return readSettings(options, environment, folders);
 }
 
-/** Fails a command whose output already says what's wrong. Programs still find the error in the usual place. */
+/** Fails a command whose output already says what's wrong. With --json, still reports the error in the usual place. */
 export function endWith({ output }: Context, error: CallkeyError): void {
   process.exitCode = exitCodes[error.kind];
   if (output.json) output.error(toFailure(error));
@@ -51,7 +51,7 @@ export async function connect(
   return { server, settings, client };
 }
 
-/** Warns once per run that the key will expire. Programs get the warning as well, so that operators see it in the log in time. */
+/** Warns once per run that the key will expire. Also warns programs, so that operators see the warning in the log in time. */
 function keyExpiryWarner(output: Output, profileName: string): (expiresAt: string) => void {
   let isSaid = false;
   return (expiresAt) => {

@@ -2,7 +2,7 @@ import { isRequestId, requestIdRule } from '#contract/calls/calls.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import { CallkeyError } from './client/errors.ts';
 
-// Checked before anything is sent, since a text such as two dots would change the request path.
+// IDs are checked before anything is sent, since a text such as two dots would change the request path.
 
 /** @throws CallkeyError `usage` */
 export function checkedCampaign(text: string): string {
@@ -13,7 +13,7 @@ export function checkedCampaign(text: string): string {
 /** @throws CallkeyError `usage` */
 export function checkedContact(text: string): string {
   if (isIdentifier(text)) return text;
-  throw new CallkeyError('usage', `"${text}" isn't a valid contact ID. Copy the contactId from the response to placing the call.`);
+  throw new CallkeyError('usage', `"${text}" isn't a valid contact ID. Copy it from the output of the command that placed the call.`);
 }
 
 /** @throws CallkeyError `usage` */

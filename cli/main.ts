@@ -21,7 +21,7 @@ process.stderr.on('error', () => undefined);
 
 const { version } = packageJson;
 const program = createProgram(version, (action) => action(createContext()));
-// Read here because commander can fail before it has parsed the options.
+// Doesn't use commander's options, because commander can fail before it has parsed them.
 const json = process.argv.includes('--json');
 let createdOutput: Output | undefined;
 
@@ -49,7 +49,7 @@ function absolute(path: string): string {
   }
 }
 
-/** A folder where nothing can be stored. Commands report this, and say what to do. */
+/** A folder where nothing can be stored. Commands report the failure and say what to do. */
 const noHome = '/dev/null';
 
 /** Returns the home folder. A container's user might not have one, and a relative or empty HOME would depend on where a command runs. */
@@ -83,7 +83,7 @@ function fail(error: unknown): void {
   } else if (error instanceof Interrupted) {
     if (json) output.error({ code: 'interrupted', message: error.message, exitCode: 128 + constants.signals[error.signal] });
     else output.note(error.message);
-    // Ends with the signal itself, so that a shell loop around this command ends as well.
+    // Ends by the same signal, so that a shell loop around this command ends as well.
     process.kill(process.pid, error.signal);
   } else {
     const callkeyError =

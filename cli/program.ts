@@ -7,8 +7,8 @@ import { environmentHelp, examples, exitCodesHelp, type RunAction } from './term
 import { numberOption } from './terminal/number-option.ts';
 
 /**
- * Defines all commands. Each action is imported only when it runs, so that help and completion, which may run at every Tab, don't load
- * other libraries.
+ * Defines all commands. Each action is imported only when it runs, so that help and completion don't load other libraries. Completion may
+ * run on every press of Tab.
  */
 export function createProgram(version: string, runAction: RunAction): Command {
   const program = new Command('callkey')

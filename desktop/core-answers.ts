@@ -4,7 +4,7 @@ import { problemCode, problemMediaType, problemSchema } from '#contract/problems
 import { parseJson } from '#contract/text/json.ts';
 import type { Failure, Result } from './ipc.ts';
 
-/** A response from the core, or from a server in its place. */
+/** A response from the core, or from another server that responded in its place. */
 export type Answer = {
   status: number;
   /** @param name in lowercase; undefined if the response doesn't have this header */

@@ -3,7 +3,7 @@ import { incompleteLine } from '#contract/text/csv.ts';
 /** A file that was saved. @property problem why it's incomplete; null if it's complete */
 export type Exported = { rows: number; problem: string | null };
 
-/** Without any data for this long, the connection counts as lost. A busy core takes up to ten seconds to send part of a file. */
+/** If no data arrives for this long, the connection counts as lost. A busy core takes up to ten seconds to send part of a file. */
 const idleMs = 60_000;
 /** How often to report the progress, in ms. */
 const reportMs = 200;
@@ -60,7 +60,7 @@ async function beforeIdle<Value>(next: Promise<Value>): Promise<Value> {
 const tailLength = 1_000;
 const lastLine = /(?:^|\n)# (complete|INCOMPLETE), (\d+) rows(?:: (.*))?\r\n$/;
 
-/** Follows a CSV file: counts its rows, and knows whether the text so far ends within a cell. */
+/** Tracks a CSV file as it arrives: counts its rows, and knows whether the text so far ends inside a cell. */
 export class CsvProgress {
   #lines = 0;
   #isInCell = false;
@@ -79,13 +79,16 @@ export class CsvProgress {
     return Math.max(0, this.#lines - 1);
   }
 
-  /** Returns what the core wrote in the last line; null if that hasn't arrived. */
+  /** Returns what the file's last line says; null if that line hasn't arrived. */
   ending(): Exported | null {
     const [, kind, rows, why = ''] = (!this.#isInCell && lastLine.exec(this.#tail)) || [];
     return kind === undefined ? null : { rows: Number(rows), problem: kind === 'complete' ? null : why };
   }
 
-  /** Returns the end of a file that was cut off. It closes an open cell first, or a spreadsheet would read the line as part of that cell. */
+  /**
+   * Returns the end of a file that was cut off. It closes an open cell first, because a spreadsheet program would read the line as part of
+   * that cell.
+   */
   closeWith(why: string): string {
     const isAtStart = this.#tail === '' || (this.#tail.endsWith('\n') && !this.#isInCell);
     return `${this.#isInCell ? '"' : ''}${isAtStart ? '' : '\r\n'}${incompleteLine(this.rows, why)}`;

@@ -27,7 +27,7 @@ export type SessionPersistence = { possible: true } | { possible: false; reason:
 /** A server that the user has signed in to. */
 export type RememberedServer = { address: string; email: string; isSignedIn: boolean };
 
-/** What the page needs before it can show its first screen. */
+/** Everything that the page needs before it can show its first screen. */
 export type StartupState = {
   /** The server used last; empty at the first start. */
   remembered: { server: string; email: string };
@@ -76,11 +76,11 @@ export type RequestAnswer<Name extends keyof ConsoleRoutes> =
 /** The differences between the app and a browser. Screens check these, but never where they're running. */
 export type Capabilities = {
   /**
-   * The user enters the server. In a browser, it's the server that the page comes from, and reloading updates the page to the right
-   * release.
+   * The user enters the server. In a browser, it's always the server that the page comes from, and reloading the page updates it to that
+   * server's release.
    */
   choosesServer: boolean;
-  /** A menu gives each screen a shortcut. Browsers reserve most of those. */
+  /** A menu gives each screen a shortcut. Browsers reserve most of these shortcuts. */
   hasMenu: boolean;
   /** Hides the window from screen capture while a secret is visible, and clears a copied secret from the clipboard. */
   guardsSecrets: boolean;
@@ -106,15 +106,15 @@ export type Channels = {
   /** Returns the ways to sign in to a server. */
   getSignInOptions(server: string): Promise<Result<SignInOptions>>;
   /**
-   * Signs in with the server's provider. The app opens the system's browser. In a browser, the page is left or another tab is opened, and the
-   * value is null. The session then arrives through `onSessionChange`, or from `getStartupState` when the page has loaded again.
+   * Signs in with the server's provider. The app opens the system's browser. In a browser, this leaves the page or opens another tab, and
+   * the value is null. The session then arrives through `onSessionChange`, or from `getStartupState` when the page has loaded again.
    */
   signInWithProvider(input: ProviderSignIn): Promise<Result<SessionView | null>>;
   /** Cancels the sign-in in progress: stops waiting for the system's browser, and ends the session if one still begins. */
   cancelSignIn(): Promise<void>;
   /** Opens the page that ends the session at the provider. */
   signOutOfProvider(server: string): Promise<void>;
-  /** Hands over to the app on this computer the sign-in that the browser has just finished at the provider. */
+  /** Hands the sign-in that the browser has just finished at the provider over to the app on this computer. */
   confirmApp(): Promise<Result<null>>;
   signOut(): Promise<Result<null>>;
   /**
@@ -123,7 +123,7 @@ export type Channels = {
    */
   request<Name extends RequestName>(name: Name, input: RequestInput<Name>): Promise<Result<RequestAnswer<Name>>>;
   dismissSecret(): Promise<void>;
-  /** Finds a key by its value. The value may be in a longer text. It's hashed here, and only the hash goes to the core. */
+  /** Finds a key by its value, which may be part of a longer text. The value is hashed here, and only the hash is sent to the core. */
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
   /** Returns how many milliseconds this computer's clock was ahead of the server's at its last response; null before the first one. */
   readClockLead(): Promise<number | null>;
@@ -137,13 +137,12 @@ export type Channels = {
   /** Saves a file where the user chooses. @returns false if they cancel */
   saveFile(file: { name: string; text: string }): Promise<boolean>;
   /**
-   * Saves a file that the core sends. The user chooses where, and it's written as it arrives. Reports its rows to `onExportProgress`.
-   * There's one export at a time. If the connection is lost, the file ends with a line that says so. The result is null if the user
-   * cancels.
+   * Saves a file that the core sends. The user chooses where, and it's written as it arrives. Reports its rows to `onExportProgress`. Only
+   * one export runs at a time. If the connection is lost, the file ends with a line that says so. The result is null if the user cancels.
    */
   saveExport(request: ExportRequest): Promise<Result<Exported | null>>;
   cancelExport(): Promise<void>;
-  /** The commands that are available at the moment. The menu disables the others. */
+  /** Says which commands are available at the moment. The menu disables the others. */
   offerCommands(offered: { commands: Command[] }): Promise<void>;
   /** Closes the window without asking. */
   closeWindow(): Promise<void>;

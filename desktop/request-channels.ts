@@ -23,7 +23,7 @@ type RequestDeps = {
   sha256(text: string): Promise<string | null>;
 };
 
-/** How long to keep retrying a sign-in, in ms. A busy core prefers clients that retry. */
+/** How long to keep retrying a sign-in, in ms. A busy core gives priority to clients that retry. */
 const signInPatience = 10_000;
 
 const signInAnswer = z.union([sessionSchema, secondFactorNeededSchema]);

@@ -12,7 +12,7 @@ type ScreenDeclaration = {
   icon: string;
   /** In Electron's notation. */
   shortcut: string;
-  /** Who can open the screen. This only hides it; refusing requests is up to the core. */
+  /** Who can open the screen. For others, it's only hidden; it's the core that refuses requests. */
   userTypes: readonly UserType[];
   /** Hidden from partner users who are limited to one account. */
   needsWholePartner?: true;

@@ -1,5 +1,5 @@
 // Draws desktop/icon/icon.svg in every size that the systems need, into desktop/icon/png: `npm run icons`, or `xvfb-run npm run icons`
-// without a display. It runs in Electron, so it doesn't need another program to draw.
+// without a display. It runs in Electron, so no other drawing program is needed.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

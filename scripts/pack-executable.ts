@@ -13,8 +13,8 @@ const executable = join(root, 'dist', `callkey-${platform}-${arch}${platform ===
 const { version }: { version: string } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
 /**
- * CommonJS can't await at the top level, as main.ts does, so everything after the imports becomes a function. If that never finishes but
- * nothing is left to wait for, the exit code is the one that Node uses for this.
+ * CommonJS can't await at the top level, as main.ts does, so everything after the imports becomes a function. If the function never
+ * finishes, but there's nothing left to wait for, the exit code is the one that Node.js uses in this case.
  */
 const asyncMain: Plugin = {
   name: 'async-main',
@@ -36,7 +36,7 @@ try {
   rmSync(work, { recursive: true });
 }
 const answer = execFileSync(executable, ['--version'], { encoding: 'utf8' });
-if (answer !== `${version}\n`) throw new Error(`${executable} --version says ${answer}`);
+if (answer !== `${version}\n`) throw new Error(`${executable} --version printed ${answer}`);
 process.stdout.write(`${executable}\n`);
 
 async function bundle(): Promise<string> {
@@ -70,7 +70,7 @@ function makeExecutable(main: string): void {
   mkdirSync(join(root, 'dist'), { recursive: true });
   copyFileSync(process.execPath, executable);
   if (platform === 'darwin') execFileSync('codesign', ['--remove-signature', executable]);
-  // Both come from Node: the name, and the marker in its binary that is overwritten.
+  // Node.js defines both the resource's name and the marker in its binary that gets overwritten.
   const target = [executable, 'NODE_SEA_BLOB', blob, '--sentinel-fuse', 'NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2'];
   const segment = platform === 'darwin' ? ['--macho-segment-name', 'NODE_SEA'] : [];
   execFileSync(process.execPath, [join(root, 'node_modules', 'postject', 'dist', 'cli.js'), ...target, ...segment], { stdio: 'ignore' });

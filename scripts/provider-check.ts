@@ -82,7 +82,7 @@ function createHandoff(more: { contact?: object; variables?: Record<string, stri
 /** The number and the states of the reports for each hand-off. */
 const outcomes = new Map<string, { reports: number; states: Set<string> }>();
 
-/** Accepts outcomes as the core does, but refuses the first report of each hand-off once. */
+/** Accepts outcomes as the core does, but refuses the first report for each hand-off. */
 const server = createServer(async (incoming, response) => {
   const body = await buffer(incoming);
   const header = (name: string) => String(incoming.headers[name] ?? '');

@@ -15,7 +15,7 @@ async function report(handoffId: string): Promise<void> {
   headers.set('webhook-signature', webhooks[0]?.sign(id, time, body) ?? '');
   const answer = await fetch(`${core}/dialer/outcomes`, { method: 'POST', headers, body }).catch(() => null);
   process.stdout.write(`reported ${handoffId}: ${answer?.status ?? 'no response'}\n`);
-  // Repeats the outcome until the core has it. A 404 won't change.
+  // Repeats the report until the core accepts it. A 404 is final.
   if (answer?.status !== 204 && answer?.status !== 404) setTimeout(report, 1_000, handoffId);
 }
 

@@ -41,7 +41,7 @@ type Counts = Record<Status, number>;
 /** A terminal shows only this many lines, because no one reads more. The results contain all of them. */
 const maxNotes = 100;
 
-/** Requests that a killed command had in flight arrive within this time. */
+/** If a command was killed, its requests in flight arrive within this time. */
 const settlingTime = 1_000;
 
 /**
@@ -79,7 +79,7 @@ async function openTolerantJournal({ output, progress }: CancelBatch, run: Run):
     journal?.close();
     journal = undefined;
     progress.clear();
-    output.note(`${error.message} callkey continues to cancel the calls, but may have no record of this later, so don't resume this run.`);
+    output.note(`${error.message} callkey will still cancel the calls, but may have no record of it later, so don't resume this run.`);
   };
   await openCancelJournal(run).then((opened) => {
     journal = opened;
@@ -96,7 +96,9 @@ async function openTolerantJournal({ output, progress }: CancelBatch, run: Run):
   };
 }
 
-/** Cancels the calls in a file: the results of `call place`, or the placed file itself. Safe to repeat. @throws as cancelRun */
+/**
+ * Cancels the calls in a file: the results of `call place`, or the placed file itself. Safe to repeat. @throws the same errors as cancelRun
+ */
 export async function cancelFile(batch: CancelBatch, file: CallFile): Promise<void> {
   const counts = newCounts();
   await runUntilStopped(toAttended(batch, counts), () =>
@@ -174,7 +176,7 @@ function newCounts(): Counts {
 }
 
 function toAttended(batch: CancelBatch, counts: Counts) {
-  // Every call has been tried, even if no one could read the results.
+  // When the work ends, every call has been tried, even if no one could read the results.
   const reading = { stopsIfUnread: false, isComplete: () => true, repeatAdvice: () => 'run the same command again' };
   return { ...batch, ...reading, formatProgress: () => formatCounts(counts), resumeAdvice: () => batch.resumeAdvice };
 }

@@ -10,8 +10,8 @@ const maxNotes = 100;
 type Reporting = { output: Output; streams: Streams };
 
 /**
- * Checks a whole file and reports what it finds. @throws CallkeyError `usage` if there are invalid lines, unless --skip-invalid leaves some
- * to place
+ * Checks a whole file and reports what it finds. @throws CallkeyError `usage` if lines are invalid, unless --skip-invalid is set and some
+ * lines are valid
  */
 export async function checkFile({ output, streams }: Reporting, file: CallFile, skipInvalid: boolean): Promise<CheckedFile> {
   const counter = createCounter(streams.stderr, 'Checking');

@@ -18,9 +18,9 @@ import {
 
 /** The file that a command is about to place, and how. */
 export type RunRequest = Omit<RunHeader, 'version' | 'repetition' | 'startedAt'>;
-/** Either an earlier run to continue, or the runs that a new one replaces. */
+/** Either an earlier run to continue, or the runs that a new run replaces. */
 type RunChoice = { continued: Run } | { replaced: Run[] };
-/** @property resumed the only run that may be continued; by default, the file decides */
+/** @property resumed if set, only this run may be continued; otherwise, the file determines the run */
 type RunOptions = { again: boolean; resumed?: Run };
 
 export function runRequest(server: string, profile: string, campaignId: string, file: CallFile, checked: CheckedFile): RunRequest {
@@ -106,7 +106,9 @@ function isRepetition(run: Run | undefined): boolean {
   return run !== undefined && run.header.repetition !== '';
 }
 
-/** Returns the runs to compare with, whatever their files' names: a file may have been copied, renamed, extended or re-encoded since. */
+/**
+ * Returns the runs to compare with. File names don't matter, because a file may have been copied, renamed, extended or re-encoded since.
+ */
 function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run | undefined): Run[] {
   // All lines were already placed.
   if (continued && continued.completedAt !== null) return [];
@@ -115,7 +117,7 @@ function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run
   return otherRuns.filter(({ header }) => !(header.ownRequestIds && request.ownRequestIds));
 }
 
-/** The lines of a file that earlier runs have placed: their number, and which run placed each of the first ones. */
+/** The lines of a file that earlier runs have placed: how many there are, and which run placed each of the first few. */
 type PlacedLines = { count: number; first: { line: number; run: Run; earlier: number }[] };
 
 const maxNamed = 5;

@@ -12,7 +12,7 @@ import type { Progress } from './progress.ts';
 import { callDigest, earlierLines, lineRequestId, openJournal, type PlacedLine, type Run, type RunJournal } from './run-journal.ts';
 import { runUntilStopped } from './run-until-stopped.ts';
 
-/** A run, and everything that placing it needs. */
+/** A run, and everything needed to place it. */
 type Batch = {
   run: Run;
   file: CallFile;
@@ -31,7 +31,7 @@ type Batch = {
 /**
  * Lines that the core rejected, and lines that it skipped because the person must not be called, by code.
  *
- * @property isUnclear whether a proxy rejected a line, which an earlier attempt may have placed
+ * @property isUnclear whether a proxy rejected a line that an earlier attempt may have placed
  */
 type Refusals = { count: number; isUnclear: boolean; first?: CallkeyError; skipped: Map<string, number> };
 

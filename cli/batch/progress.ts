@@ -25,7 +25,7 @@ export function createProgress(stream: NodeJS.WriteStream, total: number, alread
     paintedAt = now;
     const rate = (done - alreadyDone) / ((now - startedAt) / 1000);
     const text = progressLine(done, total, reason === '' ? formatPace(rate, total - done) : `waiting: ${reason}`);
-    // Leaves one column free, because a full line would wrap and the next paint wouldn't cover it.
+    // Leaves one column free, because a full line would wrap, and the next paint would overwrite only part of it.
     stream.write(`\r\x1b[K${text.slice(0, Math.max(0, (stream.columns || 80) - 1))}`);
   };
   return {

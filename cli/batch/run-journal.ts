@@ -41,7 +41,7 @@ type LineScope = Pick<RunHeader, 'campaignId' | 'content' | 'repetition'>;
 
 const placedSchema = z.object({
   line: z.number().int(),
-  /** Omitted if it can be derived from the line. */
+  /** Omitted if it can be derived from the line number. */
   requestId: z.string().optional(),
   contactId: z.string(),
   placedAt: z.string(),
@@ -71,7 +71,7 @@ export type Run = {
   placed: LineSet;
   /** Null until every line is placed. */
   completedAt: string | null;
-  /** When each line had been placed, skipped or rejected; null again while lines are sent again. */
+  /** When the last line was placed, skipped or rejected; null until then, and again while lines are sent again. */
   endedAt: string | null;
   /** Whether the run was cancelled, perhaps only in part. */
   isCancelled: boolean;
@@ -143,7 +143,7 @@ async function deleteOldRuns(folders: Folders): Promise<void> {
   }
 }
 
-/** The end entry of a complete run is in these last bytes, so its journal isn't read in full. */
+/** A complete run has its end entry in these last bytes, so most of its journal isn't read. */
 const tailBytes = 64 * 1024;
 
 async function readRun(file: string): Promise<Run | undefined> {
@@ -201,7 +201,7 @@ export async function* earlierLines({ file }: Run): AsyncGenerator<PlacedLine> {
   }
 }
 
-/** Returns the request IDs of the lines that were sent, but whose response is unknown, by line. */
+/** Returns the request ID of each line that was sent, but whose response is unknown, by line number. */
 export async function unsettledLines({ file, header }: Run, placed: LineSet): Promise<Map<number, string>> {
   const unsettled = new Map<number, string>();
   for await (const text of readLines(file)) {

@@ -4,7 +4,7 @@ import { type Interrupt, Interrupted } from '../terminal/interrupt.ts';
 import type { Output } from '../terminal/output.ts';
 import type { Progress } from './progress.ts';
 
-/** Work that reports its progress, and that a signal or a lost reader can stop. */
+/** Work that reports its progress, and that stops after a signal or when no one can read its results. */
 type StoppableWork = {
   interrupt: Interrupt;
   output: Output;
@@ -23,7 +23,7 @@ type StoppableWork = {
 export async function runUntilStopped(stoppable: StoppableWork, work: () => Promise<void>): Promise<void> {
   const { interrupt, output, progress, formatProgress, resumeAdvice, stopsIfUnread } = stoppable;
   const stop = () => stopsIfUnread && interrupt.controller.abort();
-  // The reader may have gone away during the check.
+  // The output may have been closed while the file was being checked.
   if (output.lost.aborted) stop();
   output.lost.addEventListener('abort', stop);
   try {
@@ -48,7 +48,7 @@ function withAdvice(error: CallkeyError, { formatProgress, resumeAdvice }: Stopp
   });
 }
 
-/** Throws if results are lost, unless the work is complete: that's a success even if `head` read only its first lines. */
+/** Throws if results were lost. If the work is complete and the pipe was closed by its reader, such as `head`, that's a success. */
 function throwIfResultsLost({ output, formatProgress, resumeAdvice, repeatAdvice, isComplete }: StoppableWork): void {
   const isClosed = errorCode(output.lost.reason) === 'EPIPE';
   if (isClosed && isComplete()) return;

@@ -2,7 +2,7 @@ import { type Dispatcher, errors } from 'undici';
 
 /**
  * Ends each request whose response isn't complete in time. undici's own timeouts start again with every byte and every 1xx response, so a
- * server that drips could hold a request forever. The time that a request waits for a connection doesn't count.
+ * server that sends a byte now and then could keep a request open forever. The time that a request waits for a connection doesn't count.
  */
 export function withDeadline(milliseconds: number): Dispatcher.DispatcherComposeInterceptor {
   return (dispatch) => (options, handler) => {

@@ -20,7 +20,9 @@ function promptHidden(stdin: NodeJS.ReadStream, stderr: NodeJS.WriteStream): Pro
   return new Promise((resolve, reject) => {
     lines.once('line', resolve);
     lines.once('SIGINT', () => reject(new Interrupted('SIGINT', 'Nothing was stored.')));
-    lines.once('close', () => reject(new CallkeyError('usage', 'No key was given. Run callkey key set again and paste it at the prompt.')));
+    lines.once('close', () =>
+      reject(new CallkeyError('usage', 'No key was entered. Run callkey key set again and paste the key at the prompt.')),
+    );
   })
     .finally(() => {
       lines.close();

@@ -7,7 +7,7 @@ import { shellCommand } from '../terminal/shell-command.ts';
 import { openKeyStores } from './key-store.ts';
 
 /**
- * Reads the key from CALLKEY_API_KEY, or from the file named by CALLKEY_API_KEY_FILE, as containers receive secrets.
+ * Reads the key from CALLKEY_API_KEY, or from the file named by CALLKEY_API_KEY_FILE, which is how containers receive secrets.
  *
  * @throws CallkeyError
  */

@@ -10,12 +10,13 @@ import { diskError, listIfExists, readIfExists, stateAdvice, syncFolder, writeDu
 import type { Folders } from './xdg.ts';
 
 /**
- * A call that hasn't received a response yet. Its file exists from before the request is sent until the response arrives. If a command dies
- * in between, the next run finds the file and sends the same request ID. The file contains only a digest of the call, and no phone number.
+ * A call that hasn't received a response yet. Its file exists from before the request is sent until the response arrives. If the command is
+ * killed in between, running it again finds the file and sends the same request ID. The file contains only a digest of the call, and no
+ * phone number.
  */
 type PendingCall = {
   requestId: string;
-  /** Whether an earlier command chose the request ID and died before a response arrived. */
+  /** Whether an earlier command chose the request ID and was killed before a response arrived. */
   adopted: boolean;
   settle(): Promise<void>;
   /** Leaves the call to the next command if no response arrived. */
@@ -41,7 +42,7 @@ const nameForm = /^([0-9a-f-]{36})\.[0-9a-f-]+\.json$/;
 const newPath = (folders: Folders, requestId: string) => join(pendingFolder(folders), `${requestId}.${randomUUID()}.json`);
 const pendingFolder = (folders: Folders) => join(folders.state, 'pending');
 
-/** Adopts the call that an earlier, dead command left pending, or records a new one. */
+/** Adopts the call that an earlier command left pending when it was killed, or records a new one. */
 export async function beginCall(folders: Folders, server: string, campaignId: string, call: PlaceCall): Promise<PendingCall> {
   try {
     return await begin(folders, server, campaignId, call);
@@ -82,9 +83,7 @@ async function adopt(folders: Folders, digest: string): Promise<Held | undefined
   return undefined;
 }
 
-/**
- * Waits to see whether a file isn't touched anymore. Compares the file's times with each other, because the clock may have been changed.
- */
+/** Waits to see whether a file is no longer being touched. Compares only the file's own times, because the clock may have been changed. */
 async function isSilent(path: string): Promise<boolean> {
   const touchedAt = async () => (await stat(path, { bigint: true }).catch(() => undefined))?.mtimeNs;
   const before = await touchedAt();

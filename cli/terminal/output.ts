@@ -18,7 +18,7 @@ export type Output = {
   error(failure: Failure): void;
   /** Shown only with --verbose. */
   trace(text: string): void;
-  /** The last result, in case it couldn't be written. */
+  /** The last result, to be shown elsewhere if it couldn't be written. */
   lastAnswer(): string | undefined;
 };
 

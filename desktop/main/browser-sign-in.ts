@@ -8,7 +8,7 @@ import { failed } from '../core-answers.ts';
 import type { Result } from '../ipc.ts';
 import { coreRequest, type Send } from '../route-requests.ts';
 
-/** As long as the core waits for the browser to come back and for the user to confirm. */
+/** The core waits just as long for the browser to come back and for the user to confirm. */
 const maxWaitMs = 12 * 60_000;
 
 const pages = {
@@ -18,7 +18,7 @@ const pages = {
 
 /**
  * Signs in through the system's browser (RFC 8252): the core's page there sends a code to a port of this computer, and only this process
- * has the verifier that the code needs. A code from someone else doesn't end the wait.
+ * has the verifier that the code needs. A code sent by anyone else doesn't end the wait.
  *
  * @param url the core's page that starts the sign-in
  */

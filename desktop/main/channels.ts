@@ -42,7 +42,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
   /** The servers that the user has agreed to connect to. */
   const confirmed = new Set<string>();
 
-  /** Reads a server's address. While the user is signed in, asks them about a new one, because the page could send data there. */
+  /** Reads a server's address. While the user is signed in, asks them about a new server, because the page could send data there. */
   async function readServer(typed: string): Promise<Result<string>> {
     const read = readTypedAddress(typed);
     if (!read.ok) return refused('server', read.problem);
@@ -65,7 +65,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     return options;
   }
 
-  /** The sign-in in progress. There's one at a time. */
+  /** The sign-in in progress. Only one runs at a time. */
   let signingIn = new AbortController();
   /** The client of a sign-in that still needs a code. */
   let waitingForCode: StartingSession | null = null;
@@ -100,7 +100,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     ...requestChannels({ send: servers.send, guard, sha256: async (text) => hash('sha256', text) }),
 
     async getStartupState() {
-      // After a crash, the page doesn't know of the sign-in.
+      // After a crash, the page doesn't know about the sign-in.
       signingIn.abort();
       const [persistence] = await Promise.all([sessionStore.persistence(), servers.restore()]);
       const { address, email } = servers.current;

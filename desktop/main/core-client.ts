@@ -14,7 +14,7 @@ import { describeNetworkError } from './network-errors.ts';
 export type CoreClient = {
   server: string;
   send: Send;
-  /** Requests a file. The response has no limits on its size or time. */
+  /** Requests a file. Its size and the time that it takes aren't limited. */
   openFile(path: string, signal: AbortSignal): Promise<Result<AsyncIterable<Uint8Array>>>;
   /** See `readClockLead`. */
   clockLead(): number | null;
@@ -102,7 +102,7 @@ async function decode(bytes: Buffer, encoding: unknown): Promise<string> {
   return (encoding === 'br' ? await decompress(bytes, { maxOutputLength: maxAnswerBytes }) : bytes).toString();
 }
 
-/** Loads undici and the system's certificates only when needed: they'd delay the start, and most remembered servers aren't contacted. */
+/** Loads undici and the system's certificates only when needed: they'd delay the start, and most remembered servers are never contacted. */
 async function newAgent(options: Agent.Options = {}): Promise<Agent> {
   const undici = await import('undici');
   return new undici.Agent({

@@ -7,7 +7,7 @@ const lostSecret = ' The key value or password on screen was lost. Revoke that k
 /**
  * Tells the user when the page crashes or hangs, and offers to reopen it. Electron itself leaves a blank window.
  *
- * @param dismissSecret called when the page can no longer do it
+ * @param dismissSecret called when the page can no longer call it itself
  */
 export function watchPage(window: ConsoleWindow, dismissSecret: () => Promise<void>): void {
   const { browserWindow } = window;
@@ -38,7 +38,7 @@ export function watchPage(window: ConsoleWindow, dismissSecret: () => Promise<vo
   async function handleHang(): Promise<void> {
     const detail = window.showsSecret ? 'If you reopen it, you’ll lose the key value or password on screen.' : '';
     const chosen = await ask('The window isn’t responding.', detail, ['Wait', 'Reopen']);
-    // handleCrash takes over, and its dialog says what was lost.
+    // This triggers handleCrash, whose dialog says what was lost.
     if (chosen === 1) webContents.forcefullyCrashRenderer();
   }
 

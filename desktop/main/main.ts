@@ -20,7 +20,7 @@ async function start(): Promise<void> {
   restrictSession(session.defaultSession, () => settings.current.servers[0]?.address ?? '');
   const clipboard = new SecretClipboard();
   const sessionStore = new SessionStore(folder);
-  // Starts early, because the page asks for this, and it takes as long as loading the page.
+  // Called early, because the page will ask for the result, and getting it takes as long as loading the page.
   void sessionStore.persistence();
   const window = new ConsoleWindow(settings);
   const channels = createChannels({ settings, sessionStore, clipboard, window, enableCommands });
@@ -54,6 +54,6 @@ blockNetwork();
 registerAppScheme();
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, (error) => void restartAfterFailure(error));
 app.on('window-all-closed', () => app.quit());
-// Otherwise, another instance is already running, and shows its window.
+// Without the lock, another instance is already running, and it shows its window.
 if (app.requestSingleInstanceLock()) void start();
 else app.quit();

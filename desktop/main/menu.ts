@@ -77,7 +77,7 @@ function viewMenu(command: CommandItem): Item {
       separator,
       { role: 'resetZoom' },
       { role: 'zoomIn' },
-      // On many keyboards, plus is Shift and this key.
+      // On many keyboards, plus is typed with Shift and this key.
       { role: 'zoomIn', accelerator: 'CmdOrCtrl+=', visible: false },
       { role: 'zoomOut' },
       separator,

@@ -13,7 +13,7 @@ export class ServerSessions {
   readonly #settings: SettingsFile;
   readonly #store: SessionStore;
   readonly #connections = new Map<string, Connection>();
-  /** The cookies that servers without a session use to recognize this device. */
+  /** For servers without a session: the cookies by which they recognize this device. */
   readonly #devices = new Map<string, { cookies: SessionCookies; isStored: boolean }>();
   #restored: Promise<void> | null = null;
 
@@ -22,7 +22,7 @@ export class ServerSessions {
     this.#store = store;
   }
 
-  /** Continues the stored sessions. */
+  /** Resumes the stored sessions. */
   restore(): Promise<void> {
     this.#restored ??= this.#store.read().then((stored) => {
       for (const { server, cookies } of stored) {

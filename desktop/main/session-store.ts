@@ -9,7 +9,7 @@ type StoredSession = z.infer<typeof storedSessionSchema>;
 /** Release 0.1.0 stored a single session. */
 const storedSessionsSchema = z.union([z.array(storedSessionSchema), storedSessionSchema.transform((session) => [session])]);
 
-/** Stores sessions between starts, encrypted by the system's storage or not at all. */
+/** Stores sessions between starts, but only if the system can encrypt them. */
 export class SessionStore {
   readonly #path: string;
 

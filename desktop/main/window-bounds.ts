@@ -8,7 +8,7 @@ const grip = { width: 120, height: 32 };
 const defaultSize = { width: 1280, height: 800 };
 
 /**
- * Returns where to open the window: at its last bounds, unless that screen is gone and the user couldn't drag it back. Otherwise in the
+ * Returns where to open the window: at its last bounds, if enough of its title bar would be on a screen to drag it. Otherwise, in the
  * middle of the primary screen, at its last size or as large as fits.
  *
  * @param last null at the first start

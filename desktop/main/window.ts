@@ -17,7 +17,7 @@ const background = () => (nativeTheme.shouldUseDarkColors ? backgrounds.dark : b
 export class ConsoleWindow {
   readonly browserWindow: BrowserWindow;
   readonly #settings: SettingsFile;
-  /** While the page loads, Electron would drop messages to it. */
+  /** Keeps commands while the page loads, because Electron would drop them. */
   readonly #commands = new CommandQueue();
   #showsSecret = false;
 

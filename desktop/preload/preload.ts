@@ -6,7 +6,7 @@ const invoke = (channel: string) => (input?: unknown) => ipcRenderer.invoke(chan
 
 const functions = Object.fromEntries(Object.values(channelNames).map((name) => [name, invoke(name)]));
 
-/** The main process gets both arguments as one input. */
+/** The main process receives both arguments as one input. */
 const request = (name: unknown, input: unknown) => ipcRenderer.invoke(channelNames.request, { name, input });
 
 /** Listens to messages that the main process sends on a channel. */

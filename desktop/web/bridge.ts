@@ -76,7 +76,7 @@ export function webBridge(): Bridge {
     },
   };
 
-  /** Follows a change in another tab. It replaces the screen, so it waits while a secret is visible. */
+  /** Follows a change in another tab. That replaces the screen, so it waits while a secret is visible. */
   async function followOtherTab(): Promise<void> {
     isChangeWaiting = showsSecret;
     if (!isChangeWaiting) onChange(await send(coreRequest('showSession', {})));
@@ -187,7 +187,7 @@ async function saveFile({ name, text }: { name: string; text: string }): Promise
   return true;
 }
 
-/** Collects a file in blobs, because the browser keeps large ones on disk, and saves it. */
+/** Collects a file in blobs, because browsers keep large ones on disk, then saves it. */
 async function saveExport(request: ExportRequest, signal: AbortSignal, onRows: (rows: number) => void): ReturnType<Bridge['saveExport']> {
   const opened = await openFile(exportPath(request), signal);
   if (signal.aborted) return { ok: true, value: null };
@@ -233,7 +233,7 @@ function download(name: string, file: Blob): void {
   URL.revokeObjectURL(url);
 }
 
-/** The menu shortcuts that browsers leave to pages. */
+/** The menu's shortcuts that browsers don't use themselves. */
 const shortcuts: Readonly<Record<string, Command>> = { k: 'palette' };
 
 function listenForShortcuts(listener: (command: Command) => void): () => void {

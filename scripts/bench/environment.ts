@@ -49,7 +49,7 @@ const makeKeys = (count: number) => Array.from({ length: count }, () => makeKeyV
 /** More calls than a core can cancel in a second. */
 export const cancelsPerSecond = 80_000;
 
-/** @param size the number of keys, and of calls, already in its tables */
+/** @param size how many keys and how many calls its tables start with */
 export async function openStage(kind: DatabaseKind, size = 0) {
   const database = await freshDatabase(kind);
   const { ports, storage } = await openDirect(database);

@@ -11,7 +11,7 @@ import { computeRatios, computeSpread, computeSpreads, repeat, type Spread } fro
 import { type Row, type Scale, thousandKeys } from './workloads.ts';
 import { load } from './wrk.ts';
 
-/** A figure that isn't a share of bare Koa. `holds` says whether the goal is reached; null if this machine can't tell. */
+/** A figure that isn't a share of bare Koa. `holds` says whether the goal is reached; null if that can't be decided on this machine. */
 export type Figure = { name: string; database: string; goal: string; value: string; holds: boolean | null; spread: Spread };
 
 export const ms = (value: number) => `${value.toFixed(value < 10 ? 2 : 0)} ms`;
@@ -36,7 +36,7 @@ export function deriveFigures(rows: readonly Row[], database: string): Figure[] 
   ];
 }
 
-/** Returns how much memory a core uses after the loads. */
+/** Returns how much memory a core uses after the workloads. */
 export function measureMemory({ kind, core }: Stage): Figure[] {
   if (!hasProc) return [];
   const megabytes = readMegabytes(core.pid);
@@ -81,12 +81,15 @@ export async function measureSignInFlood(stage: Stage, { rounds, seconds }: Scal
   });
   const { rate, p99 } = computeSpreads(pairs, ['rate', 'p99']);
   return [
-    figure('place during a sign-in flood, compared with quiet', stage.kind, '≥ 0.65', rate),
-    figure('p99 during a sign-in flood, compared with quiet', stage.kind, '≤ 2', p99),
+    figure('place during a sign-in flood, compared with no flood', stage.kind, '≥ 0.65', rate),
+    figure('p99 during a sign-in flood, compared with no flood', stage.kind, '≤ 2', p99),
   ];
 }
 
-/** Measures in ms, without the first run, which may include compiling. @param work may return a function to call afterwards */
+/**
+ * Measures how long the work takes, in ms. Ignores the first run, which may include compiling. @param work may return a function to call
+ * afterwards
+ */
 async function measureTime(count: number, work: () => unknown): Promise<Spread> {
   const times = await repeat(count + 1, async () => {
     const from = performance.now();

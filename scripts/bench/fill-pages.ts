@@ -10,7 +10,7 @@ export function keep(name: string, results: object, sections: Readonly<Record<st
   for (const page of pages) writeFileSync(new URL(page, root), fillIn(readFileSync(new URL(page, root), 'utf8'), sections));
 }
 
-/** Formats JSON with a line for each member, but a single line for a list of numbers. Numbers have eight digits. */
+/** Formats JSON with a line for each member, but a single line for a list of numbers. Numbers are rounded to eight digits. */
 function readable(value: object): string {
   const text = JSON.stringify(value, (_key, member: unknown) => (typeof member === 'number' ? Number(member.toPrecision(8)) : member), 1);
   return `${text.replace(/\[[\s\d.,e+-]+\]/g, (list) => list.replace(/\s+/g, ' '))}\n`;

@@ -51,7 +51,7 @@ export async function grow(
   return { grown, lists: listed ? [listed] : [] };
 }
 
-/** Lists the keys of the partner who has them all, and of another partner, who gets 500, on the same core. */
+/** Lists the keys of the partner that has all of them, and of another partner, which gets 500, on the same core. */
 async function listKeys({ kind, core, storage, tenants }: Stage, rounds: number): Promise<Lists> {
   await insertKeys(storage.database, 500, tenants.users.other, tenants.otherAccount);
   const cookies = { of500: await signIn(core, 'otto'), ofMillion: await signIn(core, 'pat') };

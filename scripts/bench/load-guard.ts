@@ -56,7 +56,9 @@ export async function requireQuiet(): Promise<void> {
   await Promise.race([pause(2.5 * window.beforeStart), watch.broken]).finally(watch.stop);
 }
 
-/** Watches how much other work uses the processors. Sees none on systems other than Linux, because only the load average would show it. */
+/**
+ * Watches how much other work uses the processors. On systems other than Linux, reports none, because only the load average would show it.
+ */
 export function watchOtherLoad(isAllowed: boolean, every = window.during) {
   const max: OtherLoad = { others: 0, stolen: 0 };
   const { promise: broken, reject } = Promise.withResolvers<never>();
@@ -86,7 +88,7 @@ function sustainedLoadReader(): () => OtherLoad {
   };
 }
 
-/** Returns the lower of two loads: a process that ends while it's being measured, or a kernel thread that ends, makes one seem too high. */
+/** Returns the lower of two loads: if a process or a kernel thread ends while it's being measured, one load seems too high. */
 export function lowerLoad(a: OtherLoad, b: OtherLoad): OtherLoad {
   return { others: Math.min(a.others, b.others), stolen: Math.min(a.stolen, b.stolen) };
 }

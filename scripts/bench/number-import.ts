@@ -13,8 +13,8 @@ const aloneSeconds = 30;
 const stepSeconds = 5;
 
 /**
- * Measures how long placing a call takes alone, while a do-not-call list with a thousand invalid lines is refused, and while the same list
- * without them is imported. @returns Markdown
+ * Measures how long placing a call takes: alone, while a do-not-call list with a thousand invalid lines is refused, and while the same list
+ * without these lines is imported. @returns Markdown
  */
 export async function measureImport(kind: DatabaseKind, lines: number, say: Say): Promise<string> {
   const stage = await openStage(kind);

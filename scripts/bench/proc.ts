@@ -47,7 +47,7 @@ export function sumCpu(all: readonly Process[]): number {
   return all.reduce((sum, { cpu, endedChildren }) => sum + cpu + endedChildren, 0);
 }
 
-/** Reads a size such as VmRSS from `/proc/PID/status`, in MB, and adds it up over the process and its descendants. */
+/** Reads a size such as VmRSS from `/proc/PID/status`, in MB. Returns the sum for the process and its descendants. */
 export function readMegabytes(root: number, name = 'VmRSS'): number {
   const texts = processTree(root, listProcesses()).map(({ pid }) => readFileSync(`/proc/${pid}/status`, 'utf8'));
   return texts.reduce((sum, text) => sum + Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1] ?? 0) * 1.024e-3, 0);
@@ -66,7 +66,7 @@ export async function loadWithCpu(target: Target, seconds: number, watched: Watc
   return { ...result, cpu: getCpu(result.requests) };
 }
 
-/** @returns also how long the work took, and a function that returns the CPU time per request */
+/** @returns the result of the work, how long it took, and a function that returns the CPU time per request */
 export async function watchCpu<Result>(watched: Watched, work: () => Promise<Result>) {
   const before = hasProc ? readCpuTimes(watched) : null;
   const from = performance.now();

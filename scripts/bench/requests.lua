@@ -1,5 +1,5 @@
--- Creates the requests of a load for wrk. Arguments: the kind of request, the number before the first one, and the parameters of
--- that function in `kinds`. Prints the measurements as JSON, with times in microseconds.
+-- Creates requests for wrk. Arguments: the kind of request, the number before the first request's, and the parameters of the function for
+-- this kind. Prints the measurements as JSON, with times in microseconds.
 local kinds = {}
 
 -- Contacts to call, so that consecutive requests differ. More than a thousand are spread over all numbers.
@@ -68,7 +68,7 @@ function kinds.mix(run, path, key, unknown, pause_ms)
   end
 end
 
--- Tries passwords, each time for a different user and from a different network, as a trusted proxy would forward it.
+-- Tries passwords, each time for a different user and from a different network, as if a trusted proxy had forwarded the request.
 function kinds.sign_in(seed)
   wrk.method = "POST"
   math.randomseed(os.time() + seed)

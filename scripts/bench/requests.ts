@@ -1,6 +1,6 @@
 /**
- * Where to send requests, the kind of request in requests.lua with its parameters, and the share of responses that must be 2xx: all, none,
- * or about this many; null for a load that isn't measured itself.
+ * Where to send requests, the kind of request in requests.lua with its parameters, and the share of responses that must be 2xx: 1, 0, or
+ * about this share; null for a load that isn't measured itself.
  */
 export type Target = { url: string; kind: string; parameters: readonly string[]; successes: number | null };
 

@@ -13,7 +13,7 @@ import { computeSpreads, repeat } from './spread.ts';
 import type { Say } from './workloads.ts';
 import { type Load, load } from './wrk.ts';
 
-/** Enough numbers that their pages of the list don't fit into a connection's cache. */
+/** Enough numbers that the database pages with their entries don't fit into a connection's cache. */
 const contacts = 20_000;
 const networks = 50;
 const claimedAtOnce = 100;
@@ -96,7 +96,7 @@ async function claim({ database, postgres, ports, storage }: Stage, { owner }: S
 
 /**
  * Measures how long a call of a key with one connection takes, alone, while another key uses 64, and while another core with its own
- * database gets these 64. The last shows how much of the time is due to sharing the processors.
+ * database gets these 64. The last case shows how much of the time is due to sharing the processors.
  */
 async function quietKey({ core, path, thousandKeys, kind }: Stage, rounds: number, seconds: number): Promise<string> {
   const [quiet = '', busy = ''] = thousandKeys;

@@ -25,7 +25,7 @@ async function runEach(query: Query, statements: readonly string[]): Promise<voi
   for (const statement of statements) await query(statement);
 }
 
-/** Uses its own connection, because a core's connections limit how long a statement can take. */
+/** Uses a separate connection, because a core's connections limit how long a statement can take. */
 async function patiently(url: string, work: (query: pg.Client['query']) => Promise<void>): Promise<void> {
   const client = new pg.Client(url);
   await client.connect();
@@ -51,8 +51,8 @@ export async function makeQueuedCalls(database: Database, url: string, owner: Ow
 }
 
 /**
- * Fills the do-not-call list of an account, and of its partner, each with half of the entries, so that they're spread over the numbers of the
- * contacts that the bench calls, and contain none of them.
+ * Fills the do-not-call lists of an account and of its partner, each with half of the entries. These are spread over the range of numbers
+ * that the bench calls, but include none of them.
  */
 export async function fillLists(database: Database, url: string, { accountId, partnerId }: Tenancy, count: number): Promise<void> {
   const { kind, write } = database;

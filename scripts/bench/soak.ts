@@ -55,7 +55,7 @@ export async function soak(kind: DatabaseKind, minutes: number, say: Say): Promi
   return { ...about, peakPerSecond, otherLoad: watch.max, memory: memoryOver(samples), minutes: measured, samples };
 }
 
-/** Whether memory is flat: ignoring the first sixth of the run, even the highest estimate of its slope is small. */
+/** Determines whether memory is flat. It is if even the highest estimate of its slope is small, ignoring the first sixth of the run. */
 export function memoryOver(samples: readonly Sample[]): Memory {
   const warmUp = (samples.at(-1)?.seconds ?? 0) / 6;
   const points = samples.filter(({ seconds }) => seconds > warmUp).map(({ seconds, rss }) => ({ x: seconds / 3_600, y: rss }));

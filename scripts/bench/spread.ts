@@ -25,7 +25,7 @@ export async function repeat<Result>(rounds: number, measure: (round: number) =>
 }
 
 /**
- * Measures the items in turn, again and again, so that other work on the machine affects them all equally. @returns each item's rounds
+ * Measures the items in turn, round after round, so that other work on the machine affects all of them equally. @returns each item's rounds
  */
 export async function inTurn<Item, Result>(
   items: readonly Item[],

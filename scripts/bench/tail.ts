@@ -13,10 +13,10 @@ const connections = 256;
 
 /**
  * Places calls at half of the rate that 64 connections reach, without waiting for earlier responses. wrk would hide the server's pauses,
- * because a connection sends its next request only after the last response. Each time is measured from when the request was due. In turn,
- * it measures a server that only syncs a file, because a busy host pauses that one as well.
+ * because a connection sends its next request only after the last response. Each time is measured from when the request was due. Alternates
+ * with a server that only syncs a file, because a busy host pauses that server as well.
  *
- * @param rounds how often it's measured @param seconds the duration of each round
+ * @param rounds the number of rounds @param seconds the duration of each round
  */
 export async function measureTail(kind: DatabaseKind, rounds: number, seconds: number): Promise<string> {
   const stage = await openStage(kind);
@@ -24,7 +24,7 @@ export async function measureTail(kind: DatabaseKind, rounds: number, seconds: n
   const { perSecond } = await load(placing(stage.core.url, stage.path, stage.keys), 5);
   const sides = [
     { ...stage, name: databaseLabel(kind) },
-    { ...stage, name: 'the least: Koa that only syncs a file', core: durable },
+    { ...stage, name: 'the minimum: Koa that only syncs a file', core: durable },
   ];
   // The first round is a warm-up.
   const measured = await inTurn(sides, rounds + 1, (side, round) => placeAtRate(side, perSecond / 2, round === 0 ? 1 : seconds));

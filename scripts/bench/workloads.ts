@@ -82,7 +82,7 @@ export async function measure(stage: Stage, rows: readonly Measured[], bare: Ser
   const first = new Map<Measured, number>();
   // All calls to cancel are created in advance, so that the database doesn't have to clean up in the meantime.
   for (const row of rows) first.set(row, row.isCancel ? await stage.queue(warmUp + rounds * seconds) : 0);
-  // Code that isn't warm yet must not be measured.
+  // Warms up the code before it's measured.
   await load(getting(bare.url), warmUp);
   for (const row of rows) await load(row.target, warmUp, first.get(row));
   const bareLoads: CostedLoad[] = [];

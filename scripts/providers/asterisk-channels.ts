@@ -1,4 +1,4 @@
-// Follows the calls that the core has handed off in Asterisk's events. A channel has the same ID as its hand-off.
+// Uses Asterisk's events to follow the calls that the core has handed off. A channel has the same ID as its hand-off.
 import { z } from 'zod';
 import type { Outcome, OutcomeState } from '#contract/calls/dialer.ts';
 
@@ -17,14 +17,14 @@ export const eventSchema = z.object({
 export type AriEvent = z.infer<typeof eventSchema>;
 
 type Channel = {
-  /** Null until it's answered; an unknown time if it was answered before this program followed it. */
+  /** Null until it's answered; `before` if it was answered at an unknown time, before this program followed it. */
   answeredAt: number | 'before' | null;
   dialStatus: string;
   /** Whether Asterisk has confirmed that the channel exists. */
   isThere: boolean;
 };
 
-/** Q.850 causes that are clear by themselves: 17 busy, 18 and 19 no answer, 21 rejected by the phone. */
+/** Q.850 causes that are unambiguous: 17 busy, 18 and 19 no answer, 21 rejected by the phone. */
 const causes: Readonly<Record<number, OutcomeState>> = { 17: 'busy', 18: 'no_answer', 19: 'no_answer', 21: 'busy' };
 /** Behind a local channel, the cause is often 0 or 16, and the preceding Dial event says more. */
 const vague: readonly number[] = [0, 16];
@@ -64,7 +64,7 @@ export function followedChannels() {
       channels.set(id, { ...channel, isThere: true, answeredAt: channel.answeredAt ?? (state === 'Up' ? 'before' : null) });
     },
 
-    /** Returns the outcomes of answered calls that ended while this program wasn't connected. It isn't known how the others ended. */
+    /** Returns the outcomes of answered calls that ended while this program wasn't connected. How unanswered calls ended isn't known. */
     missing(there: ReadonlySet<string>): Outcome[] {
       const gone = [...channels].filter(([id, { isThere }]) => isThere && !there.has(id));
       for (const [id] of gone) channels.delete(id);

@@ -48,7 +48,7 @@ function follow(): void {
   });
 }
 
-/** Resumes following calls that were started before this program started or lost its connection. */
+/** Finds calls that were placed before this program started, or before it lost its connection, and follows them. */
 async function findChannels(): Promise<void> {
   const listed = channelsSchema.parse(await get('/channels'));
   const there = new Set<string>();

@@ -10,8 +10,8 @@ import { openConnections } from '../../core/dialer/connection.ts';
 import { readBytes } from '../../core/http/middleware/body.ts';
 
 /**
- * The result of asking for a call. `taken`: the provider is calling. `later`: it definitely isn't, but may later. `refused`: it never will.
- * `unknown`: it isn't known whether it's calling.
+ * The result of asking for a call. `taken`: the provider is calling. `later`: it definitely isn't calling, but may accept the call later.
+ * `refused`: it will never accept the call. `unknown`: it may or may not be calling.
  */
 export type CallResult = 'taken' | 'unknown' | { later: string } | { refused: string };
 
@@ -19,7 +19,7 @@ type Recipe = {
   /** Asks the provider to call. */
   call(handoff: Handoff): Promise<CallResult>;
   /**
-   * Interprets what the provider reports at POST /outcomes: null if the call continues, or isn't one of ours.
+   * Interprets what the provider reports to POST /outcomes. Returns null if the call continues, or isn't one of ours.
    *
    * @throws Error if the provider hasn't signed the report
    */
@@ -131,7 +131,7 @@ export async function ask(
   }
 }
 
-/** Shortens the provider's description of an error; if it's JSON, to the message. */
+/** Shortens the provider's description of an error. If it's JSON, keeps only its message. */
 export function shortened(words: string): string {
   let message = words;
   try {

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 export type ServerProcess = {
   url: string;
   managementUrl: string;
-  /** The line that says that it's listening. */
+  /** The logged line that says that the server is listening. */
   startLine: Readonly<Record<string, unknown>>;
   /** All of its output so far. */
   stdout: string[];
@@ -45,7 +45,7 @@ export async function startServerProcess(
   const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'], cwd: directory });
   const [stdout, stderr]: [string[], string[]] = [[], []];
   const lines = new Map<unknown, Readonly<Record<string, unknown>>>();
-  // Waits for the end of its output instead of its exit, after which output can still be unread.
+  // Waits for the end of the output, not for the exit, because some output may still be unread at that point.
   const ended = track(child);
   createInterface({ input: child.stderr }).on('line', (line) => stderr.push(line));
   const listening = new Promise<void>((resolve) => {
@@ -57,7 +57,7 @@ export async function startServerProcess(
     });
   });
   const tooEarly = ended.then((end) => {
-    throw new Error(`The server ended with ${end} before it listened:\n${[...stdout, ...stderr].join('\n')}`);
+    throw new Error(`The server exited with ${end} before it was listening:\n${[...stdout, ...stderr].join('\n')}`);
   });
   await Promise.race([listening, tooEarly]);
   const getUrl = (message: string) => String(lines.get(message)?.['url'] ?? '');

@@ -46,7 +46,7 @@ describeDesktop('the lists of API keys in the console', () => {
     await harness.page.getByLabel('Name', { exact: true }).fill('Two');
     await harness.page.getByRole('radio', { name: 'No expiration', exact: true }).check();
     await button('Create Key').click();
-    await dialog('Save your key').getByText('This key has access to all campaigns in Blue Clinic and works until it is revoked.').waitFor();
+    await dialog('Save your key').getByText('This key has access to all campaigns in Blue Clinic and works until it’s revoked.').waitFor();
     await button("I've Saved It").click();
     await button('Revoke Two').click();
     await dialog('Revoke API Key?').getByText('It has access to all campaigns in Blue Clinic.').waitFor();

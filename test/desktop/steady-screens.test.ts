@@ -204,7 +204,7 @@ describeBrowser('the screens in a browser', () => {
     await goTo('API keys');
     await page().getByRole('row', { name: 'Key 26' }).focus();
     await page().keyboard.press('Enter');
-    await page().getByRole('status').getByText('Details of Key 26 opened').waitFor({ state: 'attached' });
+    await page().getByRole('status').getByText('Details for Key 26 opened').waitFor({ state: 'attached' });
     for (const _ of ['link', 'close', 'replace']) await page().keyboard.press('Tab');
     await button('Replace…').and(page().locator(':focus')).waitFor();
     await page().keyboard.press('Escape');

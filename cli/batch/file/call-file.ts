@@ -54,7 +54,7 @@ export async function openCallFile(source: Source, reading: Reading): Promise<Ca
   return { name, path, content, reading, notes, lines, rows: () => readCsv(text(), format, reading, name) };
 }
 
-/** The result of checking a whole file. */
+/** What checkCalls has found in a whole file. */
 export type CheckedFile = {
   /** The number of lines that can be placed. */
   good: number;
@@ -95,7 +95,7 @@ export async function checkCalls(file: CallFile, report: CheckReport): Promise<C
   return { good, bad, ownRequestIds: withRequestId === good };
 }
 
-/** Returns the valid lines, except those in `placed`. They were checked before. */
+/** Returns the lines that checkCalls has found valid, except those in `placed`. */
 export async function* goodLines(file: CallFile, bad: LineSet, placed = new LineSet()): AsyncGenerator<CallLine> {
   const keepSmall = keepHeapSmall();
   for await (const row of file.rows()) {
@@ -116,7 +116,7 @@ function checkRow(row: Row, { zone }: Reading, requestIds?: FirstLines): CallLin
   const validated = validatePlaceCall(inUtc.input);
   if (!validated.ok) return { line, errors: validated.errors };
   const call = validated.data;
-  // A line without a request ID still gets one, so this leaves room for it.
+  // Leaves room for a request ID, because a line that doesn't have one gets one later.
   if (Buffer.byteLength(JSON.stringify(call)) > limits.bodyBytes - limits.requestId - 20) {
     return {
       line,

@@ -22,7 +22,7 @@ export type CsvFormat = {
   ignored: string[];
 };
 
-/** Longer than any call. Without this limit, an unclosed quote would read the whole file into one cell. */
+/** Longer than any call. Without this limit, the parser would read everything after an unclosed quote into one cell. */
 const maxRecordLength = 256 * 1024;
 
 function parserOptions({ delimiter, firstLine }: Pick<CsvFormat, 'delimiter' | 'firstLine'>): Options {
@@ -31,7 +31,7 @@ function parserOptions({ delimiter, firstLine }: Pick<CsvFormat, 'delimiter' | '
     from_line: firstLine,
     trim: true,
     skip_empty_lines: true,
-    // Spreadsheets leave rows of bare delimiters behind.
+    // Spreadsheet programs save empty rows as bare delimiters.
     skip_records_with_empty_values: true,
     relax_column_count: true,
     record_delimiter: ['\r\n', '\n', '\r'],
@@ -66,7 +66,7 @@ export function csvFormat(start: string, name: string, { columns }: Reading): Cs
 function detectDelimiter(start: string): string {
   const [header = ''] = start
     .replace(/"[^"]*"/g, '')
-    // Keeps tabs: a header may consist of them.
+    // Keeps leading tabs, because they may be delimiters.
     .replace(/^[ \r\n]+/, '')
     .split(/[\r\n]/, 1);
   const count = (delimiter: string) => header.split(delimiter).length;
@@ -149,7 +149,7 @@ function countMatches(form: RegExp, cells: readonly string[]): number {
   return cells.reduce((sum, cell) => sum + (/[\r\n]/.test(cell) ? (cell.match(form)?.length ?? 0) : 0), 0);
 }
 
-/** Builds a row without its empty cells: a column has a cell on every line, even if a call doesn't have that field. */
+/** Builds a row. Omits empty cells, because every line has a cell for each column, even if the call doesn't have that field. */
 function toRow({ line, cells }: Line, header: CsvFormat['cells'], country: string | null): Row {
   if (cells.length !== header.length)
     return { line, path: '', reason: `This line has ${counted(cells.length, 'cell')}, but the header has ${header.length}.` };

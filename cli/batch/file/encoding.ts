@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { CallkeyError } from '../../client/errors.ts';
 import type { Source } from './source.ts';
 
-/** TextDecoder's names. Spreadsheets write all four encodings. */
+/** Named as in TextDecoder. Spreadsheet programs use all four encodings. */
 type Encoding = 'utf-8' | 'utf-16le' | 'utf-16be' | 'windows-1252';
 
 /** The first bytes of spreadsheet programs' own formats: .xlsx and .ods, .xls. */

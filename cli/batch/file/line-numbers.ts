@@ -33,8 +33,8 @@ export function toFingerprint(digest: Buffer): Fingerprint {
 }
 
 /**
- * The first line for each fingerprint. An open-addressing hash table with 16 bytes per slot and five slots per four lines. A Map of strings would
- * need five times as much: for a million lines, all the memory that the command may use.
+ * Stores the first line with each fingerprint, in an open-addressing hash table: 16 bytes per slot, and five slots for every four lines. A
+ * Map of strings would need five times as much memory: for a million lines, all that the command may use.
  */
 export class FirstLines {
   readonly #capacity: number;
@@ -66,7 +66,7 @@ export class FirstLines {
     return this.#lines[this.#findSlot(fingerprint)] || undefined;
   }
 
-  /** Returns the fingerprint's own slot, or else the free one for it. */
+  /** Returns the slot that contains the fingerprint, or else the free slot where it belongs. */
   #findSlot({ high, low }: Fingerprint): number {
     // Fibonacci hashing: the upper bits of the product depend on all bits of the fingerprint.
     const hash = Math.imul(high ^ low, 0x9e37_79b1) >>> 0;

@@ -43,8 +43,8 @@ export async function openSource(from: string, stdin: AsyncIterable<Uint8Array>,
 
 function toSource(file: FileHandle, name: string, path: string | null): Source {
   /**
-   * A digest of each chunk from the first read. If a line changed after its check, it would be sent unchecked and with its old text's
-   * request ID. A change can leave the file's size and times the same, so the content is compared.
+   * A digest of each chunk from the first read. If a line changed after its check, it would be sent unchecked, with the request ID of its
+   * old text. A change can leave the file's size and times the same, so the content is compared.
    */
   const digests: string[] = [];
   let isKnownWhole = false;

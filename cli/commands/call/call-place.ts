@@ -72,7 +72,7 @@ async function record(context: Context, server: string, campaignId: string, call
   const pending = call.requestId === undefined ? await beginCall(folders, server, campaignId, call) : undefined;
   const requestId = call.requestId ?? pending?.requestId ?? '';
   if (pending?.adopted) output.note(`The last run of this command ended without a response. Retrying with its request ID, ${requestId}.`);
-  // Replaces an unreadable file, or else reports that it can't be written.
+  // If the file can't be read, the write below replaces it, or reports that it can't be written.
   const lastBefore = await readLastCall(folders, server, campaignId).catch(() => undefined);
   await rememberLastCall(context, server, campaignId, { requestId });
   const settle = async () =>

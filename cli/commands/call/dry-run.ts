@@ -17,13 +17,13 @@ export async function dryRun(context: Context, campaignId: string, file: CallFil
   const checked = await checkFile(context, file, options.skipInvalid);
   const { server, profileName } = await loadSettings(context);
   const request = runRequest(server ?? '', profileName, campaignId, file, checked);
-  // Throws the same error as the run itself.
+  // Throws the same error as placing the file would.
   const choice = await decideRun(server === null ? [] : await readRuns(context.folders), request, file, checked, options);
   const placed = 'continued' in choice ? await readPlacedLines(choice.continued) : new LineSet();
   const header = 'continued' in choice ? choice.continued.header : { ...request, version: 1 as const, repetition: '', startedAt: '' };
   let shown = 0;
   for await (const line of goodLines(file, checked.bad)) {
-    // The request IDs for --again are chosen only when the file is placed.
+    // With --again, request IDs are chosen only when the file is placed.
     const requestId = line.call.requestId ?? (options.again && !('continued' in choice) ? undefined : lineRequestId(header, line.line));
     if (placed.has(line.line)) {
       if (output.forPrograms) output.result({ line: line.line, status: 'placed-before', requestId });

@@ -29,7 +29,10 @@ export async function keySet(context: Context, words: readonly string[], { insec
   );
 }
 
-/** Deletes the old key if it was elsewhere. Otherwise, it would stay there unnoticed. @param newPlace isn't deleted */
+/**
+ * Deletes the old key if it was elsewhere. Otherwise, it would stay there unnoticed. @param newPlace the new key's place, from which
+ * nothing is deleted
+ */
 async function deleteOldKey(context: Context, { profile, profileName }: Settings, newPlace: string): Promise<void> {
   if (!profile) return;
   try {

@@ -50,7 +50,7 @@ export async function mcp(context: Context, { campaign, allow = [], maxCalls }: 
 }
 
 function createTools(tools: Tools, track: <Result>(work: Promise<Result>) => Promise<Result>) {
-  /** The request IDs sent in this session. Repeating one is free, because it can't place a second call. */
+  /** The request IDs sent in this session. Repeating one doesn't count, because it can't place a second call. */
   const sent = new Set<string>();
   const place = async (call: z.output<typeof placeSchema>): Promise<ToolResult> => {
     const refusal = explainRefusal(call, sent, tools);

@@ -11,7 +11,7 @@ type DetailsProps = { title: string; badge?: ComponentChildren; onClose: () => v
 export function Details({ title, badge, onClose, children }: DetailsProps) {
   const ref = useRef<HTMLElement>(null);
   useEffect(() => {
-    whisper.value = `Details of ${title} opened`;
+    whisper.value = `Details for ${title} opened`;
     return () => {
       whisper.value = 'Details closed';
     };

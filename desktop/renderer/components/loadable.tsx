@@ -75,7 +75,7 @@ type LoadableProps<Value> = {
   children: (value: Value) => ComponentChildren;
 };
 
-/** Shows the list without filters. */
+/** A button that shows the list without filters. */
 export type Reset = { label: string; onReset: () => void };
 
 /** Shows the value, or that it's loading, or why it failed and what to do. After a failed refresh, the value is still shown. */

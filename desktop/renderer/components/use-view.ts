@@ -3,7 +3,7 @@ import { viewSignal } from '../state/loading/view.ts';
 import { tenancyKey } from '../state/session.ts';
 
 /**
- * Returns the user's settings on a screen. They survive leaving the screen, and each tenancy has its own.
+ * Returns the user's settings on a screen, which are kept when the user leaves it. Each tenancy has its own.
  *
  * @returns the settings, and a function that changes some of them
  */

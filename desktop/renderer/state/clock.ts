@@ -8,8 +8,8 @@ const machineNow = signal(DateTime.now());
 export const clockLead = signal(0);
 
 /**
- * The server's time of the current minute, because the server decides when keys expire. Changes every minute, and so at midnight, and when
- * the user returns to the window.
+ * The server's time, because the server decides when keys expire. Updated every minute, and so at midnight, and when the user returns to
+ * the window.
  */
 export const now = computed(() => machineNow.value.minus(clockLead.value));
 

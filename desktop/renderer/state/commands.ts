@@ -7,7 +7,7 @@ import { screensFor, showCommand } from '../../screens.ts';
 import { dialogCount } from './navigation.ts';
 import { session } from './session.ts';
 
-/** The menu's commands, from the moment the page's script runs until a screen handles them. */
+/** Keeps the menu's commands, from when the page's script starts, until a screen handles them. */
 const queue = new CommandQueue();
 window.callkey.onCommand((command) => queue.push(command));
 

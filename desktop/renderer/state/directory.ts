@@ -16,7 +16,7 @@ export type DirectoryPage = { entries: DirectoryEntry[]; nextCursor: string | nu
  *
  * @property kind empty for the first kind that the viewer sees
  * @property parent the ID of the partner or account whose accounts or campaigns are shown; empty for all
- * @property open the ID of the entry whose details show
+ * @property open the ID of the entry whose details are shown
  */
 export type DirectoryView = { kind: DirectoryKind | ''; parent: string; search: string; open: string };
 
@@ -108,7 +108,7 @@ export function directoryPages(kind: DirectoryKind, parent: string, search: stri
   };
 }
 
-/** Returns the entries that match the search by name or ID, as the core would find them. */
+/** Returns the entries that match the search by name or ID, the same ones that the core would find. */
 export function entriesInView(entries: readonly DirectoryEntry[], search: string): DirectoryEntry[] {
   const query = search.trim();
   return entries.filter(({ id, name }) => foldText(name).includes(foldText(query)) || id === query);

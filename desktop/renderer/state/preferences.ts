@@ -1,6 +1,6 @@
 import { effect, signal } from '@preact/signals';
 
-// What the user chose on this computer, for every server and account. Nothing secret.
+// What the user chose on this computer, for every server and account. None of it is secret.
 
 const prefix = 'callkey.';
 

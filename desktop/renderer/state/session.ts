@@ -26,7 +26,7 @@ export const signOutFailed = signal(false);
 export const server = signal('');
 export const email = signal('');
 
-/** A change makes every visible resource reload: after signing in, and on refresh. */
+/** Increased to make every visible resource reload: after signing in, and on refresh. */
 export const refreshKey = signal(0);
 
 /** How the sign-in with the provider ended, if the browser has just come back from it. */
@@ -66,7 +66,7 @@ export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>
   return result;
 }
 
-/** Used when the main process threw an error. Its errors don't quote anything, so there's no detail to show. */
+/** Used if the main process threw an error. Its errors don't quote any input, so there are no details to show. */
 const consoleFailed: Failure = {
   kind: 'refused',
   code: 'internal',
@@ -183,7 +183,7 @@ async function continueSession(signingIn: Promise<Result<SignInAnswer>>): Promis
   else {
     const { kind, id } = before.tenancy;
     const selected = await handleSessionFailure(window.callkey.request('selectTenancy', { kind, id }));
-    // A different tenancy would replace the screen, and the user's input would be lost.
+    // In a different tenancy, the screen would be replaced, and the user's input would be lost.
     if (!selected.ok) return selected;
     setSession(selected.value);
   }
@@ -241,7 +241,7 @@ function leaveServer(): void {
   connectionError.value = null;
 }
 
-/** Called when the user has turned their second factor on or off. If the operator requires one, the session changes in more ways. */
+/** Called when the user has turned their second factor on or off. If the operator requires one, more of the session changes. */
 export async function secondFactorChanged(): Promise<void> {
   const result = await handleSessionFailure(window.callkey.request('showSession', {}));
   if (result.ok) session.value = result.value;

@@ -1,5 +1,5 @@
-// Runs Koa with the least that a server has to do before it may acknowledge a call: it appends the request's body to a FILE and syncs it.
-// Requests that arrive during a sync share the next one.
+// Runs Koa with the minimum that a server has to do before it may acknowledge a call: it appends the request's body to FILE and syncs the
+// file. Requests that arrive during a sync share the next one.
 import { open } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import Koa from 'koa';

@@ -235,7 +235,7 @@ describe('callkey call cancel, for many calls', () => {
       const { code, stdout: results, stderr } = await its.home.run(cancel);
       expect([code, ndjson(results).length], stderr).to.deep.equal([0, 60]);
       expect(stderr).to.match(
-        /Couldn't write the journal .*the disk is full\. callkey continues to cancel the calls.*\nCancelled 60 calls\./,
+        /Couldn't write the journal .*the disk is full\. callkey will still cancel the calls.*\nCancelled 60 calls\./,
       );
       expect(await states(numbers)).to.deep.equal(allCancelled(60));
     } finally {

@@ -31,8 +31,8 @@ export function sum(numbers: readonly number[]): number {
 }
 
 /**
- * Formats shares as whole percentages that add up to 100: "71%", or "<1%" for a small share. The shares that lose most by rounding down
- * get one more.
+ * Formats shares as whole percentages that add up to 100: "71%", or "<1%" for a small share. The shares that lose the most by rounding down
+ * get one percentage point more.
  */
 export function percentages(parts: readonly number[]): string[] {
   const whole = sum(parts) || 1;

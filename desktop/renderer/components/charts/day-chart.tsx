@@ -6,7 +6,7 @@ type DayChartProps = {
   chart: Chart;
   /** The CSS class of each series. */
   classes: readonly string[];
-  /** What is counted: "placed". */
+  /** What the numbers count: "placed". */
   what: string;
   /** In pixels. */
   height: number;
@@ -27,7 +27,7 @@ export function DayChart({ chart: { columns }, classes, what, height, text, chos
     <div class="chart">
       <svg role="img" aria-label={text} viewBox={`0 0 ${columns.length * step} 100`} height={height} preserveAspectRatio="none">
         {columns.map(({ day, total, segments }, index) => (
-          // biome-ignore lint/a11y/noStaticElementInteractions: For the keyboard, `onChoose` comes with a list of the days.
+          // biome-ignore lint/a11y/noStaticElementInteractions: Keyboard users choose the day from a list instead.
           <g
             key={day}
             class={day === chosen ? 'chosen' : undefined}

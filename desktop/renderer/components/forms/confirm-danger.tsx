@@ -29,7 +29,7 @@ type ConfirmDangerProps<Preview> = {
   verbing: string;
   /** Whether the fields in `describe` are complete. */
   isReady?: boolean;
-  /** Whether cancelling the calls is probably right. The user still chooses. */
+  /** Whether to suggest cancelling the calls. The user still decides. */
   suggestsCancelling?: boolean;
   act: (cancelQueuedCalls: boolean) => Promise<Result<null>>;
   onDone: () => void;

@@ -39,7 +39,7 @@ type ConfirmWithCodeProps<Value> = {
   /** @param code present if the user has a second factor */
   act: (code: { code?: string }) => Promise<Result<Value>>;
   onDone: (value: Value) => void;
-  /** Receives the value if the dialog is gone by then. */
+  /** Receives the value if the dialog has been closed by then. */
   onDoneUnmounted?: (value: Value) => void;
   onClose: () => void;
 };

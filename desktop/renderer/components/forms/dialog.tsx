@@ -7,7 +7,7 @@ import { Announcer } from '../announcer.tsx';
 
 type DialogProps = {
   title: string;
-  /** Called on Escape, and on a click on the backdrop if nothing is filled in. */
+  /** Called when the user presses Escape, or clicks the backdrop without having filled anything in. */
   onDismiss: () => void;
   /** Whether it's an `alertdialog`. Screen readers announce those immediately. */
   isAlert?: boolean;

@@ -113,7 +113,7 @@ export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, chi
       {children}
       {asking === null ? (
         <div class="actions at-start">
-          {/* The second click of a double click on the button that opened this dialog must not close the dialog. */}
+          {/* The second click of a double-click on the button that opened this dialog must not close it. */}
           <button
             type="button"
             class="primary"

@@ -14,7 +14,7 @@ type Action = {
    * Runs the action, unless it's already running.
    *
    * @param onDone receives the value
-   * @param onDoneUnmounted receives it instead if the component is gone by then
+   * @param onDoneUnmounted receives it instead if the component has been unmounted by then
    */
   run<Value>(act: () => Promise<Result<Value>>, onDone?: (value: Value) => void, onDoneUnmounted?: (value: Value) => void): Promise<void>;
   /** Prevents closing while the action runs, because a sent request can't be taken back. */

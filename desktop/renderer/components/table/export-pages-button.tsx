@@ -17,7 +17,7 @@ type ExportPagesButtonProps = {
 export function ExportPagesButton({ name, file, head, load }: ExportPagesButtonProps) {
   const [loaded, setLoaded] = useState<number | null>(null);
   const isCancelled = useRef(false);
-  // On the next screen, the session's tenancy may be another one.
+  // The next screen may be in another tenancy.
   useEffect(
     () => () => {
       isCancelled.current = true;

@@ -28,7 +28,7 @@ type RowAction<Row> = {
 export type DataTableProps<Row, Name extends string> = {
   /** For screen readers: "API keys". */
   label: string;
-  /** The first column names the row. If the array is another one, all rows render again. */
+  /** The first column names the row. If this is a new array, all rows render again. */
   columns: readonly Column<Row, Name>[];
   rows: readonly Row[];
   getId: (row: Row) => string;

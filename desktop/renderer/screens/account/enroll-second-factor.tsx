@@ -65,7 +65,7 @@ function AppStep({
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   useAutofocus(form);
   useCloseWithoutAsking();
-  // From then on, the dialog with the recovery codes guards them.
+  // Whether the dialog with the recovery codes has taken over guarding the secrets.
   const isHandedOver = useRef(false);
   useLayoutEffect(
     () => () => {

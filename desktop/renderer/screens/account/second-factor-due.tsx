@@ -15,7 +15,9 @@ export function SecondFactorDue() {
       <section class="card" aria-labelledby="second-factor-title">
         <Mark />
         <h1 id="second-factor-title">Set up a second factor</h1>
-        <p>This server asks for a code from an authenticator app at each sign-in, as well as your password. Set one up to continue.</p>
+        <p>
+          At each sign-in, this server asks for a code from an authenticator app, in addition to your password. Set up an app to continue.
+        </p>
         <EnrollSecondFactor cancel="Sign out" onCancel={() => void signOut()} onDone={setCodes} />
       </section>
       {codes && (

@@ -10,7 +10,7 @@ export const activityView = viewFields<ActivitySettings>('activity', [], { actor
 
 export type ActivityEvent = ActivityView['events'][number];
 
-/** Returns the actor's name as shown to the viewer. */
+/** Returns the name that the viewer sees for the actor. */
 export function actorName({ actor, action }: ActivityEvent, viewerId: string): string {
   if (action === 'api-key.refused') return 'Someone';
   if (!actor) return 'The operator';
@@ -40,7 +40,7 @@ export function describeDetail(detail: string): string {
   return detail.replace(/\b\d{4}-\d{2}-\d{2}\b/g, formatIsoDay);
 }
 
-/** Formats an event's address. For events on the server, staff see the operator's login name: `local:ada`. */
+/** Formats an event's address. For events that started on the server itself, staff also see the operator's login name: `local:ada`. */
 export function addressLabel(address: string): string {
   if (address === 'local') return 'the server itself';
   return address.startsWith('local:') ? `the server itself (${address.slice('local:'.length)})` : address;

@@ -25,7 +25,7 @@ type OpenApiKeyProps = {
   children: (apiKey: ApiKeyView) => ComponentChildren;
 };
 
-/** Finds a key that an address names, even an old one that isn't in the list. */
+/** Finds the key that an address names, even if it's too old to be in the list. */
 export function OpenApiKey({ id, listed, onClose, children }: OpenApiKeyProps) {
   const load = async () =>
     listed ? { ok: true as const, value: null } : window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() });
@@ -223,7 +223,7 @@ function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
   const refused = usage.reduce((sum, day) => sum + (day.refused ?? 0), 0);
   const { total, highest } = chart;
   const refusals = refused > 0 && (
-    <p class="hint">{pluralize(refused, 'request was', 'requests were')} refused because of the address in the last 30 days.</p>
+    <p class="hint">In the last 30 days, {pluralize(refused, 'request was', 'requests were')} refused because of the client’s address.</p>
   );
   if (!highest)
     return (

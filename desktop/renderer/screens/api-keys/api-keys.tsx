@@ -55,7 +55,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
   }
   function shown(key: ApiKeyView, unsaved: boolean): void {
     setSaving(null);
-    // The user continues in the old key's details, which show both keys.
+    // Shows the old key's details again, which now include both keys.
     if (replaced) setOpenId(replaced.id);
     else requestedKey.value = { id: key.id };
     setReplaced(null);

@@ -29,7 +29,7 @@ export function callsPerDayProblem(text: string): string | null {
   const trimmed = text.trim();
   if (trimmed === '') return null;
   const isValid = /^\d+$/.test(trimmed) && Number(trimmed) >= 1 && Number(trimmed) <= limits.callsPerDay;
-  return isValid ? null : `Enter a whole number from 1 to ${formatNumber(limits.callsPerDay)}, or nothing for no limit.`;
+  return isValid ? null : `Enter a whole number from 1 to ${formatNumber(limits.callsPerDay)}, or leave it empty for no limit.`;
 }
 
 /**
@@ -58,7 +58,7 @@ export function lockOutWarning(
   if (networks.length === 0) return null;
   const { lastUsedAddress, ignoredProxy } = view;
   if (ignoredProxy !== undefined)
-    return `The server sees the address of a proxy, ${ignoredProxy}, instead of its clients’ addresses. Ask the operator to add it to TRUSTED_PROXIES first.`;
+    return `The server sees the address of a proxy, ${ignoredProxy}, instead of its clients’ addresses. Ask the operator to add the proxy to TRUSTED_PROXIES first.`;
   if (lastUsedAddress === null || isInNetworks(networks, lastUsedAddress)) return null;
   return `The key was last used from ${lastUsedAddress}, which isn’t in this list. That client will be refused immediately.`;
 }

@@ -1,7 +1,10 @@
 import { referenceUrl } from '../../../server-address.ts';
 import { server, session } from '../../state/session.ts';
 
-/** A sentence about the server's page for integrators, with a link that opens in the browser. Empty if the server doesn't have the page. */
+/**
+ * Shows a sentence about the server's page for integrators, with a link that opens in the browser, unless the server doesn't have that
+ * page.
+ */
 export function ReferenceLink({ verb }: { verb: string }) {
   if (session.value?.reference === false) return null;
   return (

@@ -41,7 +41,8 @@ export function WhichKey({ onFound, onClose }: WhichKeyProps) {
         <div role="status">
           {isUnknown && (
             <p class="notice">
-              None of the keys you can see has this value. It may have been revoked, belong to someone else, or come from another server.
+              None of the keys you can see has this value. The key may have been revoked, belong to someone else, or come from another
+              server.
             </p>
           )}
         </div>

@@ -7,10 +7,10 @@ import type { Sort } from '../../state/format/sorting.ts';
  * The user's settings on the calls screen.
  *
  * @property campaign the ID of the campaign whose calls are listed; empty for all campaigns together
- * @property open the contact ID of the call whose details show, in the campaign
- * @property call the same in the list of all campaigns, after its campaign's ID: `c1/k1`
- * @property by whether the calls of all campaigns are listed, or the outcomes of each
- * @property sort of the campaigns
+ * @property open the contact ID of the call whose details are shown, in a campaign's list
+ * @property call the same in the list of all campaigns, but with the campaign's ID in front of it: `c1/k1`
+ * @property by without a campaign: whether all calls are listed, or the outcomes of each campaign
+ * @property sort how the campaigns are sorted
  * @property pages how many pages of calls are loaded
  */
 export type CallsSettings = {
@@ -42,15 +42,15 @@ export const callsView = viewFields<CallsSettings>('calls', ['campaign', 'open']
 });
 
 /**
- * Returns the filter of the chart, which counts the calls that the list shows. A single day is marked among the last 30 days, so that the
- * user can compare it with others.
+ * Returns the filter of the chart, which counts the calls that the list shows. A single day is only highlighted among the last 30 days, so
+ * that the user can compare it with the others.
  */
 export function chartFilter({ state, apiKey, from, to }: CallsSettings, search: string, firstDay: string) {
   const isMarked = from === to && (from === '' || from >= firstDay);
   return { state, apiKey, search, ...(isMarked ? { from: '', to: '' } : { from, to }) };
 }
 
-/** Returns the call whose details show. */
+/** Returns the call whose details are shown. */
 export function getOpenCall({ campaign, open, call }: CallsSettings): { campaignId: string; contactId: string } | null {
   if (open !== '') return { campaignId: campaign, contactId: open };
   const [campaignId, contactId] = call.split('/');

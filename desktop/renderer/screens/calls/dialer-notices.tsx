@@ -8,7 +8,7 @@ export function DialerOff() {
   return (
     <p class="notice" role="note">
       <span>
-        No provider is connected, so calls stay queued. To see them dialed without a phone ringing, restart the server with{' '}
+        No provider is connected, so calls stay queued. To simulate the calls instead, restart the server with{' '}
         <code>DIALER=simulated npm start</code>.
       </span>
     </p>

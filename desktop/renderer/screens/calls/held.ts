@@ -7,7 +7,7 @@ type HeldCall = Pick<CallView, 'state' | 'heldUntil' | 'heldZone'>;
 /**
  * Says that calling hours hold a call, and until when: "held until 24 Nov 2026, 09:00 Europe/Berlin".
  *
- * @param ownZone is shown if the number may be in several zones
+ * @param ownZone used instead if the number may be in several zones
  */
 export function describeHeld({ state, heldUntil, heldZone }: HeldCall, ownZone: string): string | null {
   if (state !== 'queued' || !heldUntil) return null;

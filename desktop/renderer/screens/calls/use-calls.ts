@@ -29,7 +29,7 @@ export function useCalls(campaignId: string | null, filter: CallsFilter, pages: 
   return resource;
 }
 
-/** Loads the newest pages one after the other as a single list, until it's no longer needed. */
+/** Loads the newest pages one after the other and joins them, but stops if the list is no longer needed. */
 async function loadPages(
   campaignId: string | null,
   filter: CallsFilter,
@@ -58,9 +58,9 @@ async function loadPages(
 }
 
 /**
- * Reloads a visible list every two seconds. Longer or filtered lists reload less often, because each page is a request, and a filter reads many calls.
- * While nothing changes, it doubles the wait each time, up to 15 seconds, but starts over when the user returns to the window: they may
- * have just placed a call.
+ * Reloads a visible list every two seconds. Longer or filtered lists reload less often, because each page is a request, and a filter reads
+ * many calls. While nothing changes, the wait doubles each time, up to 15 seconds. It starts over when the user returns to the window,
+ * because they may have just placed a call.
  */
 function usePolling(resource: Resource<CallsView>, intervalMs: number): void {
   useEffect(() => {

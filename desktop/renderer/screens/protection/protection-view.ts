@@ -13,8 +13,9 @@ export const tabLabels: Readonly<Record<Tab, string>> = {
 /**
  * The user's settings on the screen.
  *
- * @property scope the kind and ID of the partner, account or campaign whose rules show, such as `account/ID`; empty for the viewer's own
- * @property scopeName its name, once the user has chosen it
+ * @property scope the kind and ID of the partner, account or campaign whose rules are shown, such as `account/ID`; empty for the viewer's
+ * own
+ * @property scopeName the scope's name, once the user has chosen a scope
  */
 export type ProtectionView = { tab: Tab; search: string; scope: string; scopeName: string };
 

@@ -19,8 +19,8 @@ export function ConfirmApp() {
         ) : (
           <>
             <p>
-              The Callkey app on this computer wants to sign in as you. Continue only if you’ve just started that in the app. If you came
-              here from a link, cancel.
+              The Callkey app on this computer wants to sign in as you. Continue only if you just started signing in there. If you came here
+              from a link, cancel.
             </p>
             <FormError
               text={failure?.kind === 'session-ended' ? 'This took too long. Start again in the app.' : generalError(failure, [])}

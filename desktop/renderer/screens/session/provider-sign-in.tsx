@@ -17,7 +17,8 @@ async function loadOptions(address: string): Promise<Result<SignInOptions>> {
 }
 
 /**
- * Asks a server for the ways to sign in. Retries while the server is unreachable, because until then only the password form is shown.
+ * Asks a server which ways to sign in it offers. Retries while the server is unreachable, because only the password form is shown until it
+ * responds.
  *
  * @param address empty if no server is chosen yet
  */
@@ -75,7 +76,7 @@ const resultTexts: Readonly<Record<SignInResult, string | null>> = {
   throttled: 'Too many sign-ins have failed from your network. Try again in 15 minutes.',
 };
 
-/** Says how the last sign-in with the provider ended, or that signing out here didn't sign the user out there. */
+/** Says how the last sign-in with the provider ended, or that signing out here didn't sign the user out at the provider. */
 export function ProviderNotices({ oidc }: Pick<SignInOptions, 'oidc'>) {
   const text = signInResult.value && resultTexts[signInResult.value];
   return (

@@ -23,7 +23,7 @@ export function SessionEnded() {
     event.preventDefault();
     if (password === '' || (needsCode && code.trim() === '')) return;
     const announceReturn = () => announce('Signed in again. Your work is as you left it.');
-    // Signing in has closed this dialog, so the unmounted callback is the one that runs.
+    // Signing in closes this dialog, so the callback for an unmounted component runs.
     const next = (answer: SignInAnswer) => {
       if (!('viewer' in answer)) setNeedsCode(true);
     };

@@ -22,7 +22,7 @@ export function SignIn() {
   const [hasServers, setHasServers] = useState(false);
   const [isChoosingServer, setChoosingServer] = useState(false);
   const { isBusy, failure, form, setError, run } = useAction();
-  // Don't run this on every keystroke, because a half-typed address may be someone else's server.
+  // Not updated on every keystroke, because a half-typed address may be someone else's server.
   const [optionsServer, setOptionsServer] = useState(server.peek());
   const options = useSignInOptions(optionsServer);
   useAutofocus(form);

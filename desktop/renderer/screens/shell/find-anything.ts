@@ -7,7 +7,7 @@ import { ownZone } from '../../state/clock.ts';
 /** An option that opens an address of the console. */
 export type Destination = Option & { address: string };
 
-/** As many of each kind as fit into a list that's easy to read. */
+/** The maximum number of results of each kind, so that the list stays easy to read. */
 const shown = 8;
 const idFormat = /^[0-9a-f]{8}-[0-9a-f-]{27}$/i;
 

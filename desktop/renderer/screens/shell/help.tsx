@@ -7,7 +7,7 @@ const isMac = navigator.userAgent.includes('Mac OS');
 
 const shortcuts: readonly (readonly [string, string])[] = [
   [isMac ? '⌘K' : 'Ctrl K', 'Go to a screen, key, user, or campaign'],
-  ['/', 'Search in the list'],
+  ['/', 'Search the list'],
   ['↓ ↑ or j k', 'Next or previous row'],
   ['← →', 'Move within a row'],
   ['Enter', 'Open details'],

@@ -29,7 +29,7 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
     async () => (debouncedSearch.length < minSearchLength ? { ok: true, value: [] } : findAnything(session, debouncedSearch)),
     debouncedSearch,
   );
-  // Until the results for the current text arrive, the previous ones don't match it.
+  // Ignores the previous results until those for the current text arrive.
   const { value: results, isLoading } = searchResults.state.value;
   const destinations = !isLoading && debouncedSearch === search.trim() ? results : null;
   const options = useMemo(() => {

@@ -86,7 +86,7 @@ function usePageKeys(): void {
 
 const ownChangesMs = 60_000;
 
-/** Detects that an administrator has renamed the user or moved them to another account: what they see and may do has changed. */
+/** Detects that an administrator has renamed the user or moved them to another account, which changes what they can see and do. */
 function useOwnChanges({ viewer }: SessionView): void {
   const resource = useFreshResource('session', () => window.callkey.request('showSession', {}), ownChangesMs);
   const { value } = resource.state.value;

@@ -15,7 +15,10 @@ import { userTypeLabels } from '../../state/format/labels.ts';
 
 type CreateUserProps = { session: SessionView; onCreated: (user: UserView, password: string | null) => void; onClose: () => void };
 
-/** Returns the user types that the viewer can create, none with a wider scope. Without a selected tenancy, staff create staff. */
+/**
+ * Returns the user types that the viewer can create. None has a wider scope than the viewer. Without a selected tenancy, staff create
+ * staff.
+ */
 function typesFor({ viewer, tenancy }: SessionView): UserType[] {
   const isService = viewer.userType === 'staff' && !tenancy;
   return userTypes.filter((type) => (type === 'staff') === isService);

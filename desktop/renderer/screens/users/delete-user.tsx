@@ -117,7 +117,7 @@ function KeyRows({ apiKeys }: Pick<DeletionView, 'apiKeys'>) {
   ));
 }
 
-/** Keeps the room that the rows will need, up to the height of the table. */
+/** Reserves the space that the rows will need, up to the height of the table. */
 function PlaceholderRows({ count }: { count: number }) {
   return Array.from({ length: Math.min(count, visibleRows) }, (_, row) => (
     <tr key={row}>
@@ -149,7 +149,7 @@ function RecentlyUsed({ lastUsed, isStart }: { lastUsed: readonly (string | null
   if (count === 0)
     return (
       <>
-        {isStart ? 'None' : 'none'} was used in the last {recentDays} days.
+        {lastUsed.length === 1 ? 'It wasn’t' : isStart ? 'None were' : 'none were'} used in the last {recentDays} days.
       </>
     );
   return (

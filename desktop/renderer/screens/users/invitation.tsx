@@ -20,10 +20,10 @@ export function Invitation({ user }: { user: UserView }) {
 export function buildInvitation({ name, email }: Pick<UserView, 'name' | 'email'>, address: string): string {
   return `Hello ${name},
 
-you can now sign in to Callkey:
+You can now sign in to Callkey:
 
 ${address}
 Email: ${email}
 
-You’ll get a one-time password separately. When you sign in, you choose your own.`;
+You’ll get a one-time password separately. When you sign in, you’ll choose your own.`;
 }

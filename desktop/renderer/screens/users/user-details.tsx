@@ -104,13 +104,13 @@ type OpenUserProps = {
   id: string;
   /** The user, if they are in the list. */
   listed: UserView | undefined;
-  /** When the list was loaded. Then, this user is loaded again. */
+  /** When the list was last loaded. Whenever it's loaded, this user is loaded again as well. */
   listLoadedAt: number;
   onClose: () => void;
   children: (user: UserView) => ComponentChildren;
 };
 
-/** Finds a user that an address names. In a long list, not all users are loaded. */
+/** Finds the user that an address names. If there are many users, the list may not include this one. */
 export function OpenUser({ id, listed, listLoadedAt, onClose, children }: OpenUserProps) {
   const load = async () => (listed ? { ok: true as const, value: null } : window.callkey.request('previewDeletion', { id }));
   const resource = useResource<DeletionView | null>(load, listed ? 'listed' : id);

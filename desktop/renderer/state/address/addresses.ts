@@ -31,7 +31,7 @@ export function writeAddress({ name, view, tenancy }: Target): string {
   return `#/${name}${path}${written === '' ? '' : `?${written}`}`;
 }
 
-/** Reads an address. @returns null if it isn't a screen's */
+/** Reads an address. @returns null if it isn't the address of a screen */
 export function readAddress(hash: string): Target | null {
   const [path = '', search = ''] = hash.split('?', 2);
   const [start, screenName, ...parts] = path.split('/');
@@ -70,7 +70,7 @@ export function linkTo(address: string): string {
 const currentAddress = () =>
   writeAddress({ name: screen.value, view: currentView(screen.value).value, tenancy: session.value?.tenancy ?? null });
 
-/** Returns the parts of an address whose change is a step that Back undoes: the path, the tenancy and the open call. */
+/** Returns the parts of an address whose changes Back can undo: the path, the tenancy and the open call. */
 function readStep(hash: string): string {
   const query = new URLSearchParams(hash.split('?')[1]);
   return `${hash.split('?')[0]} ${query.get('tenancy')} ${query.get('call')}`;
@@ -134,7 +134,8 @@ async function goTo(target: Target, now: SessionView): Promise<void> {
   const shown = await enterTenancy(target, now);
   if (!shown) return history.replaceState(null, '', currentAddress());
   const isElsewhere = screen.peek() !== target.name;
-  // Change the session and the view in one step. Otherwise, the effect above would add an address in between that the user never visited.
+  // Change the session and the view in one step. Otherwise, the effect above would add an address to the history that the user never
+  // visited.
   batch(() => {
     if (shown !== now) setSession(shown);
     apply(target);

@@ -17,7 +17,7 @@ export function describeFailure(failure: Failure): string {
   }
 }
 
-/** Whether nothing was found, or nothing that the viewer has access to. */
+/** Whether something doesn't exist, or the viewer doesn't have access to it. */
 export function isNotFound(failure: Failure): boolean {
   return failure.kind === 'refused' && failure.code === 'not-found';
 }

@@ -8,7 +8,10 @@ const unitSeconds: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] =
   ['day', 86_400],
 ];
 
-/** Less than any year, even if clocks change. Computing calendar years takes a fifth of a row's time, so it's skipped for shorter times. */
+/**
+ * Shorter than any year, even if clocks change. Computing calendar years takes a fifth of the time that a row takes, so it's skipped for
+ * shorter times.
+ */
 const yearSeconds = 364 * 86_400;
 
 /** Formats a relative time in the largest unit that fits: "3 days ago", "in 71 days"; from a year on, "in 3 years, 10 months". */

@@ -3,7 +3,7 @@ import type { Failure, Result } from '../../../ipc.ts';
 import { handleSessionFailure } from '../session.ts';
 
 /**
- * The value is kept while it's being reloaded, and also if reloading fails.
+ * A loaded value, which is kept while it's being reloaded, and also if reloading fails.
  *
  * @property loadedAt when the value arrived, in milliseconds
  * @property tookMs how long loading took
@@ -41,7 +41,7 @@ export class Resource<Value> {
       : { ...this.state.peek(), failure: result.failure, isLoading: false };
   }
 
-  /** Reloads if the value is this old, unless it's already loading or its last load failed: `Loadable` retries those. */
+  /** Reloads the value if it's at least this old, unless it's already loading, or the last load failed, because then `Loadable` retries. */
   async refreshIfOlder(ms: number): Promise<void> {
     const { isLoading, failure, loadedAt, tookMs } = this.state.peek();
     if (!isLoading && !failure && Date.now() - loadedAt >= Math.max(ms, restPerLoad * tookMs)) await this.refresh();

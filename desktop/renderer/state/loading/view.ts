@@ -1,12 +1,12 @@
 import { type Signal, signal } from '@preact/signals';
 
-/** What each screen showed, and the user's settings on it, such as the search and sort order. Kept until the user signs out. */
+/** The data that each screen last showed, and the user's settings on it, such as search and sort order. Kept until the user signs out. */
 const remembered = new Map<string, unknown>();
 
 /**
  * Returns a value that outlives its component.
  *
- * @param key belongs to one type of value
+ * @param key must always be used for the same type of value
  */
 export function remember<Value>(key: string, make: () => Value): Value {
   if (!remembered.has(key)) remembered.set(key, make());

@@ -23,7 +23,7 @@ import type { NewApiKey } from './save-key-value.tsx';
 
 type CreateApiKeyProps = {
   session: SessionView;
-  /** The keys in the list, whose names are already in use. */
+  /** The listed keys, whose names are already in use. */
   listed: readonly ApiKeyView[];
   /** The key that the new one replaces. */
   replaced: ApiKeyView | null;
@@ -46,7 +46,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
 
   const line = normalizeLine(name, limits.apiKeyName);
   const length = countCodePoints(line);
-  // This is computed every minute, because at midnight, the range and the date of every choice change.
+  // Computed again every minute, because the range and the date of every choice change at midnight.
   const resolved = resolve(draft, now.value);
   const nameError = (hasTried || line !== '' ? nameProblem(line) : null) ?? fieldError(failure, 'name');
   const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
@@ -143,7 +143,10 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
   );
 }
 
-/** Creates a key with the limits of another. A key that can't be limited is returned with the reason, because its value is shown only once. */
+/**
+ * Creates a key with the limits of another. If the new key can't be limited, it's still returned, with the reason, because its value is
+ * shown only once.
+ */
 async function createLimited(create: () => Promise<Result<CreatedApiKeyView>>, replaced: ApiKeyView): Promise<Result<NewApiKey>> {
   const created = await create();
   if (!created.ok) return created;
@@ -153,7 +156,7 @@ async function createLimited(create: () => Promise<Result<CreatedApiKeyView>>, r
   return { ok: true, value: { ...created.value, ...(limited.ok ? { apiKey: limited.value.apiKey } : { limitFailure: limited.failure }) } };
 }
 
-/** Handles a key that was created after the form was closed, when its value can no longer be shown. */
+/** Handles a key that was created only after the form had been closed, so that its value can't be shown. */
 function onCreatedAfterClose({ apiKey }: CreatedApiKeyView): void {
   void window.callkey.dismissSecret();
   announce(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);

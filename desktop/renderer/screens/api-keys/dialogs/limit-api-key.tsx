@@ -16,7 +16,7 @@ type LimitApiKeyProps = {
 
 /** Limits the addresses from which a key is accepted, and the calls that it can place per day. */
 export function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
-  // The key as it was when the dialog opened, because the change is based on that version.
+  // Keeps the key as it was when the dialog opened, because the changes are based on that version.
   const [apiKey] = useState(view.apiKey);
   const [draft, setDraft] = useState(() => toDraft(apiKey));
   const [hasTried, setTried] = useState(false);
@@ -61,7 +61,7 @@ export function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
           hint={
             <>
               The key will be accepted only from these IP addresses and networks, one per line, such as 192.0.2.7 or 10.0.0.0/8. Leave it
-              empty for any address. {view.lastUsedAddress !== null && <>Last used from {view.lastUsedAddress}.</>}
+              empty to allow any address. {view.lastUsedAddress !== null && <>Last used from {view.lastUsedAddress}.</>}
             </>
           }
           warning={lockOutWarning(draft.addresses, view)}

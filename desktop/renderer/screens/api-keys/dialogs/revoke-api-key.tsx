@@ -25,7 +25,7 @@ type Preview = Omit<RevocationView, 'queuedCalls'> & { queuedCalls: number | nul
 
 export function RevokeApiKey({ apiKey, replacement, onReplace, onRevoked, onAlreadyRevoked, onClose }: RevokeApiKeyProps) {
   const [reason, setReason] = useState<ReasonDraft>({ reason: replacement ? 'replaced' : '', note: '' });
-  // The list's data fills the dialog, so that nothing in it moves when the preview arrives.
+  // Until the preview arrives, the dialog shows the list's data, so that nothing in it moves.
   const preview = useResource<Preview>(() => window.callkey.request('previewRevocation', { id: apiKey.id }), '', {
     apiKey,
     queuedCalls: null,

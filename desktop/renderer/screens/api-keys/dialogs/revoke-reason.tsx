@@ -78,7 +78,7 @@ type LastDayProps = {
   onClose: () => void;
 };
 
-/** Shows what a leaked key has done in the last 24 hours, and what replaces it. */
+/** Shows what a leaked key has done in the last 24 hours, and which key replaces it. */
 export function LastDay({ view: { apiKey, lastDay }, replacement, onReplace, onClose }: LastDayProps) {
   const follow = (event: TargetedMouseEvent<HTMLAnchorElement>) => {
     if (event.ctrlKey || event.metaKey || event.shiftKey) return;

@@ -30,7 +30,7 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
   const { apiKey, secret, limitFailure } = shown;
   const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage));
   const { value: view, failure } = campaigns.state.value;
-  // A command without a campaign doesn't work, so no one can copy it before the campaigns have loaded.
+  // The command doesn't work without a campaign, so it can't be copied before the campaigns have loaded.
   const isLoading = view === null && failure === null;
   const [chosen, choose] = useState<Campaign | null>(null);
   const campaign = chosen ?? view?.campaigns[0];
@@ -75,7 +75,7 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
       </div>
       <p class="hint">
         This key has access to {describeKeyAccess(session)} and works until{' '}
-        {expiresAt === null ? 'it is revoked' : formatInstant(toExpiry(expiresAt, expiryTimeZone))}.
+        {expiresAt === null ? 'it’s revoked' : formatInstant(toExpiry(expiresAt, expiryTimeZone))}.
       </p>
     </SecretDialog>
   );

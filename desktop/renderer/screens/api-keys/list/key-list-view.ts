@@ -6,7 +6,7 @@ import { type Sort, sorted } from '../../../state/format/sorting.ts';
 import { readPreference } from '../../../state/preferences.ts';
 import { filterKeys, type KeyColumn, type KeyFilter, keyFilters, keySortValues } from './key-list.ts';
 
-/** The user's settings on the keys screen. @property open the ID of the key whose details show */
+/** The user's settings on the keys screen. @property open the ID of the key whose details are shown */
 export type KeyListView = {
   search: string;
   filter: KeyFilter;

@@ -19,13 +19,13 @@ export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
   'owner-away': 'Owner inactive for 90 days',
 };
 
-/** Identifies the owner in a filter; empty if the viewer can't see owners. Earlier cores send no email. */
+/** Returns what identifies the owner in a filter; empty if the viewer can't see owners. Earlier cores don't send the email address. */
 export function getOwnerId({ owner }: ApiKeyView): string {
   if (!owner) return '';
   return owner.isYou ? viewerAsOwner : (owner.email ?? owner.name);
 }
 
-/** The viewer, whatever their name. */
+/** Stands for the viewer, whatever their name is. */
 export const viewerAsOwner = 'You';
 
 /** Lists the owners of the keys by ID, the viewer first. Owners with the same name are distinguished by their email address. */
@@ -52,7 +52,7 @@ export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: 
   );
 }
 
-/** The folded names of the keys that were searched, because folding 500 names takes longer than the rest of a search. */
+/** Caches the folded names of keys, because folding 500 names takes longer than the rest of a search. */
 const foldedNames = new WeakMap<ApiKeyView, string>();
 
 function foldName(key: ApiKeyView): string {

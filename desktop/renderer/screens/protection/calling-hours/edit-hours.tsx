@@ -44,8 +44,8 @@ export function EditHours({ scope, rules: saved, onSaved, onClose }: EditHoursPr
         }}
       >
         <p class="hint">
-          Times are local to the person being called. The rules with the longest matching prefix apply. A day without a rule is closed. A
-          rule for a date replaces all others on that date.
+          Times are in the time zone of the person being called. The rules with the longest matching prefix apply. A day without a rule is
+          closed. A rule for a date replaces all other rules on that date.
         </p>
         <div class="rules">
           {rules.map((rule, index) => (

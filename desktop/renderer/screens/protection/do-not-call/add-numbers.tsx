@@ -63,7 +63,10 @@ export function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {
             />
           )}
         </Field>
-        <Field label="Or choose a CSV file" hint="Numbers are read from the first column. All of them get the reason, note and end below.">
+        <Field
+          label="Or choose a CSV file"
+          hint="Numbers are read from the first column. All of them get the reason, note and end date below."
+        >
           {(binding) => (
             <input
               {...binding}

@@ -20,7 +20,7 @@ import { describeScope, describeSource } from './entries.ts';
 import { OptOuts } from './opt-outs.tsx';
 import { RemoveNumber } from './remove-number.tsx';
 
-/** Shows the numbers that must not be called, to find, add, remove and export them. */
+/** Shows the numbers that must not be called, and lets users find, add, remove and export them. */
 export function DoNotCall({ title, home, canChange, view: { search }, onView, tabs, check }: TabProps) {
   const { resource, pages, isWhole } = usePages('do-not-call', entryPages, toPrefix(search));
   const [isAdding, setAdding] = useState(false);
@@ -105,7 +105,7 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
   );
 }
 
-/** Returns the start of a number, without the punctuation that users type. */
+/** Returns the start of a phone number from a search, without the punctuation that users type. */
 function toPrefix(search: string): string {
   return search.replaceAll(/[\s()./-]/g, '').replace(/^00/, '+');
 }

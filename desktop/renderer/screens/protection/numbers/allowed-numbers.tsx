@@ -13,7 +13,7 @@ import type { TabProps } from '../tab-props.ts';
 import { useScope, withName } from '../use-scope.ts';
 import { describeCountries, readCountries } from './countries.ts';
 
-/** Shows which countries and kinds of numbers may be called, and changes them. */
+/** Shows which countries and kinds of numbers may be called, and lets users change them. */
 export function AllowedNumbers({ title, home, canChange, view, onView, tabs, check }: TabProps) {
   const { scope: chosen, choose } = useScope(home, view.scope.startsWith('campaign/') ? { ...view, scope: '' } : view, onView);
   const resource = useFreshResource<NumbersView>(`numbers/${chosen.kind}/${chosen.id}`, () =>
@@ -91,7 +91,7 @@ function toDraft({ countries, kinds, effective }: NumbersView): NumbersDraft {
 }
 
 function NumbersForm({ scope, numbers, onSaved }: NumbersFormProps) {
-  // Only what the user has changed. For the rest, the form shows and saves what others have saved.
+  // Contains only what the user has changed. For everything else, the form shows and saves what others have saved.
   const [draft, setDraft] = useState<Partial<NumbersDraft>>({});
   const { countryChoice, text, inheritsKinds, kinds } = { ...toDraft(numbers), ...draft };
   const change = (changes: Partial<NumbersDraft>) => setDraft((before) => ({ ...before, ...changes }));

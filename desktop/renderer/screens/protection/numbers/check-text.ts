@@ -7,7 +7,7 @@ import { formatDay, formatMinute } from '../../../state/format/format-time.ts';
 import { describePrefixes, formatWindows, toWeeks } from '../calling-hours/week.ts';
 import { nameCountry } from './countries.ts';
 
-/** Says in sentences why a number wouldn't be called now. Days are those of the viewer's zone. */
+/** Explains why a number wouldn't be called now. Days are in the viewer's time zone. */
 export function describeReasons(checked: CheckedNumberView, ownZone: string): string[] {
   return checked.reasons.flatMap((reason) =>
     reason === 'do-not-call' ? checked.entries.map((entry) => describeEntry(entry, ownZone)) : describeReason(reason, checked),
@@ -48,7 +48,9 @@ function describeUnknownZone({ zones }: CheckedNumberView): string {
   return `Calling hours apply, but ${why}. The integrator has to send contact.timeZone.`;
 }
 
-/** Says when the number may be called, and where: "between 09:00 and 20:00 in each of 2 possible zones". Null if no hours apply. */
+/**
+ * Says when the number may be called, and in which zones: "between 09:00 and 20:00 in each of 2 possible zones". Null if no hours apply.
+ */
 export function describeHours({ rules, zones, zoneNames }: CheckedNumberView): string | null {
   if (rules.length === 0) return null;
   const [week] = toWeeks(rules);
@@ -62,7 +64,7 @@ function describeOpen(windows: string): string {
   return windows.includes(',') ? windows : `between ${windows.replace('–', ' and ')}`;
 }
 
-/** Says when calling hours next open, in the person's zone if it's known. @param ownZone is shown if there are several */
+/** Says when calling hours next open, in the person's zone if it's known. @param ownZone used if there are several possible zones */
 export function describeOpening(opensAt: string, zoneNames: readonly string[], ownZone: string): string {
   const [zone, ...others] = zoneNames;
   const opening = DateTime.fromISO(opensAt, { zone: zone === undefined || others.length > 0 ? ownZone : zone });
