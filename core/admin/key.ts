@@ -9,9 +9,9 @@ import { counted } from '#contract/text/count.ts';
 import { lineSchema, timestamp } from '#contract/text/text.ts';
 import { validate } from '#contract/validate.ts';
 import { listAllApiKeys, revokeVisible, toDigest } from '../domain/api-keys.ts';
-import { changeLimits, describeLimits } from '../domain/key-limits.ts';
+import { changeLimits, describeLimits, findKeyToChange } from '../domain/key-limits.ts';
 import type { ApiKey } from '../domain/model.ts';
-import { Problem } from '../domain/problem.ts';
+import { CallsNotCancelled, Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
 import { explainDatabaseError } from '../storage/engine/error-text.ts';
 import type { AdminContext, Runner } from './program/context.ts';
@@ -167,28 +167,42 @@ async function readList(file: string): Promise<string> {
   }
 }
 
-/** Revokes as many keys as possible, because leaked keys after an invalid line must be revoked, too. @returns whether all were revoked */
+/**
+ * Revokes as many keys as possible, because leaked keys after an invalid line must be revoked, too. @returns whether all were revoked, and
+ * their calls cancelled if the options say so
+ */
 async function revokeEach(context: AdminContext, entries: readonly Entry[], options: RevokeOptions): Promise<boolean> {
-  const revoked: { id: string; name: string; owner: string }[] = [];
+  const revoked: { id: string; name: string; owner: string; callsLeft: boolean }[] = [];
   const failed: { place: string; message: string }[] = [];
   for (const { place, text } of entries) {
     try {
       const id = await findId(context, text);
       if (revoked.some((key) => key.id === id)) continue;
-      const { name, creator } = await revokeOne(context, id, options);
-      revoked.push({ id, name, owner: creator.name });
+      const { name, creator } = await findKeyToChange(context.ports, everyKey, id);
+      const callsLeft = await revokeOne(context, id, options).then(() => false, requireRevoked);
+      revoked.push({ id, name, owner: creator.name, callsLeft });
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       failed.push({ place, message: error.message });
     }
   }
   const lines = [
-    ...revoked.map(({ id, name, owner }) => `Revoked API key ${oneLine(name)} (${id}), owned by ${oneLine(owner)}.`),
+    ...revoked.map(({ id, name, owner, callsLeft }) => {
+      const rest = callsLeft ? ", but couldn't cancel all of its queued calls yet. A core retries every minute." : '.';
+      return `Revoked API key ${oneLine(name)} (${id}), owned by ${oneLine(owner)}${rest}`;
+    }),
     ...failed.map(({ place, message }) => `NOT REVOKED  ${place}: ${message}`),
     `Revoked ${counted(revoked.length, 'API key')}.${failed.length > 0 ? ` Not revoked: ${failed.length}.` : ''}`,
   ];
-  context.output.answer({ apiKeys: revoked.map(({ id, name }) => ({ id, name })), failed }, lines.join('\n'));
-  return failed.length === 0;
+  const apiKeys = revoked.map(({ id, name, callsLeft }) => ({ id, name, ...(callsLeft ? { callsLeft } : {}) }));
+  context.output.answer({ apiKeys, failed }, lines.join('\n'));
+  return failed.length === 0 && !revoked.some(({ callsLeft }) => callsLeft);
+}
+
+/** Returns true if the key was revoked, and only cancelling its calls failed. @throws the error otherwise */
+function requireRevoked(error: unknown): true {
+  if (error instanceof CallsNotCancelled) return true;
+  throw error;
 }
 
 /** @param text an ID or a key value */

@@ -36,6 +36,9 @@ export class Problem extends Error {
   }
 }
 
+/** Thrown if keys were revoked, but not all of their queued calls are cancelled yet. Housekeeping cancels the others. */
+export class CallsNotCancelled extends Problem {}
+
 /**
  * Thrown if a statement that places or cancels calls was sent, but it isn't known whether it was executed. A 503 would mean that it wasn't,
  * so the caller gets no response.

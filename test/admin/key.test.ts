@@ -11,7 +11,7 @@ import { createKey, createTenants, onDemand, openDirect, placeCall, signIn, some
 
 const password = 'correct horse battery staple';
 
-describeAdmin('admin key', ({ admin, json, database }) => {
+describeAdmin('admin key', ({ admin, json, kind, database }) => {
   it("lists and revokes any user's keys, and cancels their queued calls with --cancel-queued", async () => {
     const core = await startCoreHere(database());
     const { partner } = await json('partner', 'add', 'One');
@@ -166,6 +166,30 @@ describeAdmin('admin key', ({ admin, json, database }) => {
       ]);
       for (const { keyValue } of [key, second, third, fourth]) expect((await placeCall(core.url, 'some', keyValue)).status).to.equal(401);
       expect((await admin(['key', 'revoke', '--from', '-'], third.keyValue)).code).to.equal(1);
+    });
+
+    it('says which keys are revoked if only cancelling their calls failed', async () => {
+      await using direct = await openDirect(database());
+      const [campaign] = await direct.ports.stores.tenancies.allCampaigns();
+      await placeCall(core.url, campaign?.id ?? '', key.keyValue);
+      const { id } = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Second');
+      const refuseCancelling =
+        kind === 'sqlite'
+          ? `CREATE TRIGGER refuse BEFORE UPDATE ON calls WHEN NEW.state = 'cancelled' BEGIN SELECT RAISE(ABORT, 'no'); END`
+          : `ALTER TABLE calls ADD CHECK (state <> 'cancelled')`;
+      await direct.storage.database.write.raw(refuseCancelling);
+      const args = ['key', 'revoke', key.id, id, 'no-such-id', '--cancel-queued-calls'];
+      const { code, stdout } = await admin(args);
+      expect([code, stdout.split('\n')]).to.deep.equal([
+        1,
+        [
+          `Revoked API key Leaked (${key.id}), owned by Ada Account, but couldn't cancel all of its queued calls yet. A core retries every minute.`,
+          `Revoked API key Second (${id}), owned by Ada Account.`,
+          "NOT REVOKED  no-such-id: This API key doesn't exist, or you don't have access to it.",
+          'Revoked 2 API keys. Not revoked: 1.',
+          '',
+        ],
+      ]);
     });
 
     it('requires either an ID or a value, but not both', async () => {

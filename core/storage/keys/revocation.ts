@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { RevokeOptions } from '../../domain/ports/keys.ts';
-import { Problem } from '../../domain/problem.ts';
+import { CallsNotCancelled } from '../../domain/problem.ts';
 import { cancelQueued, type KeysWithCalls, keysHandingOff } from '../calls/queued-calls.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
@@ -34,7 +34,7 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
  * Cancels the queued calls of revoked keys, if the options say so. The keys stay marked until this is done and none of their calls is being
  * handed off. If this fails or the process dies, housekeeping finishes it.
  *
- * @throws Problem `unavailable` if housekeeping has to finish it
+ * @throws CallsNotCancelled if housekeeping has to finish it
  */
 export async function cancelInFlight(database: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
   if (!options.cancelQueuedCalls || ids.length === 0) return;
@@ -56,7 +56,7 @@ async function orLater(cancel: () => Promise<unknown>): Promise<void> {
   try {
     await cancel();
   } catch (cause) {
-    throw new Problem('unavailable', notCancelled, { cause, retryAfter: 60 });
+    throw new CallsNotCancelled('unavailable', notCancelled, { cause, retryAfter: 60 });
   }
 }
 
