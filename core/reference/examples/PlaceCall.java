@@ -10,7 +10,7 @@ import java.time.Duration;
 import java.util.List;
 
 public class PlaceCall {
-    // It doesn't follow redirects, by default.
+    // By default, this client doesn't follow redirects.
     static final HttpClient client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(Duration.ofSeconds(5)).build();
 
     static String placeCall(String campaign, String order, String phone) throws Exception {
@@ -35,7 +35,7 @@ public class PlaceCall {
                 if (requested > 60) throw new IllegalStateException("The server asks you to wait " + requested + " s. Run this again after that.");
                 pause = Math.max(pause, requested);
             } catch (IOException noResponse) {
-                // Or an incomplete one.
+                // No response, or an incomplete one.
             }
             Thread.sleep((long) (pause * 1000));
         }

@@ -26,7 +26,7 @@ async function send(campaign, order, phone) {
   return { status: answer.status, body: await answer.text(), retryAfter: Number(answer.headers.get('retry-after')) || 0 };
 }
 
-/** Or an incomplete response. */
+/** Also used for an incomplete response. */
 const noResponse = () => ({ status: 0, body: '', retryAfter: 0 });
 
 try {
