@@ -7,7 +7,7 @@ import { databaseWithTenants, openDirect } from '../support/tenants.ts';
 
 describe('the calling rules of more campaigns than a process remembers', () => {
   onEachDatabase((kind) => {
-    it('are all applied correctly in one claim and in the next', async () => {
+    it('are all applied correctly in one claim and in the next, and are parsed once', async () => {
       const { database, tenants } = await databaseWithTenants(kind);
       const { ports, storage, close } = await openDirect(database);
       try {
@@ -23,6 +23,7 @@ describe('the calling rules of more campaigns than a process remembers', () => {
           const findRules = await write.transaction((trx) => rules.current(calls, trx));
           const wrong = calls.filter(({ campaign_id }) => JSON.stringify(findRules(campaign_id).hours) !== JSON.stringify(hours));
           expect(wrong, claim).to.deep.equal([]);
+          expect(new Set(calls.map(({ campaign_id }) => findRules(campaign_id).hours)).size, claim).to.equal(1);
         }
       } finally {
         await close();

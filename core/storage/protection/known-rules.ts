@@ -43,11 +43,28 @@ function toRules(rows: readonly RuleRow[]): CampaignRules {
   const hours = first('hours');
   return {
     version: any.rules_version,
-    hours: parseList<HoursRule>(hours?.hours ?? null),
+    hours: shareHours(hours?.hours ?? null),
     hoursFrom: hours?.scope_id ?? null,
     countries: parseList<string>(first('countries')?.countries ?? null),
     kinds: parseList<RestrictedKind>(first('kinds')?.kinds ?? null),
   };
+}
+
+const maxShared = 100;
+const sharedHours = new Map<string, readonly HoursRule[]>();
+
+/**
+ * Parses calling hours, and returns the same array for the same text: many campaigns may share hundreds of rules, and not only parsing them
+ * takes long, but also what's prepared for each array (`hours-rules.ts`).
+ */
+function shareHours(json: string | null): readonly HoursRule[] {
+  if (json === null) return [];
+  const known = sharedHours.get(json);
+  if (known) return known;
+  if (sharedHours.size >= maxShared) sharedHours.clear();
+  const hours = parseList<HoursRule>(json);
+  sharedHours.set(json, hours);
+  return hours;
 }
 
 /** Parses a column of the rules. The contract's schemas checked it before it was stored. */
