@@ -156,7 +156,7 @@ describeDesktop('the bridge to the page', () => {
       expect(running.output()).not.to.include(secret);
     });
 
-    it('is refused with a path parameter that can’t be an ID, a field of another type, or text of more than 10,000 characters', async () => {
+    it('is refused with a path parameter that can’t be an ID, a field of the wrong type, or text of more than 10,000 characters', async () => {
       const key = { name: 'a', expiration: { kind: 'none' }, timeZone: 'UTC' };
       const requests = [
         ['showApiKey', { id: '../session', timeZone: 'UTC' }],

@@ -71,7 +71,7 @@ for (const [where, describeHome, openHome] of homes) {
       await home.page.keyboard.press('Escape');
     });
 
-    it('says so, and shows when the key will really expire', async () => {
+    it('says that the clock is ahead, and shows when a new key will really expire', async () => {
       const { page } = home;
       await page.getByRole('button', { name: 'Create API key' }).click();
       await page.getByText('Your computer’s clock is 3 days ahead of the server’s.').waitFor();

@@ -126,7 +126,7 @@ describeDesktop('the console, with many API keys,', () => {
     await harness.page.getByRole('complementary', { name: /Found in a log/ }).waitFor();
   });
 
-  it('can find the same key again', async () => {
+  it('finds the same key again when its value is entered again', async () => {
     const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Found twice');
     await signInAs(harness, 'account');
     for (const _ of ['once', 'again']) {

@@ -100,7 +100,7 @@ describeBrowser('a form in the console', () => {
     browser.complaints.length = 0;
   });
 
-  it('leads from a leaked key to its calls', async () => {
+  it('links to the calls of a key that is being revoked as leaked', async () => {
     await open();
     await button('Revoke Practice software').click();
     await browser.page.getByLabel('Reason').selectOption('It leaked');

@@ -60,7 +60,7 @@ describe('a connection', () => {
           if (isRead) expect(pieces).to.be.within(1_000, 1_100);
         });
 
-      it('leaves its parser able to read whole bodies on the next connection after being cut off', async () => {
+      it('that was cut off leaves a parser that reads whole bodies on the next connection', async () => {
         const answer: RequestListener = (request, response) =>
           void readBody(request).then(
             (size) => response.end(String(size)),
@@ -244,7 +244,7 @@ describe('a connection', () => {
     await Promise.all([once(socket, 'close'), listener.drain()]);
   });
 
-  it('is cut off if a request for another protocol is waiting behind a request in progress', async () => {
+  it('is cut off if a request to switch protocols is waiting behind a request in progress', async () => {
     const opened = await open();
     ({ listener } = opened);
     const { socket, seen } = await client(listener);

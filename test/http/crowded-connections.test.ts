@@ -28,7 +28,7 @@ describe('a connection to a crowded listener', () => {
   let listener: Listener;
   afterEach(() => listener.abort());
 
-  it('finishes a long response even if its client requests a tunnel in the meantime', async () => {
+  it('finishes a long response even if its client sends a CONNECT request in the meantime', async () => {
     const opened = await open();
     ({ listener } = opened);
     const { socket, seen } = await client(listener);

@@ -133,7 +133,7 @@ describe('the checks for every route', () => {
     expect([onACall.status, onACall.headers['allow']]).to.deep.equal([405, 'DELETE']);
   });
 
-  it('match a route in any form of URL that HTTP allows', async () => {
+  it('accept the URL of a route in any form that HTTP allows', async () => {
     expect((await ask('POST', `${endpoint}?a=b`, { key, raw: call() })).status).to.equal(202);
     const head = (target: string) => `POST ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-API-Key: ${key}\r\n`;
     const body = call();

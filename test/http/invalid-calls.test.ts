@@ -141,7 +141,7 @@ describe('the key-authenticated endpoints', () => {
     });
   });
 
-  itOnPostgres('counts a client that hangs up while its key is being looked up', async () => {
+  itOnPostgres('count a client that hangs up while its key is being looked up', async () => {
     const { database, tenants } = await databaseWithTenants('postgres');
     const core = await startCoreHere(database);
     const direct = await openDirect(database);

@@ -99,7 +99,7 @@ describe("an API key's addresses", () => {
         expect(await statusFrom(other), other).to.equal(401);
     });
 
-    it('refuse a client byte for byte like an unknown key', async () => {
+    it('refuse a client with the same response as for an unknown key, byte for byte', async () => {
       await limit({ addresses: ['192.0.2.0/24'] });
       const raw = (keyValue: string) =>
         overSocket(

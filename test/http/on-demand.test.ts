@@ -106,7 +106,7 @@ describe('the key-authenticated endpoints', () => {
         expect([answer.status, readCode(answer)]).to.deep.equal([409, 'request-id-conflict']);
       });
 
-      it("says that the first call's contact data was erased, instead of that the body is different", async () => {
+      it("says that the first call's contact data was erased, not that the body is different", async () => {
         const body = { requestId: 'erased', contact: { phone: somePhone() } };
         const first = await place(body);
         expect((await ask('DELETE', cancelUrl(textAt(first, 'contactId')), { key })).status).to.equal(200);

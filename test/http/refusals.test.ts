@@ -183,17 +183,17 @@ describe('refusals', () => {
       });
     }
 
-    it('a request for another protocol', async () => {
+    it('a request to switch protocols', async () => {
       const headers = ['Connection: Upgrade', 'Upgrade: websocket', `X-API-Key: ${good}`];
       expect(await send({ method: 'GET', path: endpoint, headers })).to.equal(await reference());
     });
 
-    it('a request for a tunnel, with data after it', async () => {
+    it('a CONNECT request, with data after it', async () => {
       const answer = await overSocket(core.url, 'CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n\x16\x03\x01 and so on');
       expect(answer).to.equal(await reference());
     });
 
-    it('a request for a tunnel before an earlier response', async () => {
+    it('a CONNECT request sent before the responses to earlier requests', async () => {
       const session = 'GET /console/session HTTP/1.1\r\nHost: localhost\r\n\r\n';
       const answers = await overSocket(core.url, `${session}${session}CONNECT localhost:443 HTTP/1.1\r\nHost: localhost\r\n\r\n`);
       expect(answers.match(/HTTP\/1\.1 \d+/g)).to.deep.equal(['HTTP/1.1 401', 'HTTP/1.1 401', 'HTTP/1.1 401']);

@@ -205,7 +205,7 @@ describe('the rules for who can see, revoke and use what', () => {
       });
     });
 
-    describe("a key follows its creator's access", () => {
+    describe('a key always has the current access of a creator', () => {
       const file = (user: object) =>
         importFileSchema.parse({
           partners: [

@@ -145,7 +145,7 @@ describe('the console’s page', () => {
 });
 
 describe("a file over TLS whose client doesn't read it", () => {
-  it('is kept for the client only in small parts', async function () {
+  it('is read into memory only in small parts', async function () {
     if (!hasOpenssl) skip(this, "openssl isn't installed");
     const folder = freshDirectory();
     const commandLine = join(folder, 'callkey-cli-1.2.3.tgz');

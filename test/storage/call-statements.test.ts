@@ -56,7 +56,7 @@ describe('requests that share a statement', () => {
   });
 });
 
-describe('on PostgreSQL', () => {
+describe('storage on PostgreSQL', () => {
   itOnPostgres('finds keys by their digests with an index in each statement, however many keys there are', async () => {
     const { database, tenants } = await databaseWithTenants('postgres');
     const direct = await openDirect(database, fakeClock());

@@ -115,7 +115,7 @@ describe('queued calls', () => {
       await core.close();
     });
 
-    it('are the only calls cancelled with a key, while calls being dialed or already ended are unchanged', async () => {
+    it('are the only calls of a revoked key that are cancelled: calls being dialed or already ended stay unchanged', async () => {
       await addKey('goes');
       const others: Partial<CallRow>[] = [
         ...(['open', 'doubt', 'taken'] as const).map((handoff) => ({ state: 'dialing' as const, handoff })),

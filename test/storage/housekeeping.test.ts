@@ -182,7 +182,7 @@ describe('a running core', () => {
       expect(logged(/^The clock/)).to.equal(0);
     });
 
-    it('keeps sessions that start while the previous step is slow', async () => {
+    it('keeps sessions that start during a slow step of housekeeping', async () => {
       await start();
       const { ports } = harness.direct;
       const log = pino({ level: 'silent' });

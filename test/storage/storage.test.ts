@@ -292,7 +292,7 @@ describe('storage', () => {
     },
   );
 
-  it('runs a prepared SQLite statement that returns rows only with all(), never with get()', () => {
+  it('runs a prepared SQLite statement with all(), and never with get(), if it returns rows', () => {
     const folder = new URL('../../core/storage/', import.meta.url);
     const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const using = sources.filter((name) =>

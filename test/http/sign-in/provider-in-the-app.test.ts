@@ -86,7 +86,7 @@ describe('signing in with the provider', () => {
         expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([201, 401]);
       });
 
-      it('hands over one code for each confirmation, only to its own page, and within two minutes', async () => {
+      it('hands over one code for each confirmation, only to a page of the core itself, and within two minutes', async () => {
         const browser = new TestBrowser();
         await codeFor(browser);
         const handOver = (headers = {}) => browser.send('POST', `${at.harness.url}/console/oidc/hand-over`, undefined, headers);

@@ -100,7 +100,7 @@ describe('a second factor', () => {
         expect((await reset('nobody')).status).to.equal(404);
       });
 
-      it('is reset only with a code if the administrator has a second factor, like a password', async () => {
+      it('is reset, like a password, only with a code if the administrator has a second factor', async () => {
         const admin = await newUser();
         const user = await newUser();
         for (const [method, path, status] of [

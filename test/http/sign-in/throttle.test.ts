@@ -132,7 +132,7 @@ describe('the sign-in throttle', () => {
       expect((await tryPassword('ada@example.com', password, { from: '127.0.0.1' })).status).to.equal(201);
     });
 
-    it("counts guesses of another user's password from a session normally", async () => {
+    it("counts guesses of another user's password normally, even if they come from a session", async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const statuses: number[] = [];
       for (let n = 0; n < 11; n++) statuses.push((await tryPassword('sue@example.com', 'wrong', { cookie })).status);
