@@ -50,7 +50,7 @@ describeBrowser('the console in a browser', () => {
     await secure.close();
   });
 
-  it('moves the focus to the heading of a screen as soon as the screen is visible, before its first frame and timer', async () => {
+  it('moves the focus to the heading of a screen and listens to keys as soon as the screen is visible, before its first frame and timer', async () => {
     await browser.page.goto(browser.harness.core.url);
     await browser.page.getByLabel('Email').waitFor();
     // From here on, no frame or timer runs.
@@ -58,6 +58,8 @@ describeBrowser('the console in a browser', () => {
     await browser.page.clock.pauseAt(Date.now() + 60_000);
     await signInAs({ ...browser.harness, page: browser.page }, 'account');
     await untilFocused(heading('API keys'));
+    await browser.page.keyboard.press('?');
+    await button('Close').click();
     await link('Calls').click();
     await untilFocused(heading('Calls'));
   });

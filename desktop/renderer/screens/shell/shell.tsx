@@ -69,7 +69,8 @@ export function Shell({ session }: { session: SessionView }) {
 
 /** `/` moves the focus to the screen's search, and `?` shows the shortcuts, as on many pages. */
 function usePageKeys(): void {
-  useEffect(() => {
+  // A layout effect, so that a visible screen is already listening.
+  useLayoutEffect(() => {
     const onKeyDown = (event: KeyboardEvent) => {
       const isTyping = event.target instanceof Element && event.target.closest('input:not([type="checkbox"]), select, textarea, dialog');
       const search = document.querySelector<HTMLElement>('main input[type="search"]');
