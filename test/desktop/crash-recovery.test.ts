@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { expect } from 'chai';
 import { openCore } from '../support/core-harness.ts';
@@ -22,7 +21,8 @@ async function answerQuestions({ app }: RunningConsole, button: number): Promise
   return () => app.evaluate(() => (globalThis as unknown as { questions: Question[] }).questions);
 }
 
-const ended = async (child: ChildProcess) => (child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined);
+/** Waits until the app has ended and its output has been read. */
+const toEnd = ({ app }: RunningConsole) => once(app.process(), 'close');
 
 describeDesktop('crash recovery', () => {
   let running: RunningConsole;
@@ -135,11 +135,11 @@ describeDesktop('crash recovery', () => {
 
     it('quits after a crash if the user chooses to', async () => {
       await answerQuestions(running, 1);
-      const child = running.app.process();
+      const end = toEnd(running);
       await running.app.evaluate(({ BrowserWindow }) => {
         setImmediate(() => BrowserWindow.getAllWindows()[0]?.webContents.forcefullyCrashRenderer());
       });
-      expect(await ended(child)).to.deep.equal([0, null]);
+      expect(await end).to.deep.equal([0, null]);
     });
 
     it('closes the window after a crash lost a key value, even if creating the next key fails', async () => {
@@ -147,34 +147,36 @@ describeDesktop('crash recovery', () => {
       const { core, tenants } = harness;
       await answerQuestions(running, 0);
       const input = { server: core.url, email: tenants.users.account.email, password, keepSignedIn: false };
+      // A starting page cancels sign-ins.
+      await running.page.getByLabel('Email').waitFor();
       await running.page.evaluate((argument) => window.callkey.signIn(argument), input);
       const create = (timeZone: string) =>
         inPage(`callkey.request('createApiKey', { name: 'Lost', expiration: { kind: 'none' }, timeZone: '${timeZone}' })`);
       expect(await create('UTC')).to.include({ ok: true });
       await crash();
       expect(await create('Nowhere')).to.include({ ok: false });
-      const child = running.app.process();
+      const end = toEnd(running);
       await running.app.evaluate(({ BrowserWindow }) => {
         setImmediate(() => BrowserWindow.getAllWindows()[0]?.close());
       });
-      expect(await ended(child)).to.deep.equal([0, null]);
+      expect(await end).to.deep.equal([0, null]);
       await harness.close();
     });
 
     it('says that the main process failed, and restarts', async () => {
       await answerQuestions(running, 0);
-      const child = running.app.process();
+      const end = toEnd(running);
       await fail();
-      expect(await ended(child)).to.deep.equal([0, null]);
+      expect(await end).to.deep.equal([0, null]);
       expect(running.output()).to.match(/^Error\n\s+at .*\n(?:.*\n)*relaunched$/m);
       expect(running.output()).not.to.include('a secret');
     });
 
     it('quits after the main process failed if the user chooses to', async () => {
       await answerQuestions(running, 1);
-      const child = running.app.process();
+      const end = toEnd(running);
       await fail();
-      expect(await ended(child)).to.deep.equal([0, null]);
+      expect(await end).to.deep.equal([0, null]);
       expect(running.output()).not.to.include('relaunched');
     });
   });
