@@ -26,7 +26,7 @@ describeDesktop('the console, with many API keys,', () => {
         await createKeyOn(harness, harness.tenants.users.account, `Key ${index}`, { on });
       }
       await createKeyOn(harness, harness.tenants.users.account, 'Zahnärzte-Portal', {
-        on: '2025-12-01T08:00:00.000Z',
+        on: new Date(Date.now() - 360 * 86_400_000).toISOString(),
         expiration: { kind: 'years', years: 1 },
         lastUsed: new Date().toISOString(),
       });
