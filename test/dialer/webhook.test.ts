@@ -222,7 +222,7 @@ describe("a webhook's response", () => {
 
   it("is lost if it doesn't arrive in time", async () => {
     const { answer } = timeouts;
-    timeouts.answer = 100;
+    timeouts.answer = 500;
     try {
       expect(await handOff(() => undefined)).to.deep.equal({
         kind: 'answer-lost',

@@ -134,7 +134,7 @@ describe('a core that is told to stop', () => {
 
     it("loses no request from clients that stop sending once it reports that it isn't ready", async function () {
       this.timeout(30_000);
-      const core = await start({ DRAIN_DELAY: '1' });
+      const core = await start({ DRAIN_DELAY: '3' });
       let isReady = true;
       let accepted = 0;
       const failures: unknown[] = [];
