@@ -115,7 +115,25 @@ describe('managing users in the console', () => {
           expect((await remove(user)).status).to.equal(404);
         }
         const ada = await as('ada');
-        expect((await ask('DELETE', `${core.url}/console/users/${tenants.users.teammate.id}`, { cookie: ada })).status).to.equal(403);
+        for (const user of [tenants.users.teammate, tenants.users.account]) {
+          expect((await ask('DELETE', `${core.url}/console/users/${user.id}`, { cookie: ada })).status).to.equal(403);
+        }
+      });
+
+      it("can't delete or change themselves, even if they're staff in an account", async () => {
+        const cookie = await staffIn({ kind: 'account', id: tenants.account.id });
+        const own = `${core.url}/console/users/${tenants.users.staff.id}`;
+        for (const [method, path, body] of [
+          ['DELETE', '', undefined],
+          ['PATCH', '', { disabled: true }],
+          ['POST', '/password', undefined],
+          ['DELETE', '/link', undefined],
+          ['DELETE', '/second-factor', undefined],
+        ] as const) {
+          const { status } = await ask(method, own + path, { cookie, ...(body ? { body } : {}) });
+          expect([method, path, status]).to.deep.equal([method, path, 409]);
+        }
+        expect((await ask('GET', `${own}/deletion`, { cookie })).status).to.equal(404);
       });
     });
 

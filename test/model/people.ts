@@ -219,8 +219,8 @@ export abstract class People {
   #findUser(viewer: Viewer, id: Id): User | Expected {
     const user = this.users.get(id);
     if (this.getUser(viewer.user).type === 'account') return forbidden;
-    if (!user || !this.seesUser(viewer, user)) return notFound;
-    return viewer.user === id ? conflict : user;
+    if (viewer.user === id) return conflict;
+    return user && this.seesUser(viewer, user) ? user : notFound;
   }
 
   disableUser(viewer: Viewer, id: Id, isDisabled: boolean): Expected {

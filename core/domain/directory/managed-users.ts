@@ -45,10 +45,9 @@ export async function changeManagedUser(
   id: string,
   change: ChangeUser,
 ): Promise<ListedUser> {
-  const user = await findManagedUser(ports, viewer, id);
-  if (user.id === viewer.id && (change.disabled !== undefined || change.accountId !== undefined)) {
-    throw new Problem('conflict', "You can't disable or move yourself. Ask another administrator to do it.");
-  }
+  const isOnlyRename = change.disabled === undefined && change.accountId === undefined;
+  const ifSelf = isOnlyRename ? null : "You can't disable or move yourself. Ask another administrator to do it.";
+  const user = await findManagedUser(ports, viewer, id, ifSelf);
   const accountId = change.accountId === undefined ? (user.account?.id ?? null) : change.accountId;
   const name = change.name ?? user.name;
   if (accountId !== (user.account?.id ?? null)) await requireInScope(ports, toVisibility(viewer), accountId);
@@ -84,8 +83,7 @@ export async function deleteManagedUser(
   id: string,
   cancelQueuedCalls: boolean,
 ): Promise<void> {
-  const user = await findManagedUser(ports, viewer, id);
-  if (user.id === viewer.id) throw new Problem('conflict', "You can't delete yourself. Ask another administrator to do it.");
+  const user = await findManagedUser(ports, viewer, id, "You can't delete yourself. Ask another administrator to do it.");
   await deleteUser(ports, actor, user, cancelQueuedCalls);
 }
 
@@ -97,9 +95,8 @@ export async function resetManagedUserPassword(
   code?: string,
 ): Promise<string> {
   requirePasswordSignIn(ports);
-  const user = await findManagedUser(ports, viewer, id);
   // Changing your own password requires the current one, so that someone who has taken over a session can't lock out its user.
-  if (user.id === viewer.id) throw new Problem('conflict', 'To change your own password, use your current password instead.');
+  const user = await findManagedUser(ports, viewer, id, 'To change your own password, use your current password instead.');
   await requireCode(ports, actor, viewer, code);
   const { password } = await resetPassword(ports, actor, user, null);
   if (password === null) throw new Error('The password was reset, but no one-time password was returned.');
@@ -108,8 +105,7 @@ export async function resetManagedUserPassword(
 
 /** Unlinks a user from their identity at the provider. Their next sign-in links them again, by email address. */
 export async function unlinkManagedUser(ports: Ports, { viewer, actor }: SignedInCaller, id: string, code?: string): Promise<void> {
-  const user = await findManagedUser(ports, viewer, id);
-  if (user.id === viewer.id) throw new Problem('conflict', "You can't unlink yourself. Ask another administrator to do it.");
+  const user = await findManagedUser(ports, viewer, id, "You can't unlink yourself. Ask another administrator to do it.");
   await requireCode(ports, actor, viewer, code);
   await unlinkUser(ports, actor, user);
 }
@@ -121,8 +117,7 @@ export async function resetManagedUserSecondFactor(
   id: string,
   code?: string,
 ): Promise<void> {
-  const user = await findManagedUser(ports, viewer, id);
-  if (user.id === viewer.id) throw new Problem('conflict', 'To turn off your own second factor, use a code instead.');
+  const user = await findManagedUser(ports, viewer, id, 'To turn off your own second factor, use a code instead.');
   if (!user.hasSecondFactor) throw new Problem('conflict', `${user.name} has no second factor.`);
   await requireCode(ports, actor, viewer, code);
   await resetSecondFactor(ports, actor, user);
@@ -133,8 +128,11 @@ function toVisibility(viewer: Viewer): UserVisibility {
   return scopeFor(viewer).users;
 }
 
-async function findManagedUser(ports: Ports, viewer: Viewer, id: string): Promise<ListedUser> {
-  const user = await ports.stores.users.find(toVisibility(viewer), id);
+/** @param ifSelf what to say to viewers who name themselves. Staff who have selected a tenancy can't find themselves in it. */
+async function findManagedUser(ports: Ports, viewer: Viewer, id: string, ifSelf: string | null = null): Promise<ListedUser> {
+  const visibility = toVisibility(viewer);
+  if (ifSelf !== null && id === viewer.id) throw new Problem('conflict', ifSelf);
+  const user = await ports.stores.users.find(visibility, id);
   if (!user) throw new Problem('not-found', "This user doesn't exist, or you don't have access to them.");
   return user;
 }
