@@ -199,9 +199,8 @@ export async function revokeApiKeys(
 export type Why = { reason?: RevokeReason | undefined; note?: string | undefined };
 
 function describeReason({ reason, note }: Why): string | undefined {
-  const label = reason === undefined || reason === 'other' ? [] : [revokeReasons[reason]];
-  const parts = [...label, ...(note === undefined ? [] : [note])];
-  return parts.length === 0 ? undefined : parts.join(': ');
+  if (reason === undefined || (reason === 'other' && note !== undefined)) return note;
+  return [revokeReasons[reason], ...(note === undefined ? [] : [note])].join(': ');
 }
 
 function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], cancelQueuedCalls: boolean, why: Why): Promise<string[]> {

@@ -36,9 +36,18 @@ describe('the reason for revoking a key', () => {
         await revoke('?reason=leaked'),
         await revoke('?reason=unused&note=The%20shop%20closed'),
         await revoke('?reason=other&note=A%20drill'),
+        await revoke('?reason=other'),
+        await revoke('?note=A%20test'),
         await revoke(''),
       ];
-      expect(await readDetails(ids)).to.deep.equal(['leaked', 'no longer needed: The shop closed', 'A drill', undefined]);
+      expect(await readDetails(ids)).to.deep.equal([
+        'leaked',
+        'no longer needed: The shop closed',
+        'A drill',
+        'other',
+        'A test',
+        undefined,
+      ]);
     });
 
     it('is recorded for each of several keys that are revoked together', async () => {
@@ -48,13 +57,13 @@ describe('the reason for revoking a key', () => {
       expect(await readDetails(ids)).to.deep.equal(['someone left', 'someone left']);
     });
 
-    it("must be a listed one, and needs a note if it is 'other'", async () => {
+    it('must be a listed one, and its note one line', async () => {
       const { id } = await createKey(harness.core.url, cookie);
-      for (const query of ['?reason=x', '?reason=other', '?reason=other&note=']) {
+      for (const query of ['?reason=x', '?reason=other&note=A%0Adrill']) {
         const { status } = await ask('DELETE', `${harness.core.url}/console/api-keys/${id}${query}`, { cookie });
         expect([query, status]).to.deep.equal([query, 400]);
       }
-      const body = { ids: [id], reason: 'other' };
+      const body = { ids: [id], reason: 'other', note: '' };
       expect((await ask('POST', `${harness.core.url}/console/api-keys/revocations`, { cookie, body })).status).to.equal(422);
       expect((await ask('GET', `${harness.core.url}/console/api-keys/${id}/revocation`, { cookie })).status).to.equal(200);
     });

@@ -93,16 +93,11 @@ const reasonNames = ['leaked', 'replaced', 'unused', 'left', 'other'] as const s
 
 const why = {
   reason: z.enum(reasonNames, { error: `Must be one of ${reasonNames.join(', ')}.` }).optional(),
-  /** Explains the reason. Required with `other`. */
+  /** Explains the reason. */
   note: lineSchema(limits.revokeNote).optional(),
 };
 
-const hasNote = ({ reason, note }: { reason?: RevokeReason | undefined; note?: string | undefined }) =>
-  reason !== 'other' || note !== undefined;
-
-const noteMissing = { path: ['note'], error: 'The reason "other" requires a note.' };
-
-export const revokeApiKeyQuerySchema = revokeQuerySchema.extend(why).refine(hasNote, noteMissing);
+export const revokeApiKeyQuerySchema = revokeQuerySchema.extend(why);
 
 export type RevokeApiKey = z.infer<typeof revokeApiKeyQuerySchema>;
 
@@ -131,16 +126,14 @@ export const changedApiKeySchema = z.object({ apiKey: apiKeySchema });
 export type ChangedApiKeyView = z.infer<typeof changedApiKeySchema>;
 
 /** Revokes several keys in one transaction. A key that the viewer can't see, or that's already revoked, isn't an error. */
-export const revokeApiKeysSchema = z
-  .strictObject({
-    ids: z
-      .array(identifierSchema)
-      .min(1, { error: 'Must contain at least one ID.' })
-      .max(limits.revokedApiKeys, { error: `Must contain at most ${limits.revokedApiKeys} IDs.` }),
-    cancelQueuedCalls: z.boolean().default(false),
-    ...why,
-  })
-  .refine(hasNote, noteMissing);
+export const revokeApiKeysSchema = z.strictObject({
+  ids: z
+    .array(identifierSchema)
+    .min(1, { error: 'Must contain at least one ID.' })
+    .max(limits.revokedApiKeys, { error: `Must contain at most ${limits.revokedApiKeys} IDs.` }),
+  cancelQueuedCalls: z.boolean().default(false),
+  ...why,
+});
 
 export type RevokeApiKeys = z.infer<typeof revokeApiKeysSchema>;
 
