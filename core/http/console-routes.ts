@@ -184,7 +184,7 @@ async function answerCompressed(ctx: Context, bytes: Buffer): Promise<void> {
   const etag = toEtag(bytes);
   ctx.set('ETag', etag);
   const etags = ctx.get('If-None-Match').split(',');
-  if (etags.some((tag) => tag.trim() === etag)) {
+  if (etags.some((tag) => [etag, '*'].includes(tag.trim()))) {
     ctx.body = null;
     ctx.status = 304;
   } else if (bytes.length < worthCompressing) ctx.body = bytes;
