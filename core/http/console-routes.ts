@@ -23,6 +23,7 @@ import * as users from './console/users.ts';
 import type { Context, HttpDeps, Middleware, State } from './middleware/context.ts';
 import { csrf } from './middleware/csrf.ts';
 import { setEncodedBody, toEtag } from './middleware/encoding.ts';
+import { methodNotAllowed } from './middleware/not-found.ts';
 import { hasKeyHeader, jsonLine, refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
@@ -84,7 +85,12 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
       requireNothingDue(deps.ports, getSession(ctx).data, name);
       await (turns ? inTurn(turns, ctx, deps.ports, readSearch(ctx), () => handle(ctx)) : handle(ctx));
     };
-    router.register(path, [method], [setRoute(path), requireSession(name), requireDecodablePath, refuseCrossSite, consoleAnswer, run]);
+    const requireOwnPath: Middleware = (ctx, next) => {
+      if (ctx.path !== path && fixedPaths.has(ctx.path)) throw methodNotAllowed(consoleMethods(router, ctx.path));
+      return next();
+    };
+    const guards = [requireSession(name), requireOwnPath, requireDecodablePath, refuseCrossSite];
+    router.register(path, [method], [setRoute(path), ...guards, consoleAnswer, run]);
   }
 
   /**
@@ -102,6 +108,15 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
 
   for (const [name, { by }] of Object.entries(table)) by === 'session' ? register(name as SessionRoute) : registerOpen(name as OpenRoute);
   return router;
+}
+
+const fixedPaths: ReadonlySet<string> = new Set(Object.values(table).map(({ path }) => path));
+
+/** Returns the methods that a path supports. In `/console/api-keys/identify`, for example, `identify` isn't the ID of a key. */
+export function consoleMethods(router: Router<State>, path: string): string[] {
+  const matching = router.match(path, '').path;
+  const fixed = matching.filter((layer) => layer.path === path);
+  return (fixed.length > 0 ? fixed : matching).flatMap(({ methods }) => methods);
 }
 
 function inTurn(

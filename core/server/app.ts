@@ -1,7 +1,7 @@
 import Application from 'koa/lib/application.js';
 import type { Logger } from 'pino';
 import type { Ports } from '../domain/ports/ports.ts';
-import { consoleRoutes } from '../http/console-routes.ts';
+import { consoleMethods, consoleRoutes } from '../http/console-routes.ts';
 import { clientAddress } from '../http/middleware/client-address.ts';
 import type { Context, HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';
 import { requireHost } from '../http/middleware/host.ts';
@@ -78,7 +78,7 @@ export function createApp(deps: AppDeps): App {
     ...onDemandMethods(path),
     ...outcomeMethods(path),
     ...webConsoleMethods(deps.webConsole, path),
-    ...inConsole.match(path, '').path.flatMap(({ methods }) => methods),
+    ...consoleMethods(inConsole, path),
   ];
 
   app.silent = true;

@@ -127,6 +127,10 @@ describe('the checks for every route', () => {
       'Allowed methods: HEAD, GET, POST.',
       'HEAD, GET, POST',
     ]);
+    for (const method of ['GET', 'PATCH', 'DELETE', 'PUT']) {
+      const onIdentify = await inConsole(method, routes.identifyApiKey.path);
+      expect([onIdentify.status, onIdentify.headers['allow']]).to.deep.equal([405, 'POST']);
+    }
     const outcomes = await inConsole('GET', routes.reportOutcome.path);
     expect([outcomes.status, outcomes.headers['allow']]).to.deep.equal([405, 'POST']);
     const onACall = await ask('GET', `${endpoint}/some-call`, { cookie });

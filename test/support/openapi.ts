@@ -38,7 +38,7 @@ export function schemaErrors(pointer: string, value: unknown): string[] {
 
 /** Returns the differences between a response and the document. Empty if it matches, and for paths outside of the contract. */
 export function answerErrors(method: string, url: string, answer: Answer): string[] {
-  const [path] = toPaths(new URL(url).pathname);
+  const path = findPath(new URL(url).pathname);
   if (path === undefined) return [];
   const name = method === 'HEAD' ? 'get' : method.toLowerCase();
   const operation = openapi.paths[path]?.[name];
@@ -59,10 +59,10 @@ const toOtherMethods: Record<number, Reference> = {
 
 const patterns = Object.keys(openapi.paths).map((path) => ({ path, pattern: new RegExp(`^${path.replace(/\{\w+\}/g, '[^/]+')}$`) }));
 
-/** Returns the paths of the document that match a URL, those without a parameter at the end first. */
-export function toPaths(pathname: string): string[] {
+/** Returns the path of the document that matches a URL, preferably one without a parameter at the end. */
+function findPath(pathname: string): string | undefined {
   const matching = patterns.filter(({ pattern }) => pattern.test(pathname)).map(({ path }) => path);
-  return matching.sort((a, b) => Number(a.endsWith('}')) - Number(b.endsWith('}')));
+  return matching.find((path) => !path.endsWith('}')) ?? matching[0];
 }
 
 function headerErrors({ headers = {} }: Response, answer: Answer): string[] {

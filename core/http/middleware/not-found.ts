@@ -14,8 +14,13 @@ export function notFound(listMethods: (path: string) => readonly string[]): Midd
   return async (ctx) => {
     if (!isSignedIn(ctx)) return refuse(ctx);
     if (!isDecodable(ctx.url)) throw badEncoding();
-    const allow = [...new Set(listMethods(ctx.path))].join(', ');
-    if (allow !== '') throw new Problem('method-not-allowed', `Allowed methods: ${allow}.`, { allow });
+    const methods = listMethods(ctx.path);
+    if (methods.length > 0) throw methodNotAllowed(methods);
     throw new Problem('not-found', 'Nothing exists at this path.');
   };
+}
+
+export function methodNotAllowed(methods: readonly string[]): Problem {
+  const allow = [...new Set(methods)].join(', ');
+  return new Problem('method-not-allowed', `Allowed methods: ${allow}.`, { allow });
 }
