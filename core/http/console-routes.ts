@@ -27,7 +27,7 @@ import { methodNotAllowed } from './middleware/not-found.ts';
 import { hasKeyHeader, jsonLine, refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
-import { applyTenancyHeader, signOut as endSession, getSession, isHalfOpen, isSignedIn, renewSession } from './middleware/session.ts';
+import { applyTenancyHeader, getSession, isSignedIn, renewSession } from './middleware/session.ts';
 
 /** Each handler has the name of its route. The compiler reports a route without a handler. */
 const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
@@ -81,7 +81,6 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
       ctx.status = status;
     };
     const run: Middleware = async (ctx) => {
-      if (isHalfOpen(ctx)) return endSession(ctx);
       requireNothingDue(deps.ports, getSession(ctx).data, name);
       await (turns ? inTurn(turns, ctx, deps.ports, readSearch(ctx), () => handle(ctx)) : handle(ctx));
     };
@@ -89,7 +88,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
       if (ctx.path !== path && fixedPaths.has(ctx.path)) throw methodNotAllowed(consoleMethods(router, ctx.path));
       return next();
     };
-    const guards = [requireSession(name), requireOwnPath, requireDecodablePath, refuseCrossSite];
+    const guards = [requireSession, requireOwnPath, requireDecodablePath, refuseCrossSite];
     router.register(path, [method], [setRoute(path), ...guards, consoleAnswer, run]);
   }
 
@@ -147,10 +146,8 @@ function setRoute(path: string): Middleware {
   };
 }
 
-/** Refuses a request without a session. A session that still needs a code can only be ended. */
-function requireSession(name: SessionRoute): Middleware {
-  return async (ctx, next) => (isSignedIn(ctx) || (name === 'signOut' && isHalfOpen(ctx)) ? next() : refuse(ctx));
-}
+/** Refuses a request without a session, or with one that still needs a code. */
+const requireSession: Middleware = async (ctx, next) => (isSignedIn(ctx) ? next() : refuse(ctx));
 
 /**
  * Requires the user to choose a password first, and only then to set up a second factor, which asks for a password that only the user

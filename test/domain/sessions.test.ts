@@ -94,8 +94,8 @@ describe('a session', () => {
   });
 
   it('records an event when it ends', async () => {
-    const { ports, events, session } = createSession();
-    await endSession(ports, 'id', { who: partner, address: '' }, { ...session, user: partner });
+    const { ports, events } = createSession();
+    await endSession(ports, 'id', { who: partner, address: '' }, partner);
     expect(events[0]).to.deep.include({
       action: 'session.ended',
       subject: { kind: 'session', id: 'pat', name: 'Pat Partner' },

@@ -70,8 +70,7 @@ export type SessionStore = {
   /** Updates only an existing session, because a slow request must not bring back a deleted one. */
   touch(id: Digest, at: Millis): Promise<void>;
   selectTenancy(id: Digest, tenancy: Tenancy | null, event: AuditEvent): Promise<boolean>;
-  /** @param event null for a half-open session, because the user hadn't signed in yet */
-  end(id: Digest, event: AuditEvent | null): Promise<boolean>;
+  end(id: Digest, event: AuditEvent): Promise<boolean>;
   /** @returns the number of sessions */
   endAll(userId: string, event: AuditEvent): Promise<number>;
   /**

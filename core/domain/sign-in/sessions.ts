@@ -2,7 +2,7 @@ import { Duration } from 'luxon';
 import { auditEvent, sessionSubject, toOwningScope } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { type Millis, plus } from '../instant.ts';
-import type { Actor, Credentials, Digest, Proof, Session, SignedInCaller, Tenancy, Viewer } from '../model.ts';
+import type { Actor, Credentials, Digest, Proof, Session, SignedInCaller, Tenancy, User, Viewer } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { SessionBounds } from '../ports/sign-in.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
@@ -98,9 +98,8 @@ export async function sweepSessions({ stores, clock, passwordSignIn, provider }:
   await stores.sessions.sweep(sessionBounds(clock.now()), { password: passwordSignIn, issuer: provider?.issuer ?? null });
 }
 
-export async function endSession(ports: Ports, id: Digest, actor: Actor, { user, halfOpenUntil }: Session): Promise<void> {
-  const event = auditEvent(ports, actor, 'session.ended', sessionSubject(user), toOwningScope(user));
-  await ports.stores.sessions.end(id, halfOpenUntil === null ? event : null);
+export async function endSession(ports: Ports, id: Digest, actor: Actor, user: User): Promise<void> {
+  await ports.stores.sessions.end(id, auditEvent(ports, actor, 'session.ended', sessionSubject(user), toOwningScope(user)));
 }
 
 /** Returns the session with the tenancy that a staff user's request specifies, regardless of the one selected in the session. */

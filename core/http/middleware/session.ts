@@ -51,10 +51,9 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
         async destroy(sessionId: string, { ctx }: { ctx?: Context }) {
           const id = toDigest(sessionId);
           const stored = await ports.stores.sessions.find(id);
-          // Don't delete a half-open session here when a sign-in is finished: that happens in the same transaction, and only if the code is
-          // right.
-          if (!stored || !ctx || (stored.halfOpenUntil !== null && ctx['session'])) return;
-          await endSession(ports, id, { who: stored.user, address: deps.getClientAddress(ctx) }, stored);
+          // Don't delete a half-open session here: finishing the sign-in does that in its own transaction, and only if the code is right.
+          if (!stored || !ctx || stored.halfOpenUntil !== null) return;
+          await endSession(ports, id, { who: stored.user, address: deps.getClientAddress(ctx) }, stored.user);
         },
       },
     },
@@ -86,10 +85,6 @@ export function getViewer(ctx: Context): Viewer {
 export function getActor(deps: HttpDeps, ctx: Context): Actor {
   const { id, name } = getViewer(ctx);
   return { who: { id, name }, address: deps.getClientAddress(ctx) };
-}
-
-export function isHalfOpen(ctx: Context): boolean {
-  return koaSession(ctx).halfOpen !== undefined;
 }
 
 /** Returns the session that waits for a code. @throws Problem `unauthorized` */

@@ -118,7 +118,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
     async end(id, event) {
       return write.transaction(async (trx) => {
         const deleted = await trx('sessions').where({ id }).delete();
-        if (deleted > 0 && event) await recordAudit(trx, event);
+        if (deleted > 0) await recordAudit(trx, event);
         return deleted > 0;
       });
     },
