@@ -38,7 +38,12 @@ describe('managing other users', () => {
   for (const [what, viewer, more, refusal] of [
     ['staff by a partner user', partner, { userType: 'staff' }, "forbidden: You can't create users of this type."],
     ['customers by staff without a selected tenancy', staff, {}, 'forbidden: Select an account or partner for the new user first.'],
-    ['staff by staff in an account', staffInAccount, { userType: 'staff' }, "forbidden: You can't create users of this type."],
+    [
+      'staff by staff in an account',
+      staffInAccount,
+      { userType: 'staff' },
+      'forbidden: To create a staff user, clear the selected account or partner first.',
+    ],
     ['users by a partner user without a partner', { ...partner, partner: null }, {}, "forbidden: You can't create users of this type."],
     [
       'users of another partner',

@@ -29,7 +29,7 @@ export async function createManagedUser(
   { viewer, actor }: SignedInCaller,
   input: CreateUser,
 ): Promise<{ user: ListedUser; password: string | null }> {
-  const membership = await membershipWithin(ports, toVisibility(viewer), input);
+  const membership = await membershipWithin(ports, viewer, input);
   const { email, name, userType } = input;
   const { user, password } = await createUser(ports, actor, { email, name, userType, ...membership }, null);
   const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false };
@@ -143,13 +143,18 @@ async function findManagedUser(ports: Ports, viewer: Viewer, id: string, ifSelf:
  */
 async function membershipWithin(
   ports: Ports,
-  visibility: UserVisibility,
+  viewer: Viewer,
   { userType, accountId, partnerId }: CreateUser,
 ): Promise<Pick<UserInput, 'accountId' | 'partnerId'>> {
+  const visibility = toVisibility(viewer);
   if (visibility.kind === 'nothing' || (visibility.kind === 'staff') !== (userType === 'staff')) {
+    if (viewer.userType !== 'staff') throw new Problem('forbidden', "You can't create users of this type.");
+    const isStaff = userType === 'staff';
     throw new Problem(
       'forbidden',
-      visibility.kind === 'staff' ? 'Select an account or partner for the new user first.' : "You can't create users of this type.",
+      isStaff
+        ? 'To create a staff user, clear the selected account or partner first.'
+        : 'Select an account or partner for the new user first.',
     );
   }
   if (visibility.kind === 'staff') return { accountId: accountId ?? null, partnerId: partnerId ?? null };
