@@ -65,7 +65,7 @@ function keyExpiryWarner(output: Output, profileName: string): (expiresAt: strin
   };
 }
 
-/** Tells a user at a terminal why the command is waiting. A log doesn't need this. */
+/** Tells users at a terminal why the command is waiting. Doesn't write to a log, which doesn't need this. */
 export function retryNotes({ output, streams }: Context): (reason: string) => void {
   let noted = '';
   return (reason) => {

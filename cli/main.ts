@@ -94,7 +94,7 @@ function fail(error: unknown): void {
   }
 }
 
-/** Fails if output was lost that the user may need to continue. A closed pipe isn't a failure, because its reader chose to stop reading. */
+/** Fails if output was lost that the user may need. A closed pipe isn't a failure, because its reader chose to stop reading. */
 function failIfOutputLost(): void {
   const reason: unknown = outputLost.signal.reason;
   if (!outputLost.signal.aborted || errorCode(reason) === 'EPIPE' || process.exitCode) return;

@@ -129,7 +129,8 @@ function addPrinters(program: Command, runAction: RunAction): void {
     .action((shell: string) =>
       runAction(async (context) => (await import('./commands/completion.ts')).completion(context, program, shell)),
     );
-  // Completion scripts run this command. The other words are the command line so far, and --profile and --state apply if it contains them.
+  // Completion scripts run this command. The other words are the command line so far. If it contains --profile or --state, these options
+  // apply.
   program
     .command('complete', { hidden: true })
     .helpOption(false)

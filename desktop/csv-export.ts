@@ -1,6 +1,6 @@
 import { incompleteLine } from '#contract/text/csv.ts';
 
-/** A file that was saved. @property problem why it's incomplete; null if it's complete */
+/** A file that was saved. @property problem why the file is incomplete; null if it's complete */
 export type Exported = { rows: number; problem: string | null };
 
 /** If no data arrives for this long, the connection counts as lost. A busy core takes up to ten seconds to send part of a file. */
@@ -39,7 +39,7 @@ export async function copyExport({ body, write, onRows, signal }: Copying): Prom
       onRows(file.rows);
     }
   } finally {
-    // Not awaited, because a lost connection may never finish.
+    // Not awaited, because on a lost connection, this may never finish.
     void parts.return?.()?.catch(() => undefined);
   }
   const ended = file.ending();

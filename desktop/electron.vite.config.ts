@@ -4,10 +4,10 @@ import { defineConfig } from 'electron-vite';
 const from = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 const to = (path: string) => from(`../dist/desktop/${path}`);
 
-/** Most licenses must be included with the bundled code. */
+/** Most licenses require that they're included with the bundled code. */
 const license = { fileName: 'THIRD-PARTY-LICENSES.md' };
 
-/** Also bundles the dependencies, so that the package doesn't need node_modules. */
+/** The dependencies are bundled, too, so that the package doesn't need node_modules. */
 export default defineConfig({
   main: {
     build: {

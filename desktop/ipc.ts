@@ -14,7 +14,7 @@ export type Failure =
   | { kind: 'unreachable'; detail: string }
   /** Sign in again. */
   | { kind: 'session-ended' }
-  /** The response came from a core of another generation, or from a different kind of server. */
+  /** The response came from a core with another generation of the contract, or from a different kind of server. */
   | { kind: 'incompatible'; core: 'older' | 'newer' | 'unknown' }
   /** The core refused the request and says why. */
   | { kind: 'refused'; code: ProblemCode; detail: string; errors: FieldError[]; retryAfterSeconds: number | null };
@@ -42,7 +42,7 @@ export type StartupState = {
 /** The result of a correct password: the session, or a request for a code. */
 export type SignInAnswer = SessionView | { secondFactor: true };
 
-/** @property keepSignedIn null keeps the last choice */
+/** @property keepSignedIn null to keep the user's last choice */
 export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
 
 /** @property staysOnPage whether the page has to stay as it is, so that no typed text is lost */
@@ -73,7 +73,7 @@ export type ExportRequest = {
 export type RequestAnswer<Name extends keyof ConsoleRoutes> =
   RouteResponse<ConsoleRoutes[Name]> extends undefined ? null : RouteResponse<ConsoleRoutes[Name]>;
 
-/** The differences between the app and a browser. Screens check these, but never where they're running. */
+/** The differences between the app and a browser. Screens check these, but never whether they're running in the app. */
 export type Capabilities = {
   /**
    * The user enters the server. In a browser, it's always the server that the page comes from, and reloading the page updates it to that
@@ -98,19 +98,19 @@ export type Channels = {
   listServers(): Promise<RememberedServer[]>;
   /** Switches to a remembered server. `getStartupState` then returns that server's state. Sessions with other servers continue. */
   selectServer(address: string): Promise<void>;
-  /** Forgets a server and ends the session there. Fails with `session-ended` if there was none. */
+  /** Forgets a server and ends the session there. Fails with `session-ended` if there was no session. */
   forgetServer(address: string): Promise<Result<null>>;
   signIn(input: SignIn): Promise<Result<SignInAnswer>>;
   /** Finishes a sign-in with a code. */
   enterCode(code: string): Promise<Result<SessionView>>;
-  /** Returns the ways to sign in to a server. */
+  /** Returns which ways to sign in a server offers. */
   getSignInOptions(server: string): Promise<Result<SignInOptions>>;
   /**
    * Signs in with the server's provider. The app opens the system's browser. In a browser, this leaves the page or opens another tab, and
    * the value is null. The session then arrives through `onSessionChange`, or from `getStartupState` when the page has loaded again.
    */
   signInWithProvider(input: ProviderSignIn): Promise<Result<SessionView | null>>;
-  /** Cancels the sign-in in progress: stops waiting for the system's browser, and ends the session if one still begins. */
+  /** Cancels the sign-in in progress: stops waiting for the system's browser, and if a session still starts, ends it. */
   cancelSignIn(): Promise<void>;
   /** Opens the page that ends the session at the provider. */
   signOutOfProvider(server: string): Promise<void>;
@@ -118,8 +118,8 @@ export type Channels = {
   confirmApp(): Promise<Result<null>>;
   signOut(): Promise<Result<null>>;
   /**
-   * Sends a request to the core. If the response contains a secret, then until `dismissSecret`, the window asks before it closes, and is
-   * hidden from screen capture if possible.
+   * Sends a request to the core. If the response contains a secret, the window asks before it closes and is hidden from screen capture if
+   * possible, until `dismissSecret` is called.
    */
   request<Name extends RequestName>(name: Name, input: RequestInput<Name>): Promise<Result<RequestAnswer<Name>>>;
   dismissSecret(): Promise<void>;

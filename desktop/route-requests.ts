@@ -9,7 +9,7 @@ export type Send = <Value>(request: CoreRequest<Value>) => Promise<Result<Value>
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** For a response without a body, or whose body isn't needed. */
+/** The schema for a response that has no body, or whose body isn't needed. */
 const nothing = z.unknown().transform(() => null);
 
 /** The routes that the page can request. */

@@ -26,7 +26,7 @@ export default defineConfig({
     },
     {
       name: 'web-compression',
-      // The best compression takes a second, which is too long for a core's first response.
+      // Compresses in advance, because the best compression takes a second, which is too long for a core's first response.
       writeBundle() {
         for (const name of readdirSync(assets).filter((name) => /\.(js|css)$/.test(name)))
           writeFileSync(`${assets}${name}.br`, brotliCompressSync(readFileSync(assets + name)));

@@ -42,7 +42,7 @@ async function start(electron: string): Promise<never> {
   process.on('SIGTERM', () => child.kill());
   let isForbidden = false;
   createInterface({ input: child.stderr }).on('line', (line) => {
-    // Only a stack trace follows.
+    // Hides the lines after this one, which are only a stack trace.
     isForbidden ||= /:FATAL:.*sandbox/i.test(line);
     if (!isForbidden) process.stderr.write(`${line}\n`);
   });

@@ -56,7 +56,7 @@ if (major < ${major} || (major === ${major} && minor < ${minor}))
   writeFileSync(join(out, 'lib', 'index.js'), "import './check-node.js';\nexport * from './client.js';\n");
 }
 
-/** The declarations of the client's modules. They don't use types from other packages or from the contract. */
+/** Writes the declarations of the client's modules, which don't use types from other packages or from the contract. */
 function writeTypes(): void {
   const declared = mkdtempSync(join(tmpdir(), 'callkey-types-'));
   mkdirSync(join(out, 'types'));

@@ -12,7 +12,7 @@ const commands = { 'callkey-core': 'main', 'callkey-admin': 'admin' };
 
 const out = emptyFolder('callkey-core');
 await bundle(out, { entryPoints: { main: 'core/main.ts', admin: 'core/admin.ts' }, target: `node${oldestNode}`, minify: false, external });
-// An older Node can't even parse the bundle.
+// Checks the version before loading the bundle, because an older Node.js can't even parse it.
 const launcher = (command: string, entry: string) => `#!/usr/bin/env node
 if (Number.parseInt(process.versions.node, 10) < ${oldestNode}) {
   process.stderr.write(\`${command} needs Node.js ${oldestNode} or later, and this is \${process.version}.\\n\`);

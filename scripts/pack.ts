@@ -38,7 +38,7 @@ export async function bundle(folder: string, options: Bundle): Promise<void> {
     keepNames: true,
     legalComments: 'none',
     metafile: true,
-    // The bundled CommonJS modules need it to load Node's own modules.
+    // The bundled CommonJS modules need `require` to load Node.js's own modules.
     banner: { js: "import { createRequire as createRequire_ } from 'node:module'; const require = createRequire_(import.meta.url);" },
   });
   writeFileSync(join(folder, 'THIRD-PARTY-LICENSES.txt'), listLicenses(metafile));
@@ -50,10 +50,10 @@ export function pickDependencies(names: readonly string[]): Record<string, strin
 }
 
 /**
- * Writes package.json, and the package next to its folder: NAME-VERSION.tgz. Names are in a scope, because anyone can publish a name
- * without one.
+ * Writes package.json, and the package next to its folder: NAME-VERSION.tgz. Names are in a scope, because anyone could publish a package
+ * with a name that isn't.
  *
- * @param directory of its source in the repository
+ * @param directory the directory of its source in the repository
  */
 export function pack(folder: string, directory: string, packageJson: { name: `@callkey/${string}`; [field: string]: unknown }): void {
   const { version, license } = rootPackage;
@@ -83,7 +83,7 @@ function listLicenses({ inputs }: Metafile): string {
   return [...texts, ...ownDataLicenses(Object.keys(inputs))].join(`\n${'-'.repeat(80)}\n\n`);
 }
 
-/** Returns the licenses of data in our own folders that others made, in files such as LICENSE.libphonenumber. */
+/** Returns the licenses of other people's data in our own folders, from files such as LICENSE.libphonenumber. */
 function ownDataLicenses(paths: readonly string[]): string[] {
   const folders = new Set(paths.filter((path) => !path.includes('node_modules')).map((path) => dirname(join(root, path))));
   return [...folders].flatMap((folder) => {

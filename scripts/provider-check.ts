@@ -79,7 +79,7 @@ function createHandoff(more: { contact?: object; variables?: Record<string, stri
   return { ...names, contact: { phone, ...more.contact }, variables: more.variables ?? {}, placedAt: new Date().toISOString() };
 }
 
-/** The number and the states of the reports for each hand-off. */
+/** For each hand-off, the number of reports, and the states that they contained. */
 const outcomes = new Map<string, { reports: number; states: Set<string> }>();
 
 /** Accepts outcomes as the core does, but refuses the first report for each hand-off. */

@@ -34,7 +34,7 @@ createServer(async (request, response) => {
   if (!checks.some(({ status }) => status === 'fulfilled')) return response.writeHead(401).end();
   const { handoffId, contact } = JSON.parse(body);
   if (!taken.has(handoffId)) {
-    taken.add(handoffId); // The same hand-off may come again, but each ID stands for one call.
+    taken.add(handoffId); // The same hand-off may arrive again, but each ID stands for one call.
     process.stdout.write(`calling ${contact.phone} (${handoffId})\n`);
     setTimeout(report, 3_000, handoffId);
   }

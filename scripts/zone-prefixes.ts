@@ -42,7 +42,7 @@ function parse(text: string): Map<string, string> {
   );
 }
 
-/** The runtime must know the zone, or calling hours couldn't be computed. */
+/** Throws if this Node.js doesn't know the zone, because calling hours couldn't be computed for it. */
 function isZone(name: string): boolean {
   new Intl.DateTimeFormat('en', { timeZone: name });
   return true;

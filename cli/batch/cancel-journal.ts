@@ -22,7 +22,7 @@ export type CancelledLine = z.infer<typeof cancelledLineSchema>;
 
 type JournaledRun = { file: string };
 
-/** The journal of a run's cancellation is next to the run's own. As long as it exists, the run isn't resumed. */
+/** Returns the path of the cancellation's journal, which is next to the run's own. As long as this file exists, the run isn't resumed. */
 export function cancelJournalPath({ file }: JournaledRun): string {
   return file.replace(/\.jsonl$/, '.cancelled');
 }
@@ -50,7 +50,7 @@ export async function* readCancelledLines(run: JournaledRun): AsyncGenerator<Can
   }
 }
 
-/** Returns the lines whose calls were cancelled. Their contacts weren't called. */
+/** Returns the lines whose calls were cancelled, so that no one was called. */
 export async function cancelledLines(run: JournaledRun): Promise<LineSet> {
   const lines = new LineSet();
   for await (const { line, status } of readCancelledLines(run)) if (status === 'cancelled') lines.add(line);

@@ -61,7 +61,7 @@ export async function cancelRun(batch: CancelBatch, run: Run): Promise<void> {
       }
       await cancelTargets(batch, runTargets(run, done), counts, { journal, done, isLast: run.completedAt !== null });
       if (run.completedAt !== null || batch.interrupt.controller.signal.aborted) return;
-      // A command that was still placing this run, or was killed, may have placed more since.
+      // A command that is still placing this run, or was killed, may have placed more calls in the meantime.
       await wait(settlingTime, undefined, { signal: batch.interrupt.controller.signal }).catch(() => undefined);
       await cancelTargets(batch, runTargets(run, done), counts, { journal, done, isLast: true });
     });
@@ -71,7 +71,7 @@ export async function cancelRun(batch: CancelBatch, run: Run): Promise<void> {
   conclude(batch, counts);
 }
 
-/** Opens a journal. If it can't be written, the command continues without it, because cancelling calls is urgent and can be repeated. */
+/** Opens a journal. If it can't be written, cancelling continues without it, because cancelling is urgent and can be repeated. */
 async function openTolerantJournal({ output, progress }: CancelBatch, run: Run): Promise<Journal<CancelledLine>> {
   let journal: Journal<CancelledLine> | undefined;
   const giveUp = (error: unknown) => {

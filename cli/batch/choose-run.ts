@@ -91,7 +91,7 @@ function hasSameReadOptions(a: RunRequest, b: RunRequest): boolean {
 function isEarlierVersion(run: Run, request: RunRequest): boolean {
   const { header } = run;
   if (header.ownRequestIds && request.ownRequestIds) return false;
-  // The run's lines have the same request IDs, but if they're read differently, they're different calls.
+  // The same lines have the same request IDs, but with other reading options, they're different calls.
   if (header.content === request.content) return !hasSameReadOptions(header, request);
   return !hasEnded(run) && header.path !== null && header.path === request.path;
 }
@@ -110,7 +110,7 @@ function isRepetition(run: Run | undefined): boolean {
  * Returns the runs to compare with. File names don't matter, because a file may have been copied, renamed, extended or re-encoded since.
  */
 function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run | undefined): Run[] {
-  // All lines were already placed.
+  // All of its lines are already placed, so there's nothing to compare.
   if (continued && continued.completedAt !== null) return [];
   const otherRuns = runs.filter((run) => run !== continued && hasSameTarget(run, request) && hasPlaced(run));
   // If both files have their own request IDs, the core recognizes lines that were already placed.
@@ -122,7 +122,7 @@ type PlacedLines = { count: number; first: { line: number; run: Run; earlier: nu
 
 const maxNamed = 5;
 
-/** Keeps this file's fingerprints in memory and reads the journals line by line, since they can be many times longer. */
+/** Keeps only this file's fingerprints in memory and reads the journals line by line, since these can be many times longer. */
 async function rejectPlacedLines(runs: readonly Run[], continued: Run | undefined, file: CallFile, { bad }: CheckedFile): Promise<void> {
   if (runs.length === 0) return;
   const lines = new FirstLines(file.lines);
@@ -147,7 +147,10 @@ function hasSameTarget({ header }: Run, { server, campaignId }: RunRequest): boo
   return header.server === server && header.campaignId === campaignId;
 }
 
-/** The core remembers cancelled calls: the same request IDs would get the first response again, but place nothing. */
+/**
+ * Returns the error for placing a cancelled run again. The core remembers the cancelled calls: sending the same request IDs again would
+ * place nothing.
+ */
 export function cancelledError({ header }: Run): CallkeyError {
   return new CallkeyError(
     'conflict',

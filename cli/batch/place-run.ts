@@ -29,7 +29,7 @@ type Batch = {
 };
 
 /**
- * Lines that the core rejected, and lines that it skipped because the person must not be called, by code.
+ * The lines that the core rejected, and by code, how many it skipped because the person must not be called.
  *
  * @property isUnclear whether a proxy rejected a line that an earlier attempt may have placed
  */
@@ -94,7 +94,7 @@ async function placeLine(
   refusals: Refusals,
 ): Promise<void> {
   const identified: Call = { ...call, requestId: call.requestId ?? lineRequestId(run.header, line) };
-  // In this order, so that a command that cancels the run either sees this line in the journal, or stops it here.
+  // These two steps must be in this order, so that a command that cancels the run either sees this line in the journal, or stops it here.
   journal.add({ sent: line, ...(call.requestId === undefined ? {} : { requestId: call.requestId }) });
   if (isCancelled(run)) throw cancelledError(run);
   try {
@@ -139,7 +139,7 @@ function reportSkipped(
   output.note(`line ${line}: skipped: ${message}`);
 }
 
-/** Skipped lines count as neither placed nor rejected: the run did what it should. */
+/** Skipped lines don't count as placed or rejected, because the run did what it should. */
 function reportSkippedCount(batch: Batch, { skipped }: Refusals): void {
   if (skipped.size === 0) return;
   const reasons = [...skipped].map(([code, count]) => `${formatCount(count)} ${code}`).join(', ');

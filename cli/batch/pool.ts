@@ -5,8 +5,8 @@ import { setTimeout as wait } from 'node:timers/promises';
 export type Pace = { concurrency: number; rate: number | undefined };
 
 /**
- * Runs `work` for each item, several at a time, until all are done, one fails, `items` fails or `stop` aborts. Items in flight still
- * finish.
+ * Runs `work` for each item, several at a time, until all are done, one of them or `items` fails, or `stop` aborts. Work in flight still
+ * finishes.
  *
  * @throws the first error, after all work in flight has finished
  */

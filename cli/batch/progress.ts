@@ -75,7 +75,7 @@ export function formatPace(rate: number, remaining: number): string {
   return `${pace}, ${minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`} left`;
 }
 
-/** @param expected the total, unless it has grown: another command may still be placing the run that this one cancels */
+/** @param expected the expected total; `done` may exceed it, because another command may still be placing the run that this one cancels */
 export function progressLine(done: number, expected: number, tail: string): string {
   const total = Math.max(done, expected);
   const share = total === 0 ? 0 : done / total;

@@ -28,7 +28,7 @@ const headerSchema = z.object({
   reading: readingSchema,
   /** Empty the first time a file is placed in a campaign; random with --again. */
   repetition: z.string(),
-  /** The number of lines to place, and of invalid lines skipped. */
+  /** The number of lines to place, and the number of invalid lines skipped. */
   calls: z.number().int(),
   skipped: z.number().int(),
   /** Whether every line has its own request ID. If so, the core recognizes the lines in any file. */
@@ -58,7 +58,7 @@ const sentSchema = z.object({ sent: z.number().int(), requestId: z.string().opti
 /** Written after the core has refused a line, so it isn't placed. Journals from earlier versions don't have this entry. */
 const refusedSchema = z.object({ refused: z.number().int() });
 const endSchema = z.object({ completedAt: z.string() });
-/** Written instead if some lines weren't placed. Running the same command again sends those lines again. */
+/** Written instead of the end entry if some lines weren't placed. Running the same command again sends those lines again. */
 const partialEndSchema = z.object({ endedAt: z.string() });
 const entrySchema = z.union([placedSchema, sentSchema, refusedSchema, endSchema, partialEndSchema]);
 type Entry = z.infer<typeof entrySchema>;

@@ -28,7 +28,7 @@ const defaultUserAgent = `callkey-client/${packageJson.version} node/${process.v
 const defaultTimeout = 10_000;
 
 /**
- * A client for the three key-authenticated endpoints of one core. If there's no response, or one that means "not now", it repeats the
+ * A client for the three key-authenticated endpoints of one core. If there's no response, or the response means "not now", it repeats the
  * request with the same ID, so no call is placed twice. It doesn't follow redirects, so the key isn't sent to another server.
  *
  * It throws only CallkeyErrors, or the reason of an aborted signal.
@@ -124,14 +124,17 @@ export class CallkeyClient {
   }
 }
 
-/** Calls the program's function. An error in it becomes a warning, because the request itself may have succeeded. */
+/**
+ * Calls a function of the program that uses the client. If that throws, issues only a warning, because the request itself may have
+ * succeeded.
+ */
 function callBack<Value>(callback: ((value: Value) => unknown) | undefined, value: Value): void {
   new Promise((resolve) => resolve(callback?.(value))).catch((error: unknown) => {
     process.emitWarning(error instanceof Error ? error : String(error), 'CallkeyCallbackWarning');
   });
 }
 
-/** Rejects with the signal's reason immediately. undici checks the signal only when the request has a connection and its turn has come. */
+/** When the signal aborts, rejects immediately. undici would check the signal only when it's the request's turn on a connection. */
 function untilAborted<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {

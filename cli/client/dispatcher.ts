@@ -24,7 +24,7 @@ export function createDispatcher(server: string, connections: number, timeout: n
     maxResponseSize: maxResponseBytes,
   };
   const deadline = withDeadline(timeout);
-  // Without TLS, a proxy would see the key. Only the local machine is contacted without TLS.
+  // Doesn't use a proxy, which would see the key without TLS. Only the local machine is contacted without TLS.
   if (server.startsWith('http:')) return new Agent(options).compose(deadline);
   // The options `connect` and `headersTimeout` don't apply to the connection to the proxy and the proxy's response.
   return new EnvHttpProxyAgent({

@@ -2,7 +2,7 @@
  * - `usage`: the call, an identifier or the address is invalid, and repeating it won't help
  * - `keyRefused`: the key is unknown, revoked or expired, or not accepted from this address
  * - `campaignRefused`: the key doesn't have access to the campaign, or the campaign doesn't exist
- * - `notCallable`: the person must not be called, or not in the call's time window: `code` is one of {@link notCallableCodes}
+ * - `notCallable`: the person must not be called at all, or not in the call's time window; `code` is one of {@link notCallableCodes}
  * - `conflict`: the request ID was already used for a different call, or it's too late to cancel
  * - `notFound`: the campaign doesn't have this call
  * - `unreachable`: no response; unless `isUnsent`, the call may have been placed: place it again with the same request ID

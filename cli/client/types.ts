@@ -4,9 +4,9 @@
 /** A call to place. Times are RFC 3339 in UTC, such as `2026-11-21T09:00:00.000Z`. */
 export type Call = {
   /**
-   * Your own name for this call, unique in its campaign: 1 to 128 of `A-Z a-z 0-9 . _ ~ : -`. Derive it from the purpose of the call
-   * (`order-4711`), so that a program that crashes and restarts sends the same one. Required: without it, a retry could place a second
-   * call.
+   * Your own ID for this call, unique in its campaign: 1 to 128 of `A-Z a-z 0-9 . _ ~ : -`. Derive it from the purpose of the call
+   * (`order-4711`), so that a program that crashes and restarts sends the same ID. It's required, because without it, a retry could place a
+   * second call.
    */
   requestId: string;
   contact: {
@@ -51,7 +51,9 @@ export type CancelledCall = {
 export type RetryPolicy = {
   /** The number of attempts before a request fails as `unreachable`: 6 by default, with at most 8 s of delays. */
   attempts?: number;
-  /** After it aborts, nothing is sent again, but a request in flight still gets its response. For programs that are about to exit. */
+  /**
+   * For programs that are about to exit: after this signal aborts, nothing is sent again, but a request in flight still gets its response.
+   */
   until?: AbortSignal;
   /** Receives the reason before each delay. */
   onRetry?: (reason: string) => void;

@@ -170,7 +170,7 @@ function fishValues(kind: ValueKind, last: number): string {
   return `-a '(set -l words (commandline -opc); $words[1] complete ${kind} $words[2..${last}] 2>/dev/null)' `;
 }
 
-/** PowerShell passes the words up to the cursor as a syntax tree; `$word` is the part of the last one typed so far. */
+/** PowerShell passes the words up to the cursor as a syntax tree; `$word` is the part of the last word that was typed so far. */
 function powershell(places: Place[]): string {
   const table = places.map((place) => {
     const choices = [
@@ -236,7 +236,7 @@ function flags(places: Place[], takes: ValueType): string[] {
   return [...new Set(places.flatMap(({ options }) => options.filter((option) => option.takes === takes).map(({ flag }) => flag)))];
 }
 
-/** Quotes a text: sh-like shells and fish don't expand anything inside single quotes. */
+/** Quotes a text for sh-like shells and fish, which don't expand anything inside single quotes. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

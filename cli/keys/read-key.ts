@@ -45,7 +45,7 @@ export async function readKey(settings: Settings, environment: Environment, fold
   return checkedKey(stored.keyValue, `The text in ${stored.where}`);
 }
 
-/** Reads a profile's key, and says where it is, or where it should be. */
+/** Reads a profile's key. Also returns where it is, or where it should be. */
 export async function readStoredKey(
   profile: Profile,
   profileName: string,
@@ -59,7 +59,7 @@ export async function readStoredKey(
   return { keyValue: undefined, where: stores[0]?.where ?? '' };
 }
 
-/** @throws CallkeyError `usage` if the stored key is for another server than the one that the command uses */
+/** @throws CallkeyError `usage` if the key was stored for a server other than the one that the command uses */
 export function refuseOtherServer(settings: Settings, profile: Profile): void {
   const server = requireServer(settings);
   if (profile.server !== null && new URL(profile.server).origin === new URL(server).origin) return;

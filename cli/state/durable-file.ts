@@ -91,7 +91,7 @@ async function ensureFolder(path: string): Promise<void> {
     await mkdir(path, { mode: privateFolder });
     await syncFolder(dirname(path));
   } catch (error) {
-    // Systems report different errors for an existing folder: a Windows drive can't be created.
+    // Ignores any error if the folder exists, because systems report it differently. For a Windows drive, the error isn't EEXIST.
     const stats = await stat(path).catch(() => undefined);
     if (!stats?.isDirectory()) throw error;
   }

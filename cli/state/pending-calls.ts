@@ -19,13 +19,13 @@ type PendingCall = {
   /** Whether an earlier command chose the request ID and was killed before a response arrived. */
   adopted: boolean;
   settle(): Promise<void>;
-  /** Leaves the call to the next command if no response arrived. */
+  /** Lets the next command adopt the call if no response arrived. */
   release(): void;
 };
 
 const entrySchema = z.object({ requestId: z.string(), digest: z.string(), at: z.number() });
 
-/** After a day, the same command means a new call. */
+/** After a day, running the same command places a new call. */
 const lifetime = 24 * 60 * 60 * 1000;
 
 /**

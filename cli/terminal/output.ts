@@ -8,7 +8,7 @@ export type Output = {
   /** Whether a program reads the results: with --json, or if standard output isn't a terminal. */
   readonly forPrograms: boolean;
   readonly verbose: boolean;
-  /** Aborts, with the error as its reason, when standard output can't be written anymore because of a closed pipe or a full disk. */
+  /** Aborts when standard output can no longer be written, because of a closed pipe or a full disk. The reason is the error. */
   readonly lost: AbortSignal;
   /** A command's result: one JSON object with --json, otherwise text. */
   answer(json: object, text: string): void;

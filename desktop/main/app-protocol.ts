@@ -34,7 +34,8 @@ export function registerAppScheme(): void {
 }
 
 /**
- * Serves the files of a folder at `app://callkey/`. The files are listed once at the start, so no path in a request can leave the folder.
+ * Serves the files of a folder at `app://callkey/`. Only files that were in the folder at the start are served, so no path in a request can
+ * leave the folder.
  */
 export function serveApp(folder: string): void {
   const files = new Map(

@@ -11,7 +11,7 @@ const nothing = z.undefined();
 /** The input of the channel `request`. */
 export type Request = { name: RequestName; input: RequestInput<RequestName> };
 
-/** Issues that are left to the core, so that the form shows the core's messages. */
+/** Issues that only the core checks, so that the form shows the core's messages. */
 const leftToCore: readonly string[] = ['too_small', 'too_big', 'invalid_format', 'custom'];
 
 /** Whether an input has exactly the parameters and fields of the route, with the right types. */
@@ -37,7 +37,7 @@ const csvName = z.string().regex(/^[a-z-]{1,40}\.csv$/);
 const exportRequest = z
   .strictObject({ name: z.enum(exportNames), input: z.record(text, z.unknown()), file: csvName })
   .refine(({ name, input }) => matchesRoute(consoleRoutes[name], input) && boundedFields.safeParse(input).success)
-  // The refinement has checked the type of the input.
+  // The refinement above has checked the type of the input.
   .transform((request) => request as ExportRequest);
 
 type ChannelSchemas = { readonly [Name in Exclude<keyof Channels, 'request'>]: z.ZodType<Parameters<Channels[Name]>[0]> };

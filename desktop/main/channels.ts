@@ -31,7 +31,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
   const servers = new ServerSessions(settings, sessionStore);
   let exporting = new AbortController();
 
-  /** Ends a session on the server. The app has already forgotten it, so that the user doesn't have to wait to sign in again. */
+  /** Ends a session on the server. The app has already forgotten the session, so the user can sign in again without waiting. */
   async function endAtServer(client: CoreClient | null): Promise<Result<null>> {
     if (!client) return failed({ kind: 'session-ended' });
     const answer = await client.send(coreRequest('signOut', {}));
@@ -76,7 +76,10 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     return signingIn.signal;
   }
 
-  /** Adds the new session. If the user has left the sign-in, ends it instead: otherwise, its server would become the current one. */
+  /**
+   * Adds the new session. If the user has left the sign-in, ends the session instead, because otherwise, its server would become the
+   * current one.
+   */
   async function finishSignIn<Answer>(starting: StartingSession, answer: Result<Answer>): Promise<Result<Answer>> {
     const { client, email, keepSignedIn, signal } = starting;
     if (signal.aborted) {

@@ -5,7 +5,7 @@ export type SessionCookies = Readonly<Record<string, string>>;
 const ourCookie = /^(?:__Host-)?callkey_(?:session|device)(?:\.sig)?$/;
 const deviceCookie = /^(?:__Host-)?callkey_device(?:\.sig)?$/;
 
-/** Returns the cookies that outlive a session. Wrong passwords from elsewhere don't lock out a user who sends them. */
+/** Returns the cookies that outlive a session. A user who sends them isn't locked out if someone else enters wrong passwords. */
 export function deviceCookies(cookies: SessionCookies): SessionCookies {
   return Object.fromEntries(Object.entries(cookies).filter(([name]) => deviceCookie.test(name)));
 }
@@ -32,7 +32,7 @@ export class CookieJar {
     }
   }
 
-  /** Returns the Cookie header; empty without a session. */
+  /** Returns the Cookie header; empty if there's no session. */
   header(): string {
     return [...this.#cookies].map(([name, value]) => `${name}=${value}`).join('; ');
   }

@@ -5,7 +5,7 @@ import type { ConsoleWindow } from './window.ts';
 const lostSecret = ' The key value or password on screen was lost. Revoke that key or delete that user, then create a new one.';
 
 /**
- * Tells the user when the page crashes or hangs, and offers to reopen it. Electron itself leaves a blank window.
+ * Tells the user when the page crashes or hangs, and offers to reopen it. By default, Electron would leave a blank window.
  *
  * @param dismissSecret called when the page can no longer call it itself
  */
@@ -66,7 +66,7 @@ export async function restartAfterFailure(error: unknown): Promise<void> {
   // An AppImage must be started from its own file, because the mounted executable disappears with this process.
   const { APPIMAGE } = process.env;
   if (response === 0) app.relaunch(APPIMAGE === undefined ? {} : { execPath: APPIMAGE });
-  // Destroys the window, because closing it could ask the page.
+  // Destroys each window, because closing it could ask the page first, which might not respond.
   for (const window of BrowserWindow.getAllWindows()) window.destroy();
   app.quit();
 }

@@ -17,7 +17,7 @@ export function serveChannels(channels: Channels, page: WebContents): void {
     ipcMain.handle(name, async (event, input: unknown) => {
       if (!isOurPage(event.senderFrame, page)) throw new Error('This frame isn’t allowed to make calls.');
       const parsed = channelSchemas[name].safeParse(input);
-      // The message doesn't include the input, because that may be secret.
+      // The message doesn't include the input, because the input may be secret.
       if (!parsed.success) throw new Error(`Invalid input for ${name}.`);
       return handler(parsed.data);
     });

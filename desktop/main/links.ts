@@ -10,8 +10,8 @@ export const links = {
 const allowed: ReadonlySet<string> = new Set(Object.values(links));
 
 /**
- * Opens a listed link, or the reference of the current server, in the browser. Ignores any other, because an arbitrary URL can start other
- * programs on the machine.
+ * Opens a listed link, or the reference of the current server, in the browser. Ignores any other URL, because it could start another
+ * program on the machine.
  */
 export function openLink(url: string, server = ''): void {
   if (allowed.has(url) || (server !== '' && url === referenceUrl(server))) void shell.openExternal(url).catch(() => undefined);

@@ -42,7 +42,7 @@ function finishBeforeQuitting(finish: () => Promise<unknown>): void {
     if (isFinished) return;
     event.preventDefault();
     isFinished = true;
-    // Electron ignores a second quit while it's still cancelling the first one.
+    // Electron ignores another call of quit while it's still cancelling the first one.
     void finish().finally(() => setImmediate(() => app.quit()));
   });
 }

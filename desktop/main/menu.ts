@@ -32,7 +32,7 @@ export function installMenu(send: (command: Command) => void): void {
   );
 }
 
-/** Disables the items of all other commands, so that the menu offers only what works. */
+/** Disables all other commands, so that the menu offers only what works. */
 export function enableCommands(offered: readonly Command[]): void {
   const menu = Menu.getApplicationMenu();
   for (const name of commands) {
@@ -71,7 +71,7 @@ function viewMenu(command: CommandItem): Item {
       command('&Go To…', 'palette', 'CmdOrCtrl+K'),
       command('&Find', 'find', 'CmdOrCtrl+F'),
       command('&Refresh', 'refresh', 'CmdOrCtrl+R'),
-      // Windows and Linux refresh with F5. An item has only one accelerator.
+      // On Windows and Linux, F5 refreshes, too. This is a separate item, because an item can have only one accelerator.
       { ...command('Refresh', 'refresh', 'F5'), id: hiddenRefresh, visible: false },
       command('&Switch Account or Partner…', 'switch-tenancy', 'CmdOrCtrl+Shift+K'),
       separator,

@@ -74,7 +74,7 @@ export class ServerSessions {
     if (match) await this.#putFirst(match);
   }
 
-  /** Ends a session here. @returns its client, to end it on the server as well; null without a session */
+  /** Ends a session in the app. @returns its client, to end the session on the server as well; null if there was no session */
   async end(address: string): Promise<CoreClient | null> {
     await this.restore();
     const connection = this.#connections.get(address);

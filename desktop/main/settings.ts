@@ -20,7 +20,7 @@ export class SettingsFile {
   #settings: Settings;
   #written: Promise<void> = Promise.resolve();
 
-  /** @param folder the user's profile folder. An unreadable file counts as missing. */
+  /** @param folder the user's profile folder. A file that can't be read counts as missing. */
   constructor(folder: string) {
     this.#path = join(folder, 'settings.json');
     this.#settings = settingsSchema.parse(readJson(this.#path));

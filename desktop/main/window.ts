@@ -88,7 +88,7 @@ export class ConsoleWindow {
     } catch (error) {
       // Electron reports a crash only after this rejection.
       await setImmediate();
-      // Closing isn't an error, and crash-recovery.ts handles a crash.
+      // Ignores the error if the window was closed or the page has crashed. crash-recovery.ts handles crashes.
       const isGone = this.browserWindow.isDestroyed() || this.browserWindow.webContents.isCrashed();
       if (!isGone) throw error;
     }

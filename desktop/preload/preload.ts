@@ -1,7 +1,7 @@
 import { contextBridge, ipcRenderer } from 'electron';
 import { type Bridge, type Capabilities, type Command, channelNames, commandChannel, progressChannel } from '../ipc.ts';
 
-/** The page gets named functions instead of `ipcRenderer`, which could send on any channel. */
+/** The page gets one function per channel instead of `ipcRenderer`, which could send on any channel. */
 const invoke = (channel: string) => (input?: unknown) => ipcRenderer.invoke(channel, input);
 
 const functions = Object.fromEntries(Object.values(channelNames).map((name) => [name, invoke(name)]));

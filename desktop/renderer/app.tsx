@@ -39,7 +39,7 @@ export function App() {
 function Content() {
   if (signInResult.value === 'app') return <ConfirmApp />;
   if (session.value) return <SignedIn session={session.value} />;
-  // Until the session is known, commands wait, because the user may already be signed in.
+  // Commands wait until it's known whether the user is already signed in.
   if (!startupState.value) return <Splash />;
   return <SignedOut />;
 }

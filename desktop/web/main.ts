@@ -2,7 +2,7 @@ import '../renderer/no-eval.ts';
 import './install-bridge.ts';
 import '../renderer/main.tsx';
 
-// When a browser restores a page from its cache, the page shows outdated data, so it reloads.
+// Reloads a page that the browser restores from its cache, because it would show outdated data.
 addEventListener('pageshow', ({ persisted }) => {
   if (persisted) location.reload();
 });

@@ -89,7 +89,7 @@ async function openSide(kind: DatabaseKind, checkout: string): Promise<Side> {
   return { core, path, keys, postgres: await postgresPid(kind), placed: 0 };
 }
 
-/** Pins this process, and so everything that it starts, to one processor. */
+/** Pins this process, and with it everything that it starts, to one processor. */
 export async function useOneProcessor(): Promise<void> {
   await execute('taskset', ['--pid', '--cpu-list', '0', String(process.pid)]);
 }

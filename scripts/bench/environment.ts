@@ -23,8 +23,8 @@ export type DatabaseKind = (typeof databaseKinds)[number];
 export type Stage = Awaited<ReturnType<typeof openStage>>;
 
 /**
- * PostgreSQL's defaults are for a small machine that also does other things. Its manual recommends a quarter of the memory for its buffers.
- * Larger log files are reused, so they don't have to be created in the middle of a round.
+ * PostgreSQL's defaults are for a small machine that also does other things. Its manual recommends a quarter of the machine's memory for
+ * buffers. Larger log files are reused, so they don't have to be created in the middle of a round.
  */
 export const postgresSettings = ['shared_buffers=1GB', 'min_wal_size=1GB', 'max_wal_size=4GB'];
 let postgres: Promise<PostgresServer> | undefined;
@@ -69,7 +69,7 @@ export async function openStage(kind: DatabaseKind, size = 0) {
     postgres: await postgresPid(kind),
     /** The path of the place endpoint; the other paths start with it. */
     path: `/api/v1/campaigns/${campaign.id}/contacts/on-demand`,
-    /** Creates queued calls for the row that cancels them. @returns the number before the first one */
+    /** Creates queued calls for the row that cancels calls. @returns the number before the first call's */
     async queue(seconds: number): Promise<number> {
       const from = queued;
       queued += seconds * cancelsPerSecond;
@@ -130,7 +130,7 @@ export async function createKey(core: ServerProcess, cookie: string): Promise<{ 
   return { id: apiKey.id, keyValue };
 }
 
-/** When figures were measured, on which machine, and at which commit, with a note if the working tree had changes. */
+/** When, on which machine and at which commit figures were measured. The commit has a note if the working tree had changes. */
 export type Origin = { at: string; commit: string; machine: Record<string, string> };
 
 export async function describeOrigin(): Promise<Origin> {

@@ -101,13 +101,13 @@ async function measureTime(count: number, work: () => unknown): Promise<Spread> 
   return computeSpread(times.slice(1));
 }
 
-/** Measures the time from the start of the process until it says that it's listening, on an existing database. */
+/** Measures how long a core with an existing database takes from the start of the process until it's listening. */
 export async function start({ kind, database }: Stage, { starts }: Scale): Promise<Figure> {
   const spread = await measureTime(starts, async () => (await startCore(database)).stop);
   return figure('start to listening', kind, '< 400 ms', spread, ms(spread.median));
 }
 
-/** Measures the published command. */
+/** Measures how long the published command takes to show its help. */
 export async function measureHelp({ starts }: Scale): Promise<Figure> {
   const out = await packCommand();
   const spread = await measureTime(starts, () => spawnSync(process.execPath, [join(out, 'lib', 'main.js'), '--help'], { stdio: 'ignore' }));

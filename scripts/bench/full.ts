@@ -53,7 +53,7 @@ export async function runAll(scale: Scale, say: Say): Promise<Omit<Results, 'oth
   const rows: Row[] = [];
   const figures = [await measureHelp(scale)];
   let [budget, cores]: [Scope[], Cores[]] = [[], []];
-  // One after the other, so that one database's cleanup doesn't slow down the other's rounds.
+  // Measures one database after the other, so that the cleanup of one doesn't slow down the rounds of the other.
   for (const kind of databaseKinds) {
     const stage = await openStage(kind);
     machine[kind] = await databaseVersion(stage);

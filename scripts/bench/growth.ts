@@ -11,7 +11,7 @@ const operations = ['place', 'refuse', 'cancel'] as const;
 /** How many requests per second a core handles if its tables contain this many keys and calls. */
 export type Grown = { database: DatabaseKind; size: number } & Record<(typeof operations)[number], Spread>;
 
-/** How long listing the newest 500 keys takes, in ms, if there are 500 or a million. */
+/** How long listing the newest 500 keys takes, in ms, if there are 500 keys, and if there are a million. */
 export type Lists = { database: DatabaseKind; of500: Spread; ofMillion: Spread };
 
 /** In seconds. Short loads are enough for refusing and cancelling, because their speed varies less than that of placing. */

@@ -8,7 +8,7 @@ import { hasProc, listProcesses, processTree, sumCpu } from './proc.ts';
  */
 type Reading = { at: number; busy: number; own: number; kernel: number; stolen: number };
 
-/** How many processors other work uses, and how many a virtual machine's host gives to other machines. */
+/** How many processors other work uses, and how many the host of a virtual machine gives to other machines. */
 export type OtherLoad = { others: number; stolen: number };
 
 /** How many processors other work may use. */
@@ -19,7 +19,7 @@ const window = { beforeStart: 5_000, during: 15_000 };
 /** @param cpuLine the first line of /proc/stat, in hundredths of a second */
 export function parseReading(cpuLine: string, at: number, own: number, kernel: number): Reading {
   const [user = 0, nice = 0, system = 0, , , , , stolen = 0] = (cpuLine.match(/\d+/g) ?? []).map((ticks) => Number(ticks) * 10);
-  // Interrupts are omitted: the bench's own network traffic causes most of them, and some kernels include them in the processes' times.
+  // Omits interrupts, because the bench's own network traffic causes most of them, and some kernels include them in the processes' times.
   return { at, busy: user + nice + system, own, kernel, stolen };
 }
 

@@ -22,7 +22,10 @@ export type LongFile = Origin & {
   firstCall: number;
 };
 
-/** Places a file of this many lines with the published command: only checks it, stops halfway, resumes, and runs it again. Needs Linux. */
+/**
+ * Places a file of this many lines with the published command: checks it, places half of it, resumes, and runs the command once more. Needs
+ * Linux.
+ */
 export async function measureLongFile(lines: number, say: Say): Promise<LongFile> {
   const origin = await describeOrigin();
   const stage = await openStage('sqlite');

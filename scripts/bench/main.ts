@@ -57,7 +57,7 @@ async function mainRows(): Promise<void> {
 
 async function full(): Promise<void> {
   if (!values.try) {
-    // Checks now, so that the run doesn't fail after half an hour.
+    // Checks this now, so that the run doesn't fail after half an hour.
     const { bavail, bsize } = statfsSync(tmpdir());
     if (bavail * bsize < 50e9) throw new Error(`A full run needs 50 GB in ${tmpdir()}. Make room, or set TMPDIR to another folder.`);
     await requireQuiet();
@@ -75,7 +75,7 @@ function chosenKind(): DatabaseKind {
   return kind;
 }
 
-/** The runs that an option asks for. Those that take a number get it, and it must be positive. */
+/** The runs that have an option. If the option takes a positive number, the run gets it. */
 const runs = {
   full,
   async soak(minutes: number) {

@@ -7,7 +7,7 @@ import { type Measured, measure, type Row, type Say, type Scale } from './worklo
 
 const ways = ['no pooler', 'transaction mode', 'session mode'] as const;
 
-/** The cost of PgBouncer between core and PostgreSQL. Each row is named after its operation and mode, such as `place, session mode`. */
+/** What PgBouncer between a core and PostgreSQL costs. Each row is named after its operation and mode, such as `place, session mode`. */
 export type Poolers = Origin & { database: string; pooler: string; rows: Row[] };
 
 /** Measures cores on one PostgreSQL, each with ten connections: its own, or PgBouncer's. */

@@ -3,7 +3,7 @@ import type { Target } from './requests.ts';
 import { computeSpreads, type Spread } from './spread.ts';
 import { type Load, load } from './wrk.ts';
 
-/** Whether the system describes its processes in files, as Linux does. */
+/** Whether the system has /proc, where Linux describes its processes. */
 export const hasProc = existsSync('/proc/self/stat');
 
 /** CPU times are in milliseconds since the process started; `endedChildren` is the time of its children that have ended. */

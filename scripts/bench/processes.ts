@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ServerProcess, startServerProcess, track } from '../support/server-process.ts';
 
-/** Starts a script from this folder as a separate process. The script writes its address. */
+/** Starts a script from this folder as a separate process. The script must log its address. */
 export async function startServer(script: string, environment: Record<string, string> = {}): Promise<ServerProcess> {
   const { PATH = '', HOME = '' } = process.env;
   const server = await startServerProcess([fileURLToPath(new URL(script, import.meta.url))], { PATH, HOME, ...environment });

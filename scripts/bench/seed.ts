@@ -45,7 +45,7 @@ export async function makeQueuedCalls(database: Database, url: string, owner: Ow
          'queued', '+493012345678', 'Ada Lovelace', '[["orderNumber","4711"]]', ${now}, ${now}
        FROM ${numbers}`;
   });
-  // Otherwise, autovacuum would do this in the middle of a round.
+  // Cleans up now, because autovacuum would do it in the middle of a round.
   if (database.kind === 'postgres') await patiently(url, (query) => runEach(query, [...statements, 'VACUUM ANALYZE calls', 'CHECKPOINT']));
   else await runEach(database.write.raw.bind(database.write), statements);
 }

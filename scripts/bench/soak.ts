@@ -37,7 +37,7 @@ export async function soak(kind: DatabaseKind, minutes: number, say: Say): Promi
   const about = { ...origin, machine: { ...machine, [kind]: await databaseVersion(stage) }, database: kind };
   const target = (pauseMs: number) => mixing(stage.core.url, stage.path, stage.key, stage.unknown[0] ?? '', pauseMs);
   const { perSecond: peakPerSecond } = await load(target(0), 20, 0, connections);
-  // With this pause, each connection sends half as many requests as at the peak.
+  // With this pause, each connection sends half as many requests as it can.
   const pauseMs = Math.round((connections / peakPerSecond) * 1_000);
   const watch = watchOtherLoad(true);
   const samples: Sample[] = [];

@@ -7,7 +7,8 @@ import { computeSpread } from './spread.ts';
 
 /**
  * Checks whether the time that a refusal takes reveals why a key was refused. Sends keys of every kind in random order, and compares the
- * times. A malformed key is refused faster, because it isn't looked up; its form isn't secret. The other kinds must take the same time.
+ * times. A malformed key is refused faster, because it isn't looked up. That's fine, because the format isn't secret. The other kinds must
+ * take the same time.
  */
 export async function compareTimes(kind: DatabaseKind, requests: number): Promise<string> {
   const stage = await openStage(kind);

@@ -14,7 +14,7 @@ export type Scale = {
   /** The duration of one load. */
   seconds: number;
   warmUp: number;
-  /** The numbers of keys, and of calls, in the tables: the smallest, the one whose lists are measured, and the largest. */
+  /** How many keys, and how many calls, are in the tables: in the smallest, in those whose lists are measured, and in the largest. */
   sizes: readonly [number, number, number];
   /** How often a program is started. */
   starts: number;
@@ -42,12 +42,12 @@ export type Row = {
 
 export type Measured = { name: string; goal?: number | null; server: ServerProcess; target: Target; isCancel?: boolean };
 
-/** In ms. A database's cleanup after a load must not slow bare Koa down. */
+/** In ms. Waits this long, so that a database's cleanup after a load doesn't slow down bare Koa. */
 const settling = 1_000;
 
 export const thousandKeys = 'place, a thousand keys in turn';
 
-/** Measures the rows of one database, including the server that does the same work in a straightforward way. */
+/** Measures the rows of one database, including that of a server which does the same work in a straightforward way. */
 export async function measureRows(
   stage: Stage,
   bare: ServerProcess,

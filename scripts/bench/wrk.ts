@@ -5,7 +5,7 @@ import type { Target } from './requests.ts';
 /** The measurements of one run of wrk. Times are in milliseconds. */
 export type Load = { requests: number; perSecond: number; p50: number; p99: number };
 
-/** Returns the version of wrk, the load generator that uses the least processor time itself. */
+/** Returns the version of wrk, which was chosen because it uses less processor time than other load generators. */
 export async function wrkVersion(): Promise<string> {
   // wrk prints its version, and then exits with an error.
   const version = /^wrk \S+/.exec((await run('wrk', ['--version'])).stdout)?.[0];
@@ -22,7 +22,7 @@ const script = fileURLToPath(new URL('requests.lua', import.meta.url));
  * @throws Error if the responses aren't the expected ones
  */
 export async function load({ url, kind, parameters, successes }: Target, seconds: number, from = 0, connections = 64): Promise<Load> {
-  // The straightforward servers take seconds for some responses, which count as well.
+  // Waits long enough for the straightforward servers, which take seconds for some responses.
   const settings = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '-s', script];
   const command = [...settings, url, '--', kind, String(from), ...parameters];
   const { stdout, error } = await run('wrk', command);

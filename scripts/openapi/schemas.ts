@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { Route } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
 
-/** Schemas with a name that aren't the body or response of a route. */
+/** Schemas that get a name although they aren't the body or response of a route. */
 const parts = 'handoff problem apiKey call event expiration identifier instant named place user'.split(' ').map((name) => `${name}Schema`);
 const contract = fileURLToPath(new URL('../../core/contract', import.meta.url));
 const modules: Readonly<Record<string, unknown>>[] = await Promise.all(globSync(`${contract}/**/*.ts`).map((file) => import(file)));
@@ -18,7 +18,9 @@ export function schemaName(schema: z.ZodType): string {
   return name.replace(/Schema$/, '').replace(/^./, (letter) => letter.toUpperCase());
 }
 
-/** JSON Schema can't express refinements, so a matching input may still be refused. Responses may gain fields. */
+/**
+ * Converts the schemas to JSON Schema. That can't express refinements, so a matching input may still be refused. Responses may gain fields.
+ */
 export function jsonSchemas(): Record<string, object> {
   const registry = z.registry<{ id: string }>();
   const ofRoutes = Object.values<Route>(routes).flatMap(({ body, answer, pending }) => [body, answer, pending]);

@@ -84,7 +84,7 @@ function interpret(status: number, text: string): CallResult | null {
 follow();
 serve({
   async call({ handoffId, contact, variables }) {
-    // Otherwise, the call could end while this program isn't listening.
+    // Not connected, so the call could end while this program isn't listening.
     if (!isFollowing) return { later: 'not connected to Asterisk' };
     channels.expect(handoffId);
     // The prefix is needed because Asterisk would run a variable named SHELL(…) or FILE(…) as that function.

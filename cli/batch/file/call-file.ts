@@ -16,7 +16,7 @@ import type { Source } from './source.ts';
 export type CallLine = { line: number; call: PlaceCall };
 export type InvalidLine = { line: number; errors: FieldError[] };
 
-/** A file of calls. Each pass streams it from the start, so its length doesn't matter. */
+/** A file of calls. It's streamed from the start each time, so its length doesn't matter. */
 export type CallFile = {
   name: string;
   path: string | null;
@@ -70,7 +70,7 @@ export type CheckReport = {
   line(): void;
 };
 
-/** Checks a whole file before any of its lines is sent. @throws CallkeyError `usage` if it has no calls */
+/** Checks a whole file before any line is sent. @throws CallkeyError `usage` if it has no calls */
 export async function checkCalls(file: CallFile, report: CheckReport): Promise<CheckedFile> {
   const bad = new LineSet();
   const requestIds = new FirstLines(file.lines);

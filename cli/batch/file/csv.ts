@@ -83,7 +83,10 @@ function parseHeader(start: string, name: string, layout: Pick<CsvFormat, 'delim
   throw new CallkeyError('usage', `${name} is empty. Add a header and at least one call.`);
 }
 
-/** Interprets a column name. With --columns, other columns are ignored, and so is an unnamed column that a spreadsheet left at the end. */
+/**
+ * Interprets a column name. Ignores columns without a name, which spreadsheet programs may add at the end, and with --columns, all unknown
+ * columns.
+ */
 function toCell(header: string, columns: Reading['columns'], file: string): Cell | null {
   const mapped = Object.entries(columns).find(([, name]) => name === header)?.[0];
   const name = mapped ?? toColumnName(header);
@@ -95,12 +98,12 @@ function toCell(header: string, columns: Reading['columns'], file: string): Cell
   throw new CallkeyError('usage', `${file} has an unknown column: "${shorten(header, 60)}". ${columnsHint}`);
 }
 
-/** Shortens a text: if the file isn't a table at all, its first line can have any length. */
+/** Shortens a text, because the first line of a file that isn't a table can have any length. */
 function shorten(text: string, max: number): string {
   return text.length > max ? `${text.slice(0, max)}…` : text;
 }
 
-/** Returns our name for a column: "Time zone", time_zone and timeZone are the same. */
+/** Returns callkey's name for a column: "Time zone", time_zone and timeZone are the same. */
 function toColumnName(header: string): string | undefined {
   if (header.startsWith(variablePrefix)) return header;
   const folded = header.toLowerCase().replace(/[ _-]/g, '');
@@ -108,8 +111,8 @@ function toColumnName(header: string): string | undefined {
 }
 
 /**
- * Reads the rows below the header. @throws CallkeyError `usage` at a misplaced quote: after that, line ends inside cells can't be told
- * apart from those outside
+ * Reads the rows below the header. @throws CallkeyError `usage` at a misplaced quote, because after it, it's unclear which line ends are
+ * inside cells
  */
 export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, { country }: Reading, name: string): AsyncGenerator<Row> {
   const lines: Line[] = [];
@@ -124,7 +127,7 @@ export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, {
       return null;
     },
   });
-  // The callbacks below also receive the error.
+  // Without a listener, an error would end the process. The callbacks below receive it as well.
   parser.on('error', () => undefined);
   let isPastHeader = false;
   const toRows = () => {

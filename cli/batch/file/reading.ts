@@ -9,7 +9,7 @@ import { CallkeyError } from '../../client/errors.ts';
  */
 export const readingSchema = z
   .object({
-    /** Maps our column names to those in the header: `{ phone: 'Mobile' }`. */
+    /** Maps callkey's column names to those in the header: `{ phone: 'Mobile' }`. */
     columns: z.record(z.string(), z.string()),
     /** The country for numbers without a country code (ISO 3166-1, two letters). */
     country: z.string().nullable(),
@@ -19,7 +19,7 @@ export const readingSchema = z
   .prefault({ columns: {}, country: null });
 export type Reading = z.infer<typeof readingSchema>;
 
-/** Reads a file without any of the options. */
+/** How a file is read without any of the options. */
 export const plainReading: Reading = { columns: {}, country: null, zone: null };
 
 export const callColumns = ['phone', 'name', 'timeZone', 'requestId', 'notBefore', 'notAfter'] as const;

@@ -1,2 +1,2 @@
-/** A line before it's checked: a record, or the reason why it isn't one, with the path of the invalid field, if any. */
+/** A line before it's checked: its values, or the reason why it can't be read, with the path of the invalid field, if any. */
 export type Row = { line: number; input: unknown } | { line: number; path: string; reason: string };

@@ -9,7 +9,7 @@ import type { Folders } from '../../state/xdg.ts';
 export type Source = {
   /** The name for messages. */
   name: string;
-  /** Null if no later command can read it again. */
+  /** Null if a later command can't read it again. */
   path: string | null;
   /**
    * Reads from the beginning. Each chunk is overwritten by the next. @throws CallkeyError `conflict` if the file has changed since the
@@ -80,7 +80,7 @@ async function fill(buffer: Buffer, file: FileHandle, position: number, name: st
   }
 }
 
-/** Copies a pipe, which can be read only once, to an unnamed file, which disappears when the command ends, even if it's killed. */
+/** Copies a pipe, which can be read only once, to an unnamed file. The file disappears when the command ends, even if it's killed. */
 async function spool(pipe: AsyncIterable<Uint8Array>, folders: Folders): Promise<FileHandle> {
   const path = join(folders.state, `${randomUUID()}.tmp`);
   try {

@@ -44,7 +44,7 @@ async function placeFile(context: Context, campaignId: string, file: CallFile, o
   const stop = new AbortController();
   let progress: Progress | undefined;
   const retry = { ...filePolicy, until: stop.signal, onRetry: (reason: string) => progress?.waiting(reason) };
-  // Before the check, which may take a while, so that a missing key is reported immediately.
+  // Connects before the check, which may take a while, so that a missing key is reported immediately.
   const { server, settings, client } = await connect(context, { retry, connections: options.concurrency });
   try {
     const checked = await checkFile(context, file, options.skipInvalid);

@@ -46,8 +46,8 @@ export async function callPlace(context: Context, campaignId: string, options: C
     const answer = client.place(campaignId, recorded.call).catch(async (error: unknown) => {
       if (!(error instanceof CallkeyError)) throw error;
       if (error.kind === 'unreachable' && error.code !== 'too-many-calls') throw withAdvice(error, recorded);
-      // If the first attempt was refused, even because the key has placed all its calls for today, nothing was placed. But if there were
-      // retries, an earlier attempt may have placed the call.
+      // If the first attempt was refused, nothing was placed. This includes a key that has placed all its calls for today. But if there
+      // were retries, an earlier attempt may have placed the call.
       if (!inDoubt && (error.kind !== 'failed' || sentNothing(error))) await recorded.undo();
       throw error;
     });

@@ -14,7 +14,7 @@ export async function keySet(context: Context, words: readonly string[], { insec
   const settings = await loadSettings(context);
   const server = requireServer(settings);
   const place: KeyLocation = insecureStorage ? 'file' : 'keychain';
-  // Before the prompt, so that users don't enter a key that can't be stored.
+  // The store is opened before the prompt, so that users don't enter a key that can't be stored.
   const store = await openKeyStore(place, settings.profileName, server, context.folders);
   const keyValue = checkedKey(await readKeyInput(context), 'The text you entered');
 

@@ -68,7 +68,7 @@ function createTools(tools: Tools, track: <Result>(work: Promise<Result>) => Pro
   };
 }
 
-/** Strict, so that a misspelled notBefore is refused instead of calling someone immediately. */
+/** Unknown fields are refused. Otherwise, a misspelled notBefore would cause an immediate call. */
 const placeSchema = placeCallSchema.safeExtend({ requestId: requestIdSchema });
 
 const placeTool = {

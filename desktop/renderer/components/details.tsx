@@ -16,7 +16,7 @@ export function Details({ title, badge, onClose, children }: DetailsProps) {
       whisper.value = 'Details closed';
     };
   }, [title]);
-  // A layout effect, because Escape right after an arrow key must return to the row that the panel now shows.
+  // A layout effect, because if Escape is pressed right after an arrow key, the focus must return to the row that the panel now shows.
   useLayoutEffect(() => {
     const closeOnEscape = (event: KeyboardEvent) => {
       if (event.key === 'Escape' && !event.defaultPrevented && !document.querySelector('dialog[open]')) onClose();

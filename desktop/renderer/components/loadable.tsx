@@ -68,9 +68,11 @@ type LoadableProps<Value> = {
   resource: Resource<Value>;
   /** Completes "Loading…": "your API keys". */
   noun: string;
-  /** Set if the foot of the page reports failed refreshes instead. */
+  /** Set if the page's footer reports failed refreshes instead. */
   isInPage?: boolean;
-  /** Set if the list is filtered, perhaps by something that the viewer can't see. The address may come from a colleague. */
+  /**
+   * Set if the list is filtered. It may be filtered by something that the viewer can't see, because the address may come from a colleague.
+   */
   reset?: Reset | null;
   children: (value: Value) => ComponentChildren;
 };
@@ -78,7 +80,7 @@ type LoadableProps<Value> = {
 /** A button that shows the list without filters. */
 export type Reset = { label: string; onReset: () => void };
 
-/** Shows the value, or that it's loading, or why it failed and what to do. After a failed refresh, the value is still shown. */
+/** Shows the value, or says that it's loading, or why loading failed and what to do. After a failed refresh, still shows the value. */
 export function Loadable<Value>({ resource, noun, isInPage = false, reset = null, children }: LoadableProps<Value>) {
   const loaded = resource.state.value;
   useRetries(resource);
@@ -104,7 +106,7 @@ export function useRetries<Value>(resource: Resource<Value>): void {
   }, [resource, isRetrying]);
 }
 
-/** Whether a failure can resolve itself, so that the console retries automatically. */
+/** Whether a failure may be temporary, so that the console retries automatically. */
 export function isTransient(failure: Failure): boolean {
   return (
     failure.kind === 'unreachable' ||

@@ -15,7 +15,7 @@ type PageProps<Value> = {
   head?: ComponentChildren;
   /** A panel about one row, next to the list. Rows don't move when it opens. */
   details?: ComponentChildren;
-  /** The list's data; the foot of the page says how old it is. */
+  /** The list's data. The footer says how old it is. */
   resource?: Resource<Value>;
   /** Always visible below the list, once the list is loaded; false if there's nothing to show. */
   foot?: ComponentChildren;

@@ -36,7 +36,7 @@ function follow(tip: HTMLElement): () => void {
     owner = element;
     tip.textContent = text;
     element.setAttribute('aria-describedby', tip.id);
-    // Inside the element's dialog, if there is one, because a modal dialog makes everything outside it inert.
+    // If the element is in a dialog, so is the tooltip, because a modal dialog makes everything outside it inert.
     (element.closest('dialog, main, header') ?? document.body).append(tip);
     tip.showPopover();
     place(tip, element);

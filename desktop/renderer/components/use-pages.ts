@@ -3,7 +3,7 @@ import type { Resource } from '../state/loading/resource.ts';
 import { useDebounced } from './forms/use-debounced.ts';
 import { useFreshResource, useResource } from './loadable.tsx';
 
-/** A server search starts when the user hasn't typed for this long. */
+/** A search on the server starts when the user hasn't typed for this long. */
 export const typingMs = 250;
 
 type Searched<View extends Paged> = {

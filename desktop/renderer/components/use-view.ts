@@ -5,7 +5,7 @@ import { tenancyKey } from '../state/session.ts';
 /**
  * Returns the user's settings on a screen, which are kept when the user leaves it. Each tenancy has its own.
  *
- * @returns the settings, and a function that changes some of them
+ * @returns the settings, and a function that changes some of the settings
  */
 export function useView<View extends object>(name: string, initial: View): [View, (changes: Partial<View>) => void] {
   const key = tenancyKey.value;

@@ -11,7 +11,10 @@ import { session } from './session.ts';
 const queue = new CommandQueue();
 window.callkey.onCommand((command) => queue.push(command));
 
-/** Handles the menu's commands while the component is mounted. Uses a layout effect, so that a visible component is already listening. */
+/**
+ * Handles the menu's commands while the component is mounted. Uses a layout effect, so that a component is already listening when it
+ * becomes visible.
+ */
 export function useCommands(handle: (command: Command) => void): void {
   useLayoutEffect(() => queue.listen(handle), [handle]);
 }

@@ -10,14 +10,14 @@ const [home] = screens;
 /** The last screen that the user chose. */
 export const screen = signal<ScreenName>(home.name);
 
-/** A dialog over a screen, which the menu can also open. */
+/** A dialog over a screen. The menu can open it, too. */
 type DialogName = 'create-key' | 'which-key' | 'switch-tenancy' | 'switch-server' | 'change-password' | 'your-account' | 'palette' | 'help';
 export const openDialog = signal<DialogName | null>(null);
 
 /** The number of open dialogs. While one is open, nothing under it can be used. */
 export const dialogCount = signal(0);
 
-/** A key that the list scrolls to. A new object requests it again, even for the same key. */
+/** A key that the list scrolls to. A new object is a new request, even for the same key. */
 export const requestedKey = signal<{ id: string } | null>(null);
 
 /** The number of calls of `showScreen`. */

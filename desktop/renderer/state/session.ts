@@ -53,9 +53,7 @@ function serverPrefix(): string {
 /** Counts the sessions and servers that the user has left. A late response from one of them doesn't apply to the next. */
 let departures = 0;
 
-/**
- * Updates the session state when a failure concerns the whole session. After the user has left, returns only that the session has ended.
- */
+/** Updates the session state if a failure concerns the whole session. If the user has left the session, returns only that it has ended. */
 export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>): Promise<Result<Value>> {
   const departuresBefore = departures;
   const result = await answer.catch((): Result<never> => ({ ok: false, failure: consoleFailed }));
@@ -75,7 +73,7 @@ const consoleFailed: Failure = {
   retryAfterSeconds: null,
 };
 
-/** If the main process can't read its settings, the user signs in as at the first start. */
+/** Used if the main process can't read its settings. The user then signs in as at the first start. */
 const emptyStartupState: StartupState = {
   remembered: { server: '', email: '' },
   persistence: { possible: false, reason: 'The console couldn’t read its settings. You can sign in, but you won’t stay signed in.' },
@@ -83,7 +81,7 @@ const emptyStartupState: StartupState = {
   signInResult: null,
 };
 
-/** Counts attempts. Only the response to the latest one is used, and none once the user has continued to the sign-in form. */
+/** Counts attempts. Only the response to the latest attempt is used, and none if the user has continued to the sign-in form. */
 let startupAttempt = 0;
 
 /** Loads the remembered settings and the stored session. */

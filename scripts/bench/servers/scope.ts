@@ -17,7 +17,7 @@ const id = '01a2013d-2a7a-73a7-8258-39adb105461e';
 const text = `${JSON.stringify({ requestId: id, contactId: id, campaignId: id, state: 'queued', placedAt: '2026-01-01T00:00:00.000Z' })}\n`;
 const headers = ['Cache-Control', 'no-store', 'Content-Type', 'application/json; charset=utf-8', 'Content-Length', String(text.length)];
 
-/** Writes the same response each time, as the core writes its responses to calls. */
+/** Writes the same response each time, in the same way as the core responds to placed calls. */
 function answer(res: ServerResponse): void {
   res.writeHead(202, headers);
   res.end(text);

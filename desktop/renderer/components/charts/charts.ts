@@ -1,5 +1,5 @@
 type Segment = { series: number; from: number; height: number };
-/** @property counts one per series, the lowest first */
+/** @property counts one per series, starting with the lowest in the chart */
 export type DayCounts = { day: string; counts: readonly number[] };
 type ChartColumn = DayCounts & { total: number; segments: Segment[] };
 export type Chart = { columns: ChartColumn[]; total: number; highest: ChartColumn | null };

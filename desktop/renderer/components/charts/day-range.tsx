@@ -2,11 +2,9 @@ import { useState } from 'preact/hooks';
 
 type DayRangeProps = { from: string; to: string; onChange: (range: { from: string; to: string }) => void };
 
-/**
- * Shows the first and last day of a filter, in the format of date inputs: "2026-11-21". Moving one past the other moves both.
- */
+/** Shows the first and last day of a filter, in the format of date inputs: "2026-11-21". If one is moved past the other, both move. */
 export function DayRange({ from, to, onChange }: DayRangeProps) {
-  // Kept here until the year is complete: otherwise, the list would reload, and the other end would move.
+  // Keeps what the user is typing until the year is complete. Otherwise, the list would reload, and the other day would move.
   const [typed, setTyped] = useState<{ end: 'from' | 'to'; value: string } | null>(null);
   const change = (end: 'from' | 'to', value: string, range: { from: string; to: string }) => {
     const isIncomplete = isYearIncomplete(value);

@@ -8,8 +8,8 @@ import { DayChart } from './day-chart.tsx';
 import { outcomeGroups, outcomesByDay } from './outcomes.ts';
 
 /**
- * @property summary null while it loads. The chart already takes up its space, so that the list doesn't move
- * @property filter what's counted: all calls of the last 30 days if it's empty
+ * @property summary null while it's loading. The chart's space is already reserved, so that the list doesn't move
+ * @property filter which calls are counted; if it's empty, all calls of the last 30 days
  * @property day the chosen day; empty for all days
  * @property note what's missing from the counts
  */

@@ -10,7 +10,7 @@ import { FormError } from './field.tsx';
 import { TextField } from './text-field.tsx';
 import { useAction } from './use-action.ts';
 
-/** @property label asks for the text */
+/** @property label asks the user to type the text */
 export type Confirmation = { label: ComponentChildren; text: string };
 
 type ConfirmDangerProps<Preview> = {
@@ -20,9 +20,9 @@ type ConfirmDangerProps<Preview> = {
   /** The effect of the action. */
   preview: Resource<Preview>;
   describe: (preview: Preview) => ComponentChildren;
-  /** Null if there may be too many to count. */
+  /** Returns null if there may be too many to count. */
   countQueuedCalls: (preview: Preview) => number | null;
-  /** What the user must type before a large action; null if nothing. */
+  /** What the user must type to confirm a large action; null if nothing. */
   toConfirmation?: (preview: Preview) => Confirmation | null;
   /** The button's text, and its text while the action runs. */
   verb: string;
@@ -110,7 +110,7 @@ export function DangerActions({ verb, verbing, isBusy, isReady = true, onCancel,
 /** @property calls null if their number isn't known */
 type CancelCallsProps = { calls: number | null; isChosen: boolean; isSuggested?: boolean; onChoose: (isChosen: boolean) => void };
 
-/** Offers to cancel the queued calls. Says so if there are none, so that the buttons below stay in place when the number arrives. */
+/** Offers to cancel the queued calls. Is shown even if there are none, so that the buttons below stay in place when the number arrives. */
 export function CancelCalls({ calls, isChosen, isSuggested = false, onChoose }: CancelCallsProps) {
   const isOne = calls === 1;
   return (

@@ -31,7 +31,8 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
     dialogCount.value += 1;
     // The announcement would cover the dialog's buttons.
     dismissAnnouncement();
-    // Set only now, because Chromium would also try to move the focus when the element is inserted, and log that another element has it.
+    // Set only now. If it were set from the start, Chromium would also try to move the focus when the element is inserted, and log a
+    // warning.
     const first = dialog?.querySelector<HTMLElement>('[data-autofocus]');
     if (first) first.autofocus = true;
     dialog?.showModal();
@@ -57,7 +58,7 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
       // Chromium closes a dialog on the second Escape even if `cancel` was prevented.
       onKeyDown={(event) => {
         if (event.key !== 'Escape') return;
-        // A dialog that contains this one stays open.
+        // Keeps a dialog that contains this one open.
         event.stopPropagation();
         dismiss(event);
       }}

@@ -29,7 +29,7 @@ type SecretDialogProps = {
   secret: OneTimeSecret;
   /** The number of lines to show. */
   rows?: number;
-  /** Another format to copy it in, such as a line of a `.env` file. */
+  /** Another format in which the secret can be copied, such as a line of a `.env` file. */
   asLine?: (secret: string) => string;
   children?: ComponentChildren;
   /** What the user loses by closing without saving. */
@@ -40,7 +40,7 @@ type SecretDialogProps = {
 
 const clipboardStays = 'After you store it, copy something else: a web page can’t clear your clipboard.';
 
-/** Shows a secret once. Asks before Escape, the backdrop or the window's close button discards it. */
+/** Shows a secret once. If the user presses Escape, clicks the backdrop or closes the window, asks before the secret is discarded. */
 export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, children, lost, onClose }: SecretDialogProps) {
   const [asking, setAsking] = useState<'dialog' | 'window' | null>(null);
   const [copied, setCopied] = useState<'value' | 'line' | 'refused' | null>(null);

@@ -3,7 +3,7 @@ import { Field, type FieldProps } from './field.tsx';
 
 type TextFieldProps = Omit<FieldProps, 'children'> &
   Pick<ComponentProps<'input'>, 'inputMode' | 'autocomplete' | 'spellcheck' | 'required'> &
-  // One member per type, because Preact's input types are discriminated by `type`.
+  // A union, because Preact's types for inputs are discriminated by `type`.
   ({ type: 'text' } | { type: 'email' } | { type: 'password' }) & { value: string; autofocus?: boolean; onInput: (value: string) => void };
 
 /** Shows a field with a one-line input. */

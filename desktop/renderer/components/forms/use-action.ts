@@ -5,7 +5,7 @@ import { focusFirstInvalid } from './field.tsx';
 
 type Action = {
   isBusy: boolean;
-  /** Why the last run failed; null if it succeeded, or if the input was changed since. */
+  /** Why the last run failed; null if it succeeded, or if the input has been changed since. */
   failure: Failure | null;
   clearError(): void;
   /** Shows an error found by the form itself. */

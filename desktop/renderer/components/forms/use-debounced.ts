@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Returns the value once it hasn't changed for this long. */
+/** Returns the value, but a new one only after it hasn't changed for this long. */
 export function useDebounced(value: string, ms: number): string {
   const [settled, settle] = useState(value);
   useEffect(() => {

@@ -37,7 +37,7 @@ export function DataTable<Row, Name extends string>(props: DataTableProps<Row, N
           const row = rows.find((each) => rowId(getId(each)) === element?.id);
           if (!row) return;
           setActive(getId(row));
-          // Open details follow the focus.
+          // If details are open, they follow the focus.
           if (element === target && openId && openId !== getId(row)) onOpen?.(row);
         }}
       >

@@ -2,7 +2,7 @@ const focusable = 'button, input, [data-tip], [data-clip]';
 const steps: Readonly<Record<string, number>> = { ArrowDown: 1, j: 1, ArrowUp: -1, k: -1 };
 const sidesteps: Readonly<Record<string, number>> = { ArrowRight: 1, ArrowLeft: -1 };
 
-/** Moves the focus to another row, or to another part of the row. @returns whether the key does that */
+/** Moves the focus to another row, or to another part of the row. @returns whether the key has this effect */
 export function moveFocus(key: string, from: HTMLElement, table: HTMLElement): boolean {
   const row = from.closest('tr');
   if (!row) return false;
@@ -43,7 +43,7 @@ export function focusRow(id: string | null): void {
   });
 }
 
-/** Returns the row that gets the focus when this row disappears: the next one, or at the end the previous one. */
+/** Returns the row that gets the focus when this row disappears: the next row, or for the last row, the previous one. */
 export function adjacentRowId(id: string): string | null {
   const row = document.getElementById(rowId(id));
   const adjacent = row?.nextElementSibling ?? row?.previousElementSibling;

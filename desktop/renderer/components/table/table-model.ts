@@ -8,10 +8,10 @@ export type Column<Row, Name extends string> = {
   label: string;
   /** A width from tables.css. */
   width: 'name' | 'text' | 'person' | 'short' | 'key' | 'campaign' | 'day' | 'type' | 'moment' | 'end' | 'state' | 'number' | 'count';
-  /** Depends only on the row. Components in it may read signals. */
+  /** Must depend only on the row, but components in it may read signals. */
   cell: (row: Row) => ComponentChildren;
   isSortable?: boolean;
-  /** Hides the column if the page isn't wide, or only if it's narrow. */
+  /** Hides the column unless the page is wide, or at least medium. */
   needs?: 'wide' | 'medium';
 };
 

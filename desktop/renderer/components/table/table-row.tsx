@@ -11,7 +11,7 @@ type BodyRowProps<Row, Name extends string> = Pick<DataTableProps<Row, Name>, 'c
   isSelected: boolean | undefined;
   /** Null if the table's rows have no action. */
   canAct: boolean | null;
-  /** The table's properties as of its last rendering. */
+  /** The table's properties when it was last rendered. */
   table: { readonly current: DataTableProps<Row, Name> };
 };
 
@@ -86,7 +86,7 @@ export class BodyRow<Row, Name extends string> extends Component<BodyRowProps<Ro
   }
 }
 
-/** Whether a click is a plain one, and not on a control or at the end of a text selection. */
+/** Whether it's a click without modifier keys that isn't on a control and doesn't end a text selection. */
 function isPlainClick({ target, ctrlKey, metaKey, shiftKey }: MouseEvent): boolean {
   if (ctrlKey || metaKey || shiftKey) return false;
   return target instanceof Element && !target.closest('button, input, .pick, .act') && getSelection()?.isCollapsed !== false;

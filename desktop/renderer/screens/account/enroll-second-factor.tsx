@@ -117,7 +117,7 @@ function AppStep({
   );
 }
 
-/** Nothing is lost if the window closes now, because the secret hasn't taken effect yet. */
+/** Lets the window close without asking. Nothing is lost, because the secret hasn't taken effect yet. */
 function useCloseWithoutAsking(): void {
   useEffect(
     () =>

@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import { encode } from 'uqr';
 
-/** Light modules around the code, which scanners need (ISO/IEC 18004 §6.3.8). */
+/** The light border around the code that scanners need, in modules (ISO/IEC 18004 §6.3.8). */
 const border = 4;
 
 /** Draws a QR code. It's dark on light in both themes, because not all scanners read inverted codes. */

@@ -20,7 +20,7 @@ export const expirationLabels: Readonly<Record<ExpirationChoice, string>> = {
 /** The form's input, possibly incomplete. */
 export type ExpirationDraft = { choice: ExpirationChoice | ''; date: string; timeZone: string };
 
-/** The result of a draft at this moment: an expiration and its description, or the field that is missing or invalid. */
+/** What a draft results in at this moment: an expiration and its description, or the field that's missing or invalid. */
 type Resolved = { ok: true; expiration: Expiration; text: string } | { ok: false; field: 'choice' | 'date'; problem: string };
 
 const years = { '1': 1, '2': 2, '3': 3, '4': 4, '5': 5 } as const;
@@ -35,7 +35,7 @@ export function resolve({ choice, date, timeZone }: ExpirationDraft, now: DateTi
   return worksUntil({ kind: 'custom', date }, now, timeZone);
 }
 
-/** Describes the allowed days for a custom expiration. They change at midnight in that zone. */
+/** Describes which days are allowed for a custom expiration. These change at midnight in the time zone. */
 export function describeRange(now: DateTime, timeZone: string): string {
   const { earliest, latest } = customRange(now, timeZone);
   return `from ${formatIsoDay(earliest)} to ${formatIsoDay(latest)}`;

@@ -3,7 +3,7 @@ import { useResource } from '../../components/loadable.tsx';
 import { Clip } from '../../components/table/clip.tsx';
 import { ownZone } from '../../state/clock.ts';
 
-/** Shows on its own line what a key has access to. The line has the same height while that's loading. */
+/** Shows what a key has access to, on its own line. While that's loading, the line has the same height. */
 export function KeyAccess({ id, subject = 'It' }: { id: string; subject?: string }) {
   const resource = useResource(() => window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() }), id);
   const view = resource.state.value.value;

@@ -86,7 +86,7 @@ function Contact({ call: { contact } }: { call: CallView }) {
   return <Clip>{contact.name ?? contact.phone ?? 'Erased'}</Clip>;
 }
 
-/** If there's no room for a campaign column, the campaign's name is under the contact. */
+/** If there's no room for a campaign column, shows the campaign's name under the contact. */
 function ContactInCampaign({ call }: { call: CallView }) {
   return (
     <>

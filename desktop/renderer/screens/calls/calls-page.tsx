@@ -23,7 +23,7 @@ type CallsPageProps = {
   campaignId: string | null;
   settings: CallsSettings;
   onChange: (changes: Partial<CallsSettings>) => void;
-  /** Chooses a campaign. */
+  /** Lets the user choose a campaign. */
   actions: ComponentChildren;
   /** The chart above the list. */
   chart: ComponentChildren;

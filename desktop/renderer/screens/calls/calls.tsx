@@ -70,7 +70,7 @@ export function Calls({ session, title }: ScreenProps) {
 
 type CampaignByIdProps = { title: string; id: string; show: (campaign: Campaign) => ComponentChildren; onShowAll: () => void };
 
-/** Finds a campaign that isn't on any loaded page, after it was opened by its address or a search. */
+/** Finds a campaign that was opened through its address or a search, and isn't on the loaded page. */
 function CampaignById({ title, id, show, onShowAll }: CampaignByIdProps) {
   const resource = useResource(() => window.callkey.request('listCampaigns', { search: id, cursor: null }));
   const campaign = resource.state.value.value?.campaigns.find((each) => each.id === id);

@@ -30,7 +30,7 @@ type AllCallsProps = {
   onChoose: (campaignId: string) => void;
 };
 
-/** Shows the calls of all campaigns, or the outcomes of each campaign, under a chart of all. A campaign's row opens its calls. */
+/** Shows the calls of all campaigns, or the outcomes of each, under a chart of all calls. A click on a campaign's row opens its calls. */
 export function AllCalls({ title, campaigns, settings, onChange, onChoose }: AllCallsProps) {
   const timeZone = ownZone.value;
   const { search, from, to, sort } = settings;
@@ -38,7 +38,7 @@ export function AllCalls({ title, campaigns, settings, onChange, onChoose }: All
   const day = from === to ? from : '';
   const isMany = campaigns.nextCursor !== null;
   const debouncedSearch = useDebounced(search.trim(), typingMs);
-  // The table of campaigns doesn't show the other filters.
+  // Ignores the filters that aren't shown with the table of campaigns.
   const filter = isByCampaign ? chartFilter(callsView.initial, '', '') : chartFilter(settings, debouncedSearch, firstChartDay());
   const getPages = (text: string) => outcomePages({ ...filter, timeZone }, text);
   const name = `all-outcomes/${JSON.stringify([filter, timeZone])}`;

@@ -18,7 +18,7 @@ export function useCalls(campaignId: string | null, filter: CallsFilter, pages: 
   const key = JSON.stringify([campaignId, filter, pages]);
   const newest = useRef(key);
   newest.current = key;
-  // When the user returns to the screen, the last list is there, even if the core is unreachable.
+  // When the user returns to the screen, it shows the last list, even if the core is unreachable.
   const cached = remember(`${tenancyKey.value}/calls`, (): CachedCalls => ({ key: '', view: null }));
   const load = () => loadPages(campaignId, filter, pages, () => newest.current === key);
   const resource = useResource(load, key, cached.key === key ? cached.view : null);

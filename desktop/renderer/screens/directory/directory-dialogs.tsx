@@ -71,7 +71,8 @@ export function CreateEntry({ kind, parent, session, onCreated, onClose }: Creat
 }
 
 /**
- * Returns whether an entry with this name already exists. Checks again after a failure, because only the response may have been lost.
+ * Returns whether an entry with this name already exists. Checks again after a failure, because the entry may have been created and only
+ * the response lost.
  */
 function useIsTaken(kind: DirectoryKind, name: string, parentId: string, hasFailed: boolean): boolean {
   const search = useDebounced(name.trim(), typingMs);

@@ -12,7 +12,7 @@ type EntryTableProps = {
   onOpen: (entry: DirectoryEntry) => void;
 };
 
-/** Shows entries of one kind, each with its parents, because two accounts may have the same name. */
+/** Shows entries of one kind, each with the entries that contain it, because two accounts may have the same name. */
 export function EntryTable({ kind, entries, openId, onOpen }: EntryTableProps) {
   return (
     <DataTable

@@ -19,7 +19,7 @@ export function homeScope({ viewer: { account, partner }, tenancy }: SessionView
 }
 
 type ScopeSelectProps = {
-  /** The viewer's partner or account if it can be chosen, too. */
+  /** The viewer's own partner or account, if it can also be chosen. */
   home: NamedScope | null;
   kinds: readonly ProtectionScope[];
   chosen: NamedScope;

@@ -26,7 +26,7 @@ const explanations: Readonly<Record<Core, Explanation>> = {
   },
 };
 
-/** Shown if another release has replaced the core that served the page. */
+/** Shown if the core that served the page has been replaced by another release. */
 const pageIsOutdated: Explanation = {
   title: 'This page doesn’t match the server’s version',
   text: 'The server was updated or replaced. Reload the page to continue. You’ll lose anything you’ve typed here.',
@@ -49,7 +49,7 @@ export function Incompatible({ core }: { core: Core }) {
   return <ErrorCard title={title} text={text} retry={isOutdated ? reload : loadStartupState} />;
 }
 
-/** Shown for the same reason during a session, as a dialog, so that the screen under it keeps its state. */
+/** Shown for the same reason during a session. It's a dialog, so that the screen under it keeps its state. */
 export function BecameIncompatible({ core }: { core: Core }) {
   const { title, text } = explain(core);
   const canReload = !choosesServer();
@@ -92,7 +92,7 @@ export function Unreachable({ detail }: { detail: string }) {
   return <ErrorCard title="Can’t reach the server" text={`${detail} The console retries every few seconds.`} retry={loadStartupState} />;
 }
 
-/** Shown until the core has responded for the stored session. */
+/** Shown until the core has said whether the stored session is still valid. */
 export function Splash() {
   return (
     <main class="entrance" aria-busy="true">

@@ -5,7 +5,7 @@ import { Mark } from '../../components/mark.tsx';
 import { generalError } from '../../state/format/failure-text.ts';
 import { signInResult } from '../../state/session.ts';
 
-/** Asks before handing the sign-in over to a program on this computer. Otherwise, a link could do that. */
+/** Asks before handing the sign-in over to a program on this computer. Otherwise, any link could do that. */
 export function ConfirmApp() {
   const { isBusy, failure, run } = useAction();
   const [isOver, setOver] = useState(false);

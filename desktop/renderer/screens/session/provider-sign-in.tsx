@@ -8,7 +8,7 @@ import { describeFailure, generalError } from '../../state/format/failure-text.t
 import { Resource } from '../../state/loading/resource.ts';
 import { leftProvider, server, signInResult, signInWithProvider } from '../../state/session.ts';
 
-/** Used until the server has responded, and for earlier cores, which have only passwords. */
+/** Used until the server has responded, and for earlier cores, which support only passwords. */
 const passwordOnly: SignInOptions = { password: true, oidc: null };
 
 async function loadOptions(address: string): Promise<Result<SignInOptions>> {

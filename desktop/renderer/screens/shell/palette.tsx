@@ -48,7 +48,7 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
     const { id } = option;
     onClose();
     const destination = destinations?.find((each) => each.id === id);
-    // An open dialog would keep the page where it is.
+    // Waits until the dialog is closed, because an open dialog prevents going to another address.
     if (destination) return void requestAnimationFrame(() => location.assign(destination.address));
     if (id.startsWith(keyPrefix)) showKey(id.slice(keyPrefix.length));
     else onCommand(id as Command);

@@ -21,7 +21,7 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
   const close = unlessBusy(onClose);
   const canMove = user.userType !== 'staff' && user.id !== session.viewer.id && !isWithinOneAccount(session);
   const hasMoved = accountId !== (user.account?.id ?? '');
-  // Sends only what was changed, because someone else may have changed the rest in the meantime.
+  // Sends only what the user has changed, because someone else may have changed other fields in the meantime.
   const change = {
     ...(name === user.name ? {} : { name }),
     ...(canMove && hasMoved ? { accountId: accountId === '' ? null : accountId } : {}),

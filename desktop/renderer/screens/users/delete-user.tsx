@@ -22,7 +22,7 @@ type Preview = Omit<DeletionView, 'apiKeys' | 'sessions'> & { apiKeys: DeletionV
 
 /** Before deleting a user, shows which keys will stop working and when each was last used. */
 export function DeleteUser({ user, onDeleted, onAlreadyDeleted, onClose }: DeleteUserProps) {
-  // The list already knows the number of keys, so nothing in the dialog moves when the preview arrives.
+  // Until the preview arrives, uses the number of keys from the list, so that nothing in the dialog moves.
   const preview = useResource<Preview>(() => window.callkey.request('previewDeletion', { id: user.id }), '', {
     ...{ user, apiKeys: null, nextCursor: null, sessions: null },
   });
@@ -93,7 +93,7 @@ function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { vi
 }
 
 function Effect({ user, apiKeys, nextCursor }: Pick<DeletionView, 'user' | 'apiKeys' | 'nextCursor'>) {
-  // Only one page of a long list is loaded.
+  // In a long list, only one page is loaded, so expired keys can't be counted.
   const expired = nextCursor === null ? apiKeys.filter((key) => key.expired).length : 0;
   return (
     <>

@@ -170,7 +170,7 @@ export function Users({ session, title }: ScreenProps) {
           onClose={() => setCreating(false)}
           onCreated={(user, password) => {
             setCreating(false);
-            // Without passwords, the user signs in with the provider.
+            // If the server doesn't use passwords, the user signs in with the provider.
             if (password === null) announce(`User ${user.name} was created.`);
             else setNewPassword({ user, password: new OneTimeSecret(password), isNew: true });
             void resource.refresh();

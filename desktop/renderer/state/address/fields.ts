@@ -3,7 +3,7 @@ import type { Sort } from '../format/sorting.ts';
 /** How a value is written in an address. */
 export type Field<Value> = {
   initial: Value;
-  /** @returns undefined if the text doesn't mean anything */
+  /** @returns undefined if the text isn't valid */
   read(text: string): Value | undefined;
   write(value: Value): string;
 };
@@ -22,7 +22,7 @@ export function unwritten<Value>(initial: Value): Field<Value> {
   return { initial, read: () => undefined, write: () => '' };
 }
 
-/** A field with one of several names. @param initial one of the names, or a value that isn't written */
+/** A field that contains one of several names. @param initial one of the names, or null, which isn't written */
 export function oneOf<Name extends string, Initial extends Name | null>(names: readonly Name[], initial: Initial): Field<Name | Initial> {
   return { initial, read: (written) => names.find((name) => name === written), write: (value) => value ?? '' };
 }

@@ -28,7 +28,7 @@ export function formatRelative(instant: DateTime, from: DateTime): string {
   return relative.format(Math.trunc(seconds / size) || Math.sign(seconds), unit);
 }
 
-/** @param years and months are negative in the past */
+/** @param years negative for the past, as are `months` */
 function formatYears(years: number, months: number): string {
   const text = [pluralize(Math.abs(years), 'year'), ...(months === 0 ? [] : [pluralize(Math.abs(months), 'month')])].join(', ');
   return years > 0 ? `in ${text}` : `${text} ago`;

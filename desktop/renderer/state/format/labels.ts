@@ -83,7 +83,7 @@ const actionLabels: Readonly<Record<string, string>> = {
 /** What to call a row of an exported list. */
 export const listNouns: Readonly<Record<string, string>> = { 'api-keys': 'API key', users: 'user', calls: 'call', activity: 'event' };
 
-/** Describes an audit action as a verb. An action without a label, from a newer core, is shown as it is. */
+/** Describes an audit action as a verb. If it has no label, because it comes from a newer core, returns it unchanged. */
 export function actionLabel(action: string): string {
   return actionLabels[action] ?? action;
 }

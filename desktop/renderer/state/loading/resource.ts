@@ -10,7 +10,7 @@ import { handleSessionFailure } from '../session.ts';
  */
 export type Loaded<Value> = { value: Value | null; failure: Failure | null; isLoading: boolean; loadedAt: number; tookMs: number };
 
-/** Loading takes up at most a twentieth of the time, because refreshing a slow list more often would make it slower for everyone. */
+/** Waits at least 20 times as long as the last load took, because refreshing a slow list more often would make it slower for everyone. */
 const restPerLoad = 20;
 
 /** Something that a screen loads from the core. */

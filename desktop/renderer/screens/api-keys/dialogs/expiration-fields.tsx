@@ -72,7 +72,7 @@ function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps)
               type="radio"
               name={id}
               checked={each === choice}
-              // A group is one field, so only its first button gets the focus.
+              // The group counts as one field, so only its first button is marked and gets the focus.
               aria-invalid={index === 0 ? invalid : undefined}
               aria-labelledby={`${id}-${each}`}
               aria-describedby={`${id}-${each}-day`}

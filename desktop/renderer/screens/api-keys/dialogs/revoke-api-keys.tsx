@@ -24,7 +24,7 @@ const confirmAbove = 10;
 
 type RevokeApiKeysProps = { apiKeys: readonly ApiKeyView[]; onRevoked: (view: RevokedApiKeysView) => void; onClose: () => void };
 
-/** Says how many keys will stop working, because some may have expired. */
+/** Says how many of the keys will stop working. It may not be all of them, because some may have expired. */
 function describeEffect(apiKeys: readonly ApiKeyView[]): string {
   const expired = apiKeys.filter((key) => hasExpired(key, now.value)).length;
   if (expired === 0) return 'They’ll stop working immediately.';

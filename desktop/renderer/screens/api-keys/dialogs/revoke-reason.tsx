@@ -85,7 +85,7 @@ export function LastDay({ view: { apiKey, lastDay }, replacement, onReplace, onC
     event.preventDefault();
     const address = event.currentTarget.href;
     onClose();
-    // An open dialog would keep the page where it is.
+    // Waits until the dialog is closed, because an open dialog prevents going to another address.
     requestAnimationFrame(() => location.assign(address));
   };
   return (

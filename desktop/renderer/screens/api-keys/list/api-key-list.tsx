@@ -16,7 +16,7 @@ import { type KeyListView, keyListView, keysInView } from './key-list-view.ts';
 import { KeyToolbar } from './key-toolbar.tsx';
 import { OlderKeys } from './older-keys.tsx';
 
-/** A request to scroll to a key. A new object requests it again, even for the same key. */
+/** A request to scroll to a key. A new object is a new request, even for the same key. */
 type Highlight = { id: string };
 
 type ApiKeyListProps = {

@@ -50,7 +50,7 @@ const nameColumn = (owners: Owners): KeyTableColumn => ({
   ),
 });
 
-/** Says that a key is refused because its owner is disabled. In a table, where the name needs the space, it's a single word. */
+/** Says that a key is refused because its owner is disabled. In a table, shows only one word, because the name needs the space. */
 export function RefusedBadge({ apiKey, isInTable = false }: { apiKey: ApiKeyView; isInTable?: boolean }) {
   if (!apiKey.ownerDisabled) return null;
   return (

@@ -72,7 +72,7 @@ const filters: Readonly<Record<KeyFilter, (now: DateTime) => (key: ApiKeyView) =
   'never-used': () => (key) => key.lastUsedAt === null,
   unused: (now) => {
     const since = now.minus({ days: 90 }).toMillis();
-    // A key that was never used counts from its creation.
+    // For a key that was never used, the time since its creation counts.
     return (key) => Date.parse(key.lastUsedAt ?? key.createdAt) <= since;
   },
   'owner-away': () => (key) => key.ownerAway === true,

@@ -2,7 +2,7 @@ import { type HoursRule, type Weekday, weekdays } from '#contract/protection/cal
 import { pluralize } from '../../../state/format/format.ts';
 import { formatIsoDay } from '../../../state/format/format-time.ts';
 
-/** In minutes of the local day. */
+/** A part of a local day, in minutes since midnight. */
 export type Window = { from: number; to: number };
 
 /** The days of a week for all prefixes that have the same hours. */
@@ -88,7 +88,7 @@ export function describeDates(rules: readonly HoursRule[]): { date: string; text
   });
 }
 
-/** Whether some numbers match no weekly rule, and so may be called at any time. */
+/** Whether some numbers don't match any weekly rule, and so may be called at any time. */
 export function leavesNumbersOpen(rules: readonly HoursRule[]): boolean {
   return rules.length > 0 && !rules.some(({ prefix, days }) => days && prefix === '');
 }

@@ -1,6 +1,6 @@
 import type { DoNotCallEntryView } from '#contract/protection/do-not-call.ts';
 
-/** Says whose calls an entry prevents. */
+/** Says who must not call the number of an entry. */
 export function describeScope({ kind, name }: DoNotCallEntryView['scope']): string {
   return kind === 'partner' ? `${name} and all its accounts` : name;
 }

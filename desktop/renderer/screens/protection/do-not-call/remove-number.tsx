@@ -12,7 +12,7 @@ import { describeSource } from './entries.ts';
 
 type RemoveNumberProps = { entry: DoNotCallEntryView; onRemoved: () => void; onClose: () => void };
 
-/** Removes a number from the do-not-call list, for a reason that the audit log keeps. */
+/** Removes a number from the do-not-call list. The reason is stored in the audit log. */
 export function RemoveNumber({ entry, onRemoved, onClose }: RemoveNumberProps) {
   const [reason, setReason] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();

@@ -105,7 +105,7 @@ function NumbersForm({ scope, numbers, onSaved }: NumbersFormProps) {
   function submit(event: Event): void {
     event.preventDefault();
     setTried(true);
-    // Without a country, the core would allow all.
+    // Without any country, the core would allow all countries.
     if (isIncomplete) {
       focusFirstInvalid(form.current);
       return;
