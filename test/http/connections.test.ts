@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, RequestListener } from 'node:http';
 import { connect } from 'node:net';
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Listener } from '../../core/server/connections/listener.ts';
 import { hasOpenssl } from '../support/certificate.ts';
@@ -136,6 +136,26 @@ describe('a connection', () => {
         await until(() => seen.isClosed);
         expect(opened.cuts).to.deep.equal(['unread 127.0.0.1']);
         expect(seen.text.length < answer.length).to.equal(true);
+      });
+
+      it('is cut off if too many bytes wait for clients in total, and its client has read nothing for the longest time', async () => {
+        const answer = Buffer.alloc(30_000_000);
+        // What waits counts twice: in Node's own queue, and in what the system hasn't accepted from it.
+        const limits = { unsent: 3 * answer.length, lookEvery: 10 };
+        const opened = await open({ isSecure, limits }, (_, response) => response.end(answer));
+        ({ listener } = opened);
+        const clients: Awaited<ReturnType<typeof client>>[] = [];
+        for (const _ of ['first', 'second']) {
+          const opened = await client(listener);
+          clients.push(opened);
+          opened.socket.pause();
+          opened.socket.write(get('/'));
+          await setTimeout(100);
+        }
+        await until(() => opened.cuts.length > 0);
+        for (const { socket } of clients) socket.resume();
+        await until(() => clients[0]?.seen.isClosed === true && (clients[1]?.seen.text.length ?? 0) > answer.length);
+        expect([opened.cuts, clients[1]?.seen.isClosed]).to.deep.equal([['unread 127.0.0.1'], false]);
       });
     });
   }

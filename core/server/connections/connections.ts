@@ -42,6 +42,11 @@ export const connectionLimits = {
    * seconds.
    */
   unread: 10_000,
+  /**
+   * In bytes: the maximum of `unsentBytes` in total. Over TLS, that's about 2,000 clients that don't read, which take 160 MB. Without this,
+   * ten thousand clients from several networks could fill the memory, and keep it by reading a little now and then.
+   */
+  unsent: 256 * 1024 * 1024,
   lookEvery: 2_000,
   /**
    * In ms. A draining listener keeps a new connection for this long, because a client that has just connected is about to send a request.
@@ -162,10 +167,20 @@ export function boundConnections(
 
   function cutUnread(): void {
     const now = performance.now();
+    let total = 0;
     for (const connection of everyone.all) {
       const unsent = unsentBytes(connection.inner);
       if (unsent !== connection.unsent) Object.assign(connection, { unsent, unsentSince: now });
-      else if (unsent > 0 && now - connection.unsentSince >= limits.unread) cut(connection, 'unread');
+      if (unsent > 0 && now - connection.unsentSince >= limits.unread) cut(connection, 'unread');
+      else total += unsent;
+    }
+    if (total <= limits.unsent) return;
+    // First those whose clients have read nothing for the longest time.
+    const waiting = [...everyone.all].filter(({ unsent }) => unsent > 0).sort((a, b) => a.unsentSince - b.unsentSince);
+    for (const connection of waiting) {
+      if (total <= limits.unsent) return;
+      total -= connection.unsent;
+      cut(connection, 'unread');
     }
   }
 
