@@ -126,7 +126,7 @@ describeBrowser('the layout in a browser', () => {
     await dialog.getByLabel('Name').fill('Yellow Clinic');
     await until(() => network.seen.some(({ path }) => path.includes('search=Yellow')));
     await createAccount(harness.direct.ports, operator, 'Yellow Clinic', harness.tenants.partner.id);
-    network.faults.push({ path: '/directory/accounts', fault: { status: 502 } });
+    network.faults.push({ path: '/directory/accounts', method: 'POST', fault: { status: 502 } });
     await dialog.getByRole('button', { name: 'Create', exact: true }).click();
     await dialog.getByText('Account Yellow Clinic already exists.').waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();

@@ -111,7 +111,12 @@ export async function asksForServer(page: EnginePage): Promise<boolean> {
   return (await page.evaluate('callkey.capabilities.choosesServer')) === true;
 }
 
+/** Clicks a button even if a dialog covers it, which a list that reloads may have opened just before. */
+export async function clickUnderDialog(page: Pick<EnginePage, 'evaluate'>, name: string): Promise<void> {
+  await page.evaluate(`[...document.querySelectorAll('button')].find(({ textContent }) => textContent === '${name}')?.click()`);
+}
+
 /** Presses *Try again*, unless the console has already tried again by itself. */
 export async function tryAgain(page: Pick<EnginePage, 'evaluate'>): Promise<void> {
-  await page.evaluate("[...document.querySelectorAll('button')].find(({ textContent }) => textContent === 'Try again')?.click()");
+  await clickUnderDialog(page, 'Try again');
 }

@@ -9,8 +9,8 @@ import { Agent, type Dispatcher } from 'undici';
  * happens.
  */
 export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'lose the response' | 'pass' | Promise<void>;
-/** A fault for the next request whose path contains `path`. */
-type FaultAt = { path: string; fault: Fault };
+/** A fault for the next request whose path contains `path`, with this method if one is given. */
+type FaultAt = { path: string; method?: string; fault: Fault };
 export type Passed = { method: string; path: string; headers: IncomingMessage['headers']; body: string };
 
 /** A network between a client and a core. It applies the given faults to the next requests, and passes all others. */
@@ -28,7 +28,7 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
     const body = await buffer(incoming);
     const { method = '', url = '', headers } = incoming;
     seen.push({ method, path: url, headers, body: body.toString() });
-    const fault = takeFault(faults, url);
+    const fault = takeFault(faults, method, url);
     if (fault instanceof Promise) await fault;
     else if (typeof fault !== 'string') {
       outgoing.writeHead(fault.status, fault.headers).end(fault.body ?? '');
@@ -68,8 +68,9 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
   };
 }
 
-function takeFault(faults: (Fault | FaultAt)[], url: string): Fault {
-  const matchesFault = (fault: Fault | FaultAt) => typeof fault !== 'object' || !('path' in fault) || url.includes(fault.path);
+function takeFault(faults: (Fault | FaultAt)[], method: string, url: string): Fault {
+  const matchesFault = (fault: Fault | FaultAt) =>
+    typeof fault !== 'object' || !('path' in fault) || (url.includes(fault.path) && (fault.method ?? method) === method);
   const [fault = 'pass'] = faults.splice(faults.findIndex(matchesFault) >>> 0, 1);
   return typeof fault === 'object' && 'path' in fault ? fault.fault : fault;
 }
