@@ -1,4 +1,4 @@
-/** The newest Node.js 24, which the images use. Update it with the package `node` in package.json: a test compares them. */
+/** The newest Node.js 24, which the images use. Update it together with the package `node` in package.json. A test compares them. */
 export const newestNode = '24.21.0';
 
 /**

@@ -23,7 +23,7 @@ const kinds: Readonly<Record<string, string>> = {
 function toFieldErrors(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String);
   if (issue.code === 'unrecognized_keys') {
-    // Shorten the key: the sender can make it any length, and the response repeats it.
+    // Shorten the key, because the sender can make it any length, and the response repeats it.
     return issue.keys.map((key) => ({ path: [...path, key.slice(0, 100)].join('.'), message: 'Unknown field.' }));
   }
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined;

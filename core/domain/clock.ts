@@ -20,8 +20,8 @@ const recordEvery = 60_000;
 export type ClockDoubt = { than: 'recorded' | 'server'; at: Millis; aheadBy: number };
 
 /**
- * Returns the doubt about a clock that's too far ahead. With such a clock, no calls are ended and no data is erased, because neither can be
- * undone. A clock that's behind only delays both.
+ * Returns why a clock can't be trusted; null if it can. With a clock that's too far ahead, no calls are ended and no data is erased,
+ * because neither can be undone. A clock that's behind only delays both.
  */
 export function findDoubt({ newestAt, serverAt }: Awaited<ReturnType<ClockStore['read']>>, now: Millis): ClockDoubt | null {
   if (serverAt !== null && now > serverAt + clockSkew.toMillis()) return { than: 'server', at: serverAt, aheadBy: now - serverAt };
@@ -52,7 +52,10 @@ export type ClockWatch = {
   doubt(): ClockDoubt | null;
 };
 
-/** Watches a clock. @param onChange called with the doubt when a doubt begins, and with null when it ends */
+/**
+ * Watches a clock. @param onChange called with the reason when the clock can no longer be trusted, and with null when it can be trusted
+ * again
+ */
 export function watchClock(store: ClockStore, onChange: (doubt: ClockDoubt | null) => void): ClockWatch {
   let doubt: ClockDoubt | null = null;
   /** The times at which the clock is trusted without another check. A clock that jumps out of this range is checked again. */

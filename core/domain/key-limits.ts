@@ -10,7 +10,10 @@ import type { Today } from './ports/keys.ts';
 import type { Ports } from './ports/ports.ts';
 import { Problem, type Quota } from './problem.ts';
 
-/** @property allowed the last address that was allowed. Most keys are used from one address, and comparing it with 50 networks takes 1 µs */
+/**
+ * @property allowed the last address that was allowed. Most keys are always used from the same address, and comparing it with 50 networks
+ * takes 1 µs
+ */
 type Parsed = { networks: readonly Network[]; allowed: string | undefined };
 const parsedLimits = new WeakMap<KeyLimits, Parsed>();
 

@@ -80,7 +80,7 @@ export type UserInput = { email: string; name: string; userType: UserType; accou
 export type UserChange = Omit<UserInput, 'email'>;
 export type NewUser = UserInput & { id: string; password: NewPassword; createdAt: Millis };
 
-/** An argon2id hash. `expiresAt` limits a password that someone else chose; it's null for one that the user chose. */
+/** An argon2id hash. `expiresAt` is when a password that someone else chose expires; it's null for one that the user chose. */
 export type NewPassword = { hash: string; expiresAt: Millis | null };
 
 export type Credentials = {

@@ -12,8 +12,8 @@ import { requestId, setRequestId } from './middleware/request-id.ts';
 import { serveReference } from './reference.ts';
 
 /**
- * Creates the application of the management listener, for the operator's machines only. It shows whether the process is running, whether it
- * can serve requests, and its metrics.
+ * Creates the application of the management listener, which only the operator's machines should reach. It shows whether the process is
+ * running, whether it can serve requests, and its metrics.
  */
 export function createManagementApp(deps: {
   version: string;
@@ -27,8 +27,7 @@ export function createManagementApp(deps: {
   const openapi = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
   let reading: Promise<string> | undefined;
   /**
-   * Concurrent requests share one reading, because each reading queries the database, and 50 concurrent readings slowed other requests
-   * down.
+   * Reads the metrics once for concurrent requests, because this queries the database, and 50 concurrent reads slowed other requests down.
    */
   const readMetrics = () => {
     reading ??= deps.registry.metrics().finally(() => {

@@ -167,7 +167,7 @@ function readKeyValue({ req }: Context): string | null {
   return typeof value === 'string' && isKeyValue(value) ? value : null;
 }
 
-/** Remembers keys whose last request was accepted, with their expiry. This decides only which query runs first. */
+/** Remembers keys whose last request was accepted, with their expiry and limits. This decides only which query runs first. */
 function recentlyAcceptedKeys() {
   const keys = new Map<Digest, ActiveKey>();
   const max = 10_000;

@@ -17,7 +17,7 @@ export function outcomeMethods(asked: string): string[] {
 /**
  * Accepts a provider's report of how a call ended. The signature is its only credential.
  *
- * @param secrets any of them may have been used for the signature; empty if no provider reports outcomes
+ * @param secrets the signature may be made with any of them; empty if no provider reports outcomes
  */
 export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
   return async (ctx, next) => {

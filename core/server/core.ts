@@ -40,14 +40,14 @@ export type Core = {
   /** The staff user that the first start creates; null on every later start. */
   firstUser: FirstUser | null;
   /**
-   * Reports that the core isn't ready, accepts requests for another `drainDelay`, and then finishes the accepted ones within
+   * Reports that the core isn't ready, accepts requests for another `drainDelay` seconds, and then finishes the accepted ones within
    * `drainDeadline`.
    */
   close(): Promise<void>;
 };
 
 /**
- * Starts a core: schema, first user, listeners.
+ * Starts a core: updates the schema, creates the first user if necessary, and opens the listeners.
  *
  * @param outside.signal cancels the start while this core or another one is migrating the schema
  */

@@ -28,8 +28,8 @@ export type Housekeeping = {
 };
 
 /**
- * Runs each core's sweeps, with or without a dialer. They also run once at startup, so that they happen even on a core that restarts every
- * half hour. Anything that ends or deletes something because of its age waits until the clock is trusted.
+ * Runs each core's sweeps, with or without a dialer. They also run once at startup, so that even a core that restarts every half hour does
+ * the hourly work. Anything that ends or deletes something because of its age waits until the clock is trusted.
  */
 export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger): Housekeeping {
   const { apiKeys, auditChain, callList, dialing, numberImports, protection, retention, users } = ports.stores;

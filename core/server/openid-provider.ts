@@ -107,7 +107,7 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
     };
   }
 
-  /** @throws ProviderError, after the reason was logged. Neither contains a token, a code or a person's data */
+  /** @throws ProviderError, after logging the reason. Neither the error nor the log contains a token, a code or a person's data */
   async function run<Result>(work: () => Promise<Result>): Promise<Result> {
     try {
       return await work();

@@ -12,7 +12,10 @@ import { toNetworks, toProvider } from '../domain/sign-in/networks.ts';
 const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
 const saltBytes = 16;
 
-/** How many attempts may wait in each of the two queues, and about how long, in ms. On a busy machine, fewer may wait. */
+/**
+ * How many attempts may wait in each of the two queues: as many as take about `wait` ms, which are fewer on a busy machine, but at least
+ * `min` and at most `max`.
+ */
 const queue = { max: 32, min: 4, wait: 1_500 };
 /** Measured on a quiet machine: 20 ms for a check, and the same for the pause. */
 const usualTurn = 40;
@@ -26,7 +29,7 @@ const newPasswords: Attempt = { email: '', address: '', vouched: 'new passwords'
 
 /**
  * Checks one password at a time, because argon2 shares libuv's threads with the database and takes 19 MiB for each check. After each check,
- * it pauses for the same time, so that a flood of sign-ins gets at most half of one processor core.
+ * pauses for as long as the check took, so that a flood of sign-ins gets at most half of one processor core.
  *
  * @param cost of each new hash, with the memory in KiB
  */

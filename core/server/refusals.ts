@@ -12,7 +12,7 @@ import type { ObserveRefusals } from '../http/middleware/context.ts';
 
 /** In ms. How often lines are written, so that a burst of refusals becomes one line per address, and an outage one line per route. */
 const writeEvery = 10_000;
-/** In ms. How often to warn, because an untrusted proxy forwards all the time. */
+/** In ms. The minimum time between two warnings, because an untrusted proxy sends the header with every request. */
 const warnEvery = 3_600_000;
 /** The maximum number of addresses in that warning. */
 const maxPeers = 5;
@@ -91,7 +91,7 @@ export function collectRefusals(ports: Ports, log: Logger, countAddressRefused: 
     }
   }
 
-  /** Logs a warning at most once per hour, because an untrusted proxy forwards all the time. */
+  /** Logs a warning at most once per hour, because an untrusted proxy sends the header with every request. */
   function warnOfForwarding(): void {
     const now = performance.now();
     if (now - warnedAt < warnEvery) return;

@@ -5,8 +5,8 @@ type Reading = number | Readonly<Record<string, number>>;
 type Definition = { name: string; help: string; label?: string };
 
 /**
- * Sets several gauges with one read when Prometheus scrapes, so that all of them are from the same moment. If the read fails, the gauges
- * have no value, because an old one would be misleading.
+ * Sets several gauges with one read when Prometheus scrapes, so that all values are from the same moment. If the read fails, the gauges
+ * have no values, because old ones would be misleading.
  *
  * @returns a function that starts the read
  */

@@ -35,8 +35,8 @@ function timesIn(column: string, { from, before }: InstantRange): Condition {
 }
 
 /**
- * Splits the condition for a time range into parts that don't overlap. For the first part, which has almost all rows, the IDs are enough, so
- * they can be counted in an index without reading the rows.
+ * Splits the condition for a time range into parts that don't overlap. In the first part, which has almost all rows, the IDs alone decide,
+ * so these rows can be counted in an index.
  */
 export function splitRange({ id, at }: Columns, range: InstantRange): Condition[] {
   const { from, before } = range;

@@ -52,7 +52,7 @@ describe('shards', function () {
       expect([again.code, again.stderr]).to.deep.equal([4, "error: The database already has 2 shards. Their number can't be changed.\n"]);
       expect((await admin(['check'])).stdout).to.contain('ok     shards: 2 shards');
       expect((await adminOn(node.url(name)).admin(['check'])).stdout).to.contain('ok     shards: 2 shards');
-      expect((await admin(['backup', '/tmp/never-written'])).stderr).to.contain("wouldn't be from a single moment");
+      expect((await admin(['backup', '/tmp/never-written'])).stderr).to.contain("wouldn't be consistent");
     });
 
     it("aren't created if Citus is missing or too old, or a node has wrong settings or can't be reached, and the error says so", async () => {

@@ -34,7 +34,7 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
   if (storage.database.shards().length > 0)
     throw new Problem(
       'conflict',
-      "A copy of a database with shards wouldn't be from a single moment. Back up its nodes: see core/docs/scaling.md.",
+      "A copy of a database with shards wouldn't be consistent. Back up its nodes instead: see core/docs/scaling.md.",
     );
   const unfinished = findUnfinished(file);
   const partial = `${file}.unfinished-${randomUUID().slice(0, 8)}`;
@@ -111,7 +111,10 @@ function moveIntoPlace(partial: string, file: string): void {
   }
 }
 
-/** Writes the format that `pg_restore` reads. The database may contain other programs' schemas, and the schema other programs' tables. */
+/**
+ * Writes a dump in the format that `pg_restore` reads. It includes only Callkey's tables, because the database and the schema may also
+ * contain those of other programs.
+ */
 async function dump(database: Database, url: string, file: string): Promise<void> {
   const schema = await ownSchema(database);
   const args = [...(await chooseSchema(database, schema)), ...(await excludeOtherObjects(database, schema))];
@@ -123,8 +126,8 @@ async function dump(database: Database, url: string, file: string): Promise<void
 }
 
 /**
- * Returns the options that select what to dump. Doesn't use `--schema=public`: a plain `pg_restore` would then try to create the schema
- * `public`, which already exists in every database.
+ * Returns the options that select what to dump. Doesn't use `--schema=public`, because a plain `pg_restore` would then try to create the
+ * schema `public`, which already exists in every database.
  */
 async function chooseSchema(database: Database, schema: string): Promise<string[]> {
   if (schema !== 'public') return [`--schema=${quoted(schema)}`];
@@ -145,7 +148,7 @@ async function excludeOtherObjects(database: Database, schema: string): Promise<
   return others.map(({ name }) => `--exclude-table=${quoted(schema)}.${quoted(name)}`);
 }
 
-/** Whether a newer release has changed the schema. It may have added tables that this program doesn't know. */
+/** Whether a newer release has changed the schema, and so may have added tables that this program doesn't know. */
 async function isNewer(database: Database): Promise<boolean> {
   const { added } = await schemaState(database).catch(() => ({ added: ['unknown'] }));
   return added.length > 0;

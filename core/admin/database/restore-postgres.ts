@@ -90,7 +90,7 @@ const otherSessions = (own: string) => `datname = current_database() AND applica
 
 type RemovedRecords = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[]; disabled: Revived['enabled'] };
 
-/** Finds the API keys that were revoked, and the users who were deleted or disabled, before the restore. */
+/** Finds the API keys that are revoked, and the users who are deleted or disabled, in the database that will be replaced. */
 async function findRemoved({ read }: Database): Promise<RemovedRecords> {
   if (!(await read.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], disabled: [] };
   return {

@@ -7,7 +7,7 @@ import type { Output } from './output.ts';
 /** A command's context without an open database. */
 export type Settings = {
   location: DatabaseLocation;
-  /** Whether DATABASE_URL is set. If someone forgot it, a command must not create a second database that the core doesn't use. */
+  /** Whether DATABASE_URL is set. If it isn't, a command must not create a database, because the core may use a different one. */
   isDatabaseNamed: boolean;
   output: Output;
   /** Makes a path absolute, relative to the caller's folder. */
@@ -28,7 +28,7 @@ export type AdminContext = Settings & {
 };
 
 /**
- * The database that a command requires. `use`: a complete schema. `fill`: the same, but an empty or missing database is set up first.
+ * What a command requires of the database. `use`: a complete schema. `fill`: the same, but an empty or missing database is set up first.
  * `migrate`: any schema, and a missing database is created. `inspect`: any schema.
  */
 export type Access = 'use' | 'fill' | 'migrate' | 'inspect';

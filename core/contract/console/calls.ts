@@ -118,7 +118,7 @@ export const callsSummarySchema = z.object({
 export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
 
 export const allCallsSummarySchema = z.object({
-  /** The same days. Campaigns without calls are omitted. */
+  /** The same days as for one campaign. Campaigns without calls are omitted. */
   days: z.array(z.object({ day: z.iso.date(), campaigns: z.array(z.object({ id: identifierSchema, states: callsByStateSchema })) })),
   ...countedBackTo,
   dialerTrouble: dialerTroubleSchema,

@@ -96,8 +96,8 @@ export const transitions = [
   { event: 'too-late', from: ['open'], to: 'failed', notes: ['endedAt'] },
   { event: 'forgotten', from: ['queued', 'retry'], to: 'lapsed', notes: ['endedAt'] },
 
-  // These events make a call `unknown`: the provider may have it but hasn't reported an outcome, and another hand-off could call the person
-  // twice.
+  // These events make a call `unknown`, because the provider may have it but hasn't reported an outcome, and with another hand-off, the
+  // person could be called twice.
   { event: 'too-late', from: ['doubt'], to: 'unknown', notes: ['endedAt'] },
   { event: 'must-not-repeat', from: ['open', 'doubt'], to: 'unknown', notes: ['endedAt'] },
   { event: 'unreported', from: ['taken'], to: 'unknown', notes: ['endedAt'] },

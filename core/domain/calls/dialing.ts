@@ -91,7 +91,7 @@ export function toSettlement(call: ClaimedCall, result: HandoffResult, provider:
   }
 }
 
-/** Whether a hand-off can be repeated. A different provider, or one that doesn't deduplicate, would make a second call. */
+/** Whether a hand-off can be repeated. A different provider, or one that doesn't deduplicate, might make a second call. */
 function mayRepeat(call: ClaimedCall, provider: Provider): boolean {
   return provider.deduplicates && call.provider === provider.name;
 }

@@ -6,7 +6,7 @@ import { emailSchema, lineSchema } from '#contract/text/text.ts';
 const externalIdSchema = lineSchema(limits.requestId);
 const nameSchema = lineSchema(limits.name);
 
-/** Partners, accounts, campaigns and users in one file. `externalId` is each one's ID in another system. */
+/** Partners, accounts, campaigns and users in one file. `externalId` is the ID of each in another system. */
 export const importFileSchema = z.strictObject({
   partners: z.array(z.strictObject({ externalId: externalIdSchema, name: nameSchema })).default([]),
   accounts: z.array(z.strictObject({ externalId: externalIdSchema, name: nameSchema, partner: externalIdSchema })).default([]),

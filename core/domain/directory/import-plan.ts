@@ -127,7 +127,7 @@ function toRequestedUser(
   return { ...user, accountId: ofAccount?.id ?? null, partnerId };
 }
 
-/** Checks the users in the order of the file. If a user's address changes, a later user can have the old one. */
+/** Checks the users in the order of the file. If a user's address changes, a user further down can have the old one. */
 async function refuseTakenEmails(imports: ImportStore, { before, after }: CheckedKind): Promise<void> {
   const users = [...after.values()];
   const owners = await imports.findEmails(users.map(({ email }) => email).filter((email) => email !== null));

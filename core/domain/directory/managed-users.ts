@@ -55,7 +55,7 @@ export async function changeManagedUser(
   const requested = { name, userType: user.userType, accountId, partnerId: user.partner?.id ?? null };
   const changed = isUnchanged ? user : await changeUser(ports, actor, user, requested);
   const { disabled } = change;
-  // Does nothing if someone else has already made this change. If the user was deleted, the lookup below fails.
+  // This does nothing if someone else has already made the change. If the user was deleted, the lookup below fails.
   if (disabled !== undefined && disabled !== (user.disabledAt !== null)) await setDisabled(ports, actor, changed, disabled);
   return findManagedUser(ports, viewer, id);
 }

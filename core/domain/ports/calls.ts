@@ -80,7 +80,7 @@ export type CallListStore = {
    * Counts the calls of several campaigns by day.
    *
    * @param days the first instants of the days, oldest first
-   * @param before the end of the last day; null to count later calls as that day's
+   * @param before the end of the last day; null to count later calls on that day
    */
   summaryOfAll(campaignIds: readonly string[], days: readonly Millis[], before: Millis | null): Promise<CountOfCampaign[]>;
   /** Adds up the stored counts of ended calls, because on PostgreSQL each call adds a row. Housekeeping runs this. */

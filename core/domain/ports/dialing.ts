@@ -53,7 +53,7 @@ export type DialingStore = {
   endForgotten(now: Millis, signal?: AbortSignal): Promise<number>;
   /**
    * Makes calls due now if their `due_at` is so late that it was set by a clock that was ahead. Otherwise, they'd wait until the clock
-   * catches up. Also forgets trouble that was recorded with such a clock.
+   * catches up. Also deletes reports of trouble that were recorded with such a clock.
    *
    * @param hasStepped whether the clock was just set back. If so, the next claim also checks all calls held by calling hours again
    * @returns the number of calls

@@ -99,7 +99,7 @@ export type TenancyStore = {
 /** Manages partners, accounts and campaigns. */
 export type DirectoryStore = {
   /**
-   * Creates the first partner, account and campaign, either all or none of them.
+   * Creates the first partner, account and campaign: either all of them or none.
    *
    * @returns false, without creating anything, if a partner already exists. This is exact across all processes
    */

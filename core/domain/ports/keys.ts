@@ -33,13 +33,13 @@ export type ApiKeyStore = {
   /** Returns what the key has done since this time. It may be up to a minute behind. */
   usage(id: string, since: Millis): Promise<KeyUsage[]>;
   /**
-   * Changes the limits of a key, unless they aren't `before` anymore. If the key now has a limit of calls per day and had none, all calls
+   * Changes the limits of a key if their version is still `before`. If the key had no limit of calls per day and now has one, all calls
    * that it has placed today are included in the count once this returns.
    *
    * @returns false, without changing anything, if the key was revoked or has other limits
    */
   limit(id: string, before: string | null, after: KeyLimits | null, today: Today, event: AuditEvent): Promise<boolean>;
-  /** Counts the calls that a limited key has placed today again, in case an earlier change of its limits was interrupted. */
+  /** Counts again the calls that a limited key has placed today, in case an earlier change of its limits was interrupted. */
   recount(id: string, today: Today): Promise<void>;
   /** Returns how many calls a limited key has placed on a day. */
   placedOn(id: string, day: string): Promise<number>;

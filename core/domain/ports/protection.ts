@@ -80,7 +80,7 @@ export type NumberImportStore = {
   /** Stores some of the numbers, without any effect yet. @throws Problem `conflict` if a core has deleted the import */
   addPart(id: string, part: number, numbers: readonly ImportedNumber[]): Promise<void>;
   /**
-   * Commits the import: from now on, all stored numbers will be moved to the list.
+   * Commits the import: all stored numbers will now be moved to the list.
    *
    * @throws Problem `conflict` if a core has deleted the import
    */

@@ -37,8 +37,8 @@ export class FairQueue<Item> {
   }
 
   /**
-   * @returns the items to drop if the queue is full, possibly including this one: the newest item of the network with the most waiting
-   * items
+   * @returns the items to drop because the queue is full, which may include this one. Each is the newest item of the network with the most
+   * waiting items
    */
   add(path: Path, item: Item): Item[] {
     this.#waiting.push({ item, path, since: this.#turnedAway.get(formatPath(path)) ?? ++this.#now });

@@ -13,7 +13,10 @@ const recoveryCodes = 10;
 /** 50 bits. */
 const recoveryLetters = 10;
 
-/** Whether the user must set up a second factor before anything else. A provider has its own second factors. */
+/**
+ * Whether the user must set up a second factor before anything else. Users of a provider don't have to, because it has its own second
+ * factors.
+ */
 export function isSecondFactorDue(
   { requiresSecondFactor }: Ports,
   { hasSecondFactor, issuer }: Pick<Session, 'hasSecondFactor' | 'issuer'>,
@@ -89,7 +92,7 @@ export async function resetSecondFactor(ports: Ports, actor: Actor, user: User):
 }
 
 /**
- * Asks for a code before a signed-in user's sensitive change, if they have a second factor.
+ * Requires a code for a sensitive change by a signed-in user who has a second factor.
  *
  * @throws Problem `forbidden` without a code, `unauthorized` if it's wrong
  */

@@ -66,7 +66,7 @@ export async function resumeSession(ports: Ports, id: Digest): Promise<Session |
   return session;
 }
 
-/** Whether the session's way to sign in is still allowed. Otherwise, a removed provider's users would stay signed in. */
+/** Whether the way in which the user signed in is still allowed. Without this check, users of a removed provider would stay signed in. */
 function isAllowed({ passwordSignIn, provider }: Ports, { issuer }: Session): boolean {
   return issuer === null ? passwordSignIn : issuer === provider?.issuer;
 }

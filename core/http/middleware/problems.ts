@@ -101,9 +101,7 @@ function answerProblem(ctx: Context, problem: Problem): void {
   writeProblem(ctx, body, [...retryAfter, ...allow, ...quotaHeaders(problem.quota)]);
 }
 
-/**
- * Returns the headers of draft-ietf-httpapi-ratelimit-headers-10 for a key with a limit of calls per day. A day can have 23 or 25 hours.
- */
+/** Returns the headers of draft-ietf-httpapi-ratelimit-headers-10 for a key with a limit of calls per day. */
 export function quotaHeaders(quota: Quota | undefined): string[] {
   if (quota === undefined) return [];
   const { callsPerDay, left, resetsIn } = quota;

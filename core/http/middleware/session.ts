@@ -24,7 +24,9 @@ type SignedIn = { id: Digest; data: Session };
 type SessionData = { signedIn?: SignedIn; halfOpen?: SignedIn; proof?: Proof };
 type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit(): Promise<void> };
 
-/** Opens the session that a request's cookie identifies, if any. Sessions are stored in the database by the digest of their ID. */
+/**
+ * Opens the session that a request's cookie identifies, if there is one. Sessions are stored in the database, by the digest of their ID.
+ */
 export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly string[]): Middleware {
   const { ports } = deps;
   app.keys = [...secrets];

@@ -19,8 +19,8 @@ export type ObserveCut = (reason: CutReason, address: string) => void;
 export const connectionLimits = {
   /**
    * The maximum number of open connections from one network (an IPv4 address, or a /64 of IPv6), and in total. At the limit, a new
-   * connection replaces an idle one. Too low would be worse than too high: many integrators may share an address, while a thousand
-   * connections take only about 10 MB.
+   * connection replaces an idle one. A limit that's too low would be worse than one that's too high: many integrators may share an address,
+   * while a thousand connections take only about 10 MB.
    */
   perNetwork: 1_000,
   /**

@@ -22,7 +22,7 @@ export async function closeListeningSocket(server: Server): Promise<void> {
   server.close();
 }
 
-/** Opens one of our own connections. The code that awaits this continues before the event loop accepts anything. */
+/** Opens one of our own connections. The code that awaits this continues before the event loop accepts any connection. */
 function queueOwnConnection(server: Server): Promise<boolean> {
   const own = connect(ownAddress(server)).on('error', () => undefined);
   return new Promise((resolve) => {

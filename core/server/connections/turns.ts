@@ -7,8 +7,8 @@ import { jsonLine, toBody } from '../../http/middleware/problems.ts';
 import { SecureResponse } from './secure-response.ts';
 
 /**
- * The part of Node's parser that a server uses. Node doesn't document it, and has no setting for this. If a later Node.js changes it, tests
- * in `test/http/connections.test.ts` will fail.
+ * The part of Node's parser that a server uses. Node doesn't document it, and has no setting to handle one request at a time. If a later
+ * Node.js changes the parser, tests in `test/http/connections.test.ts` will fail.
  */
 type Parser = {
   onIncoming: (request: ParsedRequest, keepAlive: boolean) => number;
@@ -26,7 +26,10 @@ type OnBody = (this: Parser, piece: Buffer) => void;
 type ParsedSocket = Socket & { parser?: Parser | null };
 type ParsedRequest = IncomingMessage & { upgrade?: boolean };
 
-/** Makes the parser stop after the headers that it just read (`HPE_PAUSED`), or treat the rest as another protocol. */
+/**
+ * Results of `onIncoming`. They make the parser stop after the headers that it just read (`HPE_PAUSED`), or treat the rest as a different
+ * protocol.
+ */
 const pauses = 21;
 const upgrades = 2;
 
@@ -335,8 +338,8 @@ function answerClientError(error: ClientError, socket: Socket, underWay: ServerR
 /**
  * Handles CONNECT like every other method, so that callers can't tell the difference. Node would pass on a bare socket (RFC 9110 §9.3.6),
  * or close it if there's no listener. Node also doesn't handle CONNECT in order, and throws if an earlier request on the connection still
- * uses the socket, so one packet from a stranger would stop the core. Upgrades need nothing like this, because without a listener they
- * arrive as ordinary requests.
+ * uses the socket, so one packet from a stranger would stop the core. Upgrades don't need this, because without a listener, they arrive as
+ * ordinary requests.
  */
 function answerConnect(server: Server, request: IncomingMessage, socket: Socket): void {
   // The earlier response may have ended the connection.

@@ -190,7 +190,7 @@ function toDialer(env: z.output<typeof schema>): DialerConfig {
   return { kind, concurrency, url: env.DIALER_URL, secrets: env.DIALER_SECRETS, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
 }
 
-/** Whether a URL uses https or stays on this machine. Contact data is sent to the URL, so one of the two is required. */
+/** Whether a URL uses https or is on this machine. One of the two is required, because contact data is sent to the URL. */
 function isSafeUrl(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const { protocol, hostname, username, password } = new URL(text);

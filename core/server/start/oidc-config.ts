@@ -14,7 +14,7 @@ export type OidcConfig = Readonly<{
   publicUrl: string;
 }>;
 
-/** Secrets are sent to these addresses, so they must use https or stay on this machine. */
+/** Secrets are sent to these addresses, so they must use https or be on this machine. */
 const address = z
   .string()
   .refine((text) => readServerAddress(text).ok, { error: 'must be an https URL, or an http URL on this machine, without a query' })

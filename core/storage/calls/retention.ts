@@ -17,9 +17,9 @@ const counts = {
 } as const;
 
 /**
- * SQL: when a call's retention period began. A provider may report an end from before it was handed the call, such as seconds instead of
- * milliseconds. If that counted, the call's data would be erased within the hour, and an opt-out that's reported later would have no number.
- * Matches the index for this.
+ * SQL: when a call's retention period began. A provider may report an end that's before the hand-off, for example if it sends seconds
+ * instead of milliseconds. If that counted, the call's data would be erased within the hour, and an opt-out reported later would have no
+ * number. The expression must match the index.
  */
 const retainedSince = (on: Knex) => `${getDialect(on) === 'postgres' ? 'greatest' : 'max'}(ended_at, coalesce(dialed_at, ended_at))`;
 

@@ -90,7 +90,7 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
     async recoverFromClockStep(now, hasStepped, signal) {
       const clock = await read('clock').first('newest_at');
       const wasAhead = (clock?.newest_at ?? 0) > now + clockSkew.toMillis();
-      // Otherwise, the trouble of a core that was killed while its clock was ahead would be reported until the clock catches up.
+      // Otherwise, trouble noted by a core that was killed while its clock was ahead would be reported until the clock catches up.
       await write('dialer_troubles').where('noted_at', '>', plus(now, clockSkew.toMillis())).delete();
       const options = { size: sweepBatchSize, judgesHeldAgain: hasStepped || wasAhead, signal };
       return sumOfShards(database, (shard) => markAllDue(shard, now, options));
@@ -149,7 +149,7 @@ async function findShard(database: Database, contactId: string): Promise<Databas
 const conclusionColumns = { contact_id: 'text', outcome: 'text', detail: 'text', ended_at: 'bigint', duration_seconds: 'bigint' } as const;
 const conclusionSql = 'state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds';
 
-/** Finds calls that were handed off, by their contact ID alone. The condition on the hand-off matches the index for this. */
+/** SQL: the call has this contact ID and was handed off. The condition on the hand-off is needed to use the index by contact ID. */
 const isHandedOff = 'calls.contact_id = r.contact_id AND handoff IS NOT NULL';
 
 /**
@@ -208,7 +208,7 @@ async function listNumberOfCall(
   return 'listed';
 }
 
-/** Finds a call that was handed off, by its contact ID alone. The condition on the hand-off matches the index for this. */
+/** Finds a call that was handed off, by its contact ID alone. The condition on the hand-off is needed to use the index. */
 function handedOff(on: Knex, contactId: string) {
   return on('calls').where({ contact_id: contactId }).whereNotNull('handoff');
 }

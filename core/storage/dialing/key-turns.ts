@@ -8,7 +8,7 @@ type Position = readonly [dueAt: number, placedAt: number, apiKeyId: string, con
 type PositionRow = { due_at: number; placed_at: number; api_key_id: string; contact_id: string };
 
 const start: Position = [0, 0, '', ''];
-/** The number of calls in an account's queue that one claim searches: 3 to 5 ms, on a different connection from the claim's. */
+/** The number of calls in an account's queue that one claim searches. This takes 3 to 5 ms, on a different connection from the claim's. */
 const stretchLength = 10_000;
 /** The number of keys whose calls one claim adds for an account. */
 const maxKeys = 8;
@@ -91,7 +91,7 @@ export function keyTurns(database: Database) {
     },
 
     /**
-     * Orders calls of an account so that each key has its turn.
+     * Orders the calls of an account so that its keys take turns.
      *
      * @param front the oldest calls @param others calls of other keys @param isLong whether the queue may have more calls than those in
      * `front`

@@ -136,7 +136,7 @@ export function selectBatch(on: Knex, selected: Knex.QueryBuilder, limit: number
   return selectUnlocked(on, selected, limit).whereIn('state', unfinishedStates);
 }
 
-/** The same for calls in any state. */
+/** Selects some of the matching calls in any state for an update, and skips those that another process has locked. */
 export function selectUnlocked(on: Knex, selected: Knex.QueryBuilder, limit: number): Knex.QueryBuilder {
   const batch = unlocked(on, selected.limit(limit)).select(callKey);
   return on('calls').withMaterialized('some', batch).whereIn(callKey, on('some').select(callKey));

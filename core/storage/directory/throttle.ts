@@ -7,7 +7,7 @@ import { batched } from '../engine/batch.ts';
 import type { Database, Value } from '../engine/database.ts';
 import { isSingleRowError } from '../engine/errors.ts';
 
-/** The maximum number of counters, about 20 MB. It's more than honest users need, and limits a flood from many addresses. */
+/** The maximum number of counters (about 20 MB). It's more than honest users need, but bounds a flood from many addresses. */
 export const maxThrottleCounters = 100_000;
 /** The number of attempts between sweeps, because a flood could outrun the hourly sweep. */
 const sweepAfterTakes = 1_000;

@@ -98,8 +98,8 @@ export type Database = {
   /** Returns the size in bytes of the database and of its write-ahead log; null if the server doesn't report it. */
   size(): Promise<{ database: number; wal: number | null }>;
   /**
-   * Returns the server settings that may lose an acknowledged write in a power failure and that a client can't change, in one sentence
-   * each.
+   * Returns a sentence for each server setting because of which a power failure may lose an acknowledged write, and which a client can't
+   * change.
    */
   risks(): Promise<string[]>;
 };

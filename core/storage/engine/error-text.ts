@@ -67,7 +67,7 @@ export function explainDatabaseError(error: unknown): Explanation | undefined {
   return explainDatabaseError(error.cause);
 }
 
-/** Returns one sentence on what happened and one on what to do, for a core that's starting and for `admin`. */
+/** Returns one sentence about what happened and one about what to do, for a core that's starting and for `admin`. */
 export function databaseErrorText(error: unknown, location: DatabaseLocation): string | undefined {
   const explained = explainDatabaseError(error);
   return explained && `Can't use the database ${formatLocation(location)}: ${explained.cause}. ${explained.remedy}`.trimEnd();

@@ -109,7 +109,7 @@ export class TookTooLong extends Error {
   }
 }
 
-/** Thrown if a node hasn't confirmed a change in time. It isn't a Problem, because knex changes the messages of errors. */
+/** Thrown if a node hasn't confirmed a change in time. This isn't a Problem, because knex changes the messages of errors. */
 export class NotOnAllNodes extends Error {
   constructor(cause: unknown) {
     super('A node has not confirmed a change.', { cause });

@@ -47,7 +47,7 @@ export function perShard<Made>(make: (shard: Database) => Made): (shard: Databas
 }
 
 /**
- * Runs a step in each shard at the same time. Every shard has its own connection, so one that doesn't respond delays no other.
+ * Runs a step in each shard at the same time. Every shard has its own connection, so one that doesn't respond doesn't delay the others.
  *
  * @throws the first error, after all steps have ended
  */

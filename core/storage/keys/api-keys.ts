@@ -154,7 +154,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
           digest,
           name: key.name,
           creator_id: key.creator.id,
-          // Staff don't have a partner, so the administrator of the partner for which the key was created sees it.
+          // Staff don't have a partner, so their keys are visible to the administrator of the partner for which they were created.
           creator_partner_id: creator.partner_id ?? key.owningScope.partnerId,
           account_id: key.owningScope.accountId,
           partner_id: key.owningScope.partnerId,

@@ -49,7 +49,7 @@ export function countWrongCounts(database: Database): Promise<number> {
   });
 }
 
-/** Corrects the counts. Other processes can create and revoke keys while this runs, because that doesn't change the difference. */
+/** Corrects the counts. Other processes can create and revoke keys while this runs, because that doesn't change the differences. */
 export function repairCounts(database: Database): Promise<void> {
   return database.write.transaction(async (trx) => {
     await liftTimeLimit(trx, database);

@@ -10,7 +10,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const bigint = dialect === 'postgres' ? 'bigint' : 'integer';
   const strict = dialect === 'postgres' ? '' : 'STRICT';
   const statements = [
-    // entry is JSON: everything that the new entries have in common. committed_at is null until the whole file has been read.
+    // entry contains everything that the new entries have in common, as JSON. committed_at is null until the whole file has been read.
     `CREATE TABLE number_imports (id ${id} PRIMARY KEY, entry text NOT NULL, started_at ${bigint} NOT NULL, committed_at ${bigint}) ${strict}`,
     // phones has one number per line.
     `CREATE TABLE number_import_parts (import_id ${id} NOT NULL, part ${bigint} NOT NULL, phones text NOT NULL, PRIMARY KEY (import_id, part)) ${strict}`,

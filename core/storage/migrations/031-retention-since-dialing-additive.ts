@@ -2,9 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Makes the calls that are due to be erased one short range of an index again, now that a call's retention period begins at its end, but
- * not before it was dialed. Without this index, each run would read all calls for which the provider reports too early an end. The previous
- * release's erasing can use it, too, but reads more.
+ * A call's retention period now begins at its end, but not before it was dialed. With this index, the calls that are due to be erased are
+ * one short range again. Without it, each run would read all calls for which the provider has reported an end that's too early. The
+ * previous release can use the index, too, but reads more of it.
  */
 export async function upCalls(trx: Knex, dialect: Dialect): Promise<void> {
   const later = `${dialect === 'postgres' ? 'greatest' : 'max'}(ended_at, coalesce(dialed_at, ended_at))`;

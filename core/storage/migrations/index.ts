@@ -187,7 +187,7 @@ export function toSchemaState(applied: readonly string[], what = 'The database')
   return { isEmpty: applied.length === 0, missing: names.filter((name) => !applied.includes(name)), added };
 }
 
-/** @throws Error if the calls were divided into shards in the meantime, because the statements don't use them yet */
+/** @throws Error if the calls were divided into shards after the core had started, because its statements don't use the shards yet */
 export async function isMigrated(database: Database): Promise<boolean> {
   const rows: { name: string }[] = await database.read(migrationsTable).select('name');
   const applied = rows.map(({ name }) => name);

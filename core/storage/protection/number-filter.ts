@@ -44,7 +44,7 @@ function toHash(phone: string): number {
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-/** A linear congruential generator. Only its first bits are used, because the last ones aren't random. */
+/** A linear congruential generator. Only its high bits are used, because the low ones aren't random enough. */
 function next(bits: number): number {
   return Math.imul(bits, 1_664_525) + 1_013_904_223;
 }

@@ -12,7 +12,7 @@ const maxBatchSize = 1_000;
 
 export function numberImportStore(database: Database): NumberImportStore {
   const { read, write } = database;
-  /** How many numbers the next step moves. It depends on the last one, because a busy machine needs ten times as long. */
+  /** How many numbers the next step moves. It depends on how long the last step took, because a busy machine needs ten times as long. */
   let size = minBatchSize;
   return {
     async begin(id, entry, startedAt) {

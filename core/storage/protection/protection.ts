@@ -147,7 +147,7 @@ export function protectionStore(database: Database): ProtectionStore {
   };
 }
 
-/** Selects a number's entries on all lists. Only the indexes that begin with a scope contain numbers. */
+/** Selects a number's entries on all lists, partner by partner, because no index begins with the number. */
 function selectByNumber(on: Knex, phone: string): Knex.QueryBuilder {
   return on('do_not_call').whereIn('partner_id', on('partners').select('id')).where({ phone });
 }
@@ -156,7 +156,10 @@ function narrow(entries: Knex.QueryBuilder, access: ProtectionAccess): Knex.Quer
   return access.kind === 'account' ? entries.where('account_id', access.accountId) : entries.where('partner_id', access.partnerId);
 }
 
-/** Replaces the given rules of a scope, and changes the version against which every process checks the partner's calls. */
+/**
+ * Replaces the given rules of a scope, and changes the version of the partner's rules, so that every process checks calls against the new
+ * ones.
+ */
 async function writeRules(
   trx: Knex.Transaction,
   { id, owner }: RuleScope,

@@ -12,7 +12,8 @@ export const maxDaysAhead = 31;
  * Finds when someone who may be in any of the zones can be called.
  *
  * @param input.rules from {@link selectRules}
- * @returns 'open' if all zones are open at `from`, else the next instant at which they are; null if there's none within 31 days, or no zone
+ * @returns 'open' if all zones are open at `from`; otherwise, the next instant at which they are. Null if there's none within 31 days, or
+ * no zone
  */
 export function findOpening(input: { rules: readonly HoursRule[]; zones: readonly string[]; from: Millis }): Opening {
   const { rules, zones, from } = input;
@@ -34,8 +35,8 @@ type Opening = 'open' | Millis | null;
 type CachedOpening = { opening: Opening; from: number; until: number };
 
 /**
- * Results are remembered, because searching takes longer than everything else, and most calls have the same rules, zones and minute as an
- * earlier one. Windows, offsets and clock changes all start at full minutes.
+ * Results are remembered, because a search takes longer than everything else for a call, and most calls have the same rules, zones and
+ * minute as an earlier one. Windows, offsets and clock changes all start at full minutes.
  */
 const cachedOpenings = new WeakMap<readonly HoursRule[], WeakMap<readonly string[], CachedOpening>>();
 

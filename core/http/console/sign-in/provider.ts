@@ -48,7 +48,7 @@ export async function startOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   redirect(ctx, url);
 }
 
-/** Signs in the browser that comes back from the provider, or asks its user whether to sign the app in. */
+/** Signs in the browser that comes back from the provider or, if the app started the sign-in, asks the user to confirm it. */
 export async function finishOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   const provider = requireProvider(deps);
   const flow = readFlow(ctx, deps);

@@ -24,7 +24,10 @@ const nodeSettings: Readonly<Record<string, { isRight: (value: string, all: Node
     isRight: (value, all) => Number(value) >= Number(all['max_connections']),
     remedy: 'at least max_connections',
   },
-  max_worker_processes: { isRight: (value) => Number(value) >= 16, remedy: '16 or more, because moving a shard hangs without free ones' },
+  max_worker_processes: {
+    isRight: (value) => Number(value) >= 16,
+    remedy: '16 or more, because moving a shard hangs without free workers',
+  },
   wal_level: { isRight: (value) => value === 'logical', remedy: 'logical, to move shards while they are used' },
   'citus.recover_2pc_interval': {
     isRight: (value) => Number(value) > 0 && Number(value) <= 5_000,
@@ -118,7 +121,7 @@ export async function createShards(database: Database, count: number): Promise<v
     const ask = async <Found extends object>(sql: string) => database.query<Found>(sql, [], trx);
     await database.lockMigrations(trx);
     await run(`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`);
-    // Otherwise, a core that starts now could place or cancel calls in the tables that are about to be dropped.
+    // Without this lock, a core that starts now could place or cancel calls in the tables that are about to be dropped.
     await run(`LOCK TABLE ${shardTables} IN ACCESS EXCLUSIVE MODE`);
     const [place] = await ask<{ schema: string; role: string; name: string }>(
       `SELECT current_schema() AS schema, quote_ident(current_user) AS role, quote_ident(current_database()) AS name`,

@@ -100,7 +100,7 @@ export async function send(connection: pg.Client, query: Statement, beforeCommit
     try {
       const config = { text, values, name, query_timeout: Math.max(1, deadline - performance.now()) };
       const result = await connection.query<Row>(config);
-      // After a failed statement, PostgreSQL responds to COMMIT with a successful ROLLBACK.
+      // After a failed statement, PostgreSQL rolls back at COMMIT, and doesn't report an error.
       if (/^COMMIT\b/i.test(text) && result.command !== 'COMMIT')
         throw Object.assign(new pg.DatabaseError('The transaction was rolled back.', 0, 'error'), { severity: 'ERROR' });
       return result;
@@ -186,7 +186,7 @@ class Connection extends pg.Client {
 export class PostgresClient extends Client {
   protected statementTimeout = timeLimits.server;
   #addresses: string[] | undefined;
-  /** The index of the host that accepted the last connection. The next one tries it first. */
+  /** The index of the host that accepted the last connection. The next connection tries it first. */
   #last = 0;
 
   #restsUntil = 0;

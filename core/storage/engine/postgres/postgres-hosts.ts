@@ -1,7 +1,7 @@
 /** Splits `postgres://user:password@one:5432,two:5432/callkey` into the part before the hosts, the hosts, and the part after them. */
 const parts = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#@]*)(.*)/s;
 
-/** Returns an address for each host in a URL, separated by commas as PostgreSQL's own programs accept them. */
+/** Returns an address for each host in a URL. As in PostgreSQL's own programs, commas separate the hosts. */
 export function parseAddresses(url: string): string[] {
   const [, before = '', hosts = '', after = ''] = parts.exec(url) ?? [];
   return hosts.split(',').map((host) => `${before}${host}${after}`);

@@ -27,7 +27,9 @@ export const migrationLock = '27975062105318777';
 /** `admin restore` recognizes connections of cores and other admin commands by this name. */
 export const applicationName = 'callkey';
 
-/** Times are bigint columns of epoch milliseconds, which JavaScript's numbers represent exactly. */
+/**
+ * Reads bigint as a number. These columns contain times in epoch milliseconds, and counts, which JavaScript's numbers represent exactly.
+ */
 const types: Knex.PgCustomTypesConfig = {
   getTypeParser: (oid: number, format: string) =>
     oid === pg.types.builtins.INT8 ? Number : pg.types.getTypeParser(oid, format === 'binary' ? 'binary' : 'text'),
@@ -52,7 +54,7 @@ const writersOfCalls = `SELECT virtualtransaction AS id FROM pg_locks
   WHERE relation = 'calls'::regclass AND mode = 'RowExclusiveLock' AND granted
     AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
 
-/** The same on all nodes. Each shard's tables have names such as `calls_102008` there. */
+/** Finds these transactions on all nodes, where each shard's tables have names such as `calls_102008`. */
 const writersOnNodes = `SELECT nodeid || ' ' || id AS id FROM run_command_on_all_nodes($$
   SELECT coalesce(jsonb_agg(virtualtransaction), '[]') FROM pg_locks JOIN pg_class c ON c.oid = relation
   WHERE c.relname ~ '^calls_[0-9]+$' AND mode = 'RowExclusiveLock' AND granted
@@ -92,7 +94,7 @@ async function tooLate(): Promise<never> {
  * The maximum number of connections in each lane. Their sum is in operations.md, because poolers and `max_connections` must allow for it.
  */
 const connections = { keys: 4, console: 2, lists: 2, 'sign-in': 1, background: 2 };
-/** The same for each shard. */
+/** The maximum number of connections to each shard, in each lane. */
 const shardConnections = { keys: 2, lists: 1, background: 1 };
 
 /** Opens a connection pool for each lane to one PostgreSQL primary. It may be any of the hosts in the URL. */
@@ -266,7 +268,7 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
       return async (rows, beforeCommit, transaction) => (await run(rows, beforeCommit, transaction)).rows;
     },
     async discardWriter() {
-      // Nothing to do: PostgreSQL responds after the commit, so no connection can have an unfinished one.
+      // Nothing to do: PostgreSQL responds only after the commit, so no connection can have an unfinished one.
     },
     async lockMigrations(transaction, signal) {
       if (sharding.count > 0) {
@@ -279,7 +281,7 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
       // not on Windows.
       await transaction.raw(`SELECT set_config(name, '1s', true) FROM pg_settings
         WHERE name = 'client_connection_check_interval' AND version() ~ 'linux|darwin|bsd'`);
-      // Poll, because a server that waits for the lock would keep waiting after this process has to stop.
+      // Poll, because a server that waits for the lock would keep waiting even if this process has to stop.
       while (!(await hasLock(transaction))) await setTimeout(100, undefined, signal && { signal });
       const connection: pg.Client = await transaction.client.acquireConnection();
       const giveUp = () => hangUp(connection, signal?.reason);

@@ -18,7 +18,7 @@ const pragmas = [
   'PRAGMA journal_mode = WAL',
   'PRAGMA synchronous = FULL',
   'PRAGMA foreign_keys = ON',
-  // Overwrites erased data with zeros. This isn't slower (measured with placed and cancelled calls).
+  // Overwrites erased data with zeros. This doesn't slow down placing or cancelling calls (measured).
   'PRAGMA secure_delete = ON',
   'PRAGMA wal_autocheckpoint = 4000',
   'PRAGMA journal_size_limit = 67108864',
@@ -109,8 +109,8 @@ class ImmediateTransaction extends Transaction {
 type Run<Result> = (statement: Statement, json: string, done: (error: Error | null, result: Result) => void) => void;
 
 /**
- * Returns all rows. Uses `all`, never `get`: a prepared `get` leaves its read snapshot open, and later reads on the connection miss newer
- * commits.
+ * Returns all rows. Uses `all`, never `get`, because a prepared `get` leaves its read snapshot open, and later reads on the connection
+ * would miss newer commits.
  */
 export const allRows: Run<Row[]> = (statement, json, done) => {
   statement.all<Row>(json, done);
@@ -187,8 +187,8 @@ function createExecutor(connection: Connection): (sql: string) => Promise<void> 
 }
 
 /**
- * Retries work while the file is busy: if two connections create the journal of a new file at the same time, one fails immediately, despite
- * `busy_timeout`.
+ * Retries work while the file is busy, because if two connections create the journal of a new file at the same time, one fails immediately,
+ * despite `busy_timeout`.
  */
 async function retryWhileBusy(work: () => Promise<void>): Promise<void> {
   for (let attempt = 1; attempt < 100; attempt++) {

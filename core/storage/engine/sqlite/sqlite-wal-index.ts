@@ -19,7 +19,7 @@ export type WalIndex = {
  */
 const opened = new Map<string, { descriptor: number; users: number }>();
 
-/** The positions of fields, in bytes from the start of the index: https://sqlite.org/walformat.html#walidxfmt */
+/** The positions of fields, in bytes from the start of the index (see https://sqlite.org/walformat.html#walidxfmt). */
 const at = { salt: 32, done: 96, attempted: 128, end: 132 } as const;
 
 /**

@@ -15,7 +15,7 @@ export type ConnectionPool<Connection> = {
  * keys would keep them out.
  */
 const maxInARow = 8;
-/** In ms: how long a statement may wait for a turn. It must also have time to run within `deadlines.answer`. */
+/** In ms: how long a statement may wait for a turn, so that there's still time to run it within `deadlines.answer`. */
 export const maxTurnWait = deadlines.answer - deadlines.statement;
 
 /**
