@@ -7,7 +7,7 @@ import { type Attack, describeAttacks, isQuick } from './attack.ts';
 import { inParallel, startCrowd, startLoad } from './load.ts';
 import { openScene, type Scene } from './scene.ts';
 
-/** Keys are revoked at one core while they're in use at both: no request sent after the response may be accepted. */
+/** Keys are revoked on one core while they're in use on both: no request sent after the response may be accepted. */
 const revoke: Attack['run'] = async (trial) => {
   const scene = await openScene(trial);
   const { ledger, cookie } = scene;
@@ -157,7 +157,7 @@ const signIns: Attack['run'] = async (trial) => {
 
 describeAttacks(
   { name: 'lanes', title: 'floods from another key, unknown keys, slow searches of four users, and one session', run: lanes },
-  { name: 'revoke', title: 'keys revoked at one core and used at another', quickOn: 'postgres', run: revoke },
-  { name: 'narrow', title: 'keys limited to other addresses at one core and used at another', quickOn: 'postgres', run: narrow },
+  { name: 'revoke', title: 'keys revoked on one core and used on another', quickOn: 'postgres', run: revoke },
+  { name: 'narrow', title: 'keys limited to other addresses on one core and used on another', quickOn: 'postgres', run: narrow },
   { name: 'sign-ins', title: 'a flood of sign-ins, each from a new network', run: signIns },
 );

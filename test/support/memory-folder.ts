@@ -1,6 +1,6 @@
 import { statfsSync } from 'node:fs';
 
-/** Returns a folder in memory if it has this many bytes of free space (containers often have 64 MB), because databases wait for a disk at each commit. */
+/** Returns a folder in memory, where commits don't wait for a disk, if it has this many bytes free. Containers often have 64 MB. */
 export function memoryFolder(bytes: number): string | undefined {
   try {
     const { bavail, bsize } = statfsSync('/dev/shm');

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import Mocha from 'mocha';
 import { cleanUp } from './clean-up.ts';
 
-/** The mutants that each test runs through, by the test's title. Stryker provides this in its processes. */
+/** The mutants that each test executes, by the test's title. Stryker provides this in its processes. */
 type Coverage = Record<string, Record<string, number>>;
 type StrykerState = { currentTestId?: string; mutantCoverage?: { perTest: Coverage } };
 const getState = (): StrykerState => Reflect.get(globalThis, '__stryker__') ?? {};
