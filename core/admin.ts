@@ -40,7 +40,7 @@ const notes = `
 Exit codes: 0 success · 1 failure, or check found a problem · 2 usage error or invalid input · 3 not found · 4 conflict · 5 database unreachable
 
 Set DATABASE_URL to choose the database (default: sqlite:./data/callkey.db). Cores can keep running, except during restore.
-The create, import and migrate commands create that database if it doesn't exist. Only migrate updates an older schema.`;
+The create, import and migrate commands create the database that DATABASE_URL names, but never the default one. Only migrate updates an older schema.`;
 
 function createProgram(): Command {
   const program = new Command(adminName)

@@ -49,7 +49,9 @@ describe('DATABASE_URL', () => {
       writeFileSync(join(directory, 'import.json'), '{"partners":[]}');
       const { code, stderr } = await runScript('core/admin.ts', args, { directory });
       expect([code, readdirSync(directory)], stderr).to.deep.equal([3, ['import.json']]);
-      expect(stderr).to.match(/^error: The database .+ doesn't exist\. Set DATABASE_URL .+\n$/);
+      expect(stderr).to.match(
+        /^error: The database .+ doesn't exist\. Set DATABASE_URL to the database to use, or start a core first\.\n$/,
+      );
     });
   }
 });

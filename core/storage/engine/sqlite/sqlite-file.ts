@@ -47,7 +47,10 @@ export function requireFile(filename: string): void {
     statSync(filename);
   } catch (error) {
     if (errorCode(error) !== 'ENOENT') throw cannotOpenError(filename, error);
-    throw new Problem('not-found', `The database ${filename} doesn't exist. Set DATABASE_URL to an existing one, or start a core first.`);
+    throw new Problem(
+      'not-found',
+      `The database ${filename} doesn't exist. Set DATABASE_URL to the database to use, or start a core first.`,
+    );
   }
 }
 
