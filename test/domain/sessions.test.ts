@@ -5,7 +5,7 @@ import type { SessionBounds, SessionStore } from '../../core/domain/ports/sign-i
 import { authenticate, endSession, resumeSession, selectTenancy, startSession, sweepSessions } from '../../core/domain/sign-in/sessions.ts';
 import { fakePorts, readProblem, tenancies, viewers } from '../support/ports.ts';
 
-const { account, partner, staff } = viewers;
+const { account, partner, staff, staffInAccount } = viewers;
 const { tenancy: _, ...user } = account;
 const minute = 60_000;
 const hour = 60 * minute;
@@ -197,8 +197,17 @@ describe('the tenancy that staff select', () => {
 
   it('can be cleared, which records an event for the service', async () => {
     const to = createSession();
+    to.session.tenancy = staffInAccount.tenancy;
     expect(await select(to, null)).to.deep.equal(staff);
     expect(to.events[0]).to.deep.include({ subject: { kind: 'session', id: 'stan', name: 'Stan Staff' }, owningScope: null });
+  });
+
+  it('can be selected again, which changes and records nothing', async () => {
+    const to = createSession();
+    expect(await select(to, null)).to.deep.equal(staff);
+    to.session.tenancy = staffInAccount.tenancy;
+    expect(await select(to, { kind: 'account', id: 'a1' })).to.deep.equal(staffInAccount);
+    expect([to.selected, to.events]).to.deep.equal([[], []]);
   });
 
   it('can be set only by staff with an open session', async () => {

@@ -172,10 +172,10 @@ describe('calls and activity in the console', () => {
         const cookie = await as('sue');
         const record = () => ask('POST', `${core.url}/console/exports`, { cookie, body: { list: 'calls', rows: 1 } });
         const answers: Answer[] = [];
-        for (let n = 0; n < 12; n++) answers.push(await record());
-        expect(answers.map(({ status }) => status)).to.deep.equal([...Array(10).fill(204), 429, 429]);
+        for (let n = 0; n < 62; n++) answers.push(await record());
+        expect(answers.map(({ status }) => status)).to.deep.equal([...Array(60).fill(204), 429, 429]);
         expect(Number(answers.at(-1)?.headers['retry-after'])).to.be.within(1, 60);
-        expect((await activity(cookie)).events.filter(({ action }) => action === 'list.exported')).to.have.length(10);
+        expect((await activity(cookie, '?action=list.exported')).total).to.equal(60);
       });
 
       it('shows in pages who did what, when and from where', async () => {

@@ -109,7 +109,7 @@ export async function withTenancy(ports: Ports, session: Session, choice: Tenanc
   return { ...session, tenancy: await findTenancy(ports, choice) };
 }
 
-/** Selects a tenancy, for staff only. Null clears the selection. */
+/** Selects a tenancy, for staff only. Null clears the selection. Does nothing if the session has already selected it. */
 export async function selectTenancy(
   ports: Ports,
   id: Digest,
@@ -118,6 +118,10 @@ export async function selectTenancy(
 ): Promise<Viewer> {
   if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff can select an account or partner.');
   const tenancy = choice && (await findTenancy(ports, choice));
+  // Read the session's own selection, because the viewer's may be the one that the request names.
+  const session = await ports.stores.sessions.find(id);
+  if (!session) throw new Problem('unauthorized', unauthorizedDetail);
+  if (session.tenancy?.kind === tenancy?.kind && session.tenancy?.id === tenancy?.id) return { ...viewer, tenancy };
   const subject = tenancy ? { kind: tenancy.kind, id: tenancy.id, name: tenancy.name } : sessionSubject(viewer);
   const owningScope = tenancy && { accountId: tenancy.kind === 'account' ? tenancy.id : null, partnerId: tenancy.partnerId };
   await countRecorded(ports, 'tenancy', viewer.id);

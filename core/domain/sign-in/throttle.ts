@@ -129,9 +129,8 @@ async function take({ throttle }: Ports, counters: readonly Counter[], now: Mill
 
 /** Limits per user and minute, because each of these requests adds a permanent audit event. */
 const recorded = {
-  export: { max: 10, what: 'exports' },
-  /** No one can look at more than one tenancy per second. */
-  tenancy: { max: 60, what: 'changes of account or partner' },
+  export: { max: 60, what: 'exports' },
+  tenancy: { max: 300, what: 'changes of account or partner' },
 };
 const recordedWindow = Duration.fromObject({ minutes: 1 });
 
