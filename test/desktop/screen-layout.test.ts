@@ -50,7 +50,7 @@ describeBrowser('the layout in a browser', () => {
       const remove = dialog.getByRole('button', { name: 'Delete', exact: true });
       const before = await remove.boundingBox();
       arrival.resolve();
-      await dialog.getByText('12 API keys stop working').waitFor();
+      await dialog.getByText('12 API keys will stop working').waitFor();
       expect(await remove.boundingBox(), `at ${width}`).to.deep.equal(before);
       await button('Cancel').click();
     }

@@ -97,7 +97,7 @@ function Effect({ user, apiKeys, nextCursor }: Pick<DeletionView, 'user' | 'apiK
   const expired = nextCursor === null ? apiKeys.filter((key) => key.expired).length : 0;
   return (
     <>
-      <strong>{pluralize(user.apiKeys - expired, 'API key stops', 'API keys stop')} working</strong> immediately
+      <strong>{pluralize(user.apiKeys - expired, 'API key')} will stop working</strong> immediately
       {expired > 0 && `; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} already expired`}.{' '}
       {nextCursor !== null && `These are the newest ${formatNumber(apiKeys.length)}. Of them, `}
       <RecentlyUsed isStart={nextCursor === null} lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
