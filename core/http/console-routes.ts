@@ -89,7 +89,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
       return next();
     };
     const guards = [requireSession, requireOwnPath, requireDecodablePath, refuseCrossSite];
-    router.register(path, [method], [setRoute(path), ...guards, consoleAnswer, run]);
+    router.register(path, [method], [setRoute(path), ...guards, consoleAnswer(name), run]);
   }
 
   /**
@@ -102,7 +102,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     const isMissing = path.startsWith('/console/oidc') && !deps.ports.provider;
     const refuseFirst: Middleware = async (ctx, next) => (isMissing || hasKeyHeader(ctx) ? refuse(ctx) : next());
     const guards = name === 'finishOidc' ? [refuseFirst] : [refuseFirst, refuseCrossSite];
-    router.register(path, [method], [setRoute(path), ...guards, consoleAnswer, (ctx: Context) => openHandlers[name](ctx, deps)]);
+    router.register(path, [method], [setRoute(path), ...guards, consoleAnswer(name), (ctx: Context) => openHandlers[name](ctx, deps)]);
   }
 
   for (const [name, { by }] of Object.entries(table)) by === 'session' ? register(name as SessionRoute) : registerOpen(name as OpenRoute);
@@ -172,33 +172,36 @@ const requireDecodablePath: Middleware = (ctx, next) => {
 /** In bytes. Shorter responses fit into one packet without compression. */
 const worthCompressing = 1_024;
 
-const consoleAnswer: Middleware = async (ctx, next) => {
-  ctx.set('Cache-Control', 'no-store');
-  ctx.set('X-Content-Type-Options', 'nosniff');
-  ctx.set(generationHeader, String(generation));
-  setRequestId(ctx);
-  await next();
-  const view: unknown = ctx.body;
-  if (typeof view !== 'object' || view === null || view instanceof Readable) return;
-  ctx.type = 'application/json';
-  const json = jsonLine(view);
-  // Compress only responses to GET. Responses to other methods may contain key values and passwords, and the compressed length would reveal
-  // something about these.
-  if (ctx.method === 'GET') await answerCompressed(ctx, Buffer.from(json));
-  else ctx.body = json;
-};
+function consoleAnswer(name: keyof ConsoleRoutes): Middleware {
+  const { secret }: Route = table[name];
+  return async (ctx, next) => {
+    ctx.set('Cache-Control', 'no-store');
+    ctx.set('X-Content-Type-Options', 'nosniff');
+    ctx.set(generationHeader, String(generation));
+    setRequestId(ctx);
+    await next();
+    const view: unknown = ctx.body;
+    if (typeof view !== 'object' || view === null || view instanceof Readable) return;
+    ctx.type = 'application/json';
+    const bytes = Buffer.from(jsonLine(view));
+    if (ctx.method === 'GET' && isUnchanged(ctx, bytes)) {
+      ctx.body = null;
+      ctx.status = 304;
+      // The compressed length would reveal something about a key value or a password.
+    } else if (secret !== undefined || bytes.length < worthCompressing) ctx.body = bytes;
+    else await setEncodedBody(ctx, bytes);
+  };
+}
 
 /**
- * Responds with an ETag, because the console often requests something that hasn't changed. Doesn't use `ctx.fresh`, which ignores the ETag
- * because browsers add `no-cache` to these requests.
+ * Sets an ETag, because the console often requests something that hasn't changed. Doesn't use `ctx.fresh`, which ignores the ETag because
+ * browsers add `no-cache` to these requests.
+ *
+ * @returns whether the client already has this response
  */
-async function answerCompressed(ctx: Context, bytes: Buffer): Promise<void> {
+function isUnchanged(ctx: Context, bytes: Buffer): boolean {
   const etag = toEtag(bytes);
   ctx.set('ETag', etag);
   const etags = ctx.get('If-None-Match').split(',');
-  if (etags.some((tag) => [etag, '*'].includes(tag.trim()))) {
-    ctx.body = null;
-    ctx.status = 304;
-  } else if (bytes.length < worthCompressing) ctx.body = bytes;
-  else await setEncodedBody(ctx, bytes);
+  return etags.some((tag) => [etag, '*'].includes(tag.trim()));
 }

@@ -34,6 +34,23 @@ describe('a response to the console', () => {
     expect(brotli.bytes.length).to.be.below(plain.bytes.length / 3);
   });
 
+  it('is compressed after a change, too, but has no ETag', async () => {
+    const { id } = await createKey(harness.core.url, cookie, 'Limited');
+    const change = async (encodings: string) => {
+      const headers = { Cookie: cookie, 'Content-Type': 'application/json', 'Accept-Encoding': encodings };
+      const addresses = Array.from({ length: 50 }, (_, n) => `2001:db8:0:${n + 1}::/64`);
+      const answer = await request(`${list}/${id}`, { method: 'PATCH', headers, body: JSON.stringify({ addresses, callsPerDay: null }) });
+      const { 'content-encoding': encoding, etag } = answer.headers;
+      return { encoding, etag, bytes: Buffer.from(await answer.body.arrayBuffer()) };
+    };
+    const [plain, brotli] = [await change('identity'), await change('br')];
+    expect([plain, brotli].map(({ encoding, etag }) => ({ encoding, etag }))).to.deep.equal([
+      { encoding: undefined, etag: undefined },
+      { encoding: 'br', etag: undefined },
+    ]);
+    expect(brotliDecompressSync(brotli.bytes).equals(plain.bytes)).to.equal(true);
+  });
+
   it('is never compressed if it contains a key value', async () => {
     const body = { name: '📞'.repeat(200), expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' };
     const created = await ask('POST', list, { cookie, body, headers: { 'Accept-Encoding': 'br, gzip' } });
