@@ -1,6 +1,13 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect } from 'chai';
+import Koa from 'koa';
 import { request } from 'undici';
+import type { State } from '../../core/http/middleware/context.ts';
+import { toEncodedStream } from '../../core/http/middleware/encoding.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { ask } from '../support/http.ts';
 import { createKey, signIn } from '../support/tenants.ts';
@@ -51,6 +58,18 @@ describe('a response to the console', () => {
     expect(brotliDecompressSync(brotli.bytes).equals(plain.bytes)).to.equal(true);
   });
 
+  it('is compressed part by part if it is an export', async () => {
+    const exportIn = async (encoding: string) => {
+      const headers = { Cookie: cookie, 'Accept-Encoding': encoding };
+      const answer = await request(`${harness.core.url}/console/activity.csv?action=api-key.created`, { headers });
+      return { encoding: answer.headers['content-encoding'], bytes: Buffer.from(await answer.body.arrayBuffer()) };
+    };
+    const [plain, gzip] = [await exportIn('identity'), await exportIn('br, gzip')];
+    expect([plain.encoding, gzip.encoding]).to.deep.equal([undefined, 'gzip']);
+    expect(plain.bytes.toString()).to.match(/\r\n# complete, \d+ rows\r\n$/);
+    expect(gunzipSync(gzip.bytes).equals(plain.bytes)).to.equal(true);
+  });
+
   it('is never compressed if it contains a key value', async () => {
     const body = { name: '📞'.repeat(200), expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' };
     const created = await ask('POST', list, { cookie, body, headers: { 'Accept-Encoding': 'br, gzip' } });
@@ -81,5 +100,40 @@ describe('a response to the console', () => {
     expect((await again(await signIn(harness.core.url, 'tom@example.com'))).status).to.equal(200);
     await createKey(harness.core.url, cookie, 'One more');
     expect((await again()).status).to.equal(200);
+  });
+});
+
+describe('a compressed stream', () => {
+  it('sends each part as soon as it is read, and ends when its client hangs up', async () => {
+    const { promise: hasEnded, resolve: end } = Promise.withResolvers<void>();
+    const { promise: next, resolve: askForNext } = Promise.withResolvers<void>();
+    async function* parts(): AsyncGenerator<string> {
+      try {
+        yield 'first';
+        await next;
+        for (;;) yield randomBytes(10_000).toString('base64');
+      } finally {
+        end();
+      }
+    }
+    const app = new Koa<State>().use((ctx) => {
+      ctx.body = toEncodedStream(ctx, Readable.from(parts(), { objectMode: false }));
+    });
+    app.silent = true;
+    const server = app.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const client = new AbortController();
+      const { port } = server.address() as AddressInfo;
+      const { body } = await fetch(`http://127.0.0.1:${port}/`, { signal: client.signal });
+      const { value } = (await body?.getReader().read()) ?? {};
+      expect(Buffer.from(value ?? []).toString()).to.equal('first');
+      askForNext();
+      client.abort();
+      await hasEnded;
+    } finally {
+      server.close();
+      server.closeAllConnections();
+    }
   });
 });

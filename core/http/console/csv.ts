@@ -8,6 +8,7 @@ import type { Viewer } from '../../domain/model.ts';
 import { Problem } from '../../domain/problem.ts';
 import { countRecorded } from '../../domain/sign-in/throttle.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
+import { toEncodedStream } from '../middleware/encoding.ts';
 import { requestNames } from '../middleware/request-id.ts';
 import { getActor, getViewer, renewSession } from '../middleware/session.ts';
 
@@ -46,7 +47,7 @@ export async function sendCsv(ctx: Context, deps: HttpDeps, request: Export): Pr
   const caller = { viewer: getViewer(ctx), actor: getActor(deps, ctx) };
   await countRecorded(deps.ports, 'export', caller.viewer.id);
   await recordListExport(deps.ports, caller, request.list, fileName(request));
-  ctx.body = Readable.from(writeLines(ctx, deps, request, first), { objectMode: false });
+  ctx.body = toEncodedStream(ctx, Readable.from(writeLines(ctx, deps, request, first), { objectMode: false }));
 }
 
 /** Counts an export until its response is sent or its client is gone. @throws Problem `too-many-requests` */

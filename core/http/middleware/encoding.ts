@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { Readable } from 'node:stream';
+import { pipeline, Readable } from 'node:stream';
 import { promisify } from 'node:util';
-import { brotliCompress, constants, gzip } from 'node:zlib';
+import { brotliCompress, constants, createGzip, gzip } from 'node:zlib';
 import type { Context } from './context.ts';
 
 const inGzip = promisify(gzip);
@@ -47,4 +47,13 @@ export async function setEncodedBody(ctx: Context, bytes: Buffer, encoded: Encod
   encoded[encoding] ??= encoders[encoding](bytes);
   ctx.set('Content-Encoding', encoding);
   setBody(ctx, await encoded[encoding]);
+}
+
+/** Compresses a stream if the client accepts that. Sends each part of the stream as soon as it's read. */
+export function toEncodedStream(ctx: Context, stream: Readable): Readable {
+  ctx.vary('Accept-Encoding');
+  if (!ctx.acceptsEncodings('gzip')) return stream;
+  ctx.set('Content-Encoding', 'gzip');
+  // If the client hangs up, Koa destroys the compressed stream, and this ends the other one.
+  return pipeline(stream, createGzip({ flush: constants.Z_SYNC_FLUSH }), () => undefined);
 }
