@@ -29,9 +29,7 @@ export const limits = {
   countedMatches: 10_000,
   /** Rows that an export reads at a time. */
   exportPage: 1_000,
-  /**
-   * Bytes in a request body. The lower limit is for bodies that anyone can send: a sign-in, or an outcome before its signature is checked.
-   */
+  /** Bytes in a request body. The lower limit is for bodies that anyone can send, such as a sign-in. */
   bodyBytes: 64 * 1024,
   strangerBodyBytes: 8 * 1024,
   /** Characters in an ID that the core generates. */

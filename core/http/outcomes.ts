@@ -1,9 +1,11 @@
+import type { IncomingMessage } from 'node:http';
 import { isSigned } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
 import { dialerRoutes } from '#contract/routes/dialer.ts';
+import { validate } from '#contract/validate.ts';
 import { reportOutcome } from '../domain/calls/outcomes.ts';
 import type { Ports } from '../domain/ports/ports.ts';
-import { readBytes, readJson } from './middleware/body.ts';
+import { parseInTurn, readBytes } from './middleware/body.ts';
 import type { Middleware } from './middleware/context.ts';
 import { refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
@@ -23,11 +25,29 @@ export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
   return async (ctx, next) => {
     if (!outcomeMethods(ctx.path).includes(ctx.method)) return next();
     ctx.state.route = path;
-    const bytes = await readBytes(ctx.req, limits.strangerBodyBytes).catch(() => null);
+    const bytes = await readReport(ctx.req).catch(() => null);
     const now = Math.floor(ports.clock.now() / 1_000);
     if (!bytes || !isSigned((name) => ctx.get(name), bytes, secrets, now)) return refuse(ctx);
-    await reportOutcome(ports, readJson(bytes, body));
+    await reportOutcome(ports, await parseInTurn(bytes, (input) => validate(body, input), path));
     setRequestId(ctx);
     ctx.status = status;
   };
+}
+
+/**
+ * The maximum number of reports over 8 KiB that are read at the same time, because anyone can send one, and each takes up to 64 KiB until
+ * its signature is checked. They're too long to be valid, but if the provider got a 401, it would look for a wrong secret.
+ */
+const maxLarge = 100;
+let large = 0;
+
+async function readReport(req: IncomingMessage): Promise<Buffer> {
+  const isSmall = Number(req.headers['content-length']) <= limits.strangerBodyBytes;
+  if (isSmall || large === maxLarge) return readBytes(req, limits.strangerBodyBytes);
+  large++;
+  try {
+    return await readBytes(req, limits.bodyBytes);
+  } finally {
+    large--;
+  }
 }

@@ -1,3 +1,4 @@
+import { connect } from 'node:net';
 import { expect } from 'chai';
 import { sign } from '#contract/calls/signature.ts';
 import { routes } from '#contract/routes.ts';
@@ -8,6 +9,7 @@ import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { ask, readCode } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
 import { somePhone } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 describe('an outcome report', () => {
   const clock = fakeClock();
@@ -70,6 +72,29 @@ describe('an outcome report', () => {
     expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);
     expect(answer.json['detail']).to.match(/^Invalid body at state: /);
     expect((await report('{')).status).to.equal(400);
+  });
+
+  describe('of more than 8 KiB', () => {
+    const detailed = JSON.stringify({ handoffId: 'x', state: 'failed', detail: 'x'.repeat(10_000) });
+
+    it("gets a 422 that names the field, but only if it's signed", async () => {
+      const answer = await report(detailed);
+      expect([answer.status, answer.json['errors']]).to.deep.equal([422, [{ path: 'detail', message: 'Must be at most 500 characters.' }]]);
+      expect((await report(detailed, { signed: `${detailed} ` })).status).to.equal(401);
+      const contactId = await handedOff();
+      expect((await report(formatOutcome(contactId).padEnd(65_536))).status).to.equal(204);
+    });
+
+    it('gets the common 401 while a hundred others are arriving, but shorter ones are still accepted', async () => {
+      const { port } = new URL(harness.core.url);
+      const head = `POST ${routes.reportOutcome.path} HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n`;
+      const slow = Array.from({ length: 100 }, () => connect(Number(port), '127.0.0.1').on('error', () => undefined));
+      for (const socket of slow) socket.write(head);
+      await until(async () => (await report(detailed)).status === 401);
+      expect((await report(formatOutcome(await handedOff()))).status).to.equal(204);
+      for (const socket of slow) socket.destroy();
+      await until(async () => (await report(detailed)).status === 422);
+    });
   });
 
   it("is refused by a core whose provider doesn't report outcomes", async () => {

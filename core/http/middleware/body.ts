@@ -52,17 +52,12 @@ export function readJsonBytes({ req }: Context, maxBytes: number): Promise<Buffe
 /**
  * Parses and validates JSON, which waits for a turn if it's large.
  *
- * @param share the key or user that sent it
+ * @param share the key, user or provider that sent it
  * @throws Problem `malformed-request`, `invalid` or `unavailable`
  */
 export async function parseInTurn<Data>(bytes: Buffer, validateInput: (input: unknown) => Validated<Data>, share: string): Promise<Data> {
   if (bytes.length > limits.strangerBodyBytes) await waitForParseTurn(share);
   return dataOrThrow(validateInput(parse(bytes)));
-}
-
-/** Parses and validates JSON. @throws Problem `malformed-request` or `invalid` */
-export function readJson<Schema extends z.ZodType>(bytes: Buffer, schema: Schema): z.output<Schema> {
-  return dataOrThrow(validate(schema, parse(bytes)));
 }
 
 /** Validates a query. @throws Problem `malformed-request` */
