@@ -125,7 +125,7 @@ async function main(): Promise<void> {
     if (stoppingSince === undefined) throw error;
   });
   if (!core) return;
-  // Programs wait for these lines, so a higher level omits only the others.
+  // Programs wait for these lines, so they're logged at every level except `silent`.
   const readiness = config.logLevel === 'silent' ? log : log.child({}, { level: 'info' });
   if (core.managementUrl !== null) readiness.info({ url: core.managementUrl }, 'management listening');
   readiness.info({ url: core.url }, 'listening');

@@ -60,7 +60,7 @@ function tooManyKeys(max: number): Problem {
   return new Problem('conflict', `${reached} Revoke a key that's no longer needed, then try again.`);
 }
 
-/** @param olderThan the ID of a key, to list the keys after it; null for the newest keys */
+/** @param olderThan the ID of a key, to list older keys; null for the newest keys */
 export async function listApiKeys(ports: Ports, viewer: Viewer, olderThan: string | null): Promise<{ apiKeys: ApiKey[]; total: number }> {
   const visibility = scopeFor(viewer).apiKeys;
   const last = olderThan === null ? null : await findApiKey(ports, visibility, olderThan);
@@ -153,7 +153,7 @@ export async function previewRevocation(ports: Ports, viewer: Viewer, id: string
   return { apiKey, queuedCalls, placed: counts.reduce((sum, { placed }) => sum + placed, 0), addresses };
 }
 
-/** @property placed how many calls the key has placed in the last 24 hours @property addresses from where */
+/** @property placed how many calls the key has placed in the last 24 hours @property addresses the addresses from which it was used */
 export type RevocationPreview = { apiKey: ApiKey; queuedCalls: number; placed: number; addresses: AddressUse[] };
 
 /** Revokes a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. */

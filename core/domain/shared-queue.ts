@@ -32,7 +32,7 @@ export function sharedQueue<Item>(
   /** Removes the newest item of the longest share, unless `share` would become as long with one more item. */
   function makeRoom(share: string): Item | undefined {
     counts ??= countByShare(waiting, getShare);
-    // Every share has only one item.
+    // Every share has only one item, so there's no longest one.
     if (counts.size >= room) return undefined;
     const [longest, max] = [...counts].reduce((a, b) => (b[1] > a[1] ? b : a));
     if ((counts.get(share) ?? 0) + 1 >= max) return undefined;

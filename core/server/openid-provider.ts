@@ -54,7 +54,7 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
   async function readMetadata(client: Client): Promise<Metadata> {
     const discovered = await client.discovery(new URL(issuer), clientId, clientSecret, undefined, { timeout, execute: listChecks(client) });
     const metadata = discovered.serverMetadata();
-    // For Entra ID, openid-client accepts the issuer of any tenant.
+    // Compare the issuers here, because for Entra ID, openid-client accepts the issuer of any tenant.
     if (metadata.issuer.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
       throw invalid(`the issuer in the provider's discovery document is ${metadata.issuer}`);
     known = { metadata: { ...metadata }, until: performance.now() + metadataLife };
@@ -90,7 +90,7 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
     const tokens = await client.authorizationCodeGrant(configuration, new URL(`${redirectUri}${query}`), checks);
     const claims = tokens.claims();
     if (!claims || typeof claims.sub !== 'string' || claims.sub === '' || claims.sub.length > 255) throw invalid('the subject is missing');
-    // openid-client compares this only if the token is for several clients.
+    // Check this here, because openid-client checks it only if the token is for several clients.
     if (claims['azp'] !== undefined && claims['azp'] !== clientId) throw invalid('the token was issued to another client');
     const {
       sub,

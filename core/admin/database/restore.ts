@@ -67,7 +67,7 @@ function toError(error: unknown): Error {
 async function revokeAll({ ports, actor }: AdminContext, { apiKeys, users, enabled }: Revived): Promise<void> {
   for (const { email } of enabled) await disableUser(ports, actor, await findUser(ports, email));
   for (const { email } of users) await deleteUser(ports, actor, await findUser(ports, email), false);
-  // The keys of deleted users were deleted with them.
+  // Skip the keys of deleted users, because they were deleted with the users.
   const deleted = new Set(users.map(({ id }) => id));
   for (const { id, creatorId } of apiKeys) if (!deleted.has(creatorId)) await revokeVisible(ports, everyKey, actor, id, false);
 }

@@ -58,7 +58,7 @@ export async function verifyChain(store: AuditChainStore, knownSeals: readonly S
   faults.push(...findPruningFaults(state, prunings, knownSeals));
   const newestSeal = newestSeq(knownSeals);
   if (newestSeal > state.seq) faults.push(`The chain ends before the seal: events ${state.seq + 1} to ${newestSeal} are missing.`);
-  // A core may have pruned the event during this check.
+  // Check again if a core has pruned events during this check.
   if (faults.length > 0 && (await store.state()).prunedSeq !== state.prunedSeq) return verifyChain(store, knownSeals);
   const { seq: newest, hash: seal, prunedSeq: pruned, unchained } = state;
   return { events: eventCount, unchained, pruned, seal: { seq: newest, hash: seal }, faults: faults.slice(0, maxFaults) };
@@ -132,7 +132,7 @@ export async function findPrunable({ stores: { auditChain }, clock, adminCommand
       else break;
     }
   }
-  // Another core may have deleted them during this check.
+  // There may be nothing left, because another core may have deleted the events during this check.
   return last.seq === prunedSeq ? null : { first: prunedSeq + 1, last };
 }
 

@@ -7,7 +7,7 @@ export type AuditChainStore = {
   extend(signal?: AbortSignal): Promise<number>;
   /** Returns the newest event in the chain, the newest pruned event, and the number of events that aren't chained yet. */
   state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number }>;
-  /** Returns chained events in order, after one number and up to another. */
+  /** Returns chained events in order, with numbers after `after` and up to `last`. */
   read(after: number, last: number, limit: number): Promise<ChainedEvent[]>;
   /** Returns the time of the oldest chained event. */
   oldestAt(): Promise<number | null>;

@@ -49,7 +49,7 @@ export type SessionBounds = { startedAfter: Millis; seenAfter: Millis; before: M
 
 export type NewSession = { id: Digest; userId: string; at: Millis; halfOpenUntil: Millis | null };
 
-/** Identifies sessions by the digest of their ID. */
+/** Stores sessions, which are identified by the digest of their ID. */
 export type SessionStore = {
   /**
    * Starts a session, or a half-open one that waits for a code.

@@ -23,7 +23,7 @@ export class ProviderError extends Error {
   }
 }
 
-/** Why someone whom the provider knows can't sign in. */
+/** Why someone whom the provider has identified can't sign in. */
 export const refusalReasons = ['unknown', 'disabled', 'unverified', 'other-person'] as const;
 export type RefusalReason = (typeof refusalReasons)[number];
 

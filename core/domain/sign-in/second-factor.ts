@@ -10,7 +10,7 @@ import { type CodeAttempt, checkPassword, countCode, forgetWrongCodes, ownSessio
 import { matchingStep, otpauthUri, toBase32, totp } from './totp.ts';
 
 const recoveryCodes = 10;
-/** 50 bits. */
+/** The number of characters in a recovery code, which has 50 bits. */
 const recoveryLetters = 10;
 
 /**

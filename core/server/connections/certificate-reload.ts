@@ -21,7 +21,7 @@ export function reloadCertificate(tls: Tls, use: (renewed: Tls) => void, log: Lo
       current = files;
       log.info({ validTo: new X509Certificate(files.cert).validToDate.toISOString() }, 'certificate reloaded');
     } catch (err) {
-      // The certificate may arrive before its key, or the key before its certificate.
+      // This also happens if only one of the two files has been replaced so far.
       log.warn({ err }, 'certificate not reloaded: still using the previous one');
     }
   };

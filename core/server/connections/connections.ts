@@ -175,7 +175,7 @@ export function boundConnections(
       else total += unsent;
     }
     if (total <= limits.unsent) return;
-    // First those whose clients have read nothing for the longest time.
+    // Cut off the connections whose clients haven't read anything for the longest time.
     const waiting = [...everyone.all].filter(({ unsent }) => unsent > 0).sort((a, b) => a.unsentSince - b.unsentSince);
     for (const connection of waiting) {
       if (total <= limits.unsent) return;

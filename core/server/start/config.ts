@@ -162,7 +162,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze({
     host: env.HOST,
     port: env.PORT,
-    // Load balancers can't reach loopback.
+    // There's no delay on loopback, because load balancers can't reach it.
     drainDelay: env.DRAIN_DELAY ?? (isLoopback(env.HOST) ? 0 : 5),
     management: env.MANAGEMENT_PORT === 'off' ? null : { host: env.MANAGEMENT_HOST, port: env.MANAGEMENT_PORT },
     tls: toTls(env.TLS_CERT_FILE, env.TLS_KEY_FILE),

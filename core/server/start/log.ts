@@ -52,7 +52,7 @@ function toLoggedError(error: unknown): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: 'Something other than an error was thrown.' };
   const logged: LoggedError = { type: error.name, message: error.message };
   if ('code' in error && typeof error.code === 'string') logged.code = error.code;
-  // The stack repeats the message before its first frame.
+  // Omit the message, which the stack repeats before its first frame.
   if (error.stack?.includes('\n    at ')) logged.stack = error.stack.slice(error.stack.indexOf('\n    at ') + 1);
   if (error.cause !== undefined) logged.cause = toLoggedError(error.cause);
   return logged;

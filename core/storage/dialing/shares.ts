@@ -84,7 +84,7 @@ function order(a: string, b: string, last: string): number {
 export function claimer(database: Database, rules: KnownRules, onStopped: OnStopped) {
   const turns = keyTurns(database);
 
-  /** @returns also how many calls it ended or postponed instead */
+  /** @returns the claimed calls, and how many calls it ended or postponed instead */
   function claimOnce(accounts: Share['accounts'], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
     return database.write.transaction(async (trx) => {
       await lapseBatch(trx, claim.now, sweepBatchSize);

@@ -75,7 +75,7 @@ export function batched<Input extends Timed, Output>(options: {
   let isScheduled = false;
   let isWatched = false;
   let latestShare = '';
-  /** Until when more than one share is busy. */
+  /** Until this time, more than one share is busy. */
   let sharedUntil = 0;
 
   function begin(requests: readonly Request[]): Batch {

@@ -47,7 +47,7 @@ type PartnerRow = NamedRow & { lists_numbers: number | null; lists_version: numb
 type AccountRow = NamedRow & { partner_id: string; lists_numbers: number | null; opt_outs_for_partner: number | null };
 type CampaignRow = NamedRow & { account_id: string };
 
-/** The scope is the account, or else the partner. */
+/** The scope is the account or, if that's null, the partner. */
 export type DoNotCallRow = {
   id: string;
   scope_id: string;

@@ -53,7 +53,7 @@ export function countWrongCounts(database: Database): Promise<number> {
 export function repairCounts(database: Database): Promise<void> {
   return database.write.transaction(async (trx) => {
     await liftTimeLimit(trx, database);
-    // Two repairs at the same time would subtract the same difference twice.
+    // This lock is needed because two repairs at the same time would subtract the same differences twice.
     await database.lockMigrations(trx);
     const merge = database.kind === 'sqlite' ? 'WHERE true ON CONFLICT DO UPDATE SET keys = keys + excluded.keys' : '';
     await trx.raw(`INSERT INTO api_key_tallies SELECT scope, id, -surplus FROM (${differences}) AS wrong ${merge}`).options(longTimeout);

@@ -34,7 +34,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     ) ${strict}`,
     `CREATE INDEX campaigns_of_account ON campaigns (account_id)`,
 
-    // partner_id is the user's partner, also for an account user.
+    // partner_id is the user's partner. For an account user, it's the account's partner.
     `CREATE TABLE users (
       id ${id} PRIMARY KEY,
       external_id text UNIQUE,
