@@ -177,7 +177,7 @@ describe('refusals', () => {
       ['CONNECT', endpoint],
     ];
     for (const index of Array.from({ length: 33 }, (_, n) => n)) {
-      it(`combination ${index + 1}`, async () => {
+      it(`path and method number ${index + 1} of the list`, async () => {
         const [method = '', path = ''] = places()[index] ?? [];
         expect(await send({ method, path, headers: [`X-API-Key: ${good}`] }), `${method} ${path}`).to.equal(await reference());
       });
