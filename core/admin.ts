@@ -174,7 +174,7 @@ function outputCode(error: unknown): string {
 function formatError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof ImportInterrupted) {
-    return `The import stopped before it finished: ${formatError(error.cause)} Everything shown above was imported. Run the import again to finish.`;
+    return `The import stopped before it finished: ${formatError(error.cause)} Everything counted above was imported. Run the import again to finish.`;
   }
   if (error instanceof ConfigError) return error.message;
   if (error instanceof CommanderError) return error.code === 'commander.help' ? missingCommand : error.message.replace(/^error: /, '');

@@ -47,14 +47,20 @@ async function pause(): Promise<void> {
   if (interruption.by) throw new Error(`Received ${interruption.by}.`);
 }
 
-function answer(output: Output, { passwords, ...counts }: ImportResult): void {
+const uncertainNote =
+  "These users may have been created, because the database didn't confirm it. If the next import creates them, it shows other passwords.";
+
+function answer(output: Output, { passwords, uncertain, ...counts }: ImportResult): void {
   const rows = Object.entries(counts).map(([kind, { added, changed, unchanged }]) => [kind, ...[added, changed, unchanged].map(String)]);
   const lines = [table(['', 'ADDED', 'CHANGED', 'UNCHANGED'], rows)];
-  if (passwords.length > 0) {
-    const cells = passwords.map(({ email, password }) => [email, password]);
-    lines.push('', table(['EMAIL', 'ONE-TIME PASSWORD'], cells), oneTimePasswordNote);
+  for (const [users, note] of [
+    [passwords, oneTimePasswordNote],
+    [uncertain, uncertainNote],
+  ] as const) {
+    const cells = users.map(({ email, password }) => [email, password]);
+    if (cells.length > 0) lines.push('', table(['EMAIL', 'ONE-TIME PASSWORD'], cells), note);
   }
-  output.answer({ ...counts, passwords }, lines.join('\n'));
+  output.answer({ ...counts, passwords, ...(uncertain.length > 0 ? { uncertain } : {}) }, lines.join('\n'));
 }
 
 async function readJson(file: string): Promise<unknown> {

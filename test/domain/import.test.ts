@@ -4,12 +4,13 @@ import { ImportInterrupted, importAll } from '../../core/domain/directory/import
 import { type ImportFile, importFileSchema } from '../../core/domain/directory/import-file.ts';
 import type { ImportedEntity, ImportKind } from '../../core/domain/model.ts';
 import type { ImportStore } from '../../core/domain/ports/directory.ts';
+import { Problem } from '../../core/domain/problem.ts';
 import { fakePorts } from '../support/ports.ts';
 
 type Step = { kind: ImportKind } & Parameters<ImportStore['write']>[1];
 
 /** Creates a fake store in memory for what an import reads and writes. It fails at the given step, counted from one. */
-function createImports(failingStep = 0) {
+function createImports(failingStep = 0, failure = new Error('The disk is full.')) {
   const entities: Record<ImportKind, Map<string, ImportedEntity>> = {
     partners: new Map(),
     accounts: new Map(),
@@ -29,7 +30,7 @@ function createImports(failingStep = 0) {
       return new Map([...owners, ...strangers].filter(([email]) => emails.includes(email)));
     },
     write: async (kind, step) => {
-      if (steps.length + 1 === failingStep) throw new Error('The disk is full.');
+      if (steps.length + 1 === failingStep) throw failure;
       steps.push({ kind, ...step });
       for (const { entity } of [...step.added, ...step.changed]) entities[kind].set(entity.externalId, entity);
     },
@@ -271,11 +272,12 @@ describe('importing', () => {
     expect(pauses()).to.equal(4);
   });
 
-  it('reports what was written so far when it fails', async () => {
+  it('reports what was written so far when it fails, and the passwords of users who may have been created', async () => {
     const { run } = createImports(2);
     const error = await run({ partners: [...partners], users: staff(1) }).catch((failure) => failure);
     expect(error).to.be.instanceOf(ImportInterrupted).and.include({ name: 'ImportInterrupted', message: 'The import was interrupted.' });
     expect([error.soFar.partners, error.soFar.users, error.soFar.passwords]).to.deep.equal([counts(2, 0, 0), counts(0, 0, 0), []]);
+    expect(error.soFar.uncertain.map(({ email }: { email: string }) => email)).to.deep.equal(['s0@example.com']);
     expect(error.cause).to.have.property('message', 'The disk is full.');
   });
 
@@ -284,6 +286,13 @@ describe('importing', () => {
     const stop = () => Promise.reject(new Error('Received SIGINT.'));
     const error = await run({ users: staff(26) }, stop).catch((failure) => failure);
     expect([error.soFar.users, error.soFar.passwords.length]).to.deep.equal([counts(25, 0, 0), 25]);
+  });
+
+  it('reports the passwords of users who may have been created even if nothing else was', async () => {
+    const importing = (code: 'unavailable' | 'conflict') => createImports(1, new Problem(code, '')).run({ users: staff(1) });
+    const error = await importing('unavailable').catch((failure) => failure);
+    expect([error.name, error.soFar.uncertain.length]).to.deep.equal(['ImportInterrupted', 1]);
+    expect(await readRefusal(importing('conflict'))).to.equal('conflict: ');
   });
 
   it('throws the original error if it fails before writing anything', async () => {

@@ -2,6 +2,7 @@ import { auditEvent } from '../audit/audit.ts';
 import type { Actor, ImportAddition, ImportedEntity, ImportKind, OwningScope } from '../model.ts';
 import type { ImportStore } from '../ports/directory.ts';
 import type { Ports } from '../ports/ports.ts';
+import { Problem } from '../problem.ts';
 import type { ImportFile } from './import-file.ts';
 import { type PlannedEntity, planImport, singular } from './import-plan.ts';
 import { makeOneTimePassword } from './users.ts';
@@ -10,6 +11,8 @@ type ImportCounts = { added: number; changed: number; unchanged: number };
 export type ImportResult = Record<ImportKind, ImportCounts> & {
   /** One-time passwords of the users that were added. */
   passwords: { email: string; password: string }[];
+  /** The same for users who may have been added, because a step failed without saying whether it was written. */
+  uncertain: { email: string; password: string }[];
 };
 
 /** The number of entities per transaction. Other writers of a SQLite file wait during each one. */
@@ -19,7 +22,7 @@ const entitiesPerStep = 500;
  */
 const usersPerStep = 25;
 
-/** An import that stopped between two steps. Everything in `soFar` was written, and is kept. */
+/** An import that stopped between two steps. Everything counted in `soFar` was written, and is kept. */
 export class ImportInterrupted extends Error {
   readonly soFar: ImportResult;
 
@@ -37,7 +40,7 @@ export class ImportInterrupted extends Error {
  *
  * @param pause runs between two steps, so that others can write. If it throws, the import stops
  * @throws Problem if nothing was written
- * @throws ImportInterrupted if something was written
+ * @throws ImportInterrupted if something was written, or users may have been
  */
 export async function importAll(
   ports: Ports,
@@ -47,7 +50,14 @@ export async function importAll(
   file: ImportFile,
 ): Promise<ImportResult> {
   const plans = await planImport(ports, imports, file);
-  const result: ImportResult = { partners: counts(), accounts: counts(), campaigns: counts(), users: counts(), passwords: [] };
+  const result: ImportResult = {
+    partners: counts(),
+    accounts: counts(),
+    campaigns: counts(),
+    users: counts(),
+    passwords: [],
+    uncertain: [],
+  };
   let hasWritten = false;
   try {
     for (const { kind, planned, unchanged } of plans) {
@@ -61,7 +71,7 @@ export async function importAll(
     }
     return result;
   } catch (error) {
-    throw hasWritten ? new ImportInterrupted(result, error) : error;
+    throw hasWritten || result.uncertain.length > 0 ? new ImportInterrupted(result, error) : error;
   }
 }
 
@@ -86,7 +96,11 @@ async function writeStep(
     added.push({ entity: planned.entity, password: oneTimePassword?.stored ?? null, event: toEvent(planned) });
   }
   const changed = step.filter(({ verb }) => verb === 'changed').map((planned) => ({ entity: planned.entity, event: toEvent(planned) }));
-  await imports.write(kind, { added, changed });
+  await imports.write(kind, { added, changed }).catch((error) => {
+    // A refusal means that nothing was written. After any other error, such as a lost connection, the users may exist.
+    if (!(error instanceof Problem) || error.code === 'unavailable') result.uncertain.push(...passwords);
+    throw error;
+  });
   result[kind].added += added.length;
   result[kind].changed += changed.length;
   result.passwords.push(...passwords);
