@@ -413,17 +413,27 @@ export class World {
     work: () => Promise<Result>[],
     places?: readonly (readonly [requestId: string, campaign: string])[],
   ): Promise<Result[]> {
-    const shards = shardsOf(this.#storage);
-    const transactions = await Promise.all(shards.map(async (shard) => ({ shard, trx: await shard.write.transaction() })));
-    for (const [n, { trx }] of this.#kind !== 'sqlite' && !places ? transactions.entries() : [])
-      await trx.raw(`LOCK TABLE calls${n === 0 ? ', users' : ''} IN EXCLUSIVE MODE`);
-    for (const place of this.#kind !== 'sqlite' ? (places ?? []) : []) {
-      const { trx } = transactions[shards.indexOf(shardOf(this.#storage, place[1]))] ?? {};
-      await trx?.raw(placeElsewhere, [testRandomness.id(), ...place]);
-    }
+    // If a fault has ended connections between nodes, a node notices that when it uses one.
+    const transactions = await this.#lock(places).catch(() => this.#lock(places));
     const results = Promise.all(work());
-    await Promise.race([results, pause(10)]).finally(() => Promise.all(transactions.map(({ trx }) => trx.rollback())));
+    await Promise.race([results, pause(10)]).finally(() => Promise.all(transactions.map((trx) => trx.rollback())));
     return results;
+  }
+
+  async #lock(places: Parameters<World['whileLocked']>[1]) {
+    const shards = shardsOf(this.#storage);
+    const transactions = await Promise.all(shards.map((shard) => shard.write.transaction()));
+    try {
+      for (const [n, trx] of this.#kind !== 'sqlite' && !places ? transactions.entries() : [])
+        await trx.raw(`LOCK TABLE calls${n === 0 ? ', users' : ''} IN EXCLUSIVE MODE`);
+      for (const place of this.#kind !== 'sqlite' ? (places ?? []) : [])
+        await transactions[shards.indexOf(shardOf(this.#storage, place[1]))]?.raw(placeElsewhere, [testRandomness.id(), ...place]);
+      return transactions;
+    } catch (error) {
+      // Otherwise, a walk that fails here would never end, because closing the database waits for the transactions.
+      await Promise.all(transactions.map((trx) => trx.rollback()));
+      throw error;
+    }
   }
 
   /** Sends a request, and closes the connection before the response, at a random moment. */
