@@ -174,7 +174,11 @@ async function readList(file: string): Promise<string> {
 async function revokeEach(context: AdminContext, entries: readonly Entry[], options: RevokeOptions): Promise<boolean> {
   const revoked: { id: string; name: string; owner: string; callsLeft: boolean }[] = [];
   const failed: { place: string; message: string }[] = [];
+  const handled = new Set<string>();
   for (const { place, text } of entries) {
+    // A key value that was revoked a moment ago can't be found any more.
+    if (handled.has(text)) continue;
+    handled.add(text);
     try {
       const id = await findId(context, text);
       if (revoked.some((key) => key.id === id)) continue;

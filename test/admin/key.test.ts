@@ -152,7 +152,7 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const [second, third] = [await createKey(core.url, cookie, 'Second'), await createKey(core.url, cookie, 'Third')];
       const file = join(freshDirectory(), 'leaked.txt');
-      writeFileSync(file, `${key.keyValue}\r\n\nno-such-id\n${key.keyValue.slice(0, -1)}-\n${second.id}\n${key.id}\n`);
+      writeFileSync(file, `${key.keyValue}\r\n\nno-such-id\n${key.keyValue.slice(0, -1)}-\n${second.id}\n${key.id}\n${key.keyValue}\n`);
       const { code, stdout } = await admin(['key', 'revoke', '--from', file, '--json']);
       const { apiKeys, failed } = JSON.parse(stdout);
       expect([code, apiKeys.map(({ name }: { name: string }) => name)]).to.deep.equal([1, ['Leaked', 'Second']]);
