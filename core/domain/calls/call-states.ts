@@ -6,18 +6,19 @@ import type { Millis } from '../instant.ts';
  * The life of a call. A call has a state. While it's `dialing`, it also has a hand-off, which says what the provider may know about the
  * call. Together, the two are the call's stage:
  *
- * stage    state     hand-off  due at                             who may move it queued   queued    –         placedAt, or notBefore if
- * later,   key or revoke (cancel), dialer (claim, block), housekeeping (lapse,
+ *     stage    state     hand-off  due at                             who may move it
+ *     queued   queued    –         placedAt, or notBefore if later,   key or revoke (cancel), dialer (claim, block), housekeeping (lapse,
  *                                  or when calling hours open         block)
- * open     dialing   open      end of the lease                   the dialer that claimed it; any dialer after the lease retry    dialing
- * retry     next attempt                       as for queued: the provider definitely hasn't taken the call doubt    dialing   doubt
- * next attempt, or end of the lease  any dialer; during the lease only the one that claimed it taken    dialing   taken     when an outcome
- * is overdue         the provider (outcome); any dialer, once it's due unknown  unknown   last one  never                              the
- * provider (outcome) others   = stage   last one  never                              no one: these are final
+ *     open     dialing   open      end of the lease                   the dialer that claimed it; any dialer after the lease
+ *     retry    dialing   retry     next attempt                       as for queued: the provider definitely hasn't taken the call
+ *     doubt    dialing   doubt     next attempt, or end of the lease  any dialer; during the lease only the one that claimed it
+ *     taken    dialing   taken     when an outcome is overdue         the provider (outcome); any dialer, once it's due
+ *     unknown  unknown   last one  never                              the provider (outcome)
+ *     others   = stage   last one  never                              no one: these are final
  *
  *                    ┌─ cancel ─► cancelled ◄─────────────── cancel ───────────┐
  *                    │                                ┌───────── claim ────────┤
- * place ─► queued┼─ lapse ──► lapsed ◄────────────│───────── lapse ────────┤
+ *     place ─► queued┼─ lapse ──► lapsed ◄────────────│───────── lapse ────────┤
  *                    ├─ block ──► blocked ◄───────────│───────── block ────────┤
  *                    │                                ▼                        │
  *                    └─ claim ──────────────────────► open ── not-taken ────► retry
@@ -29,9 +30,10 @@ import type { Millis } from '../instant.ts';
  *                                                 └─► │ └────── rejected ─► failed
  *                                                     └──────── too-late, must-not-repeat ─► unknown
  *
- * Two arrows are missing. The provider may report an outcome at every stage of `dialing`, and even later: the first one replaces `unknown`.
- * And if no dialer is running anymore, housekeeping ends a call thirty days after it was due (`forgotten`): at `queued` and `retry`, it
- * lapses; at every other stage, it becomes unknown.
+ * Three arrows are missing. The provider may report an outcome at every stage of `dialing`, and even later: the first one replaces
+ * `unknown`. An open call whose response was lost becomes unknown if it can't be repeated (`must-not-repeat`). And if no dialer is running
+ * anymore, housekeeping ends a call thirty days after it was due (`forgotten`): at `queued` and `retry`, it lapses; at every other stage, it
+ * becomes unknown.
  */
 export const handoffStages = ['open', 'retry', 'doubt', 'taken'] as const;
 export type HandoffStage = (typeof handoffStages)[number];
