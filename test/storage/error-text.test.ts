@@ -69,7 +69,7 @@ describe('the message for a database error', () => {
     [
       'SQLITE_READONLY_DBMOVED',
       'the file was moved, deleted or replaced',
-      'Stop the core, put the file back with its -wal, and start the core again.',
+      'Stop the core, put the file and its -wal file back, and start the core again.',
     ],
     ['SQLITE_READONLY', 'it is read-only', 'Give this user write access to the file and its folder.'],
     ['EROFS', 'it is read-only', 'Give this user write access to the file and its folder.'],

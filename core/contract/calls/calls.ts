@@ -22,10 +22,10 @@ export function isRequestId(text: string): boolean {
 
 export const requestIdSchema = z.string().regex(requestIdForm, { error: `Must be ${requestIdRule}.` });
 
-const phoneSchema = z
-  .string()
-  .refine(isPhoneNumber, { error: 'Must be a phone number in E.164 format, such as +493012345678.' })
-  .meta({ pattern: '^\\+[1-9]\\d{1,14}$', description: 'E.164 format, in a valid numbering plan.' });
+const phoneSchema = z.string().refine(isPhoneNumber, { error: 'Must be a phone number in E.164 format, such as +493012345678.' }).meta({
+  pattern: '^\\+[1-9]\\d{1,14}$',
+  description: "A phone number in E.164 format that's valid in the numbering plan for its country code.",
+});
 
 const contactSchema = z.strictObject({
   phone: phoneSchema,

@@ -47,7 +47,7 @@ function describeClosed(opensAt: Millis | null, notAfter: Millis | null): string
 }
 
 function describeCountry({ country }: Extract<Objection, { kind: 'country' }>): string {
-  return country === null ? 'Numbers without a country' : `Numbers in ${country}`;
+  return country === null ? 'Numbers whose country is unknown' : `Numbers in ${country}`;
 }
 
 function invalidContact(field: 'phone' | 'timeZone', message: string): Problem {

@@ -130,11 +130,11 @@ async function take({ throttle }: Ports, counters: readonly Counter[], now: Mill
 /** Limits per user and minute, because each of these requests adds a permanent audit event. */
 const recorded = {
   export: { max: 60, what: 'exports' },
-  tenancy: { max: 300, what: 'changes of account or partner' },
+  tenancy: { max: 300, what: 'switches between accounts or partners' },
 };
 const recordedWindow = Duration.fromObject({ minutes: 1 });
 
-/** Counts an export or a change of tenancy. @throws Problem `too-many-requests` */
+/** Counts an export or a switch of tenancy. @throws Problem `too-many-requests` */
 export async function countRecorded({ throttle, clock }: Ports, kind: keyof typeof recorded, userId: string): Promise<void> {
   const { max, what } = recorded[kind];
   const counters = [{ key: `${kind}:${userId}`, max, window: recordedWindow.toMillis() }];

@@ -75,7 +75,7 @@ export type ProviderSignInResult = (typeof providerSignInResults)[number];
 
 /** Returns the turn of a list or search at using the database. */
 export function getTurn(ctx: Context): Turn {
-  if (!ctx.state.turn) throw new Error('This route has no turn.');
+  if (!ctx.state.turn) throw new Error("This route doesn't wait for a turn, so it can't use getTurn.");
   return ctx.state.turn;
 }
 

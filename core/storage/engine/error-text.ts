@@ -14,7 +14,7 @@ const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[
   [
     /^SQLITE_READONLY_DBMOVED/,
     'the file was moved, deleted or replaced',
-    'Stop the core, put the file back with its -wal, and start the core again.',
+    'Stop the core, put the file and its -wal file back, and start the core again.',
   ],
   [/^(SQLITE_READONLY|EROFS)/, 'it is read-only', 'Give this user write access to the file and its folder.'],
   [/^(SQLITE_FULL|ENOSPC|EDQUOT)/, 'the disk is full', 'Free up some disk space.'],

@@ -141,7 +141,8 @@ export function fileGuard(filename: string): FileGuard {
       // Read the checkpoints first, because one that runs between this and the check of the file must count for the next check.
       const before = index?.checkpoints();
       const stats = statIfPresent(filename);
-      if (!stats || toIdentity(stats) !== atFirst) throw movedError(filename, 'put the file back with its -wal, and start the core again');
+      if (!stats || toIdentity(stats) !== atFirst)
+        throw movedError(filename, 'put the file and its -wal file back, and start the core again');
       if (stats.nlink > 1n) throw hardLinkError(file);
       // Check for the marker, too, because a core that has noticed an overwritten file reopens its connections, and their checkpoint can
       // hide the change from the other cores.

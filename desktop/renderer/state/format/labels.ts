@@ -43,9 +43,9 @@ const actionLabels: Readonly<Record<string, string>> = {
   'tenancy.selected': 'switched to',
   'password.changed': 'changed the password of',
   'password.reset': 'reset the password of',
-  'second-factor.enabled': 'turned on the second factor of',
-  'second-factor.removed': 'turned off the second factor of',
-  'second-factor.reset': 'reset the second factor of',
+  'second-factor.enabled': 'turned on the second factor for',
+  'second-factor.removed': 'turned off the second factor for',
+  'second-factor.reset': 'reset the second factor for',
   'second-factor.refused': 'entered a wrong code for',
   'recovery-code.used': 'used a recovery code for',
   'recovery-codes.renewed': 'replaced the recovery codes of',
@@ -88,7 +88,7 @@ export function actionLabel(action: string): string {
   return actionLabels[action] ?? action;
 }
 
-/** Describes the campaigns that a new key of the viewer's would have access to; null if the viewer can't create one. */
+/** Describes the campaigns that a key created by the viewer would have access to; null if the viewer can't create one. */
 export function describeKeyAccess(session: SessionView): string | null {
   const { viewer, tenancy } = session;
   if (viewer.userType === 'account') return `all campaigns in ${viewer.account?.name ?? 'your account'}`;
