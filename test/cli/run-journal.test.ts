@@ -196,7 +196,7 @@ describe('run journals', () => {
     expect([kept, old].map(({ file }) => existsSync(file))).to.deep.equal([true, false]);
   });
 
-  it("name a file that can't be read, and say what to do", async () => {
+  it("cause an error that names the file and says what to do if one can't be read", async () => {
     const { file } = await start();
     rmSync(file);
     mkdirSync(file);

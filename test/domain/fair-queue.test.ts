@@ -194,7 +194,7 @@ describe('the password check queue', () => {
     expect(queue.takeAll().slice(-2)).to.deep.equal(['y', 'x']);
   });
 
-  it('gives the place of a withdrawn attempt to another one', () => {
+  it('gives the place of a withdrawn attempt to another attempt', () => {
     const queue = createQueue(2);
     for (const network of ['a', 'b']) queue.add(network);
     expect(queue.remove('a')).to.equal(true);

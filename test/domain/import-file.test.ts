@@ -38,7 +38,7 @@ describe('an import file', () => {
     });
   }
 
-  it("can't contain any other lists", () => {
+  it("can't contain lists other than partners, accounts, campaigns and users", () => {
     expect(isFile({ keys: [] })).to.equal(false);
   });
 

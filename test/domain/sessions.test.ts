@@ -52,9 +52,9 @@ describe('a session', () => {
     ['last seen a day ago', { started: 2 * day, seen: day }, true],
     ['last seen a day and a millisecond ago', { started: 2 * day, seen: day + 1 }, false],
     ['that started five minutes in the future', { started: -5 * minute }, true],
-    ['that started later than five minutes in the future, because the clock was set back,', { started: -5 * minute - 1 }, false],
+    ['that started more than five minutes in the future, because the clock was set back,', { started: -5 * minute - 1 }, false],
     ['last seen five minutes in the future', { seen: -5 * minute }, true],
-    ['last seen later than five minutes in the future', { seen: -5 * minute - 1 }, false],
+    ['last seen more than five minutes in the future', { seen: -5 * minute - 1 }, false],
   ] as const) {
     it(`${what} is ${isOpen ? 'open' : 'expired'}`, async () => {
       const { ports, session } = createSession(ages);

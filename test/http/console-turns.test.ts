@@ -26,7 +26,7 @@ const pieces = (count: number, log: string[], name: string) => async (turn: Turn
 };
 
 describe('turns to read a console list', () => {
-  it('go to each waiting user once before anyone gets a second one', async () => {
+  it('go to each waiting user once before anyone gets a second turn', async () => {
     const { run, log } = stage();
     await Promise.all([run('a', 'a1'), run('a', 'a2'), run('a', 'a3'), run('b', 'b1'), run('c', 'c1')]);
     expect(log.filter((line) => line.endsWith('begins'))).to.deep.equal(['a1 begins', 'b1 begins', 'c1 begins', 'a2 begins', 'a3 begins']);

@@ -57,7 +57,7 @@ describe('the reason for revoking a key', () => {
       expect(await readDetails(ids)).to.deep.equal(['someone left', 'someone left']);
     });
 
-    it('must be a listed one, and its note must be on one line', async () => {
+    it('must be one of the listed reasons, and its note must be on one line', async () => {
       const { id } = await createKey(harness.core.url, cookie);
       for (const query of ['?reason=x', '?reason=other&note=A%0Adrill']) {
         const { status } = await ask('DELETE', `${harness.core.url}/console/api-keys/${id}${query}`, { cookie });

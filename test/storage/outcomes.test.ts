@@ -57,7 +57,7 @@ describe("recording a call's outcome", () => {
       expect(await call('c')).to.deep.equal(ended);
     });
 
-    it("keeps an end from before the hand-off, but counts the call's retention from when it was dialed", async () => {
+    it('stores an end time before the hand-off as reported, but starts the retention period when the call was dialed', async () => {
       const { database } = direct.storage;
       const retention = retentionStore(database);
       const outcome = { state: 'completed', detail: null, endedAt: instant(now / 1_000), durationSeconds: null } as const;

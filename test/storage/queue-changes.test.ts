@@ -61,7 +61,7 @@ describe('queued calls', () => {
       expect(new Set(ends)).to.deep.equal(new Set([notAfter]));
     });
 
-    it('that a fast clock had postponed are due again after the clock is set back', async () => {
+    it('that a fast clock postponed are due again after the clock is set back', async () => {
       const now = clock.now();
       const ahead = now + 400 * day;
       await addCalls('ahead', 2, { placed_at: instant(ahead), due_at: instant(ahead) });
@@ -122,7 +122,7 @@ describe('queued calls', () => {
       expect(await direct.storage.database.read('calls').pluck('due_at')).to.deep.equal([clock.now()]);
     });
 
-    it('that a fast clock had postponed are made due in batches, even if all of them were placed and are due at the same time', async () => {
+    it('that a fast clock postponed become due in batches, even if they all have the same placement time and due time', async () => {
       const now = clock.now();
       const ahead = { placed_at: instant(now + day), due_at: instant(now + day) };
       await addCalls('one', 12, ahead);

@@ -187,7 +187,7 @@ describe('storage', () => {
       expect(deleted).to.deep.equal({ placed: true, states: ['cancelled'] });
     });
 
-    itOnPostgres("leaves that call queued if queued calls aren't cancelled", async () => {
+    itOnPostgres("leaves that call queued if the revocation doesn't ask to cancel queued calls", async () => {
       const revoked = await placeWhile((viewer, id) =>
         revokeApiKey(direct.ports, { viewer, actor: { who: viewer, address: 'local' } }, id, false),
       );

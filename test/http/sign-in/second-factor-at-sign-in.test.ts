@@ -50,7 +50,7 @@ describe('a second factor', () => {
       expect((await enterCode(late, app.code(1))).status).to.equal(401);
     });
 
-    it('starts a session with a new ID when it is entered, so that no one can use an ID from before', async () => {
+    it('starts a session with a new ID when it is entered, so that an ID from before the sign-in is useless', async () => {
       const { email, app, cookie: theirs } = await newUser();
       const attackers = await halfOpen(email);
       const entered = await enterCode(attackers, app.code());
