@@ -13,8 +13,8 @@ const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
 const saltBytes = 16;
 
 /**
- * How many attempts may wait in each of the two queues: as many as take about `wait` ms, which are fewer on a busy machine, but at least
- * `min` and at most `max`.
+ * The limits for the length of each of the two queues. The queue holds about as many attempts as can be served in `wait` ms, which is fewer
+ * on a busy machine, but at least `min` and at most `max`.
  */
 const queue = { max: 32, min: 4, wait: 1_500 };
 /** Measured on a quiet machine: 20 ms for a check, and the same for the pause. */

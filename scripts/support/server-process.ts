@@ -36,7 +36,10 @@ export function track(child: ChildProcess): Promise<number | NodeJS.Signals> {
   return ended.finally(() => running.delete(child));
 }
 
-/** @param args of Node.js @throws Error with its output if the process ends before it listens */
+/**
+ * @param args command-line arguments for Node.js, starting with the script
+ * @throws Error with its output if the process ends before it listens
+ */
 export async function startServerProcess(
   args: readonly string[],
   env: NodeJS.ProcessEnv,

@@ -89,7 +89,7 @@ async function runAttack({ run }: Attack, kind: DatabaseKind, ledger: Ledger): P
   return undefined;
 }
 
-/** For `npm run chaos`, which prints it at the end. */
+/** The results of the attacks. `npm run chaos` prints this table at the end. */
 const table: Record<string, object> = {};
 const output = new Console(process.stdout);
 if (options) process.once('exit', () => output.table(table));

@@ -33,7 +33,7 @@ const killed = (deduplicates: boolean): Attack['run'] =>
     }
     await load.more(count, 60_000);
     await load.stop();
-    // Calls in progress in a killed core wait for their lease; failed ones wait for their next attempt.
+    // Calls that a killed core was handing off wait until their lease ends; calls whose hand-off failed wait for their next attempt.
     await leases.passLease();
     await waitForNone(scene, ['queued', 'dialing'], isQuick ? 30_000 : 120_000);
     const states = Map.groupBy(await scene.stopAndCompare(), ({ state }) => state);

@@ -5,7 +5,7 @@ import { addStandby, type Cluster, startCluster } from './cluster.ts';
 import { startLoad } from './load.ts';
 import { eventually, expectPlacing, openScene } from './scene.ts';
 
-/** How cores connect to the first server, and to the other one after it. */
+/** How cores connect to the primary, and to the standby after it has taken over. */
 type Route = (trial: Trial, primary: Cluster, standby: Cluster) => Promise<{ database: string; switchOver(): void }>;
 type Row = Pick<Attack, 'name' | 'title' | 'quickOn'> & { route: Route; isLagging?: true };
 
@@ -21,7 +21,7 @@ const rows: readonly Row[] = [
   { name: 'hosts', title: 'PostgreSQL failed over, with both hosts in the address', route: bothHosts },
 ];
 
-/** The primary dies, and its synchronous standby takes over, which has everything that was acknowledged. */
+/** The primary dies. Its synchronous standby, which has everything that was acknowledged, takes over. */
 const attacks: readonly Attack[] = rows.map(({ route, isLagging, ...row }) => ({
   ...row,
   databases: ['postgres'],

@@ -14,7 +14,7 @@ const detection = 2_000;
 type Harm = {
   name: string;
   title: string;
-  /** `test/storage/sqlite.test.ts` covers the others in one process. */
+  /** `test/storage/sqlite.test.ts` covers the damage that the short version skips, in one process. */
   inQuick?: true;
   harm: string;
   afterwards: 'no start' | 'nothing' | { repair: string; found: string };

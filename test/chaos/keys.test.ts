@@ -106,7 +106,7 @@ async function addEndedCalls({ database, campaignId, tenants }: Scene, keyId: st
 const maxSignInMs = 10_000;
 const patience = 60_000;
 
-/** Returns a network: every third one belongs to the same provider, and the others to as many providers as possible. */
+/** Returns a network: every third network belongs to the same provider, and the other networks to as many providers as possible. */
 function newNetwork(n: number): string {
   const group = () => randomInt(0x1_0000).toString(16);
   if (n % 3 === 0) return `2001:db8:${group()}::1`;

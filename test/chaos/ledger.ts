@@ -111,7 +111,7 @@ export function createLedger() {
       late: counted.late,
       /** Requests that were accepted although the revocation or limit of their key had been acknowledged before they were sent. */
       'accepted too late': counted.stale,
-      /** How often a core said that it was ready although it couldn't write, or that it wasn't although it could. */
+      /** How often a core said that it was ready although it couldn't write, or that it wasn't ready although it could write. */
       'wrongly ready': counted.wronglyReady,
       other: counted.other,
     }),

@@ -108,7 +108,7 @@ export async function isReady({ managementUrl }: CoreProcess): Promise<boolean> 
   return answer?.status === 200;
 }
 
-/** Counts a fault if a core doesn't report within some seconds that it is, or isn't, ready. */
+/** Counts a fault if a core doesn't become ready, or unready, within ten seconds. */
 export async function expectReady({ core, ledger }: Scene, ready: boolean, when: string): Promise<void> {
   const isSo = await eventually(async () => (await isReady(core())) === ready, 10_000);
   if (!isSo) ledger.wronglyReady(`${ready ? 'unready' : 'ready'} ${when}`);

@@ -104,7 +104,9 @@ function every(scene: Scene, ms: number, work: () => unknown): void {
   scene.trial.cleanup.defer(() => clearInterval(timer));
 }
 
-/** Attacks with one connection that sends 1 MB of requests per second, as far as the core accepts them, and reads the responses. */
+/**
+ * Attacks with one connection that sends up to 1 MB of requests per second, or less if the core reads more slowly, and reads the responses.
+ */
 function pipelining(name: string, what: string, makeRequest: (scene: Scene) => string): Stranger {
   const begin = (scene: Scene) => {
     const request = makeRequest(scene);

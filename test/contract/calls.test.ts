@@ -4,7 +4,7 @@ import { placeCallSchema, validatePlaceCall } from '#contract/calls/calls.ts';
 import { validate } from '#contract/validate.ts';
 import { runs } from '../support/runs.ts';
 
-/** Half of them are valid. The others are at the limits of the rules for length, normal form and visible characters. */
+/** Half of the texts are valid. The other half are at the limits of the rules for length, normal form and visible characters. */
 const rightTexts = fc.constantFrom('a', 'Ada Lovelace', 'Jos\u00E9', 'order-4711', 'x'.repeat(64), 'Europe/Berlin');
 const hostileTexts = fc.oneof(
   fc.string({ unit: fc.constantFrom('a', ' ', '"', '\u00E9', '\u00A0', '\u00AD', '\u02FF', '\u0300', '\u0301', '\u0340'), maxLength: 4 }),

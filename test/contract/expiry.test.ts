@@ -8,7 +8,7 @@ import { runs } from '../support/runs.ts';
 
 const zones = Intl.supportedValuesOf('timeZone');
 
-/** Cached by zone, because creating one takes as long as using it a hundred times. */
+/** Cached by zone, because creating a format takes as long as using it a hundred times. */
 const formats = new Map(zones.map((timeZone) => [timeZone, new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' })]));
 
 const toIso = (instant: number | null) => instant && new Date(instant).toISOString();

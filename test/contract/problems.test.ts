@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { problemTable } from '#contract/problems.ts';
 
 const page = readFileSync(new URL('../../core/docs/problems.md', import.meta.url), 'utf8');
-/** By the code in the heading, which matches the last part of a problem's type. */
+/** The page's sections, by the code in their heading. The code matches the last part of a problem's type. */
 const sections = new Map(
   [...page.matchAll(/^### `([\w-]+)`\n\n(.*)\n\n(.*)$/gm)].map(([, code, what, advice]) => [code, { what, advice }]),
 );

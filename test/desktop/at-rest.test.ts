@@ -34,7 +34,7 @@ describeBrowser('an idle page', () => {
     await createKeyOn(harness, harness.tenants.users.account, 'Created later');
     // The list is now old enough to refresh. No timer runs from here on.
     await page.clock.pauseAt((await page.evaluate(() => Date.now())) + 6_000);
-    // Repeated in case a refresh was in progress: the user's return doesn't start another one.
+    // Repeated, because if a refresh was in progress, the user's return doesn't start another refresh.
     await eventually(async () => {
       await page.evaluate(() => window.dispatchEvent(new Event('focus')));
       await row('Created later').waitFor({ timeout: 1_000 });

@@ -175,7 +175,7 @@ describeBrowser('the console in a browser', () => {
         .evaluateAll((all) => all.map((each) => each.getAttribute('data-tip') ?? ''));
     };
 
-    // At any time, at least one of them has a different day than the machine and UTC.
+    // These two zones never have the same date, so at least one differs from UTC, and at least one from the machine's zone.
     for (const timezoneId of ['Pacific/Kiritimati', 'Pacific/Pago_Pago']) {
       it(`count a call on its day in the viewer's time zone (${timezoneId})`, async () => {
         await browser.moveTo(timezoneId);

@@ -238,7 +238,7 @@ describeDesktop('signing in with the provider in the app', () => {
     it('signs in even if the tab is closed before the session starts', async () => {
       const { network, release, tab } = await startExchange();
       tab.destroy();
-      // By the time this returns, the app has noticed.
+      // By the time this returns, the app has noticed that the tab was closed.
       await desktop.app.evaluate(() => undefined);
       release();
       await home(desktop.page);

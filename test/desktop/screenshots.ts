@@ -25,7 +25,7 @@ try {
     await home.page.evaluate('new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))');
     const base64 = await app.evaluate(async ({ BrowserWindow }) => {
       const contents = BrowserWindow.getAllWindows()[0]?.webContents;
-      // The first one may still show the previous state.
+      // The first picture may still show the previous state.
       await contents?.capturePage();
       const image = await contents?.capturePage();
       return image?.toPNG().toString('base64') ?? '';

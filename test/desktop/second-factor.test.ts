@@ -21,7 +21,7 @@ async function scan(page: Page): Promise<string> {
   const around = 24;
   const clip = { x: box.x - around, y: box.y - around, width: box.width + 2 * around, height: box.height + 2 * around };
   const picture = (await page.screenshot({ clip })).toString('base64');
-  // The console's content security policy forbids this in its own page.
+  // The console's content security policy forbids evaluating this code in the console's own page.
   const reader = await page.context().newPage();
   const { pixels, ...size } = await reader.evaluate(async (png) => {
     const bitmap = await createImageBitmap(new Blob([Uint8Array.from(atob(png), (letter) => letter.charCodeAt(0))]));

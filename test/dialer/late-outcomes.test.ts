@@ -71,7 +71,7 @@ describe('a late outcome of an unknown call', () => {
       return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
     }
 
-    /** Each one leaves a call in the state `unknown`, and a running core that uses the webhook. @returns the call's contact ID */
+    /** Each function leaves a call in the state `unknown`, and a running core that uses the webhook. @returns the call's contact ID */
     const causes: Readonly<Record<string, () => Promise<string>>> = {
       async 'after a lost response'() {
         answer = (response) => response.destroy();

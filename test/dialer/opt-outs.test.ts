@@ -33,7 +33,7 @@ describe('the dialer and opt-outs', () => {
           const other = textAt(await place({ ...later, contact: { phone: somePhone() } }), 'contactId');
           expect((await optOut(first, { detail: 'Never again.' })).status).to.equal(204);
           for (const contactId of queued) await untilState(contactId, 'blocked');
-          // The core counts them only after their states are stored.
+          // The core counts blocked calls only after their states are stored.
           const metrics = async () => (await ask('GET', `${dialer.core.managementUrl}/metrics`)).text;
           await until(async () => (await metrics()).includes('\ncallkey_calls_blocked_total{reason="do-not-call"} 3\n'));
           expect([(await call(first))['state'], (await call(other))['state']]).to.deep.equal(['completed', 'queued']);

@@ -13,7 +13,7 @@ const claimed = (changes: Partial<ClaimedCall> = {}): ClaimedCall => ({
   ...{ placedAt: instant(now - 2 * hour), notBefore: null, notAfter: null, firstAttemptAt: now, provider: 'webhook', attempt: 1 },
   ...{ handoff: 'open', leaseUntil: instant(now + 30_000), stopped: null, ...changes },
 });
-/** Either the clock has jumped ahead since then, or the process was paused. */
+/** Since the claim, either the clock has jumped ahead, or the process was paused. */
 const claimedLongAgo = { firstAttemptAt: instant(now - 9 * 24 * hour), leaseUntil: instant(now - 9 * 24 * hour + 30_000) };
 const provider = (changes: Partial<Provider> = {}): Provider => ({
   name: 'webhook',

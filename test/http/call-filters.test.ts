@@ -235,7 +235,11 @@ describe('filtered calls and activity in the console', () => {
         oda = await signIn(core.url, 'oda@example.com');
       });
 
-      /** Starts an export. The core waits for the reader in the middle of it. @returns a function that reads its lines after the first */
+      /**
+       * Starts an export. The core waits for the reader in the middle of the export.
+       *
+       * @returns a function that reads the lines after the first
+       */
       async function start(headers: Record<string, string> = {}): Promise<() => Promise<string[]>> {
         const response = await fetch(`${core.url}/console/calls.csv`, {
           headers: { Cookie: oda, 'Accept-Encoding': 'identity', ...headers },

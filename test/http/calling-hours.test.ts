@@ -92,7 +92,7 @@ describe('calling hours', () => {
       const answer = await place({ notAfter: '2026-11-22T07:59:00Z' });
       expect([answer.status, readCode(answer)]).to.deep.equal([422, 'outside-calling-hours']);
       expect(answer.text).to.contain('2026-11-22T08:00:00.000Z');
-      // Calling hours open at that moment, so the call's window is empty.
+      // The call's window is empty, because it ends at the moment when calling hours open.
       expect((await place({ notAfter: '2026-11-22T08:00:00Z' })).status).to.equal(422);
       expect((await place({ notAfter: '2026-11-22T08:00:00.001Z' })).status).to.equal(202);
     });

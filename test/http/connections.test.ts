@@ -140,7 +140,7 @@ describe('a connection', () => {
 
       it('is cut off if too many bytes wait for clients in total, and its client has read nothing for the longest time', async () => {
         const answer = Buffer.alloc(30_000_000);
-        // What waits counts twice: in Node's own queue, and in what the system hasn't accepted from it.
+        // A waiting response counts twice: in Node's own queue, and in the data from it that the system hasn't accepted yet.
         const limits = { unsent: 3 * answer.length, lookEvery: 10 };
         const opened = await open({ isSecure, limits }, (_, response) => response.end(answer));
         ({ listener } = opened);
@@ -193,7 +193,7 @@ describe('a connection', () => {
     await until(() => opened.started.length > 0);
     const { request, response } = opened.started[0] ?? expect.fail();
     socket.resetAndDestroy();
-    // While a request is waiting, the core doesn't read from the connection, so it notices this only when it responds.
+    // While a request is waiting, the core doesn't read from the connection, so it notices the reset only when it responds.
     request.socket.write('');
     response.end('x'.repeat(10_000_000));
     await until(() => request.socket.destroyed);

@@ -92,7 +92,7 @@ describe("an API key's details", () => {
           { day: '2026-11-20', placed: 3, cancelled: 1 },
         ]);
         expect(await counts('Europe/Berlin')).to.deep.equal([{ day: '2026-11-20', placed: 4, cancelled: 1 }]);
-        // 18:15 in UTC is midnight in Kathmandu, where the calls of 18:20 belong to the next day.
+        // 18:15 in UTC is midnight in Kathmandu, where calls at 18:20 UTC belong to the next day.
         expect(await counts('Asia/Kathmandu')).to.deep.equal([
           { day: '2026-11-20', placed: 1, cancelled: 0 },
           { day: '2026-11-21', placed: 3, cancelled: 1 },
@@ -135,7 +135,7 @@ describe("an API key's details", () => {
         const { keyValue } = await createKey(core.url, cookie);
         await place(keyValue, 'old');
         await cancel(keyValue, 'old');
-        // A running core would also delete them as soon as the clock is moved.
+        // Close the core, because a running core would delete the counts as soon as the clock is moved.
         await core.close();
         const kept = async () =>
           Promise.all(

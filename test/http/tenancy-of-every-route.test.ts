@@ -37,9 +37,9 @@ const name = 'Renamed';
 const timeZone = 'UTC';
 
 /**
- * The request that is sent to each route of the console. `own` means that there is none, because the route concerns only the session or the
- * user, or creates something in the user's own scope. The type requires every route, so a new route can't be forgotten. The last ones
- * delete what the earlier ones need.
+ * The request that is sent to each route of the console. `own` means that no request is sent, because the route concerns only the session
+ * or the user, or creates something in the user's own scope. The type requires every route, so a new route can't be forgotten. The last
+ * requests delete what the earlier requests need.
  */
 const attempts: Record<keyof ConsoleRoutes, 'own' | ((targets: Targets) => Attempt)> = {
   signIn: 'own',

@@ -32,7 +32,7 @@ export type Walk = {
 /** Runs a command. @returns its line in the report */
 type Run = (walk: Walk, world: World, choice: Choice, planned: readonly Planned[]) => Promise<string>;
 
-/** @param weight says how many of a thousand commands are this one @param requests the ones that it may send */
+/** @param weight the number of times per thousand commands that this command is chosen @param requests the requests that it may send */
 function command(weight: number, run: Run, requests: fc.Arbitrary<readonly Planned[]> = fc.constant([])) {
   const toCommand = ([choice, planned]: [Choice, readonly Planned[]]): fc.AsyncCommand<Walk, World> => ({
     check: () => true,
@@ -145,7 +145,9 @@ function race(locked: Lock): Run {
 
 /** Requests whose result is certain. A client that hangs up may still place a call, and a used code may or may not be refused. */
 const anyClear = anyRequest((name) => name !== 'hangUp' && name !== 'changeFactor');
-/** Commands that change whether a call may be placed. During its request, they make an earlier check outdated. */
+/**
+ * Commands that change whether a call may be placed. If they run while a call's request is in progress, its earlier checks are outdated.
+ */
 const interruptions = new Set<string>([
   'revoke',
   'limitKey',
@@ -220,7 +222,7 @@ async function performInFault(walk: Walk, world: World, request: Request, fault:
   return text;
 }
 
-/** Lets the dialers dial, and perhaps the cores do their hourly work, and waits until they have done the same as the model. */
+/** Lets the dialers dial and, with `keepsHouse`, the cores do their hourly work. Waits until they have done the same as the model. */
 async function dial(walk: Walk, world: World, keepsHouse = false): Promise<void> {
   walk.model.dial();
   if (keepsHouse) walk.model.keepHouse();

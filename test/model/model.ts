@@ -238,7 +238,7 @@ export class Model extends People {
     return { status: 200 };
   }
 
-  /** Only partner users and staff who see the whole partner decide for it. It doesn't change earlier opt-outs. */
+  /** Only partner users and staff who see the whole partner decide for it. The decision doesn't change earlier opt-outs. */
   setOptOuts(viewer: Viewer, account: Id, isForPartner: boolean): Expected {
     const scope = this.findScope(viewer);
     if (this.getUser(viewer.user).type === 'account' || !scope) return forbidden;
@@ -284,7 +284,7 @@ export class Model extends People {
     if (!this.isClockTrusted) return;
     for (const call of this.calls.values()) {
       if (isWaiting(call)) this.#dialOne(call);
-      // The provider's response or the outcome is overdue. The provider may have the call, and no one is called twice.
+      // The provider's response or the outcome is overdue. The provider may already have the call, so the call must not be sent again.
       else if (isDialing(call) && call.dueAt <= this.now) this.#end(call, 'unknown', this.now);
     }
   }
@@ -321,7 +321,7 @@ export class Model extends People {
    * When a core is killed, the provider may or may not have a call that the core has just claimed. No one knows, so the call isn't handed
    * off again.
    *
-   * @returns false if that can't be, because no core has just claimed it
+   * @returns false if that's impossible, because no core has just claimed the call
    */
   lose(call: Call, handoffs: number): boolean {
     if (call.claimedAt !== this.now || handoffs > call.handoffs || handoffs < call.handoffs - 1) return false;
@@ -381,7 +381,7 @@ export class Model extends People {
 
   /** Sets the clock back. */
   setBack(now: number): void {
-    // The clocks of cores may differ that much.
+    // A smaller step doesn't count, because the clocks of cores may differ by this much.
     const isStep = this.now - now > skew;
     if (this.isClockTrusted) this.latest = this.now;
     this.now = now;
@@ -390,7 +390,7 @@ export class Model extends People {
   }
 
   /**
-   * Makes calls due that wait for longer than they could if the clock had always been right.
+   * Makes calls due if they wait for longer than would be possible if the clock had always been right.
    *
    * @param hasStepped whether the clock was set back
    */

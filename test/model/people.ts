@@ -93,7 +93,7 @@ export abstract class People {
     this.changeUser(user, { session: { startedAt: this.now, seenAt: this.now }, lastCode: code });
   }
 
-  /** Every request of a session counts as use. */
+  /** Every request in a session counts as use. */
   use({ user }: Viewer): void {
     const found = this.users.get(user)?.session;
     if (found && Math.abs(this.now - found.seenAt) > session.touch) this.changeUser(user, { session: { ...found, seenAt: this.now } });
@@ -104,7 +104,9 @@ export abstract class People {
     return { status: 204 };
   }
 
-  /** Returns the time step of the next code that the user could enter; null if it's too early for a new one, because each works once. */
+  /**
+   * Returns the time step of the next code that the user could enter; null if it's too early for a new one, because each code works once.
+   */
   findNextCode({ user }: Viewer): number | null {
     const current = Math.floor(this.now / codeEvery);
     const next = Math.max(current, (this.getUser(user).lastCode ?? 0) + 1);
@@ -257,7 +259,7 @@ export abstract class People {
     return type === 'staff' || (type === 'partner' && account === null && own === partner);
   }
 
-  /** @param otherwise the response to those who manage another partner */
+  /** @param otherwise the response to users who manage another partner */
   #denies(viewer: Viewer, partner: Id, otherwise: Expected): Expected | null {
     if (!this.manages(viewer, this.getUser(viewer.user).partner ?? '')) return forbidden;
     return this.manages(viewer, partner) ? null : otherwise;

@@ -40,7 +40,7 @@ export function listViewers(model: Model): Viewer[] {
   );
 }
 
-/** Picks a viewer, often one who's allowed to do it, and usually one who's signed in, because signing in takes a while. */
+/** Picks a viewer, often one who's allowed to send the request, and usually one who's signed in, because signing in takes a while. */
 export function pickViewer(model: Model, n: number, may: (viewer: Viewer) => boolean = () => true): Viewer {
   const all = listViewers(model);
   const isIn = (viewer: Viewer) => model.isSignedIn(viewer);
@@ -235,16 +235,16 @@ const respond: Command = ({ option }, model) => {
 
 type UserRequest = {
   route: readonly [method: string, path: string, body?: object];
-  /** Whether a viewer is probably allowed to do it. */
+  /** Whether a viewer is probably allowed to send the request. */
   may?: (viewer: Viewer) => boolean;
-  /** Whether the model knows what happens if this viewer does it. */
+  /** Whether the model knows what happens if this viewer sends the request. */
   isKnown?: (viewer: Viewer) => boolean;
   /** Replaces the request to the route. */
   send?: (world: World, by: Viewer) => Promise<Answer>;
   expect(model: Model, by: Viewer, answer: Answer): Expected;
 };
 
-/** Builds a request of a user, whose session may have ended. */
+/** Builds a request by a user, whose session may have ended. */
 function byUser(describe: (choice: Choice, model: Model) => UserRequest | null): Command {
   return async (choice, model, world) => {
     const asked = describe(choice, model);
@@ -445,7 +445,7 @@ const deleteUser = aboutUser(({ id }, { option }) => {
   };
 });
 
-/** How often each is chosen, compared with the others. */
+/** Each command with how often it's chosen, compared with the other commands. */
 const commands = {
   ...{ place: [16, place], repeat: [5, repeat], cancel: [7, cancel], hangUp: [1, hangUp], outcome: [10, outcome], respond: [4, respond] },
   ...{ createKey: [5, createKey], limitKey: [4, limitKey], revoke: [2, revoke], listNumber: [2, listNumber], lift: [1, lift] },

@@ -9,7 +9,7 @@ const quiet = 40;
 /**
  * Waits until the cores have done what one of the models says.
  *
- * @param models after any order of what happened at the same time
+ * @param models the model after each possible order of what happened at the same time
  * @param options.mayLoseCalls whether a core may have lost the calls that it was handing off. They count as lost if nothing happens for a while
  * @returns the model that the cores agree with
  */

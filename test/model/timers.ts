@@ -8,7 +8,7 @@ import { day } from './people.ts';
 const pollEvery = 1_000;
 const sweepEvery = 60_000;
 
-/** Takes over the timers of dialers and housekeeping, so that a walk through a year doesn't wait for them. The others keep running. */
+/** Takes over the timers of dialers and housekeeping, so that a walk through a year doesn't wait for them. Other timers keep running. */
 export function takeTimers() {
   const { setTimeout: realTimeout, setInterval: realInterval, clearInterval: realClear } = globalThis;
   const { setTimeout: realPause } = timers;

@@ -333,7 +333,10 @@ export class World {
     return this.#providing > 0 || this.cores.some(({ database }) => database.isBusy || !this.#timers.isIdle(database));
   }
 
-  /** Makes the cores do their work for every minute and every hour, and waits for it, because otherwise it would use a later time. */
+  /**
+   * Makes the cores do their work for every minute and every hour, and waits until they have done it, because otherwise they'd use a later
+   * time.
+   */
   async sweep(): Promise<void> {
     const before = this.cores.map(countSweeps);
     this.#timers.sweep();
@@ -391,7 +394,7 @@ export class World {
     };
   }
 
-  /** Kills a process of PostgreSQL. The server then ends all others, and recovers from its log. */
+  /** Kills a process of PostgreSQL. The server then ends all its other processes, and recovers from its log. */
   async #crash(): Promise<void> {
     const others = `SELECT pid FROM pg_stat_activity WHERE ${isOtherSession}`;
     const pids = (await this.#storage.query<{ pid: number }>(others)).map(({ pid }) => pid);

@@ -17,7 +17,7 @@ import {
 } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-/** With `DO_NOT_CALL_RACES=3000`, there are as many as for the figures in the documentation. */
+/** The figures in the documentation come from `DO_NOT_CALL_RACES=3000`. */
 const races = Number(process.env['DO_NOT_CALL_RACES'] ?? 60);
 const lanes = 6;
 
@@ -53,7 +53,7 @@ describe('a number that is listed on one core while another core places and dial
         for (let nth = left--; nth > 0; nth = left--) {
           const phone = somePhone();
           const placing = placeCall(here, tenants.campaign.id, key, { contact: { phone } });
-          // The dialer claims a call within milliseconds. The entry comes before that, at the same time or after it.
+          // The dialer claims a call within milliseconds. The entry comes before the claim, at the same time or after it.
           await delay(nth % 25);
           const added = await ask('POST', `${there}/console/do-not-call`, { cookie, body: { phones: [phone], reason: 'asked' } });
           const placed = await placing;

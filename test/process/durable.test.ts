@@ -145,7 +145,8 @@ describe('a core on PostgreSQL', function () {
     try {
       await configure('nobody');
       await untilCommitsWait(observer, database);
-      // The first waits for the standby and will be committed. The second arrives while the first is in doubt, and changes nothing.
+      // The first request waits for the standby and will be committed. The second request changes nothing, because it arrives while the
+      // first is in doubt.
       expect([await place(), await place(), await ready()]).to.deep.equal(['no answer', 503, 503]);
     } finally {
       await configure('');

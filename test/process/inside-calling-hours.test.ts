@@ -118,7 +118,8 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
   async function place(contact: object, zone: string, more: object = {}): Promise<string> {
     const call = { requestId: crypto.randomUUID(), contact, ...more };
     let answer: Answer | null;
-    // On a busy machine, this may take longer than the core waits for the database. If it doesn't know the result, it closes the connection.
+    // On a busy machine, this may take longer than the core waits for the database. If the core doesn't know the result, it closes the
+    // connection.
     do answer = await placeCall(url(), tenants.campaign.id, keyValue, call).catch(() => null);
     while (answer === null || answer.status === 503);
     expect(answer.status, answer.text).to.equal(202);
@@ -177,7 +178,7 @@ async function openScene({ database, tenants }: { database: string; tenants: Ten
       special.set(optingOut, 'report an opt-out');
       const notBefore = DateTime.fromMillis(clock.now()).plus({ hours: 2 }).toUTC().toISO();
       const optedOut = await Promise.all([1, 2, 3].map(() => place(tokyo, 'Asia/Tokyo', { notBefore })));
-      // Its next attempt would be after 20:00.
+      // This call's next attempt would be after 20:00.
       const evening = DateTime.fromMillis(clock.now(), { zone: 'Europe/Berlin' }).set({ hour: 19, minute: 30 }).toUTC().toISO();
       const refused = await place(berlin, 'Europe/Berlin', { notBefore: evening });
       special.set(refused, 'refuse once');

@@ -56,7 +56,8 @@ describe('an import of a do-not-call list whose process is killed', () => {
       const file = join(directory, 'numbers.csv');
       writeFileSync(file, numbers.join('\n'));
       expect(await adminOn(database).json(...args(file))).to.deep.equal({ added: 2_000, known: 0, wrong: [] });
-      // A day later, a core deletes what's left of the first one. It wouldn't trust a clock that's a day ahead of PostgreSQL's.
+      // A day later, a core deletes what's left of the first import. The import's time is changed instead of the clock, because a core
+      // wouldn't trust a clock that's a day ahead of PostgreSQL's.
       await direct.storage.database.write('number_imports').update({ started_at: instant(Date.now() - 25 * 3_600_000) });
       const core = await startCoreHere(database);
       await until(async () => (await count('number_imports')) + (await count('number_import_parts')) === 0);

@@ -39,7 +39,7 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
       const direct = await openDirect(database);
       const cores = new Map<string, CoreProcess>();
       for (const host of ['127.0.0.1', '127.0.0.2']) cores.set(host, await start(host));
-      // Started last, because it marks cores that aren't running yet as unhealthy.
+      // The proxy is started last, because it marks cores that aren't running yet as unhealthy.
       const proxy = await startProxy(kind, ports, selfSignedCertificate());
       const [first] = cores.values();
       const { keyValue } = await createKey(first?.url ?? '', await signIn(first?.url ?? '', 'ada@example.com'));
@@ -75,7 +75,7 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
           expect(await core.stop()).to.equal(0);
           const again = await start(host);
           cores.set(host, again);
-          // As the documentation says: restart the next one when the proxy uses this one again.
+          // As the documentation says: restart the next core when the proxy uses this core again.
           await until(async () => (await send({ method: 'GET', url: `${again.managementUrl}/metrics` })).text.includes('status="202"'));
           await another(50);
         }

@@ -25,7 +25,7 @@ function expectRefusedProcess({ status, stdout, stderr }: ReturnType<typeof fail
   for (const line of stdout.split('\n').filter(Boolean)) expect(() => JSON.parse(line)).not.to.throw();
 }
 
-/** Does the same within this process, where the thrown error contains the text that the process would print. */
+/** Expects the same of a core within this process, where the thrown error contains the text that the process would print. */
 async function expectRefusal(start: ReturnType<typeof startCoreHere>, variable: string, ...parts: string[]): Promise<void> {
   const error: unknown = await start.then(
     (core) => core.close(),
@@ -68,7 +68,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
     });
 
     it("whose address doesn't belong to this machine", async () => {
-      // The second one is a link-local address without its zone.
+      // The second address is a link-local address without its zone.
       for (const host of ['192.0.2.1', 'fe80::1']) {
         const start = startCoreHere(await freshDatabase('sqlite'), { environment: { HOST: host } });
         await expectRefusal(start, 'HOST', host, "isn't an address of this machine");

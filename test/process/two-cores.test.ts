@@ -28,7 +28,7 @@ describe('two cores on one database', () => {
       await Promise.all([here.stop(), there.stop()]);
     });
 
-    /** Inserts this many keys of Ada directly into the database. @returns their IDs and values */
+    /** Inserts this many API keys created by Ada directly into the database. @returns their IDs and values */
     async function manyKeys(count: number): Promise<{ id: string; keyValue: string }[]> {
       const keys = Array.from({ length: count }, () => ({ id: direct.ports.randomness.id(), keyValue: makeKeyValue(randomBytes) }));
       const row = {

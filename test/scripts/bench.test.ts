@@ -37,7 +37,7 @@ describe("the bench's measurement of other load", () => {
   it("subtracts its own and the kernel's processes from the processor time", () => {
     const before = parseReading(line(100, 10, 0), 0, 500, 20);
     const after = parseReading(line(180, 30, 5), 1_000, 1_200, 70);
-    // 1 s busy, of which 0.7 s are its own and 0.05 s are the kernel's.
+    // The processors were busy for 1 s, of which 0.7 s are the measured process's own and 0.05 s are the kernel's.
     const { others, stolen } = computeOtherLoad(before, after);
     expect(others).to.be.closeTo(0.25, 1e-9);
     expect(stolen).to.be.closeTo(0.05, 1e-9);

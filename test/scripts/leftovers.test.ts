@@ -29,7 +29,7 @@ const cases = [
 
 describe('a test file', () => {
   let reports: ReturnType<typeof report>[];
-  // Each one waits ten seconds for what it left behind, so they run at the same time.
+  // Run the test files concurrently, because each waits up to ten seconds for its leftovers to disappear.
   before(() => {
     reports = cases.map(([, body]) => report(body));
   });

@@ -144,7 +144,7 @@ describe('a user with thousands of API keys', () => {
 
     it('keeps their keys through several moves', async () => {
       await move('otherAccount');
-      // This is how another core leaves them after its first step.
+      // This is how another core leaves the keys after its first step.
       const some = Array.from({ length: 200 }, (_, n) => `k${many - 1_000 - n}`);
       const { write } = direct.storage.database;
       await write('api_keys').whereIn('id', some).update({ creator_partner_id: tenants.otherPartner.id });

@@ -9,7 +9,7 @@ import { knownLists } from '../../core/storage/protection/known-lists.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
 
-/** With `DO_NOT_CALL_RACES=3000`, there are as many as for the figures in the documentation. */
+/** The figures in the documentation come from `DO_NOT_CALL_RACES=3000`. */
 const races = Number(process.env['DO_NOT_CALL_RACES'] ?? 60);
 
 describe('the do-not-call lists that a process remembers', () => {

@@ -66,7 +66,7 @@ export function browserForEach() {
       await page.goto(address);
       await signInAs({ ...harness, page }, user);
     },
-    /** Opens the page with a session that the tests share, so they don't sign out of it. */
+    /** Opens the page with a session that several tests share, so tests must not sign out of it. */
     async open(address = harness.core.url, user: keyof typeof sessions = 'account'): Promise<void> {
       const cookies = sessions[user] ?? (await signIn(harness.core.url, harness.tenants.users[user].email));
       sessions[user] = cookies;

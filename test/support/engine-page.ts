@@ -24,7 +24,7 @@ export type EngineLocator = Finder & {
   inputValue(): Promise<string>;
 };
 
-/** The same for Playwright's page. */
+/** What those tests use of Playwright's page. */
 export type EnginePage = Finder & {
   keyboard: { press(key: string): Promise<void> };
   /** Evaluates an expression in the page. */

@@ -46,7 +46,8 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
     const bytes = Buffer.from(await answer.body.arrayBuffer());
     if (fault === 'lose the response') incoming.socket.destroy();
     else {
-      // These headers are for the other connection. This connection may have to be closed, and some clients wait for that.
+      // Don't pass on `connection` and `keep-alive`, because they describe the connection to the core. If the client asked for its own
+      // connection to be closed, Node.js must say so, because some clients wait for that.
       const { connection: _, 'keep-alive': __, ...headers } = answer.headers;
       outgoing.writeHead(answer.statusCode, headers).end(bytes);
     }

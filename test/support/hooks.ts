@@ -7,8 +7,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { endProcesses, removeFiles } from './clean-up.ts';
 import { openHandles } from './open-handles.ts';
 
-// All temporary files go into one folder, which afterwards shows what was left behind. Other users can access it, because PostgreSQL
-// doesn't run as root.
+// All temporary files go into one folder, which afterwards shows what was left behind. Other users can access the folder, because
+// PostgreSQL doesn't run as root.
 const folder = mkdtempSync(join(tmpdir(), 'callkey-tests-'));
 chmodSync(folder, 0o755);
 process.env['TMPDIR'] = folder;

@@ -37,7 +37,7 @@ export const mochaHooks = {
         for (const [mutant, count] of Object.entries(before)) covered[mutant] = (covered[mutant] ?? 0) + count;
       });
     }
-    // The next mutant must not find anything that this one left behind, such as a database.
+    // The next mutant must not find anything that this mutant left behind, such as a database.
     await cleanUp();
   },
 };

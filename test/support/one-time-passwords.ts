@@ -1,8 +1,8 @@
 import type { Page } from 'playwright-core';
 
 /**
- * Makes a partner user's page show one-time passwords through each button that leads to one: for a new user named Canary, and again after a
- * reset. Closes the dialogs, and visits the screens.
+ * Makes a partner user's page show one-time passwords in both possible ways: by creating a user named Canary, and by resetting that user's
+ * password. Closes each dialog, then visits several screens.
  *
  * @returns the passwords
  */

@@ -1,6 +1,6 @@
-// Loaded into Electron before the console. Without it, about every seventh start on a busy machine hangs: Playwright then attaches while the
-// first window opens. It holds "ready" until Playwright has attached and calls __playwright_run, as Playwright's own loader does. That one also
-// sets Chromium's switches, --password-store among them, and isn't used if the path of Electron is specified.
+// Loaded into Electron before the console. Without it, about every seventh start on a busy machine hangs: Playwright then attaches while
+// the first window opens. It holds "ready" until Playwright has attached and calls __playwright_run, as Playwright's own loader does.
+// Playwright's loader also sets Chromium's switches, --password-store among them, and isn't used if the path of Electron is specified.
 const { app } = require('electron');
 
 const whenReady = app.whenReady();
@@ -23,6 +23,6 @@ globalThis.__playwright_run = async () => {
 };
 
 // Node.js can also be interrupted by a message from Playwright just before it notes that the queue of process.nextTick() is empty. If the
-// message adds to the queue, Node.js never looks at it again, so streams stop, and so do the page's files. That happened with about every
-// hundredth message. A rejection has the queue looked at.
+// message adds to the queue, Node.js never looks at it again, so streams stop, including those of the page's files. That happened with
+// about every hundredth message. A rejection makes Node.js look at the queue.
 setInterval(() => Promise.reject(new Error()).catch(() => undefined), 50).unref();

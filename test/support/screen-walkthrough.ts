@@ -23,7 +23,7 @@ export type Home<Shown extends EnginePage = Page> = {
 
 const timeZone = 'Europe/Berlin';
 
-/** More failures than one screen can cause with its requests. */
+/** More failed responses than any screen makes requests, so that all of its requests fail. */
 const outage = Array.from({ length: 100 }, () => ({ status: 502 }));
 
 export async function openInElectron(): Promise<Home & { app: ElectronApplication }> {

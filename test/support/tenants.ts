@@ -63,7 +63,7 @@ export async function signIn(url: string, email: string, withPassword = password
   return readCookies(answer);
 }
 
-/** Signs in with a one-time password, and replaces it with everyone else's password. @returns the session's cookie */
+/** Signs in with a one-time password, and changes it to the password that all test users have. @returns the session's cookie */
 export async function signInFirst(url: string, email: string, oneTimePassword = ''): Promise<string> {
   const cookie = await signIn(url, email, oneTimePassword);
   const { status } = await ask('POST', `${url}/console/password`, { cookie, body: { newPassword: password } });

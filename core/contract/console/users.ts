@@ -68,7 +68,7 @@ export type CreatedUserView = z.infer<typeof createdUserSchema>;
 export const deletionQuerySchema = z.strictObject({ cursor: cursorSchema });
 
 export const deletionSchema = z.object({
-  /** `apiKeys` is the number of keys. */
+  /** The `apiKeys` in this object is the user's total number of keys. */
   user: userSchema,
   /** A page of keys, newest first. */
   apiKeys: z.array(

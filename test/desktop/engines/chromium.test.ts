@@ -18,7 +18,7 @@ describeBrowser('the screens in Chromium', () => {
     // Runs only at the last width, which is narrow. accessibility.test.ts checks the wide screens, which look the same in Electron.
     async inspect(page) {
       const complaints = [...refused, ...(await violationsOn(page))];
-      // Forgets the violations of the content security policy by axe, because the page didn't cause them.
+      // Forgets the violations of the content security policy that axe causes, because they aren't the page's.
       refused.length = 0;
       return complaints;
     },

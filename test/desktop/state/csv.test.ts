@@ -20,7 +20,7 @@ describe('a CSV file', () => {
   for (const text of ['x;=1', 'x\t=1', '\t=1', 'x; +1', 'x;\u200E-1', 'x;"=1"', 'x\n=1', '"\r\n;@SUM(A1)', '=1;=1', 'x;＝1']) {
     for (const delimiter of [';', '\t']) {
       it(`doesn't let ${JSON.stringify(text)} become a formula if cells are separated by ${JSON.stringify(delimiter)}`, () => {
-        // As spreadsheets read it: only a quote at the start of a cell matters.
+        // Splits the text as spreadsheets do: only a quote at the start of a cell matters.
         const cells = toCsv(['x', 'y'], [['a', text]])
           .split(/\r\n|\n|\r/)
           .flatMap((line) => line.split(delimiter));

@@ -51,7 +51,7 @@ describe('the sign-in throttle', () => {
       );
       const checked = answers.filter(({ status }) => status === 401).length;
       expect(checked).to.be.lessThan(90);
-      // The /24 has one counter for all of them.
+      // All addresses are in one /24, which has a single counter.
       expect((await counters()).length).to.equal(3 * checked + 1);
     });
 

@@ -226,7 +226,7 @@ describe('the sign-in throttle', () => {
 
       it('for many accounts from one address are throttled after a hundred', async () => {
         await tryPassword('x1@example.com', 'wrong');
-        // The ninety-eight in between would take seconds of password checks.
+        // Set the counter, because checking ninety-eight more passwords would take seconds.
         await counters().where('key', 'like', 'address:%').update({ points: 99 });
         expect((await tryPassword('x2@example.com', 'wrong')).status).to.equal(401);
         expect((await tryPassword('x3@example.com', 'wrong')).status).to.equal(429);

@@ -127,7 +127,10 @@ const stretchOfOne = 200;
 /** The number of calls that one statement searches in each campaign if most calls match. */
 const stretchOfDense = 60;
 
-/** @property callsUntil returns conditions for the calls of a stretch with this end. No call matches two of them */
+/**
+ * @property callsUntil returns the conditions that select the stretch's calls if it ends at `end`. Each of these calls matches exactly one
+ * condition
+ */
 type Stretch = { callsUntil: (end: StretchEnd) => readonly Condition[]; end: StretchEnd };
 
 /** The calls of a stretch in a shard. */
