@@ -5,7 +5,7 @@ export const tlsChecksWarning =
  * Turns certificate checks on, even if the environment turns them off. Node.js reads the variable for each connection, and a forgotten
  * setting would expose keys, passwords and contacts to anyone on the network.
  *
- * @param environment of the process
+ * @param environment the process's environment variables
  * @returns whether the checks had been turned off
  */
 export function restoreTlsChecks(environment: Record<string, string | undefined>): boolean {

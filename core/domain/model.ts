@@ -38,7 +38,7 @@ export type User = {
 /** A signed-in user. Only staff have a tenancy. */
 export type Viewer = User & { tenancy: Tenancy | null };
 
-/** @property partnerName of the user's account, or their own partner; null for staff */
+/** @property partnerName the name of the partner of the user's account, or of the user's own partner; null for staff */
 export type ListedUser = User & {
   partnerName: string | null;
   createdAt: Millis;

@@ -2,7 +2,7 @@ import { limits } from '#contract/limits.ts';
 import { instant, type Millis } from './instant.ts';
 import { Problem } from './problem.ts';
 
-/** A page of items. `nextCursor` is null on the last one. */
+/** A page of items. `nextCursor` is null on the last page. */
 export type Page<Item> = { items: Item[]; nextCursor: string | null };
 
 /** Query one row more than a page has, to find out whether there's a next page. */

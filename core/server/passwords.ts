@@ -31,7 +31,7 @@ const newPasswords: Attempt = { email: '', address: '', vouched: 'new passwords'
  * Checks one password at a time, because argon2 shares libuv's threads with the database and takes 19 MiB for each check. After each check,
  * pauses for as long as the check took, so that a flood of sign-ins gets at most half of one processor core.
  *
- * @param cost of each new hash, with the memory in KiB
+ * @param cost the time and memory that each new hash takes, with the memory in KiB
  */
 export function argon2Passwords(randomness: Randomness, cost = recommended): Passwords {
   const turns = new PasswordQueue();

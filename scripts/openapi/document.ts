@@ -21,7 +21,7 @@ const detailExamples: Readonly<Record<ProblemCode, string>> = examples.details;
 /**
  * Describes the public listener in OpenAPI 3.1: adds everything that follows from the contract to `base.json`.
  *
- * @param version of this program
+ * @param version this program's version
  */
 export function openapiDocument(version: string): Json {
   const responses: Json = {};

@@ -215,8 +215,8 @@ export class Model extends People {
   }
 
   /**
-   * Users who see a whole partner can remove its entries and those of its accounts. @param scope of the removed entry; null if there was
-   * none
+   * Users who see a whole partner can remove its entries and those of its accounts. @param scope the scope of the removed entry; null if
+   * there was none
    */
   lift(viewer: Viewer, phone: string, scope: Id | null): Expected {
     const own = this.findScope(viewer)?.partner ?? '';

@@ -275,7 +275,7 @@ export abstract class People {
     return { status: 201 };
   }
 
-  /** @param id of an account or campaign */
+  /** @param id the ID of an account or campaign */
   rename(viewer: Viewer, id: Id, name: string): Expected {
     const denied = this.#denies(viewer, this.scopeOf(id).partner, notFound);
     if (denied) return denied;
@@ -301,7 +301,7 @@ export abstract class People {
     return this.accounts.get(account ?? '')?.partner ?? '';
   }
 
-  /** @param id of a campaign, an account or a partner */
+  /** @param id the ID of a campaign, an account or a partner */
   scopeOf(id: Id): Scope {
     const account = this.campaigns.get(id)?.account ?? (this.accounts.has(id) ? id : null);
     return { account, partner: account === null ? id : this.findPartner(account) };

@@ -89,7 +89,7 @@ async function startNode(bin: string, more: readonly string[]) {
   return node;
 }
 
-/** Starts a coordinator and two other nodes. @param more settings of all nodes */
+/** Starts a coordinator and two other nodes. @param more additional settings for all nodes */
 export async function startCluster(more: readonly string[] = []) {
   const bin = postgresTools() ?? dirname('');
   const nodes = [await startNode(bin, more), await startNode(bin, more), await startNode(bin, more)] as const;

@@ -23,7 +23,7 @@ const directories: string[] = [];
 /**
  * Creates databases with the same content by copying one of each kind, which is faster than filling them.
  *
- * @param name of the templates in TEST_TEMPLATES
+ * @param name the name of the templates in TEST_TEMPLATES
  * @param fill fills a database that has the whole schema and no rows, and disconnects
  * @returns the copied database, and a function that makes another copy: the DATABASE_URL, and what `fill` returned
  */

@@ -7,7 +7,7 @@ import { viewerSchema } from './session.ts';
 // Users
 
 export const userSchema = viewerSchema.extend({
-  /** With its partner's name, because two accounts may have the same name. Earlier cores don't send it. */
+  /** Includes the partner's name, because two accounts may have the same name. Earlier cores don't send the partner's name. */
   account: namedSchema.extend({ partnerName: z.string().optional() }).nullable(),
   createdAt: instantSchema,
   lastSignInAt: instantSchema.nullable(),

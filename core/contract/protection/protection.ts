@@ -73,7 +73,7 @@ export const callingHoursSchema = z.object({
 });
 export type CallingHoursView = z.infer<typeof callingHoursSchema>;
 
-/** Replaces all rules of the scope. Without any rules, the scope inherits them. */
+/** Replaces all rules of the scope. A scope without rules inherits them. */
 export const setCallingHoursSchema = z.strictObject({ rules: hoursRulesSchema });
 
 export const numbersQuerySchema = z.strictObject({

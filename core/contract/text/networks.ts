@@ -7,7 +7,7 @@ type Address = readonly number[];
 /** The addresses that start with the first `prefix` bits of `groups`. */
 export type Network = { groups: Address; prefix: number };
 
-/** Parses an address in any notation, without a port. @returns null if it isn't one */
+/** Parses an address in any notation, without a port. @returns null if the text isn't an address */
 export function parseAddress(text: string): Address | null {
   const groups = text.includes(':') ? parseIPv6(text.replace(/%.*$/, '')) : parseIPv4(text);
   return groups && isMapped(groups) ? groups.slice(6) : groups;

@@ -119,7 +119,7 @@ export function stageAfter(event: Exclude<CallEvent, 'outcome'>, from: Stage): S
   return transition.to;
 }
 
-/** Returns the rows for an event. No stage is in the `from` of two of them. */
+/** Returns the rows for an event. Each stage is in the `from` of at most one of these rows. */
 export function transitionsFor(event: CallEvent): Row[] {
   return transitions.filter((row) => row.event === event);
 }

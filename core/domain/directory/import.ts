@@ -11,7 +11,7 @@ type ImportCounts = { added: number; changed: number; unchanged: number };
 export type ImportResult = Record<ImportKind, ImportCounts> & {
   /** One-time passwords of the users that were added. */
   passwords: { email: string; password: string }[];
-  /** The same for users who may have been added, because a step failed without saying whether it was written. */
+  /** One-time passwords of users who may have been added, because a step failed without saying whether it was written. */
   uncertain: { email: string; password: string }[];
 };
 

@@ -139,7 +139,7 @@ async function findManagedUser(ports: Ports, viewer: Viewer, id: string, ifSelf:
 
 /**
  * Returns the account and partner of a new user. If the request specifies them, they must be in the viewer's scope. Otherwise, they're
- * taken from it.
+ * those of the viewer's scope.
  */
 async function membershipWithin(
   ports: Ports,

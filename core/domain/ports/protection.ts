@@ -40,7 +40,7 @@ export type ProtectionStore = {
   lift(id: string, event: AuditEvent): Promise<boolean>;
   /** Returns a number's entries on all lists, including those that have ended. */
   entriesFor(phone: string): Promise<DoNotCallEntry[]>;
-  /** Deletes a number's entries from all lists, and records the event if there were any. @returns how many there were */
+  /** Deletes a number's entries from all lists, and records the event if there were any. @returns the number of deleted entries */
   forget(phone: string, event: AuditEvent): Promise<number>;
   findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
   /** Lists newest first, after the cursor (an ID). */

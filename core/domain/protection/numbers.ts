@@ -62,7 +62,7 @@ export function getCountry(phone: string): string | null {
 /**
  * Converts a number in any common format to E.164.
  *
- * @param country of numbers without a country code
+ * @param country the country that numbers without a country code belong to
  * @returns null if it isn't a valid number, or has an extension
  */
 export function parsePhone(text: string, country?: string): string | null {

@@ -13,7 +13,7 @@ import { type TurnObserver, takeTurns } from './turns.ts';
 export const cutReasons = ['refused', 'idle', 'unread', 'waiting'] as const;
 export type CutReason = (typeof cutReasons)[number];
 
-/** Called when a connection is cut off. @param address of the client, or of the proxy in front of it */
+/** Called when a connection is cut off. @param address the address of the client, or of the proxy in front of it */
 export type ObserveCut = (reason: CutReason, address: string) => void;
 
 export const connectionLimits = {

@@ -6,7 +6,7 @@ import type { RowPrefix } from '../instant-range.ts';
 
 type Column = 'actor_id' | 'account_id' | 'partner_id' | 'subject_id' | 'action';
 
-/** Counts rows up to `max`. @param parts conditions. No row matches two of them */
+/** Counts rows up to `max`. @param parts conditions. Each row matches at most one */
 export async function countUpTo(database: Database, table: string, parts: readonly Condition[], max: number): Promise<number> {
   const selects = parts.map(({ sql }) => `SELECT 1 FROM ${table} WHERE ${sql}`).join(' UNION ALL ');
   const [row] = await database.query<{ events: number | string }>(

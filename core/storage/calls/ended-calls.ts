@@ -39,7 +39,7 @@ function insertCounts(counts: string): string {
   return `INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls) ${counts}`;
 }
 
-/** Runs an update that ends calls, and counts these calls. @returns how many there were */
+/** Runs an update that ends calls, and counts these calls. @returns the number of ended calls */
 export async function endCalls(on: Knex, update: Knex.QueryBuilder): Promise<number> {
   if (getDialect(on) === 'sqlite') return update;
   const { reads, sql } = countEnded;

@@ -180,7 +180,7 @@ export async function claimCalls(
 
 const isCallListedAt: Readonly<Record<Dialect, string>> = { sqlite: isCallListed('?'), postgres: isCallListed('CAST(? AS bigint)') };
 
-/** Blocks those of the calls whose numbers are on a list. @returns how many there were */
+/** Blocks those of the calls whose numbers are on a list. @returns the number of blocked calls */
 export function blockIfListed(
   { kind }: Pick<Database, 'kind'>,
   trx: Knex.Transaction,

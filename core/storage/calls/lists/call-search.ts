@@ -241,7 +241,7 @@ async function openCalls(database: Database, scope: CallScope): Promise<Conditio
 
 type Counted = { calls: number | string };
 
-/** Counts calls up to `max`. @param parts conditions. No call matches two of them */
+/** Counts calls up to `max`. @param parts conditions. Each call matches at most one */
 async function countMatching(database: Database, parts: readonly Condition[], max: number): Promise<number> {
   const matching = parts.map(({ sql }) => `SELECT 1 FROM calls WHERE ${sql}`).join(' UNION ALL ');
   const [row] = await database.query<Counted>(
