@@ -222,7 +222,7 @@ describeDesktop('the console, for calls and users', () => {
     await link('Users').click();
     await button('Delete Tom Teammate').click();
     const dialog = page.getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
-    await dialog.getByText('1 API key stops working').waitFor();
+    await dialog.getByText('1 API key will stop working').waitFor();
     await eventually(async () =>
       expect(await dialog.getByRole('row', { name: 'Practice software' }).getByRole('cell').last().innerText()).to.equal('2'),
     );
