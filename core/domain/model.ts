@@ -336,7 +336,7 @@ export type CallDetails = {
 /** Selects a page of a list: a search text, and the item after which the page starts. */
 export type ListFilter = { search: string; cursor: string | null };
 
-/** The start or end of a time range, with the IDs around that time: see `Randomness`. */
+/** The start or end of a time range. IDs from before it are lower than `lowestId`, and later ones start at `highestId`: see `Randomness`. */
 export type RangeEnd = { at: Millis; lowestId: string; highestId: string };
 /** A time range of a day or more: includes `from`, excludes `before`; null means open. */
 export type InstantRange = { from: RangeEnd | null; before: RangeEnd | null };

@@ -122,7 +122,7 @@ export function createMetrics(version: string): Metrics {
 
   const stopped = counter(
     'callkey_calls_blocked_total',
-    'Calls stopped by a do-not-call list, the kind or country of the number, or calling hours, by reason',
+    'Calls blocked, by reason: do-not-call list, kind or country of the number, or calling hours',
     ['reason'],
   );
 

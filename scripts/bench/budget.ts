@@ -16,7 +16,7 @@ const scopes = {
   koa: 'Koa',
   body: 'body: read and parsed',
   key: 'key: its format and digest',
-  schema: 'schema of the body',
+  schema: 'schema: the body is validated',
   core: 'response: routes, request ID, metrics, and writing it',
 };
 

@@ -53,7 +53,7 @@ export async function measureLoneClient(stage: Stage, bare: ServerProcess, { rou
     }),
   );
   const value = `${ms(spread.median)} (one fsync here: ${ms(fsync)})`;
-  return figure('place, one client alone: p50 beyond bare Koa and one fsync', stage.kind, '≤ 0.5 ms', spread, value);
+  return figure("place, one client: p50 minus bare Koa's p50 and one fsync", stage.kind, '≤ 0.5 ms', spread, value);
 }
 
 /** Measures how long this disk takes to append a page to a file, in ms. */

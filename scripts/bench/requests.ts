@@ -1,6 +1,6 @@
 /**
- * Where to send requests, the kind of request in requests.lua with its parameters, and the share of responses that must be 2xx: 1, 0, or
- * about this share; null for a load that isn't measured itself.
+ * A load: the URL, the kind of request in requests.lua, and its parameters. `successes` is the share of responses that must be 2xx: exactly,
+ * if it's 0 or 1, and otherwise within 0.01. It's null if the load isn't measured itself, so its responses aren't checked.
  */
 export type Target = { url: string; kind: string; parameters: readonly string[]; successes: number | null };
 

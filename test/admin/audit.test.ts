@@ -135,7 +135,7 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     await direct.storage.database.write('audit_chain').update(begins);
     const byHand = 'Events 1 to 3 were deleted by hand: the chain has no record of a deletion because of age.';
     expect([(await verify()).faults, (await verify(seal)).faults]).to.deep.equal([[byHand], [byHand]]);
-    // The seal also exposes a forged pruning record, because no core has logged a seal that is newer than this record.
+    // Verifying with this seal also exposes a forged pruning record, which is newer than the seal: only a newer seal could prove it.
     const subject = { kind: 'audit-log', id: begins.pruned_hash, name: '1 to 3' } as const;
     await direct.ports.stores.activity.record(auditEvent(direct.ports, operator, 'audit.pruned', subject, null));
     await chain().extend();

@@ -62,7 +62,10 @@ async function openShards(trial: Trial, settings: readonly string[] = []) {
   };
 }
 
-/** Revokes keys, repeats that until it's acknowledged, and then uses each key at all cores, for campaigns on all nodes. */
+/**
+ * Creates and uses keys, and revokes each one, retrying until a core acknowledges it. Then tries the key again on different cores, for
+ * campaigns on all nodes.
+ */
 function startRevoking(scene: Awaited<ReturnType<typeof openScene>>, url: (n: number) => string, campaigns: readonly string[]) {
   const crowd = startCrowd(scene.trial, 2, async (n) => {
     const created = await createKey(url(n), scene.cookie).catch(() => null);

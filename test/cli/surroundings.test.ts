@@ -74,7 +74,7 @@ describe('callkey in its environment', () => {
       expect(stderr).to.match(/Nothing was sent\..*--state DIR/);
     });
 
-    it("can't be fixed with an invalid state folder", async () => {
+    it("still stops the command if --state isn't a usable folder", async () => {
       expect((await its.home.run(placeArgs(somePhone(), '--state', ''), { environment: readOnly })).code).to.equal(2);
       const file = join(its.home.directory, 'file');
       writeFileSync(file, '');

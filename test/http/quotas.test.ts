@@ -95,7 +95,7 @@ describe("a staff user's tenancy changes", () => {
     });
     after(() => harness.close());
 
-    it('are limited per minute, since each records an audit event, but selecting the same again is neither counted nor recorded', async () => {
+    it('are limited per minute, but selecting the current tenancy again is neither counted nor recorded', async () => {
       const { core, tenants, direct } = harness;
       const cookies = [await signIn(core.url, 'stan@example.com'), await signIn(core.url, 'stan@example.com')];
       const { account, otherAccount } = tenants;

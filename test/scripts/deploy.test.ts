@@ -26,7 +26,7 @@ describe('the systemd unit (needs systemd-analyze)', () => {
 
   it('is valid, together with its drop-in for PostgreSQL', () => {
     const directory = freshDirectory();
-    // The check also looks for the program.
+    // `systemd-analyze verify` also checks that the program exists, and callkey-core isn't installed here.
     const unit = readFileSync(join(deploy, 'callkey.service'), 'utf8').replace(/^ExecStart=callkey-core$/m, 'ExecStart=/bin/true');
     const dropIns = join(directory, 'callkey.service.d');
     mkdirSync(dropIns);

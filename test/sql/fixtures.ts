@@ -10,7 +10,7 @@ import { at, testRandomness } from '../support/clock.ts';
 import { somePhone, type Tenants, toCaller } from '../support/tenants.ts';
 
 type Stored = Stores & { throttle: ThrottleStore; imports: ImportStore };
-/** How to run each method of each store. The record is incomplete if a method has no entry here. */
+/** How to run each method of each store. The type requires every method, so none is missing from the recorded SQL. */
 export type Runs = {
   readonly [Store in keyof Stored]: { readonly [Method in keyof Stored[Store]]: (run: Stored[Store][Method]) => Promise<unknown> };
 };

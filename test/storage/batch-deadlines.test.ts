@@ -163,7 +163,7 @@ describe("a request's deadline", () => {
     expect(outcomes[0]).to.include(late);
   });
 
-  it('fails the rest of a batch that is retried one by one once there is no time left', async () => {
+  it('fails the request if it passes while the batch is retried one by one', async () => {
     const run = async (inputs: Asked[]) => {
       stillClock.now += 10;
       throw new Error(`bad row among ${inputs.length}`);

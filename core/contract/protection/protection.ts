@@ -93,12 +93,12 @@ export type NumbersView = z.infer<typeof numbersSchema>;
 /** Null removes the scope's own setting. */
 export const setNumbersSchema = numberRulesSchema;
 
-// Opt-outs in calls
+// Opt-outs during calls
 
 export const optOutScopes = ['account', 'partner'] as const;
 export type OptOutScope = (typeof optOutScopes)[number];
 
-/** Whether opt-outs in the account's calls apply to the account or to its whole partner. */
+/** Whether opt-outs during the account's calls apply to the account or to its whole partner. */
 export const optOutsSchema = z.strictObject({ listedFor: z.enum(optOutScopes, { error: 'Must be account or partner.' }) });
 export type OptOutsView = z.infer<typeof optOutsSchema>;
 

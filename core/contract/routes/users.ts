@@ -46,7 +46,7 @@ export const userRoutes = {
   }),
   unlinkUser: route('DELETE', '/console/users/:id/link', {
     by: 'session',
-    summary: 'Unlink a user from their identity at the provider, and end the sessions that it started',
+    summary: 'Unlink a user from their identity at the provider, and end the sessions that were started with it',
     body: confirmedByCodeSchema,
     problems: ['forbidden', 'conflict', 'too-many-requests'],
   }),

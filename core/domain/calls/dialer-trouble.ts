@@ -17,7 +17,7 @@ export const troubleLimits = {
   noted: Duration.fromObject({ minutes: 3 }),
 };
 
-/** Returns the oldest trouble that any core reports, for operators and users. */
+/** Returns the longest-lasting problem with the provider that a core has reported recently. It's shown to operators and users. */
 export function findDialerTrouble({ clock, stores }: Ports): Promise<DialerTrouble | null> {
   return stores.dialing.findTrouble(plus(clock.now(), -troubleLimits.noted.toMillis()));
 }

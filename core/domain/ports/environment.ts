@@ -47,6 +47,6 @@ export type SecretBox = {
   newest: string;
   /** @param owner the ID of the user; the secret can't be decrypted for another user */
   seal(owner: string, secret: Uint8Array): string;
-  /** @throws Error if none of the keys fits */
+  /** @throws Error if none of the keys can decrypt the secret */
   open(owner: string, sealed: string): Uint8Array;
 };

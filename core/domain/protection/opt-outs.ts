@@ -7,7 +7,7 @@ import { Problem } from '../problem.ts';
 import { requireAdministrator } from './do-not-call.ts';
 import { findVisible } from './rules.ts';
 
-/** Returns whether opt-outs in the account's calls apply to the account or to its whole partner. */
+/** Returns whether opt-outs during the account's calls apply to the account or to its whole partner. */
 export async function showOptOuts(ports: Ports, viewer: Viewer, accountId: string): Promise<OptOutScope> {
   const account = await findVisible(ports, viewer, { scope: 'account', id: accountId });
   return ports.stores.protection.optOutScope(account.id);

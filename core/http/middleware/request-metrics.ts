@@ -16,8 +16,7 @@ export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware
     await next();
     const { route = 'none' } = ctx.state;
     const method = knownMethods.has(ctx.method) ? ctx.method : 'other';
-    // Koa sets the status on its own responses only after this.
-    const status = ctx.respond === false ? ctx.res.statusCode : ctx.status;
+    const status = ctx.res.statusCode;
     const milliseconds = performance.now() - started;
     observe(route, method, status, milliseconds / 1_000);
     if (!isLogged) return;

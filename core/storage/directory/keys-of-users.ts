@@ -50,7 +50,7 @@ export async function finishDeletions({ read, write }: Database, signal: AbortSi
 }
 
 async function continueDeleting(trx: Knex.Transaction, id: string, max: number): Promise<number> {
-  // Lock the user, because another core may be doing the same.
+  // Lock the user's row, because another core may be deleting the same user's keys.
   const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
   if (user === undefined) return 0;
   const options = { cancelQueuedCalls: user.cancelling_since !== null, at: required(user.deleted_at, 'deleted_at') };

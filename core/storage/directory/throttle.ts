@@ -18,8 +18,8 @@ type Look = { counters: readonly ThrottleCounter[]; now: Millis; deadline: numbe
 
 const skew = clockSkew.toMillis();
 /**
- * SQL: a counter is full. A counter that ends later than its window allows, even with the clock skew between cores, was set by a clock that
- * was ahead. It counts as over, because otherwise it would block until the clock catches up.
+ * SQL: whether a counter is full. If a counter expires later than its window and the clock skew between cores allow, the clock that set it
+ * was ahead. Such a counter is treated as expired, because otherwise it would block attempts until the correct time catches up.
  */
 const isFull = `kept.points >= asked.max AND kept.expire > asked.now AND kept.expire <= asked.until + ${skew}`;
 const isLive = `kept.expire > (SELECT max(now) FROM asked) AND kept.expire <= excluded.expire + ${skew}`;

@@ -43,7 +43,7 @@ declare module 'knex/types/tables.js' {
 type NamedRow = { id: string; external_id: string | null; name: string; created_at: Millis };
 /** `lists_numbers` is 1 once the do-not-call list has had an entry. */
 type PartnerRow = NamedRow & { lists_numbers: number | null; lists_version: number | null; rules_version: number | null };
-/** `opt_outs_for_partner` is 1 if opt-outs in the account's calls apply to the whole partner. */
+/** `opt_outs_for_partner` is 1 if opt-outs during the account's calls apply to the whole partner. */
 type AccountRow = NamedRow & { partner_id: string; lists_numbers: number | null; opt_outs_for_partner: number | null };
 type CampaignRow = NamedRow & { account_id: string };
 

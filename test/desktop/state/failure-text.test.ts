@@ -51,7 +51,7 @@ describe("a form's error", () => {
     expect(generalError(failure, ['name'])).to.equal(null);
   });
 
-  it('is shown if the failure is about a field that is missing in the form', () => {
+  it("is shown if the failure is about a field that isn't in the form", () => {
     expect(generalError(failure, ['email'])).to.equal('Check the fields.');
   });
 

@@ -80,7 +80,7 @@ describe('pasted numbers', () => {
     );
   });
 
-  it("are named if they're invalid", async () => {
+  it("are quoted in the error if they're invalid", async () => {
     const errors = [{ path: 'phones.1', message: 'Must be a valid phone number.' }];
     const failure = { kind: 'refused', code: 'invalid', detail: 'Invalid.', errors, retryAfterSeconds: null } as const;
     const result = await addAll(['+493012345678', '12'], async () => ({ ok: false, failure: { ...failure, errors: [...errors] } }));

@@ -56,7 +56,7 @@ function isAmong(kind: Dialect, column: string, campaignColumn: 'id' | 'account_
   return { sql: kind === 'postgres' ? `${column} = ANY (ARRAY(${select}))` : `${column} IN (${select})`, values };
 }
 
-/** Builds the table of a scope's campaigns, named `s`. */
+/** Builds the FROM and WHERE clauses that select a scope's campaigns, as `s`. */
 function campaignsIn(scope: CallScope): Condition {
   switch (scope.kind) {
     case 'campaigns':

@@ -104,7 +104,7 @@ export function openPostgres(connectionString: string): OpenedDatabase {
   function open(name: keyof typeof connections, max: number, shard?: string): Knex {
     return openPool(connectionString, name === 'lists' ? PostgresListClient : PostgresClient, max, { sharding, shard });
   }
-  /** @returns a function that opens a lane to each shard, the first time that there are any */
+  /** @returns a function that returns a lane to each shard. It opens them when it's first called after the database has been divided into shards */
   function shardsOf(name: keyof typeof shardConnections): Database['shards'] {
     let shards: readonly Database[] = [];
     return () => {

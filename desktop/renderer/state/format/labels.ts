@@ -50,7 +50,7 @@ const actionLabels: Readonly<Record<string, string>> = {
   'recovery-code.used': 'used a recovery code for',
   'recovery-codes.renewed': 'replaced the recovery codes of',
   'api-key.created': 'created the API key',
-  'api-key.limited': 'limited the API key',
+  'api-key.limited': 'changed the limits of the API key',
   'api-key.refused': 'used a disallowed address with the API key',
   'api-key.revoked': 'revoked the API key',
   'user.added': 'created the user',

@@ -11,12 +11,12 @@ import { generalError } from '../../../state/format/failure-text.ts';
 import { firstPage } from '../../calls/campaign-select.tsx';
 import { type NamedScope, ScopeSelect } from '../scope-select.tsx';
 
-/** Lets users choose whether opt-outs in an account's calls apply to the account or to its whole partner. */
+/** Lets users choose whether opt-outs during an account's calls apply to the account or to its whole partner. */
 export function OptOuts({ onClose }: { onClose: () => void }) {
   const accounts = useResource(() => window.callkey.request('listAccounts', firstPage));
   return (
     <Dialog
-      title="Opt-outs in calls"
+      title="Opt-outs during calls"
       lead="A provider can report that someone doesn’t want to be called again. Choose who must stop calling them."
       onDismiss={onClose}
     >
@@ -59,7 +59,7 @@ function OptOutForm({ account: { id, name }, onClose }: { account: NamedScope; o
             void run(
               () => window.callkey.request('setOptOuts', { id, listedFor: choice ?? listedFor }),
               () => {
-                announce(`Opt-outs in calls from ${name} were changed.`);
+                announce(`Opt-outs during calls from ${name} were changed.`);
                 onClose();
               },
             );
