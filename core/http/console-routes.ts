@@ -184,7 +184,7 @@ function consoleAnswer(name: keyof ConsoleRoutes): Middleware {
     if (typeof view !== 'object' || view === null || view instanceof Readable) return;
     ctx.type = 'application/json';
     const bytes = Buffer.from(jsonLine(view));
-    if (ctx.method === 'GET' && isUnchanged(ctx, bytes)) {
+    if (ctx.method === 'GET' && setEtag(ctx, bytes)) {
       ctx.body = null;
       ctx.status = 304;
       // The compressed length would reveal something about a key value or a password.
@@ -199,7 +199,7 @@ function consoleAnswer(name: keyof ConsoleRoutes): Middleware {
  *
  * @returns whether the client already has this response
  */
-function isUnchanged(ctx: Context, bytes: Buffer): boolean {
+function setEtag(ctx: Context, bytes: Buffer): boolean {
   const etag = toEtag(bytes);
   ctx.set('ETag', etag);
   const etags = ctx.get('If-None-Match').split(',');

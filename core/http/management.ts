@@ -7,6 +7,7 @@ import { isLoopback } from '#contract/server-address.ts';
 import { Problem } from '../domain/problem.ts';
 import type { State } from './middleware/context.ts';
 import { requireHost } from './middleware/host.ts';
+import { methodNotAllowed } from './middleware/not-found.ts';
 import { jsonLine, problems, toBody, writeProblem } from './middleware/problems.ts';
 import { requestId, setRequestId } from './middleware/request-id.ts';
 import { serveReference } from './reference.ts';
@@ -49,7 +50,7 @@ export function createManagementApp(deps: {
     setRequestId(ctx);
     if (!isOwnName(ctx.get('Host'), deps.host)) return writeProblem(ctx, misdirected);
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
-      throw new Problem('method-not-allowed', 'Allowed methods: GET, HEAD.', { allow: 'GET, HEAD' });
+      throw methodNotAllowed(['GET', 'HEAD']);
     }
     switch (ctx.path) {
       case '/healthz':

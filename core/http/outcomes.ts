@@ -22,6 +22,7 @@ export function outcomeMethods(asked: string): string[] {
  * @param secrets the signature may be made with any of them; empty if no provider reports outcomes
  */
 export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
+  const readReport = reportReader();
   return async (ctx, next) => {
     if (!outcomeMethods(ctx.path).includes(ctx.method)) return next();
     ctx.state.route = path;
@@ -39,15 +40,17 @@ export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
  * its signature is checked. They're too long to be valid, but if the provider got a 401, it would look for a wrong secret.
  */
 const maxLarge = 100;
-let large = 0;
 
-async function readReport(req: IncomingMessage): Promise<Buffer> {
-  const isSmall = Number(req.headers['content-length']) <= limits.strangerBodyBytes;
-  if (isSmall || large === maxLarge) return readBytes(req, limits.strangerBodyBytes);
-  large++;
-  try {
-    return await readBytes(req, limits.bodyBytes);
-  } finally {
-    large--;
-  }
+function reportReader(): (req: IncomingMessage) => Promise<Buffer> {
+  let large = 0;
+  return async (req) => {
+    const isSmall = Number(req.headers['content-length']) <= limits.strangerBodyBytes;
+    if (isSmall || large === maxLarge) return readBytes(req, limits.strangerBodyBytes);
+    large++;
+    try {
+      return await readBytes(req, limits.bodyBytes);
+    } finally {
+      large--;
+    }
+  };
 }

@@ -79,7 +79,7 @@ describe('the audit chain in the database', () => {
       expect([await seqs(), (await verifyChain(chain, [])).faults]).to.deep.equal([Array.from({ length: 203 }, (_, n) => n + 1), []]);
     });
 
-    it('needs no lock if there are no new events', async () => {
+    it("doesn't take the lock if there are no new events", async () => {
       await addEvents(1);
       await chain.extend();
       await direct.storage.database.write.transaction(async (trx) => {

@@ -64,7 +64,7 @@ export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>
   return result;
 }
 
-/** Used if the main process threw an error. Its errors don't quote any input, so there are no details to show. */
+/** Shown if the main process threw an error. Such an error isn't about a field, so `errors` is empty. */
 const consoleFailed: Failure = {
   kind: 'refused',
   code: 'internal',

@@ -65,7 +65,7 @@ describe('sessions', () => {
       expect((await tryPassword('ada@example.com', password, { 'Sec-Fetch-Site': 'cross-site' })).status).to.equal(403);
     });
 
-    it('from the same origin are recognized by Origin if there is no Fetch Metadata', async () => {
+    it('from the same origin are accepted if the browser sends Origin, but no Fetch Metadata', async () => {
       const cookie = await signIn(at.core.url, 'ada@example.com');
       expect((await ask('GET', `${at.core.url}/console/session`, { cookie, headers: { Origin: at.core.url } })).status).to.equal(200);
       const overHttps = { 'X-Forwarded-Proto': 'https', Origin: at.core.url.replace('http:', 'https:') };

@@ -39,8 +39,8 @@ function selectLongestPrefix(rules: readonly HoursRule[], number: string): Hours
 }
 
 /**
- * Returns the windows of selected rules. On a date with a rule, only the rules for that date apply; on other days, the weekly rules. If
- * there are no weekly rules, other days aren't limited.
+ * Returns the windows of selected rules. On a date with a rule, only the rules for that date apply; on other days, the weekly rules. Without
+ * weekly rules, calls are allowed at any time on the other days.
  */
 export function getSchedule(rules: readonly HoursRule[]): Schedule {
   const known = schedules.get(rules);

@@ -137,8 +137,8 @@ export async function send(connection: pg.Client, query: Statement, beforeCommit
 /** The clients of shards, by their connections. */
 const shardClients = new WeakMap<pg.Client, PostgresClient>();
 /**
- * In ms: how long a core doesn't use a shard that didn't respond. Meanwhile, the connected node keeps waiting for the shard, and its
- * connections are limited.
+ * In ms: how long a core leaves a shard alone after it didn't respond. Until then, each attempt would tie up a connection of the node that
+ * the core is connected to, and that node has only so many.
  */
 const restAfterTimeout = 5_000;
 

@@ -5,8 +5,8 @@ import type { Database } from '../database.ts';
 import { markBroken } from './sqlite-connection.ts';
 
 /**
- * Empties SQLite's write-ahead log, because it still contains erased data. Gives up soon if others are reading, because all writers have to
- * wait meanwhile. The next erasure tries again.
+ * Empties SQLite's write-ahead log, because it still contains erased data. Gives up soon if others are reading, because no one can
+ * write during that time. The next erasure tries again.
  */
 export async function emptyLog({ kind, write }: Database): Promise<void> {
   if (kind !== 'sqlite') return;
