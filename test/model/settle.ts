@@ -23,7 +23,11 @@ export async function settle(
   for (let round = 0; ; round++) {
     const isQuiet = await world.rest();
     const now = performance.now();
-    const seen = await world.look(models, withErased);
+    const seen = await world.look(models, withErased).catch((error: unknown) => {
+      if (now > deadline) throw error;
+    });
+    // If a fault has ended connections between nodes, a node notices that only when it uses one.
+    if (!seen) continue;
     const known = mayLoseCalls ? models.map((model) => withLostCalls(model, seen)) : models;
     const differences = known.map((model) => findDifference(model, seen));
     const found = known[differences.indexOf(null)];
