@@ -50,8 +50,8 @@ export function pickDependencies(names: readonly string[]): Record<string, strin
 }
 
 /**
- * Writes package.json, and the package next to its folder: NAME-VERSION.tgz. Names are in a scope, because anyone could publish a package
- * with a name that isn't.
+ * Writes package.json, and the package next to its folder: NAME-VERSION.tgz. The name is in a scope, because anyone could publish a package
+ * under a name outside it.
  *
  * @param directory the directory of its source in the repository
  */

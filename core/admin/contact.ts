@@ -29,8 +29,8 @@ export function contactCommands(program: Command, { withDatabase }: Runner): voi
 }
 
 /**
- * Accepts any phone number, because one that's no longer in a numbering plan must still be found. Digits without separators aren't
- * converted, because calls to numbers such as +4903012345678 may have been placed, and converting would change these numbers.
+ * Accepts any phone number, because one that's no longer in a numbering plan must still be found. A plus sign and digits stay as they are:
+ * converting them would change +4903012345678, for example, and a call to exactly that number may have been placed.
  */
 const phoneSchema = z
   .string()

@@ -176,7 +176,7 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
   const failed: { place: string; message: string }[] = [];
   const handled = new Set<string>();
   for (const { place, text } of entries) {
-    // A key value that was revoked a moment ago can't be found any more.
+    // Skip repeated entries, because a key value can't be found anymore once its key has been revoked.
     if (handled.has(text)) continue;
     handled.add(text);
     try {

@@ -2,8 +2,8 @@
 export const newestNode = '24.21.0';
 
 /**
- * Says that a Node.js lacks known security fixes; null if it isn't older than the newest release of the same version. Other versions have
- * releases of their own.
+ * Returns a warning if a Node.js release lacks known security fixes; null if it isn't older than {@link newestNode}, or has another major
+ * version, which has its own fixes.
  */
 export function describeOutdatedNode(version: string): string | null {
   const [major, ...rest] = parse(version);

@@ -73,8 +73,8 @@ export function startDialer(deps: {
   async function claim(limit: number): Promise<ClaimedCall[]> {
     const now = clock.now();
     if (!(await deps.isTrusted(now))) {
-      // Remember the wrong time, so that the next claim notices if the clock has been set back. Otherwise, calls placed in the meantime
-      // would become due much too late.
+      // Remember this time although it's wrong, so that the next claim notices if the clock has been set back. Otherwise, calls placed in
+      // the meantime would become due much too late.
       lastClaimAt = now;
       return [];
     }

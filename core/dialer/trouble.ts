@@ -41,7 +41,8 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
   }
 
   /**
-   * If the clock was set back, moves the recorded times back, too. Otherwise, the trouble would begin in the future, and last until then.
+   * If the clock was set back, moves the recorded times back, too. Otherwise, the trouble would seem to have begun in the future, and
+   * wouldn't be forgotten in time.
    */
   function followClock(): void {
     const lastAt = clock.now();

@@ -66,7 +66,7 @@ export async function changeLimits(
   const limits = applyChange(ports, apiKey, change);
   const today = describeToday(ports, apiKey);
   if (describeLimits(limits) === describeLimits(apiKey.limits)) {
-    // This may repeat a change after which not all calls were counted, because the database failed.
+    // Count the calls again, because an earlier attempt at the same change may have failed before all of them were counted.
     if (change.callsPerDay != null) await store.recount(id, today);
     return apiKey;
   }
@@ -110,7 +110,7 @@ function concurrentChange(): Problem {
   );
 }
 
-/** Finds a key as it's in effect on all nodes of the database. @throws Problem `not-found` */
+/** Finds a key, and waits until what was read is in effect on all nodes of the database. @throws Problem `not-found` */
 export async function findKeyToChange({ stores }: Ports, visibility: KeyVisibility, id: string): Promise<ApiKey> {
   const [apiKey] = await stores.apiKeys.findAll(visibility, [id]);
   if (!apiKey) throw keyNotFound();

@@ -111,7 +111,10 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
 
 const fixedPaths: ReadonlySet<string> = new Set(Object.values(table).map(({ path }) => path));
 
-/** Returns the methods that a path supports. In `/console/api-keys/identify`, for example, `identify` isn't the ID of a key. */
+/**
+ * Returns the methods that a path supports. If a route has exactly this path, routes with parameters don't count: in
+ * `/console/api-keys/identify`, for example, `identify` isn't the ID of a key.
+ */
 export function consoleMethods(router: Router<State>, path: string): string[] {
   const matching = router.match(path, '').path;
   const fixed = matching.filter((layer) => layer.path === path);
@@ -187,7 +190,7 @@ function consoleAnswer(name: keyof ConsoleRoutes): Middleware {
     if (ctx.method === 'GET' && setEtag(ctx, bytes)) {
       ctx.body = null;
       ctx.status = 304;
-      // The compressed length would reveal something about a key value or a password.
+      // Don't compress a secret, because the compressed length would reveal something about it.
     } else if (secret !== undefined || bytes.length < worthCompressing) ctx.body = bytes;
     else await setEncodedBody(ctx, bytes);
   };

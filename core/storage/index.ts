@@ -75,7 +75,7 @@ export type Storage = {
   schema(): Promise<SchemaState>;
   /** Whether a write would be durable now, and the schema is complete. */
   isReady(): Promise<boolean>;
-  /** Reports refusals because of an address that haven't been reported yet, so that their observer can close. */
+  /** Calls `onAddressRefused` for the refusals that are still waiting, so that its owner can close. */
   finishRefusals(): void;
   close(): Promise<void>;
 };

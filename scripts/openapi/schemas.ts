@@ -19,7 +19,8 @@ export function schemaName(schema: z.ZodType): string {
 }
 
 /**
- * Converts the schemas to JSON Schema. That can't express refinements, so a matching input may still be refused. Responses may gain fields.
+ * Converts the schemas to JSON Schema, which can't express refinements, so an input that matches may still be refused. Responses may have
+ * more fields than their schemas, because later releases may add some.
  */
 export function jsonSchemas(): Record<string, object> {
   const registry = z.registry<{ id: string }>();

@@ -25,7 +25,10 @@ export function killAll(): void {
 }
 process.once('exit', killAll);
 
-/** Kills a process if it's still running when this one ends. @returns its exit code, or the signal that ended it, when its output has ended */
+/**
+ * Kills a process if it's still running when this one ends. Waits for the end of its output. @returns its exit code, or the signal that
+ * ended it
+ */
 export function track(child: ChildProcess): Promise<number | NodeJS.Signals> {
   running.add(child);
   const ended = once(child, 'close').then(

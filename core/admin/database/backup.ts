@@ -27,7 +27,8 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
   const { storage, location, output, resolveFile } = context;
   const file = resolveFile(path);
   refuseExisting(file);
-  // Find out whether there are shards. Ignore the error about a newer schema, because that can be backed up, too.
+  // Read the schema to find out whether there are shards. Ignore the error about a newer schema, because a database with a newer schema can
+  // be backed up, too.
   await storage.schema().catch((error) => {
     if (!(error instanceof Problem && error.code === 'conflict')) throw error;
   });
@@ -100,7 +101,7 @@ function createFile(file: string): void {
   }
 }
 
-/** Uses a hard link if the file system supports it. Unlike a rename, a link never replaces a file that was just created. */
+/** Uses a hard link if the file system supports it. Unlike a rename, a link never replaces a file that another program has just created. */
 function moveIntoPlace(partial: string, file: string): void {
   try {
     linkSync(partial, file);
@@ -135,7 +136,7 @@ async function chooseSchema(database: Database, schema: string): Promise<string[
     `SELECT nspname AS name FROM pg_namespace WHERE nspname <> 'public' AND nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'`,
   );
   const exclusions = others.map(({ name }) => `--exclude-schema=${quoted(name)}`);
-  // Name one extension, because that excludes all others. Every database has this one, and it's never dumped.
+  // Name one extension, because pg_dump then excludes all others. Every database has this one, and it's never dumped.
   return [...exclusions, '--extension=plpgsql', '-B', '--no-publications', '--no-subscriptions'];
 }
 

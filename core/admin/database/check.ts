@@ -47,7 +47,7 @@ function formatMark({ ok, warning }: Finding): string {
   return ok ? 'ok   ' : 'FAIL ';
 }
 
-/** Looks for problems because of which a core might lose data or let strangers in. */
+/** Looks for problems that could make a core lose data or let strangers in. */
 async function lookForProblems(storage: Storage, location: DatabaseLocation, repair: boolean, ports: Ports): Promise<Finding[]> {
   const { database } = storage;
   const reachable = await attempt('database', async () => {
@@ -80,7 +80,7 @@ async function countEnabled({ database }: Storage): Promise<number> {
   return Number(counted.users);
 }
 
-/** Reports what the running cores have recorded. */
+/** Describes the queue of due calls. @throws Error if a running core has recorded that the provider isn't accepting calls */
 async function describeDialer(ports: Ports): Promise<string> {
   const trouble = await findDialerTrouble(ports);
   if (trouble) throw new Error(`the provider hasn't accepted a call since ${timestamp(trouble.since)}: ${trouble.reason}`);

@@ -14,12 +14,12 @@ export function startPostgresTool(url: string, name: string, args: readonly stri
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     messages += text;
   });
-  // If the tool has exited, writing to it fails. Its exit code says why it exited.
+  // Writing fails if the tool has exited. Ignore that error, because `waitForTool` reports why the tool exited.
   child.stdin.on('error', () => undefined);
   return { name, child, messages: () => messages };
 }
 
-/** Thrown if a tool fails. The code keeps a message such as "lock timeout" from being explained as a lost connection. */
+/** Thrown if a tool fails. It has a code, because otherwise a message such as "lock timeout" would be mistaken for a lost connection. */
 class ToolFailed extends Error {
   override name = 'ToolFailed';
   code = 'TOOL_FAILED';

@@ -109,7 +109,7 @@ async function findRemoved({ read }: Database): Promise<RemovedRecords> {
 async function findDisabled(read: Knex): Promise<Revived['enabled']> {
   if (!(await read.schema.hasColumn('users', 'disabled_at'))) return [];
   const disabled = read('users').whereNotNull('disabled_at').orderBy('disabled_at');
-  // A user with many keys is deleted in batches, and the user's row is deleted last.
+  // Exclude users who are being deleted: a user with many keys is deleted in batches, and the user's row is deleted last.
   if (await read.schema.hasColumn('users', 'deleted_at')) disabled.whereNull('deleted_at');
   return disabled.select('id', 'email', 'name', 'disabled_at as disabledAt');
 }

@@ -74,7 +74,7 @@ async function prepare(copy: string, file: string): Promise<string[]> {
   try {
     const [health]: { quick_check: string }[] = await database.raw('PRAGMA quick_check(1)');
     if (health?.quick_check !== 'ok') throw new Problem('invalid', `${file} is damaged: ${health?.quick_check}. Restore another backup.`);
-    // SQLite doesn't notice if an empty last page is incomplete.
+    // The check above doesn't notice if the file is truncated within an empty last page.
     const [page]: { page_size: number }[] = await database.raw('PRAGMA page_size');
     if (page && statSync(file).size % page.page_size !== 0) throw new Problem('invalid', `${file} is truncated. Restore another backup.`);
     const applied: string[] = (await database.schema.hasTable(migrationsTable)) ? await database(migrationsTable).pluck('name') : [];
@@ -146,7 +146,7 @@ async function findRevived(database: Knex): Promise<Revived> {
      FROM main.retired_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.retired_at, r.id`,
   );
   const columns = await columnsOfUsers(database, 'main');
-  // A user with many keys is deleted in batches, and the user's row is deleted last.
+  // Exclude users who are being deleted: a user with many keys is deleted in batches, and the user's row is deleted last.
   const remaining = columns.includes('deleted_at') ? 'main.users WHERE deleted_at IS NULL' : 'main.users';
   const users: RevivedUser[] = await database.raw(
     `SELECT u.id, u.email, u.name, max(e.at) AS "deletedAt" FROM main.audit_events e JOIN backup.users u ON u.id = e.subject_id

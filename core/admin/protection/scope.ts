@@ -12,7 +12,7 @@ export function withScope(command: Command, kinds: readonly ProtectionScope[]): 
   return command;
 }
 
-/** @throws Problem `invalid` unless exactly one is specified, or `not-found` */
+/** Finds the scope that the options select. @throws Problem `invalid` unless there's exactly one option, or `not-found` */
 export async function findScope(ports: Ports, options: ScopeOptions, kinds: readonly ProtectionScope[]): Promise<RuleScope> {
   const chosen = kinds.filter((kind) => options[kind] !== undefined);
   const [kind] = chosen;

@@ -2,8 +2,6 @@ import { z } from 'zod';
 import { identifierSchema, instantSchema } from '../text/text.ts';
 import { cursorSchema, dayRange, isRange, namedSchema, totals } from './common.ts';
 
-// Activity
-
 /** Everything that the audit log records. */
 export const auditActions = [
   ...(['session.started', 'session.ended', 'session.refused', 'session.revoked', 'tenancy.selected'] as const),
@@ -47,7 +45,7 @@ export const activityQuerySchema = z.strictObject({ ...activityFilter, cursor: c
 /** The value of `actor` for the operator. */
 export const operatorActor = 'operator';
 
-/** Deleted users have no email address. Only staff can see those of staff. */
+/** Deleted users have no email address. Only staff can see the email addresses of staff. */
 const actorSchema = namedSchema.extend({ email: z.string().optional() });
 
 export const eventSchema = z.object({

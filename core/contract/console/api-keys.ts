@@ -63,7 +63,10 @@ export type CreatedApiKeyView = z.infer<typeof createdApiKeySchema>;
 export const revocationSchema = z.object({
   apiKey: apiKeySchema,
   queuedCalls: z.number().int(),
-  /** The key's use in the last 24 hours, which begin on a quarter-hour. Earlier cores don't send it. The counts are up to a minute behind. */
+  /**
+   * The key's use in the last 24 hours, counted from the start of a quarter-hour. Earlier cores don't send it. The counts are up to a
+   * minute behind.
+   */
   lastDay: z
     .object({
       placed: z.number().int(),

@@ -3,8 +3,6 @@ import { callStates } from '../calls/states.ts';
 import { identifierSchema, instantSchema } from '../text/text.ts';
 import { cursorSchema, dayRange, isRange, namedSchema, searchSchema, totals } from './common.ts';
 
-// Calls
-
 const stateError = { error: `Must be one of ${callStates.join(', ')}.` };
 
 const stateSchema = z.enum(callStates, stateError);
@@ -43,7 +41,7 @@ export const callSchema = z.object({
   heldZone: z.string().nullable().optional(),
   /** The key that placed the call; null if the viewer can't see that key. */
   apiKey: z.object({ id: identifierSchema, name: z.string(), owner: z.object({ isYou: z.boolean(), name: z.string() }) }).nullable(),
-  /** No phone rang: the core made up the outcome. */
+  /** Whether the core made up the outcome, without making any phone ring. */
   simulated: z.boolean(),
   /** Earlier cores don't send it. */
   campaign: namedSchema.optional(),

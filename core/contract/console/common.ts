@@ -33,7 +33,7 @@ export const dayRange = {
   timeZone: timeZoneSchema.default('UTC'),
 };
 
-/** Days in the format YYYY-MM-DD sort as text. */
+/** Compares days as text, which is possible because they're in the format YYYY-MM-DD. */
 export function isRange({
   value: { from, to },
   issues,

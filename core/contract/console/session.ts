@@ -3,8 +3,6 @@ import { limits } from '../limits.ts';
 import { countCodePoints, identifierSchema, isWithinCodePoints, normalizeEmail } from '../text/text.ts';
 import { namedSchema, placeSchema, searchSchema, tenancyKindSchema, userTypeSchema } from './common.ts';
 
-// Sessions
-
 export const signInSchema = z.strictObject({
   email: z.string().max(1_000).transform(normalizeEmail),
   password: z.string().max(1_000),

@@ -4,8 +4,6 @@ import { cursorSchema, directoryQuerySchema, flagSchema, namedSchema, nextCursor
 import { nameSchema } from './directory.ts';
 import { viewerSchema } from './session.ts';
 
-// Users
-
 export const userSchema = viewerSchema.extend({
   /** Includes the partner's name, because two accounts may have the same name. Earlier cores don't send the partner's name. */
   account: namedSchema.extend({ partnerName: z.string().optional() }).nullable(),

@@ -9,7 +9,7 @@ import { countrySchema, effectiveNumberRulesSchema, numberRulesSchema, restricte
 
 // Do-not-call list
 
-/** Searches for numbers that start with this. */
+/** `search` matches numbers that start with it. */
 export const doNotCallQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });
 export const doNotCallExportQuerySchema = z.strictObject({ search: searchSchema });
 

@@ -109,7 +109,7 @@ export async function summarizeCalls(
   return { days: days.map(({ day, counts }) => ({ day, states: groupByState(counts) })), countedBackTo };
 }
 
-/** Counts the calls of each campaign on a page of the viewer's campaigns, in the same way. */
+/** Counts calls like {@link summarizeCalls}, for each campaign on a page of the viewer's campaigns. */
 export async function summarizeAllCalls(
   ports: Ports,
   viewer: Viewer,

@@ -62,7 +62,7 @@ type Row = {
   from: readonly Stage[];
   /** The provider chooses the outcome. */
   to: Stage | readonly OutcomeState[];
-  /** The times that the event records. `dueAt` depends on the stage. */
+  /** The times that the event records, except `dueAt`, which depends on the stage. */
   notes: readonly ('firstAttemptAt' | 'dialedAt' | 'cancelledAt' | 'endedAt')[];
 };
 

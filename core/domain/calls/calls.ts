@@ -99,8 +99,8 @@ export function findActiveKey(ports: Ports, caller: Caller): Promise<ActiveKey |
 }
 
 /**
- * Throws unless the key is active and has access to the campaign. Callers check this first, so that no one else learns anything about the
- * campaign.
+ * Throws unless the key is active and has access to the campaign. Callers check this before anything else, so that a key without access
+ * learns nothing about the campaign.
  */
 export async function authorize(ports: Ports, caller: KnownCaller, campaignId: string): Promise<void> {
   const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.now() });

@@ -9,9 +9,9 @@ export const dialingLimits = {
   /** How long a provider may take to respond to a hand-off. */
   answer: Duration.fromObject({ seconds: 10 }),
   /**
-   * Must be longer than `answer` and the slowest statement that settles a call. Otherwise, another core would claim the call while this one
-   * is still handing it off, and find it in doubt. Each core compares the lease with its own clock, so the clocks of dialing cores may
-   * differ only by the time that's left.
+   * Must be longer than `answer` plus the slowest statement that settles a call. Otherwise, another core would claim the call while this
+   * one is still handing it off, and find it in doubt. Each core compares the lease with its own clock, so the clocks of dialing cores may
+   * differ by at most the rest of the lease.
    */
   lease: Duration.fromObject({ seconds: 30 }),
   firstRetryDelay: Duration.fromObject({ seconds: 1 }),

@@ -18,7 +18,8 @@ export type ImportResult = Record<ImportKind, ImportCounts> & {
 /** The number of entities per transaction. Other writers of a SQLite file wait during each one. */
 const entitiesPerStep = 500;
 /**
- * Smaller, because each new user needs a password hash first, and an interrupted import computes all hashes of its step before it stops.
+ * Smaller than `entitiesPerStep`, because each new user needs a password hash first, and an interrupted import computes all hashes of its
+ * step before it stops.
  */
 const usersPerStep = 25;
 

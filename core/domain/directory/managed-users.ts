@@ -128,7 +128,10 @@ function toVisibility(viewer: Viewer): UserVisibility {
   return scopeFor(viewer).users;
 }
 
-/** @param ifSelf what to say to viewers who name themselves. Staff who have selected a tenancy can't find themselves in it. */
+/**
+ * @param ifSelf the error message if the ID is the viewer's own. This is checked first, because staff who have selected a tenancy can't
+ * find themselves in it
+ */
 async function findManagedUser(ports: Ports, viewer: Viewer, id: string, ifSelf: string | null = null): Promise<ListedUser> {
   const visibility = toVisibility(viewer);
   if (ifSelf !== null && id === viewer.id) throw new Problem('conflict', ifSelf);

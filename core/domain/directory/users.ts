@@ -83,7 +83,9 @@ function concurrentChange(): Problem {
   );
 }
 
-/** Disables a user, who is refused from the next request on, as are their keys, and ends their sessions. @returns the number of sessions */
+/**
+ * Disables a user and ends their sessions. From the next request on, the user and their keys are refused. @returns the number of sessions
+ */
 export async function disableUser(ports: Ports, actor: Actor, user: User): Promise<number> {
   const sessions = await setDisabled(ports, actor, user, true);
   if (sessions === null) throw new Problem('conflict', `${user.email} is already disabled.`);

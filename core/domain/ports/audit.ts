@@ -23,6 +23,6 @@ export type ActivityStore = {
   count(visibility: ActivityVisibility, filter: ActivityFilter, max: number): Promise<number>;
   /** Returns the users who acted, with their current names, and the actions. */
   facets(visibility: ActivityVisibility): Promise<{ actors: (ListedActor | null)[]; actions: string[] }>;
-  /** Lists events about a key that the viewer can see, newest first: visible events, the viewer's own, and refused requests. */
+  /** Lists events about a key, newest first, for a viewer who can see the key: visible events, the viewer's own, and refused requests. */
   listOfApiKey(viewer: { userId: string; visibility: ActivityVisibility }, id: string, limit: number): Promise<ListedEvent[]>;
 };

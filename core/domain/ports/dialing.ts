@@ -35,8 +35,9 @@ export type DialingStore = {
   /** @returns false, without changing anything, if another process has claimed the call since this claim, or the call has ended */
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
   /**
-   * Ends a call that's being dialed, or that's `unknown` and not erased. Doesn't change other calls. With an opt-out, also adds the number
-   * of any call that was handed off to the account's do-not-call list, in the same transaction.
+   * Ends a call that's being dialed, or that's `unknown` and not erased. Doesn't change other calls. With an opt-out, also adds the call's
+   * number to the do-not-call list of its account or partner, in the same transaction. The call may have ended, but it must have been
+   * handed off.
    *
    * @returns null if the call wasn't handed off, or `erased` if there's an opt-out and the number is no longer known
    * @throws Problem `unavailable` if the number was added but a claim that might not have seen it is still running

@@ -36,7 +36,7 @@ export type UserStore = {
    * @param filter.awaySince lists only users who haven't signed in since then; null for all
    */
   list(visibility: UserVisibility | { kind: 'all' }, filter: UserFilter, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
-  /** Finds a user. What this returns is in effect on all nodes of the database. */
+  /** Finds a user, and waits until what was read is in effect on all nodes of the database. */
   find(visibility: UserVisibility | { kind: 'all' }, id: string): Promise<ListedUser | null>;
   /** Returns the user's keys, newest first, and the number of sessions. */
   deletionImpact(userId: string, after: TimePosition | null, limit: number): Promise<DeletionImpact>;
@@ -73,7 +73,7 @@ export type UserStore = {
   delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
   /** Deletes the remaining data of deleted users, in small batches. @returns the number of keys */
   finishDeletions(signal: AbortSignal): Promise<number>;
-  /** Finishes moving users' keys to the right lists, in small batches. @returns the number of keys */
+  /** Finishes moving users' keys to the lists of their new partners, in small batches. @returns the number of keys */
   finishMoves(signal: AbortSignal): Promise<number>;
 };
 

@@ -24,8 +24,8 @@ export type ApiKeyStore = {
   /** Lists keys by descending ID, after the cursor, for a search through all keys. */
   page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;
   /**
-   * Returns the visible keys with these IDs, in no particular order. The result is in effect on all nodes of the database. Changes need
-   * that, because they may find that a key is already revoked or limited.
+   * Returns the visible keys with these IDs, in no particular order, and waits until what was read is in effect on all nodes of the
+   * database. Changes need that, because they may find that a key is already revoked or limited.
    */
   findAll(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
   findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;

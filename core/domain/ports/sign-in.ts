@@ -21,8 +21,8 @@ export type IdentityProvider = {
 };
 
 /**
- * An attempt to enter a password or code. Those from one network share a turn in the queue for passwords. If a session or known device
- * vouches for the attempt, all sessions and devices of its user share one.
+ * An attempt to enter a password or code. Attempts from one network share a turn in the queue for passwords. If a session or known device
+ * vouches for the attempt, all sessions and devices of its user share one turn.
  *
  * @property vouched identifies the session or known device of the same user that the attempt comes from, if any. Wrong passwords from there
  * count only against this session or device, so that no one else can lock the user out of it (OWASP Authentication Cheat Sheet, device
@@ -30,7 +30,7 @@ export type IdentityProvider = {
  */
 export type Attempt = { email: string; address: string; vouched: string | null };
 
-/** Allows at most `max` attempts in a window, in ms from the first one. */
+/** Allows at most `max` attempts within `window` ms of the first one. */
 export type ThrottleCounter = { key: string; max: number; window: number };
 
 /** Counts attempts, across all processes. */
@@ -89,7 +89,7 @@ export type LinkStore = {
    * disabled
    */
   create(userId: string, subject: Subject, at: Millis, event: AuditEvent): Promise<boolean>;
-  /** Ends the sessions that the link has started. @returns false if the user isn't linked */
+  /** Deletes a user's link, and ends the sessions that it has started. @returns false if the user isn't linked */
   delete(userId: string, event: AuditEvent): Promise<boolean>;
   /** Lists all links by email address, for the operator. */
   list(): Promise<(Link & { email: string })[]>;

@@ -125,7 +125,7 @@ async function storeParts(imports: NumberImportStore, id: string, lines: AsyncIt
       if (wrong.length < maxInvalidLines) wrong.push({ line, message: String(details) });
       continue;
     }
-    // A partner's list can contain a number several times, once for each account.
+    // Keep the entry that lasts longest, because an exported list of a partner can contain a number several times, once for each account.
     const isLongest = getEnd(details) > getEnd(part.get(phone) ?? { endsAt: now });
     if (isLongest) part.set(phone, { phone, ...details });
     if (part.size >= numbersPerPart) await store();

@@ -120,7 +120,7 @@ function toTypes(types: readonly ([pattern: string, lengths?: number[]] | 0)[]):
     .toSorted((a, b) => Number(b.kind !== null) - Number(a.kind !== null));
 }
 
-/** Returns a pattern for all numbers with the same beginning, followed by any number of digits. */
+/** Returns a pattern for all numbers that begin like those of the given pattern, no matter how many digits follow. */
 function toStart(pattern: string): RegExp {
   return new RegExp(`^(?:${pattern.replaceAll(/\\d(\{\d+(,\d+)?\})?/g, '\\d*')})`);
 }

@@ -7,7 +7,7 @@ function compare(a: readonly number[], b: readonly number[]): number {
   return 0;
 }
 
-/** How many networks that were turned away to remember: about 5 MB, or ten seconds of two thousand attempts per second. */
+/** The number of turned-away networks to remember: about 5 MB, or ten seconds of two thousand attempts per second. */
 const maxTurnedAway = 20_000;
 /** The number of served prefixes to remember. Each turn adds a few. */
 const maxServed = 2_000;
@@ -31,7 +31,7 @@ export class FairQueue<Item> {
   /** When each network had its last turn. */
   readonly #served = new Map<string, number>();
 
-  /** @param max the maximum number of waiting items: fewer if turns take longer */
+  /** @param max returns the maximum number of waiting items, which is lower if turns take longer */
   constructor(max: () => number) {
     this.#max = max;
   }

@@ -110,7 +110,8 @@ export async function takeSignInCode(ports: Ports, { code, verifier }: { code: s
   const { stores, clock, provider } = ports;
   const taken = await stores.links.takeCode(toCodeDigest(code));
   const isRight = taken !== null && taken.expiresAt >= clock.now() && taken.challenge === hash('sha256', verifier, 'base64url');
-  // Setting the clock back must not extend a code's life. The clock of the core that generated it may be ahead of this one.
+  // Refuse a code that expires too late, because setting the clock back must not extend a code's life. Allow for clock skew, because the
+  // clock of the core that generated the code may be ahead of this one.
   const isFresh = taken !== null && taken.expiresAt <= plus(clock.now(), codeLife.plus(clockSkew).toMillis());
   const user = isRight && isFresh && taken.issuer === provider?.issuer ? await stores.users.find({ kind: 'all' }, taken.userId) : null;
   if (!user || !taken) throw new Problem('unauthorized', unauthorizedDetail);

@@ -118,7 +118,7 @@ export async function selectTenancy(
 ): Promise<Viewer> {
   if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff can select an account or partner.');
   const tenancy = choice && (await findTenancy(ports, choice));
-  // Read the session's own selection, because the viewer's may be the one that the request names.
+  // Read the session's own selection, because the viewer's tenancy may come from the request's header.
   const session = await ports.stores.sessions.find(id);
   if (!session) throw new Problem('unauthorized', unauthorizedDetail);
   if (session.tenancy?.kind === tenancy?.kind && session.tenancy?.id === tenancy?.id) return { ...viewer, tenancy };

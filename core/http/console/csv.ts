@@ -119,7 +119,7 @@ async function readPart(ctx: Context, request: Export, cursor: string | null): P
   return part ?? closed();
 }
 
-/** Ends an export whose client is gone, so that its turn did nothing. */
+/** Ends an export whose turn did nothing, because its client is gone. */
 function closed(): never {
   throw new Problem('unavailable', 'The connection was closed.', { retryAfter: 1 });
 }

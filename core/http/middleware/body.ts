@@ -8,7 +8,7 @@ import type { Context } from './context.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 const jsonMediaType = /^application\/json[ \t]*(?:;|$)/i;
-/** Other parameters don't matter (RFC 8259 §11). */
+/** Matches a charset other than UTF-8. Other parameters don't matter (RFC 8259 §11). */
 const otherCharset = /;[ \t]*charset=(?!(?:utf-8|"utf-8")[ \t]*(?:;|$))/i;
 /** The number of chunks to keep before joining them. */
 const keptChunks = 32;

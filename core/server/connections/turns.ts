@@ -13,8 +13,8 @@ import { SecureResponse } from './secure-response.ts';
 type Parser = {
   onIncoming: (request: ParsedRequest, keepAlive: boolean) => number;
   /**
-   * The index of `kOnBody`. Node sets it only once per parser, because parsers are reused for other connections. Without it, the parser
-   * drops the chunks of a body.
+   * The callback that gets each chunk of a body, at the index `kOnBody`. Without it, the parser drops the chunks. Node sets it only once
+   * per parser, although parsers are reused for other connections.
    */
   3: OnBody | null;
   socket: Socket;
@@ -318,7 +318,7 @@ const problems: Readonly<Record<string, ProblemBody>> = {
 };
 const invalidRequest = toBody('malformed-request', "The request isn't valid HTTP.");
 
-/** Returns the same status as Node does without a listener. */
+/** Sends the same status as Node would without a listener. */
 function answerClientError(error: ClientError, socket: Socket, underWay: ServerResponse | null): void {
   if (socket.writable && !underWay?.headersSent) {
     const problem = problems[error.code ?? ''] ?? invalidRequest;

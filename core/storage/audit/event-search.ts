@@ -60,7 +60,7 @@ const manyEvents = 3_000;
 
 /**
  * Returns the indexes to choose from, each as its columns before the ID. If all of them have many events, the first one is used. If there's
- * a filter by user, that index begins with the user, because nearly all events of a user are in one scope.
+ * a filter by user, the first one begins with the user, because nearly all events of a user are in one scope.
  */
 function indexesFor(scope: Column, requested: ReadonlyMap<Column, unknown>): Column[][] {
   const firsts = requested.has('actor_id') && scope !== 'actor_id' ? ['actor_id' as const, scope] : [scope];
@@ -87,9 +87,9 @@ function conditionOn(index: readonly Column[], requested: ReadonlyMap<Column, st
 }
 
 /**
- * Builds the parts of a sorted query. If a column were compared with a value, PostgreSQL would know that it doesn't affect the order, and
- * might read all events, newest first, until it has found enough. Instead, the query reads the rows between two rows in the order of the
- * index, which no other index has. The other columns are compared as ranges, which PostgreSQL checks in the index.
+ * Builds the parts of a sorted query. If a column of the index were compared with a value, PostgreSQL would know that the column doesn't
+ * affect the order, and might read all events, newest first, until it has found enough. Instead, the query reads the rows between two rows
+ * in the order of the index, which no other index has. The other columns are compared as ranges, which PostgreSQL checks in the index.
  */
 function sortedBy(
   kind: Dialect,

@@ -81,7 +81,7 @@ export async function pick(
 
 /** The rules' verdict on the selected calls. */
 export type JudgedCalls = {
-  /** Calls to claim. Those with a reason may be with the provider already, and must not be handed off again. */
+  /** Calls to claim. If there's a reason in `stopped`, the provider may already have the call, and it must not be handed off again. */
   open: { key: CallKeyPair; stopped: string | null }[];
   held: Map<Millis, CallKeyPair[]>;
   refused: { objection: Objection; key: CallKeyPair }[];

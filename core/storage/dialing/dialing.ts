@@ -90,7 +90,7 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
     async recoverFromClockStep(now, hasStepped, signal) {
       const clock = await read('clock').first('newest_at');
       const wasAhead = (clock?.newest_at ?? 0) > now + clockSkew.toMillis();
-      // Otherwise, trouble noted by a core that was killed while its clock was ahead would be reported until the clock catches up.
+      // If a core was killed while its clock was ahead, the trouble that it noted would be reported until the clock catches up.
       await write('dialer_troubles').where('noted_at', '>', plus(now, clockSkew.toMillis())).delete();
       const options = { size: sweepBatchSize, judgesHeldAgain: hasStepped || wasAhead, signal };
       return sumOfShards(database, (shard) => markAllDue(shard, now, options));

@@ -125,8 +125,8 @@ export function batched<Input extends Timed, Output>(options: {
   }
 
   /**
-   * Whether a batch can start now. While another batch is running, this one waits until it's as large, because the cost of a statement on
-   * PostgreSQL is that of twenty rows. With 64 connections, batches have 31 requests this way, and 23 otherwise.
+   * Whether a batch can start now. While another batch is running, this one waits until it's just as large, because on PostgreSQL, a
+   * statement costs as much as twenty rows. With 64 connections, batches have 31 requests this way, and 23 otherwise.
    */
   function canStart(): boolean {
     return inFlight < options.maxInFlight && waiting.length() * inFlight >= requestsInFlight;

@@ -44,7 +44,7 @@ export type Database = {
   /** The batch size, and the number of concurrent batches, that were fastest with 64 client connections. */
   batchSize: number;
   maxInFlight: number;
-  /** Builds a table expression named `r` for `query`, which contains the rows of one JSON parameter. */
+  /** Builds a table expression named `r`, for a statement that's run by `query`. It contains the rows of one JSON parameter. */
   batchRows(columns: BatchColumns): string;
   /**
    * Builds a table expression for a batch of groups, such as the calls of one key. What a group has in common is looked up only once. The

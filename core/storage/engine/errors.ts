@@ -31,8 +31,8 @@ export class UnsafeFileError extends Error {
 }
 
 /**
- * Whether a database with shards has lost one of its nodes during the statement, or during a commit. Unlike other errors of the level ERROR,
- * this one doesn't mean that nothing was changed.
+ * Whether a database with shards has lost one of its nodes during the statement, or during a commit. Other errors of the level ERROR mean
+ * that nothing was changed, but after this one, something may have been.
  */
 function isLostNode(error: unknown): boolean {
   const code = errorCode(error);

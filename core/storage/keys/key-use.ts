@@ -14,9 +14,9 @@ const sweepEvery = 10_000;
 const maxAddresses = 10;
 
 /**
- * A key's use that hasn't been written, since `since`. `quarters` has the counts by the number of quarter-hours since 1970. `addresses` has
- * the time of the last use from each address, oldest first. It contains only the latest few, because with IPv6, each request can have a new
- * address.
+ * A key's use since `since`, which hasn't been written yet. `quarters` has the counts by the number of quarter-hours since 1970.
+ * `addresses` has the time of the last use from each address, oldest first. It contains only the latest few, because with IPv6, each
+ * request can have a new address.
  */
 type Use = { at: Millis; address: string | null; addresses: Map<string, Millis>; since: Millis; quarters: Map<number, Counts> };
 type Counts = { placed: number; cancelled: number; refused: number };

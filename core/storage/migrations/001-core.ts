@@ -125,9 +125,9 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
 
     // There are no foreign keys, because each would lock a row for every call. Campaigns are never deleted, and a call outlives the key
     // that placed it. contact_ids increase with time, so rows are added at the end of the table and its indexes. due_at is when the dialer
-    // has to handle a call next, or null if nothing is left to do. attempt counts the claims, and excludes expired claims. handoff: null,
-    // not tried yet; open, an attempt is in progress; retry, it has definitely failed; doubt, it may have arrived; taken, the provider has
-    // the call.
+    // has to handle a call next, or null if nothing is left to do. attempt counts the claims, so that the result of an expired claim is
+    // ignored. handoff: null, not tried yet; open, an attempt is in progress; retry, it has definitely failed; doubt, it may have arrived;
+    // taken, the provider has the call.
     `CREATE TABLE calls (
       contact_id ${id} PRIMARY KEY,
       campaign_id ${id} NOT NULL,

@@ -3,8 +3,8 @@ import type { Dialect } from '../engine/database.ts';
 
 /**
  * Each statement that adds or removes keys now counts them itself, and on PostgreSQL, so does each statement that ends calls. This replaces
- * triggers, which run once per row, and which tables that are spread over several machines can't have. An older core would no longer count
- * anything, so cores can't be upgraded one at a time.
+ * triggers, which run once per row, and aren't possible for tables that are spread over several machines. An older core would no longer
+ * count anything, so cores can't be upgraded one at a time.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   for (const statement of dialect === 'postgres' ? postgres : sqlite) await trx.raw(statement).options(patient);

@@ -82,7 +82,7 @@ export function knownLists(database: Database): KnownLists {
     return filter.count() <= filter.capacity;
   }
 
-  /** @param version one that was committed before this started */
+  /** @param version must have been committed before this is called, so that the filter gets all of its entries */
   async function fill(lists: Lists, version: number): Promise<void> {
     room += lists.filter?.capacity ?? 0;
     Object.assign(lists, { version: 0, filter: null });

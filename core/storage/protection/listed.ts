@@ -2,9 +2,9 @@
  * SQL: whether the number is on the do-not-call list of an account or its partner. The statements that place and claim calls contain it, so
  * they respect every entry that was committed before they started.
  *
- * Both lists are looked up at a single place in one index, because with millions of entries, each additional place costs a tenth of a call.
- * That's possible because an account never moves to another partner. It's a subquery with LIMIT, because PostgreSQL may turn EXISTS into a
- * hash of the whole list.
+ * Both lists are looked up at a single place in one index, because with millions of entries, each additional place takes a tenth of the
+ * time of a placed call. That's possible because an account never moves to another partner. It's a subquery with LIMIT, because PostgreSQL
+ * may turn EXISTS into a hash of the whole list.
  *
  * @param sql.listing from {@link listingSql}
  */

@@ -8,7 +8,8 @@ type Window = { from: number; to: number };
 /** Returns the windows of a local day, earliest first. The day is counted from 1970-01-01. */
 export type Schedule = (day: number) => readonly Window[];
 
-// Preparing rules takes much longer than using them, and most calls have the rules of an earlier one.
+// These maps keep prepared rules, because preparing takes much longer than using them, and most calls have the same rules as an earlier
+// call.
 const selections = new WeakMap<readonly HoursRule[], PrefixTree<{ prefix: string; rules: readonly HoursRule[] | null }>>();
 const schedules = new WeakMap<readonly HoursRule[], Schedule>();
 

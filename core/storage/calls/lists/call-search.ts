@@ -254,8 +254,10 @@ async function countMatching(database: Database, parts: readonly Condition[], ma
 /**
  * The ranges of an index in which a stretch can end: the campaigns, or their uncommon states, or the states of a key's calls.
  *
- * @property start identifies a range, and `column` has this value in all of its calls
- * @property shared is true for the calls of all ranges
+ * @property table has a row for each range
+ * @property start the column of that row that identifies the range. In all calls of the range, `column` has the same value
+ * @property isStart the condition that a call is in the range
+ * @property shared the condition that calls of all ranges meet
  */
 type Starts = { table: Condition; start: 's.id' | 'asked.column1'; column: 'campaign_id' | 'state'; isStart: string; shared: Condition };
 

@@ -142,7 +142,7 @@ export async function createShards(database: Database, count: number): Promise<v
       for (const table of shardTables)
         await run(`CREATE TABLE ${table} (LIKE ${place.schema}.${table} INCLUDING DEFAULTS INCLUDING CONSTRAINTS)`);
       for (const { sql } of definitions) await run(sql);
-      // This table has no primary key. Without this, the rows that housekeeping deletes couldn't be replicated while a shard moves.
+      // This table has no primary key. Without this setting, the rows that housekeeping deletes couldn't be replicated while a shard moves.
       await run('ALTER TABLE call_count_changes REPLICA IDENTITY FULL');
       await run(`SET LOCAL search_path = ${place.schema}`);
       await run(`SELECT citus_schema_distribute('${schema}')`);

@@ -233,7 +233,7 @@ export class PostgresClient extends Client {
 
   override async _query(connection: pg.Client, query: Query): Promise<Query> {
     const response = await send(connection, { text: query.sql, values: [...(query.bindings ?? [])], ...query.options });
-    // Only other commits wait for all nodes, because a call must not get a 503 due to a node that it doesn't need.
+    // A commit in a shard doesn't wait for all nodes, because a call must not get a 503 due to a node that it doesn't need.
     if (this.config.sharding.count > 0 && this.config.shard === undefined && response.command === 'COMMIT') {
       const { rows } = await send(connection, { text: prepared, query_timeout: timeLimits.batch });
       if (rows.length > 0) await awaitNodes(connection);
@@ -243,8 +243,8 @@ export class PostgresClient extends Client {
 }
 
 /**
- * The records of the parts that the connection's last transactions prepared on other nodes. Citus's recovery deletes them some time after
- * they were committed.
+ * Finds the records of the transactions that this connection prepared on other nodes. Citus's recovery deletes a record some time after its
+ * transaction was committed.
  */
 const prepared = `SELECT 1 FROM pg_dist_transaction
   WHERE gid LIKE concat('citus\\_', (SELECT groupid FROM pg_dist_local_group), '\\_', pg_backend_pid(), '\\_%') LIMIT 1`;

@@ -167,8 +167,8 @@ const deadlock = '40P01';
 const attempts = 3;
 
 /**
- * Repeats transactions that ended in a deadlock. With shards, the order of statements can't prevent them: for a change of one row, Citus
- * locks whole tables on one node, and several tables for some.
+ * Repeats transactions that ended in a deadlock. With shards, the order of statements can't prevent deadlocks: to change one row, Citus
+ * locks the whole table on one node, and for some tables, others as well.
  */
 function repeatDeadlocked(pool: Knex, sharding: Sharding): Knex {
   const begin = pool.transaction.bind(pool);

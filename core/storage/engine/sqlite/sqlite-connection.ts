@@ -40,8 +40,8 @@ export class SqliteClient extends Client {
       connection = await open(filename);
       const execute = createExecutor(connection);
       for (const pragma of [...pragmas, `PRAGMA cache_size = -${this.cacheKiB}`]) await retryWhileBusy(() => execute(pragma));
-      // After a crash, the WAL's index says that a checkpoint is running, until the next one has finished: see sqlite-file.ts. Ignore
-      // errors, because no checkpoint can finish on a full disk.
+      // Run a checkpoint, because after a crash, the WAL's index says that one is running until the next one has finished: see
+      // sqlite-file.ts. Ignore errors, because no checkpoint can finish on a full disk.
       await execute('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
       return connection;
     } catch (error) {
