@@ -39,7 +39,7 @@ import { openStorage, type Storage, unobserved } from './storage/index.ts';
 const notes = `
 Exit codes: 0 success · 1 failure, or check found a problem · 2 usage error or invalid input · 3 not found · 4 conflict · 5 database unreachable
 
-Set DATABASE_URL to choose the database (default: sqlite:./data/callkey.db). Cores can keep running, except during restore.
+Set DATABASE_URL to choose the database (default: sqlite:./data/callkey.db). Cores can keep running, except during restore and shards create.
 The create, import and migrate commands create the database that DATABASE_URL names, but never the default one. Only migrate updates an older schema.`;
 
 function createProgram(): Command {

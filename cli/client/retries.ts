@@ -74,7 +74,7 @@ export async function withRetries(
       const seconds = Math.ceil(requested / 1000);
       const limit = isAnswer ? describeLimit(outcome) : null;
       if (limit !== null) throw new CallkeyError('unreachable', `${limit} That's in ${seconds} s.`, { ...details, code: 'too-many-calls' });
-      throw new CallkeyError('unreachable', `${server} asked to wait ${seconds} s before the next request.`, details);
+      throw new CallkeyError('unreachable', `${server} asked callkey to wait ${seconds} s before the next request.`, details);
     }
     if (attempt < attempts && !until?.aborted) {
       onRetry?.(reason);

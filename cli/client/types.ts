@@ -31,7 +31,7 @@ export type PlacedCall = {
   campaignId: string;
   state: 'queued';
   placedAt: string;
-  /** Set if calling hours moved the call, which then isn't dialed before this time. */
+  /** Set if calling hours delay the call, which isn't dialed before this time. */
   heldUntil?: string | undefined;
   /** Whether the call had already been placed with this request ID. */
   replayed: boolean;

@@ -48,7 +48,7 @@ async function pause(): Promise<void> {
 }
 
 const uncertainNote =
-  "These users may have been created, because the database didn't confirm it. If the next import creates them, it shows other passwords.";
+  "The database didn't confirm whether these users were created. If they weren't, the next import creates them, and shows new passwords.";
 
 function answer(output: Output, { passwords, uncertain, ...counts }: ImportResult): void {
   const rows = Object.entries(counts).map(([kind, { added, changed, unchanged }]) => [kind, ...[added, changed, unchanged].map(String)]);

@@ -133,7 +133,7 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     await events().where('seq', '<=', 3).delete();
     const begins = { pruned_seq: 3, pruned_hash: third?.hash ?? '' };
     await direct.storage.database.write('audit_chain').update(begins);
-    const byHand = 'Events 1 to 3 were deleted by hand: the chain has no record of a deletion because of age.';
+    const byHand = 'Events 1 to 3 were deleted by hand: the chain has no record of an age-based deletion.';
     expect([(await verify()).faults, (await verify(seal)).faults]).to.deep.equal([[byHand], [byHand]]);
     // Verifying with this seal also exposes a forged pruning record, which is newer than the seal: only a newer seal could prove it.
     const subject = { kind: 'audit-log', id: begins.pruned_hash, name: '1 to 3' } as const;

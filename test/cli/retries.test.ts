@@ -84,7 +84,7 @@ describe('retries', () => {
     const { result, attempts, pauses } = await sendInto([answer(429, '61')]);
     expect(result)
       .to.be.instanceOf(CallkeyError)
-      .and.include({ kind: 'unreachable', message: 'http://core asked to wait 61 s before the next request.' });
+      .and.include({ kind: 'unreachable', message: 'http://core asked callkey to wait 61 s before the next request.' });
     expect([attempts, pauses]).to.deep.equal([1, []]);
   });
 

@@ -107,7 +107,7 @@ describe('verifying the audit chain', () => {
   });
 
   it('requires that an event in the chain says which events were pruned', async () => {
-    const byHand = 'Events 1 to 3 were deleted by hand: the chain has no record of a deletion because of age.';
+    const byHand = 'Events 1 to 3 were deleted by hand: the chain has no record of an age-based deletion.';
     for (const record of [0, 2, 5]) expect((await createChain(5, 3, record).report()).faults).to.deep.equal([byHand]);
     const otherHash = createChain(5, 3);
     otherHash.state.prunedHash = 'another';

@@ -26,7 +26,7 @@ async function runShow({ ports, output }: AdminContext): Promise<boolean> {
   const instants = { now: iso(now), recordedAt: iso(recorded.newestAt), serverAt: iso(recorded.serverAt) };
   const lines = [
     `This machine:         ${instants.now}`,
-    `Newest recorded time: ${instants.recordedAt ?? 'never'}`,
+    `Newest recorded time: ${instants.recordedAt ?? 'none'}`,
     ...(instants.serverAt === null ? [] : [`PostgreSQL:           ${instants.serverAt}`]),
     ...(doubt ? [describeDoubt(doubt, acceptCommand)] : []),
   ];

@@ -20,7 +20,7 @@ export function numbersCommands(program: Command, { withDatabase }: Runner): voi
     .option('--countries <codes>', 'country codes, such as DE,AT; or "all", or "inherit"')
     .option(
       '--kinds <kinds>',
-      `kinds of numbers to allow that are refused by default (${restrictedKinds.join(',')}); or "none", or "inherit"`,
+      `kinds of numbers to allow, of those refused by default (${restrictedKinds.join(',')}); or "none", or "inherit"`,
     );
   withExamples(set, `numbers set ${account} --countries DE,AT --kinds none`).action(withDatabase(runSet));
   const show = withScope(numbers.command('show').description('show which numbers an account or partner may call'), kinds);

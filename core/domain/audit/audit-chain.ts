@@ -71,7 +71,7 @@ function follows(before: string, { seq, fields, hash: own }: ChainedEvent): bool
 const newestSeq = (seals: readonly Seal[]) => Math.max(0, ...seals.map(({ seq }) => seq));
 const describeSealMismatch = (seq: number) => `Event ${seq} doesn't match the seal.`;
 
-/** A deletion because of age: all events up to `last`, as recorded by the event with the number `recordedAs`. */
+/** An age-based deletion: all events up to `last`, as recorded by the event with the number `recordedAs`. */
 type Pruning = { last: Seal; recordedAs: number };
 
 /** Returns the subject of a pruning event. Its ID is the hash of the last deleted event. */
@@ -97,7 +97,7 @@ function findPruningFaults(
   const deleted = prunedSeq === 1 ? 'Event 1 was deleted' : `Events 1 to ${prunedSeq} were deleted`;
   // An interrupted run may have deleted less than it recorded.
   const record = prunings.find(({ last }) => last.seq > prunedSeq || (last.seq === prunedSeq && last.hash === prunedHash));
-  if (!record) return [...faults, `${deleted} by hand: the chain has no record of a deletion because of age.`];
+  if (!record) return [...faults, `${deleted} by hand: the chain has no record of an age-based deletion.`];
   if (knownSeals.length === 0 || newestSeq(knownSeals) >= record.recordedAs) return faults;
   const doubt = `${deleted} after the seal was made, according to event ${record.recordedAs}. Anyone who can write to the database could have added that event.`;
   return [...faults, `${doubt} Pass a newer seal from a core's log, too.`];

@@ -31,7 +31,7 @@ const nodeSettings: Readonly<Record<string, { isRight: (value: string, all: Node
   wal_level: { isRight: (value) => value === 'logical', remedy: 'logical, to move shards while they are used' },
   'citus.recover_2pc_interval': {
     isRight: (value) => Number(value) > 0 && Number(value) <= 5_000,
-    remedy: '2s: a node that was lost may use an outdated state for this long',
+    remedy: '2s, because a node that was lost may use an outdated state for this long',
   },
 };
 

@@ -48,7 +48,7 @@ export function SetUp({ onAlreadySetUp }: SetUpProps) {
           Calls are placed in campaigns. Name your first campaign, and the account and organization it belongs to. You can change the names
           later.
         </p>
-        {field('partner', 'Organization', 'You, or a partner that you serve. It can have several accounts.')}
+        {field('partner', 'Organization', 'Your own organization, or a partner that you serve. It can have several accounts.')}
         {field('account', 'Account', 'A customer or department. Its API keys can’t be used for other accounts.')}
         {field('campaign', 'Campaign', 'What the calls are about.')}
         <FormError text={generalError(failure, ['partner', 'account', 'campaign'])} />

@@ -51,7 +51,7 @@ const actionLabels: Readonly<Record<string, string>> = {
   'recovery-codes.renewed': 'replaced the recovery codes of',
   'api-key.created': 'created the API key',
   'api-key.limited': 'changed the limits of the API key',
-  'api-key.refused': 'used a disallowed address with the API key',
+  'api-key.refused': 'made a request from a disallowed address with the API key',
   'api-key.revoked': 'revoked the API key',
   'user.added': 'created the user',
   'user.changed': 'changed the user',
