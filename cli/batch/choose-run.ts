@@ -91,7 +91,7 @@ function hasSameReadOptions(a: RunRequest, b: RunRequest): boolean {
 function isEarlierVersion(run: Run, request: RunRequest): boolean {
   const { header } = run;
   if (header.ownRequestIds && request.ownRequestIds) return false;
-  // The same lines have the same request IDs, but with other reading options, they're different calls.
+  // The lines of the same file get the same request IDs, but if it's read with other options, they're different calls.
   if (header.content === request.content) return !hasSameReadOptions(header, request);
   return !hasEnded(run) && header.path !== null && header.path === request.path;
 }
@@ -122,7 +122,7 @@ type PlacedLines = { count: number; first: { line: number; run: Run; earlier: nu
 
 const maxNamed = 5;
 
-/** Keeps only this file's fingerprints in memory and reads the journals line by line, since these can be many times longer. */
+/** Keeps only this file's fingerprints in memory, and reads the journals line by line, since they can be many times longer. */
 async function rejectPlacedLines(runs: readonly Run[], continued: Run | undefined, file: CallFile, { bad }: CheckedFile): Promise<void> {
   if (runs.length === 0) return;
   const lines = new FirstLines(file.lines);

@@ -29,7 +29,7 @@ type Batch = {
 };
 
 /**
- * The lines that the core rejected, and by code, how many it skipped because the person must not be called.
+ * Counts the lines that the core rejected, and by problem code, the lines that were skipped because the person must not be called.
  *
  * @property isUnclear whether a proxy rejected a line that an earlier attempt may have placed
  */

@@ -31,7 +31,7 @@ const headerSchema = z.object({
   /** The number of lines to place, and the number of invalid lines skipped. */
   calls: z.number().int(),
   skipped: z.number().int(),
-  /** Whether every line has its own request ID. If so, the core recognizes the lines in any file. */
+  /** Whether every line has its own request ID. If so, the core recognizes a line that was already placed, even from another file. */
   ownRequestIds: z.boolean(),
   startedAt: z.iso.datetime(),
 });

@@ -26,7 +26,7 @@ export function createDispatcher(server: string, connections: number, timeout: n
   const deadline = withDeadline(timeout);
   // Doesn't use a proxy, which would see the key without TLS. Only the local machine is contacted without TLS.
   if (server.startsWith('http:')) return new Agent(options).compose(deadline);
-  // The options `connect` and `headersTimeout` don't apply to the connection to the proxy and the proxy's response.
+  // The options `connect` and `headersTimeout` don't apply to the proxy, so the connection to it and its response have other limits.
   return new EnvHttpProxyAgent({
     ...options,
     connectTimeout,

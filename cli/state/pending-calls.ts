@@ -29,15 +29,16 @@ const entrySchema = z.object({ requestId: z.string(), digest: z.string(), at: z.
 const lifetime = 24 * 60 * 60 * 1000;
 
 /**
- * A command waiting for its response touches its file at the first interval. Another command that finds the file untouched for the second
- * assumes that the first one is dead. Process IDs don't help, since they're reused and mean nothing in another container. If a stopped or
- * starved command is assumed dead, both send the same request ID, so there may be one call too few, but never one too many.
+ * While a command waits for its response, it touches its file every `betweenBeats` ms. If another command sees the file untouched for
+ * `maxSilence` ms, it assumes that the first command is dead. Process IDs don't help, since they're reused and mean nothing in another
+ * container. If a stopped or starved command is assumed dead, both commands send the same request ID, so there may be one call too few, but
+ * never one too many.
  */
 const [betweenBeats, maxSilence] = [100, 1_000];
 
 const advice = `Nothing was sent. ${stateAdvice} Or pass your own ID with --request-id ID, so that no file is needed.`;
 
-/** The second part differs for each command: if two find the same file, only one of them can rename it. */
+/** A command adopts a file by changing the second part of its name. If two commands find the same file, only one can rename it. */
 const nameForm = /^([0-9a-f-]{36})\.[0-9a-f-]+\.json$/;
 const newPath = (folders: Folders, requestId: string) => join(pendingFolder(folders), `${requestId}.${randomUUID()}.json`);
 const pendingFolder = (folders: Folders) => join(folders.state, 'pending');

@@ -48,12 +48,12 @@ function finishBeforeQuitting(finish: () => Promise<unknown>): void {
 }
 
 restoreTlsChecks(process.env);
-// Every window also requests the sandbox. After this call, Electron ignores `--no-sandbox` and can't start as root.
+// Every window requests the sandbox anyway. Root can start Electron only with `--no-sandbox`, which Electron would ignore after this call.
 if (!app.commandLine.hasSwitch('no-sandbox')) app.enableSandbox();
 blockNetwork();
 registerAppScheme();
 for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, (error) => void restartAfterFailure(error));
 app.on('window-all-closed', () => app.quit());
-// Without the lock, another instance is already running, and it shows its window.
+// If another instance has the lock, it shows its window, and this one quits.
 if (app.requestSingleInstanceLock()) void start();
 else app.quit();

@@ -74,7 +74,7 @@ function utf8Check() {
       attempt(() => decoder.decode(chunk, { stream: true }));
       hasLetters ||= /\xc3[\x80-\xbf]/.test(chunk.toString('latin1'));
     },
-    /** Whether a letter such as é is encoded as UTF-8, which Latin-1 would show as Ã©. */
+    /** Whether the text contains a letter such as é in UTF-8, which would be Ã© in Latin-1. */
     isPartly: () => hasLetters,
     isWhole(): boolean {
       attempt(() => decoder.decode());

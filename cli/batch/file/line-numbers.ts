@@ -34,7 +34,7 @@ export function toFingerprint(digest: Buffer): Fingerprint {
 
 /**
  * Stores the first line with each fingerprint, in an open-addressing hash table: 16 bytes per slot, and five slots for every four lines. A
- * Map of strings would need five times as much memory. For a million lines, that's all the memory the command may use.
+ * Map of strings would need five times as much: for a million lines, all the memory that the command may use.
  */
 export class FirstLines {
   readonly #capacity: number;

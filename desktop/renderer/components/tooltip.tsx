@@ -48,7 +48,7 @@ function follow(tip: HTMLElement): () => void {
     else if (owner && owner !== document.activeElement) hide();
   };
   const leave = () => hide();
-  // Moving the focus also scrolls, and the focused element's tooltip must stay with it.
+  // Focusing an element can scroll the page. The element's tooltip must then move with it instead of disappearing.
   const scroll = () => {
     if (owner && owner === document.activeElement) place(tip, owner);
     else hide();

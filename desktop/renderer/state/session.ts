@@ -239,7 +239,10 @@ function leaveServer(): void {
   connectionError.value = null;
 }
 
-/** Called when the user has turned their second factor on or off. If the operator requires one, more of the session changes. */
+/**
+ * Called when the user has turned their second factor on or off. Reads the whole session again, because if the operator requires a second
+ * factor, other fields change, too.
+ */
 export async function secondFactorChanged(): Promise<void> {
   const result = await handleSessionFailure(window.callkey.request('showSession', {}));
   if (result.ok) session.value = result.value;

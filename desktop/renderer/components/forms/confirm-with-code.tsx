@@ -39,7 +39,7 @@ type ConfirmWithCodeProps<Value> = {
   /** @param code present if the user has a second factor */
   act: (code: { code?: string }) => Promise<Result<Value>>;
   onDone: (value: Value) => void;
-  /** Receives the value if the dialog has been closed by then. */
+  /** Receives the value instead of `onDone` if the dialog was closed while the action was running. */
   onDoneUnmounted?: (value: Value) => void;
   onClose: () => void;
 };

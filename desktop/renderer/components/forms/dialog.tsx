@@ -58,7 +58,7 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
       // Chromium closes a dialog on the second Escape even if `cancel` was prevented.
       onKeyDown={(event) => {
         if (event.key !== 'Escape') return;
-        // Keeps a dialog that contains this one open.
+        // Otherwise, a dialog that contains this one would close as well.
         event.stopPropagation();
         dismiss(event);
       }}

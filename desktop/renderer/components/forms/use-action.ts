@@ -14,7 +14,7 @@ type Action = {
    * Runs the action, unless it's already running.
    *
    * @param onDone receives the value
-   * @param onDoneUnmounted receives it instead if the component has been unmounted by then
+   * @param onDoneUnmounted receives the value instead if the component was unmounted while the action was running
    */
   run<Value>(act: () => Promise<Result<Value>>, onDone?: (value: Value) => void, onDoneUnmounted?: (value: Value) => void): Promise<void>;
   /** Prevents closing while the action runs, because a sent request can't be taken back. */
