@@ -24,15 +24,15 @@ const args = process.argv.slice(2);
 const paths = args.filter((arg, index) => !args[index - 1]?.startsWith('-') && existsSync(arg));
 const mochaArgs = args.filter((arg) => !paths.includes(arg));
 
-// Hundreds of databases, each of which takes 10 MB.
+// The tests create hundreds of databases, each of which takes 10 MB.
 process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
 
 /** How long each file has taken on this machine, in seconds, so that the slowest files can start first. */
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
 /**
- * A file that hasn't run here yet counts as one second per kilobyte, or two if it opens the console. Files that attack, which mostly wait,
- * and files that open every screen are small but slow, so they count as a minute, and files that start processes as half a minute.
+ * Guesses how long a file takes that hasn't run here yet: one second per kilobyte, or two if it opens the console. Some small files are
+ * slow: those that attack, which mostly wait, and those that open every screen get a minute, and those that start processes half a minute.
  */
 function guessSeconds(file: string): number {
   const text = readFileSync(file, 'utf8');

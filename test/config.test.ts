@@ -71,7 +71,7 @@ describe('the configuration', () => {
     expect(readConfig({ ...dialer, DIALER_DEDUPLICATES: 'true' }).dialer).to.deep.include({ deduplicates: true });
   });
 
-  it('reads secrets, and the address with its password, from files', () => {
+  it('reads secrets, and the database address with its password, from files', () => {
     const directory = freshDirectory();
     const file = (name: string, text: string) => {
       writeFileSync(join(directory, name), text);

@@ -91,7 +91,7 @@ describeAdmin('the admin command', ({ admin, json, kind, database }) => {
   });
 
   it('reports that the database is unreachable without showing its password', async () => {
-    // The path isn't a folder, and nothing listens on port 1.
+    // On SQLite, the address uses a file as a folder, and this command creates that file. On PostgreSQL, nothing listens on port 1.
     if (kind === 'sqlite') await json('migrate');
     const unreachable =
       kind === 'sqlite'

@@ -98,7 +98,7 @@ describe('admin backup', () => {
         await holder.underWay();
         child.kill('SIGKILL');
         await once(child, 'exit');
-        // SQLite's own temporary file may be among them.
+        // Besides the unfinished backup, SQLite's own temporary file may be left.
         const left = readdirSync(folder).map((name) => join(folder, name));
         expect(left).to.not.be.empty;
         await holder.release();

@@ -156,7 +156,11 @@ const signIns: Attack['run'] = async (trial) => {
 };
 
 describeAttacks(
-  { name: 'lanes', title: 'floods from another key, unknown keys, slow searches of four users, and one session', run: lanes },
+  {
+    name: 'lanes',
+    title: 'floods of requests with another key, with unknown keys and in one session, and of slow searches by four users',
+    run: lanes,
+  },
   { name: 'revoke', title: 'keys revoked on one core and used on another', quickOn: 'postgres', run: revoke },
   { name: 'narrow', title: 'keys limited to other addresses on one core and used on another', quickOn: 'postgres', run: narrow },
   { name: 'sign-ins', title: 'a flood of sign-ins, each from a new network', run: signIns },

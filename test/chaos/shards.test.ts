@@ -234,8 +234,8 @@ const restored: Attack['run'] = async (trial) => {
 };
 
 const rows: readonly Pick<Attack, 'name' | 'title' | 'run'>[] = [
-  { name: 'shards-stopped', title: 'each node of a database with shards stopped', run: stopped },
-  { name: 'shards-frozen', title: 'each node of a database with shards frozen', run: frozen },
+  { name: 'shards-stopped', title: 'the nodes of a database with shards stopped one at a time', run: stopped },
+  { name: 'shards-frozen', title: 'the nodes of a database with shards frozen one at a time', run: frozen },
   { name: 'shards-in-doubt', title: 'commits left in doubt between nodes', run: inDoubt },
   { name: 'shards-moved', title: 'shards moved to other nodes, and cores killed during that', run: moved },
   { name: 'shards-restored', title: 'all nodes of a database with shards restored to a common point', run: restored },

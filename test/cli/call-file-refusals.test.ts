@@ -8,46 +8,46 @@ const phone = '+493012345678';
 
 describe('checking a call file', () => {
   const unreadable: [string, string | Buffer, RegExp, Partial<Reading>?][] = [
-    ['an empty file', '', /empty/],
-    ['a header without any lines', 'phone,name\n', /no calls/],
-    ['a header without a phone column', 'name\nAda\n', /no phone column/],
-    ['an unknown column', `phone,fax\n${phone},1\n`, /"fax".*Supported columns.*--columns/],
-    ['a duplicate column', `phone,Phone\n${phone},1\n`, /column phone twice/],
-    ['a duplicate variable', `phone,var.a,var.a\n${phone},1,2\n`, /column var\.a twice/],
+    ['is empty', '', /empty/],
+    ['has a header, but no lines', 'phone,name\n', /no calls/],
+    ['has no phone column', 'name\nAda\n', /no phone column/],
+    ['has an unknown column', `phone,fax\n${phone},1\n`, /"fax".*Supported columns.*--columns/],
+    ['has a duplicate column', `phone,Phone\n${phone},1\n`, /column phone twice/],
+    ['has a duplicate variable', `phone,var.a,var.a\n${phone},1,2\n`, /column var\.a twice/],
     [
-      'a missing column that --columns names',
+      'lacks a column that --columns names',
       `phone,name\n${phone},Ada\n`,
       /no column "Mobile".*phone, name/,
       { columns: { phone: 'Mobile' } },
     ],
-    ['--columns with NDJSON', `{"contact":{"phone":"${phone}"}}`, /--columns/, { columns: { phone: 'Mobile' } }],
-    ['an unsupported separator', `phone|name\n${phone}|Ada\n`, /commas, semicolons or tabs/],
-    ['text that mixes UTF-8 and Latin-1', Buffer.from(`phone,name\n${phone},Ã©\n${phone},\xe4\n`, 'latin1'), /mixes UTF-8/],
-    ["a spreadsheet program's own file format", Buffer.from('PK\x03\x04\x14\x00', 'latin1'), /save it as CSV/],
-    ["an old spreadsheet program's own file format", Buffer.from('\xd0\xcf\x11\xe0\xa1', 'latin1'), /save it as CSV/],
-    ['a compressed file', Buffer.from('\x1f\x8b\x08\x00\xc3\xa4\xff', 'latin1'), /isn't a text file/],
-    ['a JSON array', `[{"contact":{"phone":"${phone}"}}]`, /without brackets/],
+    ['is NDJSON, although --columns is given', `{"contact":{"phone":"${phone}"}}`, /--columns/, { columns: { phone: 'Mobile' } }],
+    ['has an unsupported separator', `phone|name\n${phone}|Ada\n`, /commas, semicolons or tabs/],
+    ['mixes UTF-8 and Latin-1', Buffer.from(`phone,name\n${phone},Ã©\n${phone},\xe4\n`, 'latin1'), /mixes UTF-8/],
+    ["is in a spreadsheet program's own format", Buffer.from('PK\x03\x04\x14\x00', 'latin1'), /save it as CSV/],
+    ["is in an old spreadsheet program's own format", Buffer.from('\xd0\xcf\x11\xe0\xa1', 'latin1'), /save it as CSV/],
+    ['is compressed', Buffer.from('\x1f\x8b\x08\x00\xc3\xa4\xff', 'latin1'), /isn't a text file/],
+    ['is a JSON array', `[{"contact":{"phone":"${phone}"}}]`, /without brackets/],
     [
-      'a first line that is too long, of which it shows only the start',
+      'has a first line that is too long, of which the error shows only the start',
       'x'.repeat(200_000),
       /has an unknown column: "x{60}…"\. Supported columns/,
     ],
-    ['a header with a misplaced quote', 'ph"one\n', /quote/],
-    ['an unclosed quote', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: there's a misplaced quotation mark/],
+    ['has a misplaced quote in its header', 'ph"one\n', /quote/],
+    ['has an unclosed quote', `phone,name\n${phone},Ada\n${phone},"Bob\n`, /line 3: there's a misplaced quotation mark/],
     [
-      'a quoted cell that is too long',
+      'has a quoted cell that is too long',
       `phone,name\n${phone},"Bob\n${`${phone},Ada\n`.repeat(20_000)}`,
       /this line is too long for a call, or there's a misplaced quotation mark/,
     ],
     [
-      'a misplaced quote followed by valid lines',
+      'has a misplaced quote followed by valid lines',
       `phone,name\n${phone},A"da\n${phone},Bob\n`,
       /line 2: there's a misplaced quotation mark/,
     ],
-    ['NDJSON on a single line', `{"a":"${'x'.repeat(3_000_000)}`, /too long/],
+    ['is NDJSON with a line that is too long', `{"a":"${'x'.repeat(3_000_000)}`, /too long/],
   ];
   for (const [what, content, message, reading] of unreadable) {
-    it(`refuses the whole file for ${what}`, async () => {
+    it(`refuses a whole file if it ${what}`, async () => {
       const thrown = await readRefusal(content, reading);
       expect(thrown).to.be.instanceOf(CallkeyError).and.include({ kind: 'usage' });
       expect(thrown).to.have.property('message').that.matches(message);

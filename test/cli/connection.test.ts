@@ -113,7 +113,7 @@ describe('callkey with certificates and proxies', () => {
     });
   }
 
-  it('bypasses the proxy for NO_PROXY servers, and for this machine without TLS, to keep the key from the proxy', async () => {
+  it('bypasses the proxy for servers in NO_PROXY, and for this machine without TLS, because the proxy would see the key', async () => {
     const proxy = await tunnel();
     const proxies = { HTTPS_PROXY: proxy.address, HTTP_PROXY: `http://${proxy.address}`, http_proxy: `http://${proxy.address}` };
     const noProxy = await its.home.start(placeArgs(somePhone()), { environment: { ...trusting(), ...proxies, NO_PROXY: 'localhost' } })

@@ -66,7 +66,7 @@ describe('the reason for a disk error', () => {
     ['XENOSPC', 'x', 'not-writable'],
     ['ENOSPC2', 'x', 'not-writable'],
   ] as const) {
-    it(`is in plain words for ${code}`, () => {
+    it(`is "${reason}" for ${code}`, () => {
       const cause = failure(code);
       expect(diskError(cause, "Couldn't write it")).to.include({ code: problem, cause, message: `Couldn't write it: ${reason}.` });
     });

@@ -121,7 +121,7 @@ describe('run journals', () => {
     expect([statSync(run.file).mode & 0o777, statSync(runs).mode & 0o777]).to.deep.equal([0o600, 0o700]);
   });
 
-  it('are named after the last eight digits before the file extension', async () => {
+  it('have a short name: the last eight digits of their file name', async () => {
     const run = await start();
     expect(runName(run)).to.equal(run.file.slice(0, -'.jsonl'.length).slice(-8));
   });

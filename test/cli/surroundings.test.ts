@@ -133,7 +133,7 @@ describe('callkey in its environment', () => {
       expect(stderr).to.contain('--state: use an absolute path.');
     });
 
-    it("is named if it can't be read, and doesn't block a call with its own request ID", async () => {
+    it("that can't be read is reported, but doesn't block a call with its own request ID", async () => {
       await its.home.run(placeArgs(somePhone()));
       const last = only('/last/');
       rmSync(join(its.home.directory, last));
@@ -147,7 +147,7 @@ describe('callkey in its environment', () => {
       expect(named.stderr).to.match(/Couldn't read .*campaigns\.json: it is a folder\./);
     });
 
-    it("is named if it's on a read-only disk, as are the folders for names and keys (needs root to mount a disk)", async function () {
+    it('on a read-only disk is reported, as are the folders for aliases and keys (needs root to mount a disk)', async function () {
       const home = mountDisk(this, 'ro');
       try {
         const run = (args: string[], input = '') => its.home.run(args, { environment: { HOME: home }, input });

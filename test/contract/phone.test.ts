@@ -68,7 +68,7 @@ describe('a phone number', () => {
     '(+493012345678',
     '00+493012345678',
     '+493012345678 ',
-    // With a national prefix, which networks ignore.
+    // These three have a national prefix, which networks ignore.
     '+4903012345678',
     '+112125550142',
     '+810312345678',

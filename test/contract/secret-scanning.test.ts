@@ -71,7 +71,7 @@ describe('the patterns for secret scanners', () => {
     before(function () {
       if (spawnSync('perl', perl('-e', '1')).status !== 0) skip(this, 'no re::engine::RE2 for perl');
     });
-    // The matches in each line, separated by spaces.
+    // Prints the matches in each line, separated by spaces.
     const program = 'my $form = shift; while (<STDIN>) { my @found; push @found, $1 while /$form/g; print "@found\\n" }';
 
     for (const scanner of ['gitleaks', 'TruffleHog'] as const) {

@@ -148,7 +148,7 @@ describeDesktop('the console, for calls and users', () => {
     await row('Recalls').waitFor();
   });
 
-  it('keeps the list if older calls fail to load, and follows new calls again afterwards', async () => {
+  it('keeps the list if older calls fail to load, and refreshes it again afterwards', async () => {
     const { tenants, page, core } = harness;
     const network = await faultyProxy(core.url);
     for (let index = 0; index < 51; index++) await placeCall(core.url, tenants.campaign.id, keyValue);

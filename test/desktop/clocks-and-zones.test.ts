@@ -89,7 +89,7 @@ for (const [where, describeHome, openHome] of homes) {
       await home.page.getByRole('row', { name: 'Of Auckland' }).getByText('31 Jan 2031 GMT+13').waitFor();
     });
 
-    it('keeps the badge of a key that expires soon clear of its button', async () => {
+    it("doesn't let the badge of a key that expires soon cover the key's button", async () => {
       await home.page.setViewportSize({ width: 1280, height: 800 });
       const row = home.page.getByRole('row', { name: 'Soon over' });
       const badge = await row.getByText('in 19 days').boundingBox();

@@ -147,7 +147,7 @@ describeBrowser("an administrator's day", () => {
     // No timer fires anymore.
     await page.clock.pauseAt(Date.now() + 60_000);
     await placeCall(harness.core.url, harness.tenants.siblingCampaign.id, keyValue);
-    // Returning doesn't reload a list that is still loading, which moving the clock may have started.
+    // Repeated, because moving the clock may have started a load, and until it has finished, the user's return doesn't start another.
     await eventually(async () => {
       await page.evaluate("dispatchEvent(new Event('focus'))");
       expect(await page.getByRole('grid', { name: 'Calls' }).count()).to.equal(1);

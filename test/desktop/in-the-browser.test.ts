@@ -137,7 +137,7 @@ describeBrowser('the console in a browser', () => {
     await browser.page.getByRole('row').filter({ hasText: '+493020001' }).waitFor();
     await browser.page.getByText('1 call,').waitFor();
 
-    // More than a page of sign-ins pushes the key created before them off the list.
+    // Adds so many sign-ins that the earlier creation of the key isn't on the first page.
     const events = Array.from({ length: 60 }, () => ({
       id: direct.ports.randomness.id(),
       at: instant(Date.now()),

@@ -85,7 +85,7 @@ describeDesktop("the console, for a key's limits", () => {
     expect(await events.pluck('detail')).to.deep.equal(['leaked']);
   });
 
-  it('links the replacement of a leaked key', async () => {
+  it('links to the replacement of a leaked key', async () => {
     await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
     const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software', { on: '2026-10-02T08:00:00.000Z' });
     await signInAs(harness, 'account');

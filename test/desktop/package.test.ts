@@ -101,7 +101,7 @@ describeDesktop('the packaged console', () => {
     const written: string[] = [];
     first.stderr?.on('data', (chunk) => written.push(String(chunk)));
     for await (const { filename } of changes) if (filename === 'SingletonLock') break;
-    // The first instance responds, and this one exits.
+    // A second instance exits, because the first one responds to it.
     expect(await once(await start(userData), 'exit')).to.deep.equal([0, null]);
     first.kill('SIGTERM');
     expect(await once(first, 'exit')).to.deep.equal([0, null]);

@@ -61,7 +61,7 @@ describeDesktop("the console's Protection screen", () => {
     ]);
   });
 
-  it('names invalid numbers, and adds none', async () => {
+  it('quotes invalid numbers in the error, and adds none', async () => {
     await openAs('partner');
     await add('+49 30 12345678\n12');
     await harness.page.getByText(/^12: Must be a valid phone number/).waitFor();

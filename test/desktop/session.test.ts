@@ -164,7 +164,7 @@ describeDesktop("the console's session", () => {
       detail: 'Something went wrong here.',
       instance: 'abc-1',
     });
-    // The screen requests the events, and the choices for their filters.
+    // Two faults, because the screen sends two requests: for the events, and for the choices in their filters.
     const fault = { status: 500, headers: { 'content-type': 'application/problem+json' }, body };
     network.faults.push(fault, fault);
     await link('Activity').click();
@@ -237,7 +237,7 @@ describeDesktop("the console's session", () => {
     await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     held.resolve();
-    // A later request gets its response after this one.
+    // When a request that's sent later has its response, the held response has arrived, too.
     await harness.page.evaluate(`callkey.request('listActivityFacets', {})`);
     await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care'));
   });

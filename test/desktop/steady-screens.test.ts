@@ -241,7 +241,7 @@ describeBrowser('the screens in a browser', () => {
     expect(await name.evaluate((each) => each.scrollWidth - each.clientWidth)).to.equal(0);
   });
 
-  it('count only the calls in the chart that the list shows', async () => {
+  it('count in the chart only the calls that the list shows', async () => {
     await goTo('Calls');
     await page().getByLabel('Campaign', { exact: true }).selectOption('Appointment reminders');
     const chart = (calls: string) => page().getByRole('img', { name: `${calls} placed in the last 30 days, by day and outcome` });
@@ -268,7 +268,7 @@ describeBrowser('the screens in a browser', () => {
     await button('Clear').click();
   });
 
-  it('ask about one selected key as about a key that is revoked from its row', async () => {
+  it('show the same dialog for one selected key as for a key that is revoked from its row', async () => {
     await goTo('API keys');
     await page().getByLabel('Select Key 27').check();
     await button('Revoke 1 key…').click();

@@ -31,7 +31,7 @@ const endings = {
 describe('the channels of the Asterisk recipe', () => {
   for (const [recording, lines] of recordings) {
     const ids = lines.flatMap(({ body }) => (body && body.channelId in endings ? [body.channelId] : []));
-    it(`end as recorded in ${recording}`, () => {
+    it(`end as recorded in "${recording}"`, () => {
       const channels = followedChannels();
       for (const id of ids) channels.expect(id);
       const events = lines.flatMap(({ event }) => (event ? [eventSchema.parse(event)] : []));
@@ -72,7 +72,7 @@ describe('the channels of the Asterisk recipe', () => {
     expect(channels.missing(new Set())).to.deep.equal([
       { handoffId: 'talked', state: 'completed', detail: "Asterisk: ended while the recipe wasn't connected" },
     ]);
-    // Asterisk hasn't reported the channel yet: it's being queried at the moment.
+    // The request to create this channel may still be in progress, so it doesn't count as gone.
     expect(channels.follows('asked')).to.equal(true);
   });
 

@@ -115,7 +115,7 @@ describe("a campaign's calls", () => {
       calls,
     });
     const counts = [
-      // A late outcome has replaced the only `unknown`.
+      // A late outcome has replaced the state of the only `unknown` call, so it's no longer counted as such.
       count('2026-11-21T01:00:00Z', 'unknown', 1),
       count('2026-11-21T01:00:00Z', 'unknown', -1),
       count('2026-11-20T23:00:00Z', 'busy', 1),

@@ -22,7 +22,7 @@ const listTargets = (stage: Stage): readonly Stage[] =>
     .filter(({ from }) => from.some((each) => each === stage))
     .flatMap(({ to }): readonly Stage[] => (typeof to === 'string' ? [to] : to));
 
-/** The diagram in call-states.ts, repeated: from stage to stage by event. */
+/** The transitions in the diagram of call-states.ts: for each event, the next stage by current stage. */
 const moves: Record<Exclude<CallEvent, 'outcome'>, Partial<Record<Stage, Stage>>> = {
   cancel: { queued: 'cancelled', retry: 'cancelled' },
   lapse: { queued: 'lapsed', retry: 'lapsed' },
@@ -47,7 +47,7 @@ describe('the call states', () => {
         expect(stageAfter(event, stage)).to.equal(result);
       });
     }
-    it(`don't allow ${event} in any other stage`, () => {
+    it(`allow ${event} only at these stages: ${Object.keys(results).join(', ')}`, () => {
       for (const stage of stages.filter((one) => results[one] === undefined)) {
         expect(() => stageAfter(event, stage), stage).to.throw(`A call that is ${stage} has no ${event}.`);
       }

@@ -28,7 +28,7 @@ describe('a sign-in', () => {
     findVoucher(ports, email, { session: from && { id: 'digest', data: from }, device });
   const token = makeDeviceToken(portsWith(), 'hash');
 
-  it('is trusted for 90 days from a device on which its user has signed in', async () => {
+  it('is trusted if its user has signed in on the same device within the last 90 days', async () => {
     expect(await vouch(token)).to.equal(`device ${token}`);
     expect(deviceLife.as('days')).to.equal(90);
     const [id, expiresAt, print] = token.split('.');

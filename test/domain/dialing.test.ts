@@ -160,7 +160,7 @@ describe('when a hand-off is settled', () => {
       { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + 4 * hour) },
     ],
     [
-      'a taken call is concluded at the time that the provider gives',
+      'a taken call gets its outcome at the time that the provider gives',
       () => settle(doubt, { kind: 'taken', outcomeAt: instant(now + 7) }),
       { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + 7) },
     ],

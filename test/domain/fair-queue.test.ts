@@ -2,10 +2,10 @@ import { expect } from 'chai';
 import { FairQueue } from '../../core/domain/sign-in/fair-queue.ts';
 import { cheapPasswords } from '../support/passwords.ts';
 
-/** In a path, `a/b` is a part of `a`. */
+/** Returns the path of a network. The network `a/b` is a part of the network `a`. */
 const toPath = (network: string) => network.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'));
 
-/** Creates a queue whose items are the networks that they come from. */
+/** Creates a queue of attempts, each of which is represented by the name of its network. */
 function createQueue(max: number) {
   const queue = new FairQueue<string>(() => max);
   let name = 0;
@@ -17,7 +17,7 @@ function createQueue(max: number) {
       for (let next = queue.take(); next !== null; next = queue.take()) taken.push(next);
       return taken;
     },
-    /** Returns this many attempts from networks that never retry. */
+    /** Adds this many attempts, each from a different network that never retries. */
     flood(times: number) {
       for (let n = 0; n < times; n++) queue.add(toPath(`stranger${++name}`), `stranger${name}`);
     },
@@ -109,7 +109,7 @@ describe('the password check queue', () => {
     };
     const crowd = Array.from({ length: 20 }, (_, device) => check('eve@example.com', device));
     await Promise.all([...crowd, check('ada@example.com', 20)]);
-    // The first check starts before the others wait.
+    // Eve's first check starts before anyone waits, and then one of Eve's browsers has its turn before Ada's.
     expect(order.indexOf('ada@example.com')).to.equal(2);
   });
 
@@ -117,7 +117,7 @@ describe('the password check queue', () => {
     const queue = createQueue(2);
     for (const network of ['a/1', 'b', 'a/2']) queue.add(network);
     expect(queue.take()).to.equal('a/1');
-    // This attempt was first rejected before b had its turn, but its network has just had a turn.
+    // An attempt from a/2 was rejected before b had its turn. But a/2 is a part of a, which has just had a turn, so b goes first.
     queue.add('a/2');
     expect(queue.takeAll()).to.deep.equal(['b', 'a/2']);
   });
@@ -167,7 +167,7 @@ describe('the password check queue', () => {
     expect(queue.add(['d'], 5)).to.deep.equal([3]);
   });
 
-  it("counts from a network's latest rejection when remembering it", () => {
+  it('remembers a network from its latest rejection on', () => {
     const queue = createQueue(2);
     for (const network of ['a', 'b']) queue.add(network);
     for (let n = 0; n < 2; n++) {

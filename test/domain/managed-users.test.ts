@@ -36,66 +36,66 @@ describe('managing other users', () => {
   });
 
   for (const [what, viewer, more, refusal] of [
-    ['staff by a partner user', partner, { userType: 'staff' }, "forbidden: You can't create users of this type."],
-    ['customers by staff without a selected tenancy', staff, {}, 'forbidden: Select an account or partner for the new user first.'],
+    ['a partner user create staff', partner, { userType: 'staff' }, "forbidden: You can't create users of this type."],
+    ['staff without a selected tenancy create customers', staff, {}, 'forbidden: Select an account or partner for the new user first.'],
     [
-      'staff by staff in an account',
+      'staff in an account create staff',
       staffInAccount,
       { userType: 'staff' },
       'forbidden: To create a staff user, clear the selected account or partner first.',
     ],
-    ['users by a partner user without a partner', { ...partner, partner: null }, {}, "forbidden: You can't create users of this type."],
+    ['a partner user without a partner create users', { ...partner, partner: null }, {}, "forbidden: You can't create users of this type."],
     [
-      'users of another partner',
+      'a partner user create users of another partner',
       partner,
       { userType: 'partner', partnerId: 'p2' },
       "invalid at partnerId: This partner doesn't exist, or you don't have access to it.",
     ],
     [
-      'users of a sibling account by a limited user',
+      'a limited user create users of a sibling account',
       tied,
       { accountId: 'a3' },
       "invalid at accountId: This account doesn't exist, or you don't have access to it.",
     ],
     [
-      'users of another account by a limited user',
+      'a limited user create users of another account',
       tied,
       { accountId: 'a2' },
       "invalid at accountId: This account doesn't exist, or you don't have access to it.",
     ],
     [
-      "users of another partner's account",
+      "a partner user create users of another partner's account",
       partner,
       { accountId: 'a2' },
       "invalid at accountId: This account doesn't exist, or you don't have access to it.",
     ],
     [
-      'users of a missing account',
+      'a partner user create users of a missing account',
       partner,
       { accountId: 'a9' },
       "invalid at accountId: This account doesn't exist, or you don't have access to it.",
     ],
-    ['account users without an account', partner, {}, 'invalid at accountId: An account user needs an account.'],
+    ['a partner user create account users without an account', partner, {}, 'invalid at accountId: An account user needs an account.'],
     [
-      'staff with an account',
+      'staff create staff with an account',
       staff,
       { userType: 'staff', accountId: 'a1' },
       "invalid at accountId: A staff user can't have an account or a partner.",
     ],
     [
-      'staff with a partner',
+      'staff create staff with a partner',
       staff,
       { userType: 'staff', partnerId: 'p1' },
       "invalid at partnerId: A staff user can't have an account or a partner.",
     ],
     [
-      'account users with a partner',
+      'a partner user create account users with a partner',
       partner,
       { accountId: 'a1', partnerId: 'p1' },
       "invalid at partnerId: An account user needs an account and can't have a partner.",
     ],
   ] as const) {
-    it(`doesn't create ${what}`, async () => {
+    it(`doesn't let ${what}`, async () => {
       const users = createUsers();
       expect(await readProblem(create(viewer, more, users))).to.equal(refusal);
       expect(users.created).to.deep.equal([]);

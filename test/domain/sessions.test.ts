@@ -179,7 +179,7 @@ describe('the tenancy that staff select', () => {
     ['account', 'a1', { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerId: 'p1', partnerName: 'Northwind Voice' }, 'a1'],
     ['partner', 'p1', { kind: 'partner', id: 'p1', name: 'Northwind Voice', partnerId: 'p1', partnerName: 'Northwind Voice' }, null],
   ] as const) {
-    it(`can be the ${kind} that they choose, which records an event there`, async () => {
+    it(`can be an existing ${kind}, which records an event there`, async () => {
       const to = createSession();
       expect(await select(to, { kind, id })).to.deep.equal({ ...staff, tenancy });
       expect(to.selected).to.deep.equal([tenancy]);

@@ -121,7 +121,7 @@ describe('under attack', () => {
         const [sender] = /flood|other/.exec(text.length > 60_000 ? text : '') ?? [];
         if (sender === undefined) return parse(text);
         parsed.push(sender);
-        // The other bodies arrive in the meantime.
+        // Takes so long that the other bodies arrive in the meantime.
         const end = performance.now() + 20;
         while (performance.now() < end) parse('0');
         return parse(text);
@@ -143,7 +143,7 @@ describe('under attack', () => {
       it(`requests ${what} are refused a few per turn of the event loop, so that a flood doesn't delay statements`, async () => {
         const method = path.startsWith('/api') ? 'POST' : 'GET';
         const flood = () => Promise.all(Array.from({ length: 100 }, () => ask(method, core.url + path, { headers })));
-        // Opens the connections.
+        // The first flood only opens the connections.
         await flood();
         const refusedIn = new Map<number, number>();
         const { end } = ServerResponse.prototype;

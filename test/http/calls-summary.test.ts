@@ -10,7 +10,7 @@ import { createKey, type DirectAccess, onDemand, placeCall, signIn, type Tenants
 
 const nothingElse = { detail: null, durationSeconds: null };
 
-describe("a campaign's call summary", () => {
+describe('a call summary', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
@@ -110,7 +110,7 @@ describe("a campaign's call summary", () => {
       expect(await filled()).to.deep.equal([{ day: '2026-10-23', states: { queued: 1 } }]);
     });
 
-    it("of several campaigns excludes ended calls after the range, and counts calls from a clock that was ahead as today's", async () => {
+    it("of several campaigns excludes ended calls that were placed after its range, and counts calls from a clock that was ahead as today's", async () => {
       await place('ended');
       await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/ended`, { key: key.keyValue });
       clock.set('2026-11-20T09:00:00.000Z');

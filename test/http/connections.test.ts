@@ -93,7 +93,7 @@ describe('a connection', () => {
             const turn = performance.nodeTiming.uvMetricsInfo.loopCount;
             chunksPerTurn.set(turn, (chunksPerTurn.get(turn) ?? 0) + 1);
           });
-          // A request without a body has no events.
+          // A request without a body has already ended, so it emits no event.
           if (request.readableEnded) response.end();
           else request.on('end', () => response.end());
         }));
@@ -244,7 +244,7 @@ describe('a connection', () => {
       };
       const load = Promise.all(
         Array.from({ length: 16 }, async () => {
-          // A refused connection was never opened.
+          // A refused connection was never open, so it can't have been reset.
           while (!isOver) await ask().catch(() => undefined);
         }),
       );

@@ -76,7 +76,7 @@ describe('managing users in the console', () => {
           const { user, password } = createdUserSchema.strict().parse(answer.json);
           const cookie = await signIn(core.url, user.email, password ?? '');
           expect((await ask('GET', `${core.url}/console/session`, { cookie })).json).to.include({ passwordChangeDue: true });
-          // Never above the creator's scope: a partner user created by a limited user is limited as well.
+          // A new user's scope is never wider than the creator's: a partner user created by a limited user is limited as well.
           if (who === 'tia') expect(user.account?.id).to.equal(tenants.account.id);
         });
       }

@@ -84,7 +84,7 @@ describe('an error thrown by a request', () => {
     expect(log[0]?.err).to.include({ message: 'a secret' });
   });
 
-  it('is said to be in the log only if it is, and not if the log merely counts such errors', async () => {
+  it('is said to be in the log only if it has its own entry there, not if the log merely counts such errors', async () => {
     const logged: string[] = [];
     for (let n = 1; n <= 21; n++) {
       const { answer } = await throwing(new TypeError('x'), `r-${n}`);

@@ -146,7 +146,7 @@ describe('the checks for every route', () => {
     expect(await overSocket(harness.core.url, head(`x${new URL(endpoint).pathname}`) + more)).to.match(/^HTTP\/1\.1 40\d /);
   });
 
-  it('refuse an HTTP/1.1 request without a Host as a problem, whatever its credentials and path', async () => {
+  it('return a problem for an HTTP/1.1 request without a Host, whatever its credentials and path', async () => {
     const send = (line: string, ...headers: string[]) =>
       overSocket(harness.core.url, [line, 'X-Request-Id: r-1', 'Connection: close', ...headers, '', ''].join('\r\n'));
     const place = `POST ${new URL(endpoint).pathname} HTTP/1.1`;

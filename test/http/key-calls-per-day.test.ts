@@ -50,7 +50,7 @@ describe("an API key's calls per day", () => {
     const countAnswers = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length;
     const quota = ({ headers }: Answer) => [headers['ratelimit-policy'], headers['ratelimit']];
 
-    it('are already in the headers when the first request after setting the limit is a repeat', async () => {
+    it('are in the headers as soon as they are limited, even in the response to a repeated request', async () => {
       const { place, limit } = await limitedKey(null);
       const call = { requestId: 'before-the-limit', contact: { phone: '+493012345678' } };
       expect(quota(await place(harness.core, call))).to.deep.equal([undefined, undefined]);
@@ -131,7 +131,7 @@ describe("an API key's calls per day", () => {
       for (const core of [harness.core, other]) expect(quota(await place(core))).to.deep.equal([undefined, undefined]);
     });
 
-    it('include calls from every quarter-hour of that day, and of no other day', async () => {
+    it('include calls from every quarter-hour of the current day, and from no other day', async () => {
       clock.set('2026-11-21T23:00:00.000Z');
       const { id, place, today } = await limitedKey(null);
       const direct = await openDirect(harness.database, clock);

@@ -123,7 +123,7 @@ describe("an API key's details", () => {
         expect((await details(id)).usage.at(-1)).to.include({ placed: 3 });
       });
 
-      it('include today even right after midnight in that zone', async () => {
+      it('include today even right after midnight in the given time zone', async () => {
         const { id, keyValue } = await createKey(core.url, cookie);
         clock.set('2026-11-21T10:00:00.000Z');
         await place(keyValue, 'midnight');

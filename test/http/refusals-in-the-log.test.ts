@@ -36,7 +36,7 @@ describe('refused requests', () => {
     await ask('GET', `${core.url}/console/session`, { headers: from('203.0.113.10') });
     await core.close();
 
-    // Each address has one line, or two lines if the ten seconds ended in between.
+    // The core logs the counts every ten seconds, so an address has two lines if that was in the middle of its requests.
     const counted: Record<string, number> = {};
     for (const { msg, address, count } of core.log) {
       if (address !== undefined) counted[`${msg} ${address}`] = (counted[`${msg} ${address}`] ?? 0) + Number(count);

@@ -34,15 +34,15 @@ describe('refusals', () => {
     const orphan = await createKey(core.url, await signIn(core.url, 'tom@example.com'));
     await deleteUser(direct.ports, operator, tenants.users.teammate, false);
     Object.assign(keys, {
-      revoked: revoked.keyValue,
-      expired: expiring.keyValue,
-      'whose creator was deleted': orphan.keyValue,
-      unknown: makeKeyValue(randomBytes),
-      empty: '',
-      malformed: 'svc_sk_live_nonsense',
-      mistyped: good.slice(0, -1) + (good.endsWith('0') ? '1' : '0'),
-      'in lowercase': good.toLowerCase(),
-      'of another kind': 'Bearer abc',
+      'a revoked key': revoked.keyValue,
+      'an expired key': expiring.keyValue,
+      'a key whose creator was deleted': orphan.keyValue,
+      'an unknown key': makeKeyValue(randomBytes),
+      'an empty key': '',
+      'a malformed key': 'svc_sk_live_nonsense',
+      'a mistyped key': good.slice(0, -1) + (good.endsWith('0') ? '1' : '0'),
+      'a key in lowercase': good.toLowerCase(),
+      'a key of another kind': 'Bearer abc',
     });
     // After the last day of the short-lived key, but within the session's limits.
     clock.set('2026-11-23T00:00:00.000Z');
@@ -85,28 +85,28 @@ describe('refusals', () => {
     expect(body.type).to.match(/#unauthorized$/);
   });
 
-  describe("are byte for byte the same for every key that isn't accepted", () => {
+  describe("are byte for byte the same for every key that isn't accepted:", () => {
     for (const which of [
-      'revoked',
-      'expired',
-      'whose creator was deleted',
-      'unknown',
-      'empty',
-      'malformed',
-      'mistyped',
-      'in lowercase',
-      'of another kind',
+      'a revoked key',
+      'an expired key',
+      'a key whose creator was deleted',
+      'an unknown key',
+      'an empty key',
+      'a malformed key',
+      'a mistyped key',
+      'a key in lowercase',
+      'a key of another kind',
     ]) {
       for (const [what, path, method, body] of [
-        ['placing', '', 'POST', contact],
-        ['placing with an invalid body', '', 'POST', '{'],
-        ['placing without a body', '', 'POST', undefined],
-        ['placing with a body that is too large', '', 'POST', JSON.stringify('x'.repeat(70_000))],
-        ['cancelling', '/some-contact', 'DELETE', undefined],
-        ['cancelling by request ID', '/by-request-id/some-request', 'DELETE', undefined],
-        ['with bad percent-encoding', '/%zz', 'DELETE', undefined],
+        ['when placing a call', '', 'POST', contact],
+        ['when placing a call with an invalid body', '', 'POST', '{'],
+        ['when placing a call without a body', '', 'POST', undefined],
+        ['when placing a call with a body that is too large', '', 'POST', JSON.stringify('x'.repeat(70_000))],
+        ['when cancelling a call', '/some-contact', 'DELETE', undefined],
+        ['when cancelling a call by request ID', '/by-request-id/some-request', 'DELETE', undefined],
+        ['in a request with bad percent-encoding', '/%zz', 'DELETE', undefined],
       ] as const) {
-        it(`a key ${which}, ${what}`, async () => {
+        it(`${which}, ${what}`, async () => {
           const answer = await send({
             method,
             path: endpoint + path,
@@ -136,11 +136,11 @@ describe('refusals', () => {
 
     it('an unknown key for another campaign', async () => {
       const path = '/api/v1/campaigns/no-such/contacts/on-demand';
-      expect(await send({ path, body: contact, headers: [`X-API-Key: ${keys['unknown']}`] })).to.equal(await reference());
+      expect(await send({ path, body: contact, headers: [`X-API-Key: ${keys['an unknown key']}`] })).to.equal(await reference());
     });
   });
 
-  describe('are byte for byte the same for every other path and method, with a valid key', () => {
+  describe('are byte for byte the same for everything except the three endpoints:', () => {
     const places = (): [string, string][] => [
       ['GET', '/'],
       ['GET', '/favicon.ico'],
@@ -177,7 +177,7 @@ describe('refusals', () => {
       ['CONNECT', endpoint],
     ];
     for (const index of Array.from({ length: 33 }, (_, n) => n)) {
-      it(`path and method number ${index + 1} of the list`, async () => {
+      it(`path and method number ${index + 1} of the list, with a valid key`, async () => {
         const [method = '', path = ''] = places()[index] ?? [];
         expect(await send({ method, path, headers: [`X-API-Key: ${good}`] }), `${method} ${path}`).to.equal(await reference());
       });

@@ -103,7 +103,7 @@ describe('the console’s page', () => {
     ['a key', 'svc_sk_live_whatever'],
     ['an empty key', ''],
   ] as const) {
-    it(`returns the common 401 for ${what}, signed in or not`, async () => {
+    it(`returns the common 401 to a request with ${what}, signed in or not`, async () => {
       const header = `X-API-Key: ${value}`;
       for (const path of ['/', script]) {
         expect(await send('GET', path, [header]), path).to.equal(await refusal());

@@ -105,7 +105,7 @@ describe('a core that is told to stop', () => {
       await untilDraining(core);
       expect((await ready()).status).to.equal(503);
       expect((await ask('GET', `${core.managementUrl}/healthz`)).status).to.equal(200);
-      // Over the existing connection and new ones.
+      // The core still accepts requests over the existing connection, and over new ones.
       expect([(await kept()).headers.connection, sockets.size]).to.deep.equal(['close', 1]);
       for (let call = 0; call < 20; call++) {
         const placed = await placeCall(core.url, tenants.campaign.id, key);

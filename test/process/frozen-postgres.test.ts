@@ -63,7 +63,7 @@ describe('a core on PostgreSQL', function () {
       await observer.end();
     });
 
-    it('returns 503 for unsent calls and no response for sent calls, recovers, and stores each acknowledged call once', async () => {
+    it("returns 503 for calls that it hasn't sent to PostgreSQL, doesn't respond to the others, recovers, and stores each acknowledged call once", async () => {
       const { tenants, key, cookie } = placing;
       let calls = 0;
       const place = (count: number) =>
@@ -82,7 +82,8 @@ describe('a core on PostgreSQL', function () {
           frozen.push(pid);
         }
       };
-      // First the process that starts sessions. A session that's still starting has no application name yet.
+      // Freezes the process that starts sessions first, so that no session is missed. The second query doesn't look for the core's
+      // application name, because a session that's still starting doesn't have one yet.
       await freeze(`split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int AS pid`);
       await freeze(`pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`);
       const listing = ask('GET', `${core.url}/console/api-keys`, { cookie });

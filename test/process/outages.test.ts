@@ -96,7 +96,7 @@ describe('while the database is unavailable', () => {
     expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
 
     await line.cut();
-    // A request that was in progress before the core noticed doesn't get a response.
+    // A request that the core sends before it notices the lost connection doesn't get a response, so it's repeated.
     const again = () => placeCall(core.url, tenants.campaign.id, key);
     const placed = await again().catch(again);
     const listed = await ask('GET', `${core.url}/console/api-keys`, { cookie });

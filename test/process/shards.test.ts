@@ -107,7 +107,7 @@ describe('shards', function () {
     const [coordinator] = cluster.nodes;
     const url = coordinator.url(name);
     const { admin, json } = adminOn(url);
-    // Creating 32 shards takes longer.
+    // Creates 8 shards instead of 32, which would take longer.
     const commands = readPage('sh', '### Set it up').map((line) => line.replace('npm run admin -- ', '').replace('32', '8').split(' '));
     const [migrate, create, check] = commands;
     if (!migrate || !create || !check) throw new Error('A command is missing on the page.');
@@ -293,7 +293,7 @@ describe('shards', function () {
     const send = (method: string, path: string, body?: object) =>
       ask(method, `${core.url}/console/${path}`, { cookie: keys.partner, ...(body && { body }) });
     const change = async (...args: Parameters<typeof send>) => (await send(...args)).status;
-    /** Whether nothing was changed, for example because the core's connection to a node was lost before. */
+    /** Whether the response says that nothing was changed, for example because the core had already lost its connection to a node. */
     const isUnchanged = ({ text }: Answer) => text.includes("can't be reached");
     const isInDoubt = ({ status, text }: Answer) => status === 503 && text.includes("hasn't confirmed");
 

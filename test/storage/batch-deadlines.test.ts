@@ -123,7 +123,7 @@ describe("a request's deadline", () => {
     expect(runs[0]?.send).to.throw(late.message);
   });
 
-  it('prevents sending a change if waiting for a lock could take longer', async () => {
+  it('prevents sending a change if a wait for a lock could outlast it', async () => {
     const { ask, runs } = controlled({ changes: true });
     void ask(1, deadlines.lock + 1_000);
     void ask(2, deadlines.statement + 1).catch(() => undefined);
@@ -150,7 +150,7 @@ describe("a request's deadline", () => {
     expect(timers.mock.callCount()).to.equal(3);
   });
 
-  it('is still checked if the request arrives just before a check, when no other is pending', async () => {
+  it('is still checked if the only request arrives just before a check', async () => {
     const { ask, finish } = controlled();
     void ask(1);
     await turns();

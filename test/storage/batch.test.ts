@@ -45,7 +45,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[1], [2]]);
   });
 
-  it('starts while another batch is running if it has as many requests, or if the other one takes a long time', async () => {
+  it('starts while another batch is running if it has at least as many requests as that one, or if that one takes a long time', async () => {
     const { ask, runs } = controlled({ maxInFlight: 2 });
     const askAll = async (...numbers: number[]) => {
       for (const n of numbers) void ask(n);
@@ -212,7 +212,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[0], [1, 100, 101, 2, 100, 3, 4], [5, 6, 7, 8], [9, 10]]);
   });
 
-  it('gives a requester at most 12 places while others send requests, too, and every place a second later', async () => {
+  it('gives a requester at most 12 places if another one has sent a request within a second, and otherwise every place', async () => {
     const { ask, runs, finish } = controlled({ size: 32, getShare: ({ n }) => (n < 100 ? 'flood' : 'quiet') });
     const flood = (count: number) => void Promise.all(Array.from({ length: count }, (_, n) => ask(n)));
     void ask(100);

@@ -168,7 +168,7 @@ describe('calls in the database', () => {
         ].map(([request_id, campaign_id]) => ({ request_id, campaign_id }));
         await Promise.all(asked.map(([id, campaignId, by]) => place(id, { contactId: `${id} ${campaignId}` }, { campaignId, by })));
         expect(await written()).to.deep.equal(inOrder);
-        // An update writes the rows again, after all others.
+        // An update writes each row again, after all others, so this is the order of the updates.
         await Promise.all(asked.map(([requestId, campaignId, by]) => store.calls.cancel(request({ campaignId, by }), { requestId })));
         expect(await written()).to.deep.equal(inOrder);
       });

@@ -14,7 +14,7 @@ describe('calls in the database', () => {
     for (const by of ['requestId', 'contactId'] as const) {
       const reference = (requestId: string) => (by === 'requestId' ? { requestId } : { contactId: `contact of ${requestId}` });
 
-      it(`are cancelled by their ${by}, and return the same again`, async () => {
+      it(`are cancelled by their ${by}, and cancelling them again returns the same result`, async () => {
         await place('r');
         store.seen = [];
         const cancelled = { kind: 'cancelled', contactId: 'contact of r', requestId: 'r', cancelledAt: instant(now + 5) };
@@ -49,7 +49,7 @@ describe('calls in the database', () => {
       });
     }
 
-    it("leave the result unknown if two requests cancel one together, and a lookup can't tell which one did", async () => {
+    it('leave the result unknown if two requests cancel the same call in one batch, and the lookup that tells them apart fails', async () => {
       const { database } = store.direct.storage;
       await place('r');
       store.calls = storeOn({
@@ -73,7 +73,7 @@ describe('calls in the database', () => {
       expect(cancelled.map((one) => one.kind === 'cancelled' && one.contactId)).to.deep.equal(campaigns.map((id) => `in ${id}`));
     });
 
-    it("are accepted only with a key that's active at that time, whose use is recorded", async () => {
+    it("are accepted only with a key that's active at the time of the request, and its use is recorded", async () => {
       const end = '2026-11-22T23:59:59.999Z';
       const ending = await createKey(store.tenants.users.account, { kind: 'custom', date: end.slice(0, 10) });
       const last = Date.parse(end);
@@ -99,7 +99,7 @@ describe('calls in the database', () => {
       ]).to.deep.equal(['authorized', 'campaign-refused', 'unauthorized']);
     });
 
-    it('that change between statement and lookup are retried up to five times', async () => {
+    it('make a request fail, to be retried later, if they change between its statement and its lookup five times', async () => {
       const { database } = store.direct.storage;
       let tries = 0;
       const never =

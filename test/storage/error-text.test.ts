@@ -44,7 +44,7 @@ describe('the message for a database error', () => {
       "Can't use the database callkey at db.example:5432: permission denied for table users (42501). Grant the user that permission.",
     ],
     [
-      'a missing password',
+      'that a password is missing',
       new Error('SASL: SCRAM-SERVER-FIRST-MESSAGE: client password must be a string'),
       postgres,
       "Can't use the database callkey at db.example:5432: PostgreSQL requires a password, and none is set. Add it to DATABASE_URL.",

@@ -100,7 +100,7 @@ describe("a key's use", () => {
       expect([await lastUsedAt(), await written()]).to.deep.equal([9, []]);
     });
 
-    it('is written on the writing connection, and without counts if it changed nothing', async () => {
+    it('is written on the writing connection, and without counts if the request placed and cancelled nothing', async () => {
       const { database, ran } = recordStatements(direct.storage.database);
       const use = createKeyUse(database, clock, unexpected);
       use.note(by(key.digest, clock.now()));

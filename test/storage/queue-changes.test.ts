@@ -81,7 +81,7 @@ describe('queued calls', () => {
       const rows: { request_id: string; due_at: number }[] = await direct.storage.database.read('calls').select('request_id', 'due_at');
       const wait = Object.fromEntries(rows.map(({ request_id, due_at }) => [request_id.replace(/-\d+$/, ''), due_at - now]));
       expect(wait).to.deep.equal({
-        // Calling hours are computed again when a dialer claims the call.
+        // A held call is due immediately, because a dialer that claims it computes its calling hours again.
         ...{ held: 0, refused: day },
         ...{ ahead: 0, 'ahead-until': day, claimed: 0, taken: 0, 'as-asked': day, 'under-way': day / 8 },
         ...{ leased, 'leased-longer': 0 },

@@ -79,7 +79,7 @@ describe('attempt counters', () => {
     });
 
     it("refuse an attempt that exceeds a limit together with concurrent attempts, and don't count it", async () => {
-      // As on PostgreSQL, where each statement sees the counters as they were before the others.
+      // Simulates PostgreSQL, where each of several concurrent statements sees the counters as they were before the others.
       const { database } = direct.storage;
       const { take: takeWithOthers } = throttleStore({
         ...database,
@@ -119,7 +119,7 @@ describe('attempt counters', () => {
       expect(await points()).to.deep.equal({ other: 1 });
     });
 
-    it('are swept when their window is over, or if it ends later than any window that starts now on any core', async () => {
+    it('are swept when their window is over, or if it ends later than any window that starts now can end, even on a core with a fast clock', async () => {
       const longest = plus(now, maxWindow + clockSkew.toMillis());
       const expires = { over: now, live: plus(now, 1), longest, ahead: plus(longest, 1) };
       await counters().insert(Object.entries(expires).map(([key, expire]) => ({ key, points: 1, expire })));

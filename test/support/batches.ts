@@ -70,8 +70,9 @@ export function useStillClock(): void {
     mock.timers.enable({ apis: ['setTimeout'] });
   });
   afterEach(() => {
-    // The latest mock is restored first; otherwise it would leave the mocked timers in place.
-    // Restores the mocks before the timers, and forgets them: with `restoreAll`, the next file could restore them to the mocked timers.
+    // A test may mock a timer function that's already mocked. `reset` restores such a mock before the timers, because in the opposite
+    // order, restoring it would bring the mocked function back. Unlike `restoreAll`, it also forgets the mock, so the next file can't do
+    // the same.
     mock.reset();
   });
 }

@@ -108,7 +108,7 @@ export async function startCluster(more: readonly string[] = []) {
       for (const sql of readPage('sql', '### Set it up', nodes)) await coordinator.query(name, sql);
       return name;
     },
-    /** Creates a database with an earlier version of the extension, which this library can't use. @returns its DATABASE_URL */
+    /** Creates a database with an earlier version of the extension, which the installed Citus can't use. @returns its DATABASE_URL */
     async createEarlier(version: string): Promise<string> {
       const name = `callkey_test_${randomBytes(6).toString('hex')}`;
       await coordinator.query('postgres', `CREATE DATABASE ${name}`);

@@ -26,7 +26,7 @@ export type TestProvider = {
   person: Person;
   forgery: Forgery;
   intercept: Intercept;
-  /** Whether people have to press a button. */
+  /** Whether people have to press a button to sign in. */
   asks: boolean;
   /** The paths of all requests so far. */
   requests: string[];

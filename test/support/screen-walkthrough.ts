@@ -209,7 +209,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await button('Create API key').click();
     await page.getByLabel('Name', { exact: true }).fill('Typed with care');
     await page.getByRole('radio', { name: '1 Year', exact: true }).check();
-    // Not for a list that reloads at this moment.
+    // Names the path and method, so that a list that reloads at this moment doesn't get this fault.
     network.faults.push({
       path: '/console/api-keys',
       method: 'POST',
@@ -219,7 +219,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await page.getByRole('alertdialog', { name: /too new|match the server’s version/ }).waitFor();
     yield stop('core-became-too-new');
     await button('Try again').click();
-    // Every reload has finished by then.
+    // When these requests are done, every reload has finished as well.
     await page.evaluate(`(async () => { for (let times = 0; times < 2; times++) await callkey.request('listApiKeys', {}); })()`);
     await harness.direct.storage.database.write('sessions').delete();
     await clickUnderDialog(page, 'Create Key');

@@ -190,7 +190,7 @@ describe('callkey call cancel, for many calls', () => {
     return stdout;
   }
 
-  it('shows on a terminal which calls were too late', async function () {
+  it('shows on a terminal which calls it was too late to cancel', async function () {
     const numbers = phones(2);
     await place(numbers);
     await its.direct.storage.database.write('calls').whereIn('phone', numbers).update({ state: 'dialing' });
@@ -199,7 +199,7 @@ describe('callkey call cancel, for many calls', () => {
       .and.contain('line 3: too late');
   });
 
-  it('counts on a terminal the calls that were cancelled and those that were never placed', async function () {
+  it('shows on a terminal how many calls were cancelled, and how many were never placed', async function () {
     const numbers = phones(3);
     its.network.faults.push('pass', { status: 401 });
     await place(numbers, '--concurrency', '1');

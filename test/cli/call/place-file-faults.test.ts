@@ -11,7 +11,7 @@ import { freshDatabase } from '../../support/databases.ts';
 import { sharedIntegrator } from '../../support/integrator.ts';
 import { createKey, createTenants, openDirect, signIn } from '../../support/tenants.ts';
 
-describe('callkey call place --from, exactly once', () => {
+describe('callkey call place --from, which places each call exactly once,', () => {
   const its = sharedIntegrator();
   const { phone, createCsv, file, place, started, calls, onceEach } = callFiles(its);
 

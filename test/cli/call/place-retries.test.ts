@@ -10,7 +10,7 @@ import { singleCalls } from '../../support/single-calls.ts';
 import { skip } from '../../support/skip.ts';
 import { somePhone } from '../../support/tenants.ts';
 
-describe('callkey call place, without a response', () => {
+describe('callkey call place, when a request fails,', () => {
   const its = sharedIntegrator();
   const { place, cancel, callsTo, sentIds, answer } = singleCalls(its);
 
@@ -125,24 +125,24 @@ describe('callkey call place, without a response', () => {
       expect(stderr).to.contain('Retrying with its request ID');
       expect({ sent: sentIds().length, distinct: new Set(sentIds()).size }).to.deep.equal({ sent: 2, distinct: 1 });
     });
+  });
 
-    it('places a separate call while the first command is still running', async () => {
-      const phone = somePhone();
-      its.network.faults.push({ status: 503, headers: { 'Retry-After': '3' } });
-      const first = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
-      await first.printed(/< 503/);
-      expect((await place(phone)).code).to.equal(0);
-      expect((await first.ended).code).to.equal(0);
-      expect(await callsTo(phone)).to.have.length(2);
-    });
+  it('places a separate call while the first command is still running', async () => {
+    const phone = somePhone();
+    its.network.faults.push({ status: 503, headers: { 'Retry-After': '3' } });
+    const first = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
+    await first.printed(/< 503/);
+    expect((await place(phone)).code).to.equal(0);
+    expect((await first.ended).code).to.equal(0);
+    expect(await callsTo(phone)).to.have.length(2);
+  });
 
-    it('places a new call if the first call has been cancelled', async () => {
-      const phone = somePhone();
-      its.network.faults.push('lose the response', { status: 503, headers: { 'Retry-After': '3600' } });
-      expect((await place(phone)).code).to.equal(7);
-      expect((await cancel('--last')).code).to.equal(0);
-      expect(answer(await place(phone, '--json'))).to.include({ replayed: false });
-    });
+  it('places a new call if the first call has been cancelled', async () => {
+    const phone = somePhone();
+    its.network.faults.push('lose the response', { status: 503, headers: { 'Retry-After': '3600' } });
+    expect((await place(phone)).code).to.equal(7);
+    expect((await cancel('--last')).code).to.equal(0);
+    expect(answer(await place(phone, '--json'))).to.include({ replayed: false });
   });
 
   it('leaves no data on disk after a refused call', async () => {

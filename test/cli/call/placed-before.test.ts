@@ -30,7 +30,7 @@ describe('callkey call place --from, for lines that were already placed', () => 
     const args = ['call', 'place', its.tenants.campaign.id, '--from', path, '--again'];
     const { ended } = its.home.start(args, { stdout: '/dev/full' });
     await until(async () => (await calls()).length === 1);
-    // The first line's result is lost in the meantime.
+    // Meanwhile, the command fails to write the first line's result.
     await wait(500);
     resolve();
     const { stderr } = await ended;

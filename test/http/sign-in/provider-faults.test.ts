@@ -96,7 +96,7 @@ describe('a provider that', () => {
     expect(JSON.stringify(failure)).to.match(/issuer/);
   });
 
-  it('serves its discovery document only once for concurrent sign-ins', async () => {
+  it('gets concurrent sign-ins is asked only once for its discovery document', async () => {
     await Promise.all(Array.from({ length: 10 }, start));
     expect(harness.provider.requests.filter((path) => path.startsWith('/.well-known/'))).to.have.length(1);
   });

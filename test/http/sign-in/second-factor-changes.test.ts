@@ -73,7 +73,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, recoveryCodes[0] ?? '')).status).to.equal(201);
       });
 
-      it("can't be counted or renewed without a second factor", async () => {
+      it("can't be counted or renewed by a user without a second factor", async () => {
         const { cookie } = await newUserWithout();
         expect((await inSession('GET', '/console/second-factor', cookie)).status).to.equal(404);
         expect((await renew(cookie, '000000')).status).to.equal(404);

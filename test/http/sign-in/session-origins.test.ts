@@ -45,15 +45,15 @@ describe('sessions', () => {
 
   describe('requests', () => {
     for (const [what, headers, status] of [
-      ['another site, by Fetch Metadata', { 'Sec-Fetch-Site': 'cross-site' }, 403],
-      ['a sibling site, by Fetch Metadata', { 'Sec-Fetch-Site': 'same-site' }, 403],
-      ['another origin, without Fetch Metadata', { Origin: 'https://evil.example' }, 403],
+      ['another site according to Fetch Metadata', { 'Sec-Fetch-Site': 'cross-site' }, 403],
+      ['a sibling site according to Fetch Metadata', { 'Sec-Fetch-Site': 'same-site' }, 403],
+      ['another origin without Fetch Metadata', { Origin: 'https://evil.example' }, 403],
       ['an opaque origin', { Origin: 'null' }, 403],
-      ['the same origin, by Fetch Metadata', { 'Sec-Fetch-Site': 'same-origin' }, 200],
+      ['the same origin according to Fetch Metadata', { 'Sec-Fetch-Site': 'same-origin' }, 200],
       ['the address bar', { 'Sec-Fetch-Site': 'none' }, 200],
       ['a program', {}, 200],
     ] as const) {
-      it(`get a ${status} from ${what}`, async () => {
+      it(`from ${what} get a ${status}`, async () => {
         const cookie = await signIn(at.core.url, 'ada@example.com');
         const answer = await ask('GET', `${at.core.url}/console/session`, { cookie, headers });
         expect(answer.status).to.equal(status);

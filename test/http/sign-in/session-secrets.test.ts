@@ -52,7 +52,7 @@ describe('replacing session secrets on two cores', () => {
     return statuses;
   }
 
-  it("doesn't lose sessions if each core first adds the new secret second, then moves it first, and then removes the old secret", async () => {
+  it('keeps all sessions if both cores have the new secret after the old one before either core puts it first', async () => {
     const browsers: { cookie: string }[] = [];
     for (const secrets of inTwoSteps) {
       // Requests alternate, so that each core gets sessions signed by the other.
@@ -61,7 +61,7 @@ describe('replacing session secrets on two cores', () => {
     }
   });
 
-  it('signs cookies again with the expiry of the cookie, so that a browser keeps the new signature when it is closed', async () => {
+  it("signs a cookie again with the cookie's own expiry, so that a browser keeps the new signature after it is closed", async () => {
     const browser = { cookie: '' };
     const visits: string[][] = [];
     for (const secrets of [old, `${renewed},${old}`]) {
