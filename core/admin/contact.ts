@@ -66,7 +66,7 @@ function callJson({ notBefore, notAfter, placedAt, dialedAt, endedAt, ...call }:
 async function runErase({ ports, actor, output }: AdminContext, phoneOrId: string, options: { doNotCall?: true }): Promise<boolean> {
   const phone = parseInput(phoneSchema, phoneOrId, 'PHONE');
   const { erased, cancelled, dialing } = await eraseContact(ports, actor, phone);
-  const lines = [`Erased contact data from ${counted(erased, 'call')}, and cancelled ${cancelled} of them before dialing.`];
+  const lines = [`Erased contact data from ${counted(erased, 'call')}, and cancelled ${cancelled} of them before they were dialed.`];
   if (dialing > 0) lines.push(`Not erased, because dialing is in progress: ${counted(dialing, 'call')}. Run this command again later.`);
   lines.push("Data in backups, at the provider and in the integrator's systems wasn't erased.");
   if (!options.doNotCall) {

@@ -114,7 +114,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     },
     async ({ clock }) => {
       const ended = await protection.deleteEnded(clock.now(), signal);
-      if (ended > 0) log.info({ entries: ended }, 'ended do-not-call entries deleted');
+      if (ended > 0) log.info({ entries: ended }, 'do-not-call entries past their end date deleted');
     },
     ({ clock }) => discardImports(numberImports, clock.now()),
     async (atOneInstant) => {

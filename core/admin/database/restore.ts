@@ -99,7 +99,8 @@ function formatResult(file: string, { before, revived, missing }: RestoreResult,
   return lines.join('\n');
 }
 
-const unknownAfter = 'This list comes from the previous database. If that database had lost data, the list may be incomplete.';
+const unknownAfter =
+  'Any API keys and users listed below come from the previous database. If that database had lost data, some may be missing.';
 
 type RevivedList = { head: { what: string; columns: string[] }; rows: string[][]; was: string; warning: string; remedy: string };
 
