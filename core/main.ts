@@ -135,7 +135,7 @@ async function main(): Promise<void> {
   if (core.firstUser) say(welcome(core.firstUser, consoleUrl));
 }
 
-/** Returns a URL that a browser can open, which can't contain the address that stands for all addresses of the machine. */
+/** Replaces the address that stands for all addresses of the machine, because browsers can't open it. */
 function browserUrl(url: string): string {
   return url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, '//localhost');
 }

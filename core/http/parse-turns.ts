@@ -3,7 +3,7 @@ import { sharedQueue } from '../domain/shared-queue.ts';
 
 type Turn = { share: string; latest: number; start: () => void; refuse: (problem: Problem) => void };
 
-/** The maximum number of waiting bodies. They take 64 MB. */
+/** The maximum number of waiting bodies. Together, they take up to 64 MB. */
 const maxWaiting = 1_000;
 /** In ms. A request with a key must still have time for a statement afterwards: see `deadlines`. */
 const maxWait = 2_000;

@@ -7,8 +7,8 @@ const waiting: (() => void)[] = [];
 
 /**
  * Waits for a turn. Otherwise, hundreds of connections whose requests are quickly refused could fill every turn of the event loop, because
- * each sends its next request right after the response. Each statement of other requests would have to wait for the event loop, and a
- * sign-in has more than ten of them.
+ * each sends its next request right after the response. Each statement of another request would then have to wait for such a turn to end,
+ * and a sign-in has more than ten statements.
  */
 export function waitForStrangerTurn(): Promise<void> {
   return new Promise((resolve) => {

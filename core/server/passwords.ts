@@ -13,7 +13,7 @@ const recommended = { memoryCost: 19 * 1024, timeCost: 2 };
 const saltBytes = 16;
 
 /**
- * The limits for the length of each of the two queues. The queue holds about as many attempts as can be served in `wait` ms, which is fewer
+ * The limits for the length of each of the two queues. A queue holds about as many attempts as can be served in `wait` ms, which is fewer
  * on a busy machine, but at least `min` and at most `max`.
  */
 const queue = { max: 32, min: 4, wait: 1_500 };
@@ -74,7 +74,7 @@ type Waiting = { run: () => Promise<void>; refuse: () => void };
 
 /**
  * A queue of password checks. Sessions and known devices have their own queue, and the two queues take turns, so that a flood of strangers
- * doesn't delay them. In that queue, users take turns, because each can have any number of devices.
+ * doesn't delay users. In the queue of sessions and known devices, users take turns, because each can have any number of devices.
  */
 class PasswordQueue {
   readonly #maxWaiting = () => Math.min(queue.max, Math.max(queue.min, Math.floor(queue.wait / this.#turn)));

@@ -80,7 +80,7 @@ export type Storage = {
   close(): Promise<void>;
 };
 
-/** @param ifMissing for a SQLite file that doesn't exist */
+/** @param ifMissing what to do about a SQLite file that doesn't exist */
 export function openStorage(
   location: DatabaseLocation,
   clock: Clock,

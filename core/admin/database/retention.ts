@@ -27,7 +27,7 @@ export function retentionCommands(program: Command, { withDatabase }: Runner): v
   withExamples(run, 'retention run', 'retention run --dry-run').action(withDatabase(runErase));
 }
 
-/** Used if there's no limit. */
+/** Stands for no limit: about a thousand years. */
 const unlimitedDays = 365_000;
 
 /** Returns the retention settings that the cores use. `isKnown` is false if these are only the defaults. @throws Problem `conflict` */

@@ -6,7 +6,7 @@ const formula = /^[\s\p{Cf}]*[=+\-@\t\r＝＋－＠]/u;
  * line break. Otherwise, a text of only line breaks would take quadratic time.
  */
 const formulaWithin = /([;\t\r\n])(?=(?:(?![\t\r\n])[\s\p{Cf}"])*[=+\-@＝＋－＠])/gu;
-/** Matches the apostrophe in front of such text. */
+/** Matches the apostrophe that `csvRow` has put in front of a formula. */
 const guard = /(^|[;\t\r\n])'(?=[\s\p{Cf}"]*[=+\-@\t\r＝＋－＠])/gu;
 
 /** A file starts with this byte order mark. Without it, Excel doesn't read the file as UTF-8. */

@@ -18,7 +18,7 @@ function isMapped(groups: Address): boolean {
 }
 
 function parseIPv4(text: string): Address | null {
-  // A leading zero means octal to some programs and nothing to others.
+  // Refuse leading zeros, because some programs read such a number as octal and others don't.
   if (!/^(0|[1-9]\d{0,2})(\.(0|[1-9]\d{0,2})){3}$/.test(text)) return null;
   const [a = 0, b = 0, c = 0, d = 0] = text.split('.').map(Number);
   return Math.max(a, b, c, d) > 255 ? null : [a * 256 + b, c * 256 + d];
@@ -35,7 +35,7 @@ function parseIPv6(text: string): Address | null {
   return [...left, ...Array.from({ length: zeros }, () => 0), ...right];
 }
 
-/** @param isLast whether the last group may be an IPv4 address */
+/** @param isLast whether the text is the end of the address, where the last group may be an IPv4 address */
 function parseGroups(text: string, isLast: boolean): number[] | null {
   if (text === '') return [];
   const parts = text.split(':');

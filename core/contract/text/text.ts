@@ -104,7 +104,7 @@ let lastTimestamp = { at: 0, text: '1970-01-01T00:00:00.000Z' };
 /** Formats an instant as RFC 3339 in UTC with milliseconds. @param at a DateTime, or milliseconds since 1970 */
 export function timestamp(at: { valueOf(): number }): string {
   const time = at.valueOf();
-  // Under load, many calls are placed in the same millisecond.
+  // Reuse the text, because under load, many calls are placed in the same millisecond.
   if (time !== lastTimestamp.at) lastTimestamp = { at: time, text: new Date(time).toISOString() };
   return lastTimestamp.text;
 }

@@ -60,7 +60,7 @@ export type Stage = 'queued' | HandoffStage | EndState;
 type Row = {
   event: string;
   from: readonly Stage[];
-  /** The provider chooses the outcome. */
+  /** The stage after the event. If it's a list, the provider chooses one of these outcomes. */
   to: Stage | readonly OutcomeState[];
   /** The times that the event records, except `dueAt`, which depends on the stage. */
   notes: readonly ('firstAttemptAt' | 'dialedAt' | 'cancelledAt' | 'endedAt')[];

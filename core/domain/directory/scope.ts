@@ -91,7 +91,7 @@ export function scopeFor(viewer: Viewer): TenancyScope {
           directory: { kind: 'partner', partnerId },
         };
       }
-      // A partner user limited to one account
+      // This partner user is limited to one account.
       const accountId = viewer.account.id;
       return {
         owningScope: { accountId, partnerId },

@@ -65,7 +65,8 @@ export async function importNumbers(
 const abandonedAfter = 10 * 60_000;
 
 /**
- * Finishes committed imports whose process was killed. These include imports that started in the future, because the clock was ahead then.
+ * Finishes committed imports whose process was killed. These include imports whose start is in the future, because the clock was ahead
+ * then.
  *
  * @returns the number of new entries
  */
@@ -80,8 +81,8 @@ export async function finishImports(ports: Ports, imports: NumberImportStore, pa
 }
 
 /**
- * Deletes imports that were never committed and started more than a day ago, or more than a day in the future because the clock was ahead
- * then.
+ * Deletes imports that were never committed, and whose start is more than a day ago, or more than a day in the future because the clock was
+ * ahead then.
  */
 export async function discardImports(imports: NumberImportStore, now: Millis): Promise<void> {
   for (const { id, startedAt, isCommitted } of await imports.list()) {

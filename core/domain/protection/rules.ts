@@ -15,7 +15,10 @@ type Reference = { scope: ProtectionScope; id: string };
 type Inherited = { from: RuleScope; rules: readonly HoursRule[] };
 export type ScopeHours = { scope: RuleScope; rules: readonly HoursRule[]; inherited: Inherited | null };
 
-/** Finds a scope that the viewer can see. Someone who sees only one account can't see the rules of the whole partner by its ID. */
+/**
+ * Finds a scope that the viewer can see. Someone who sees only one account can't use the partner's ID to see the rules of the whole
+ * partner.
+ */
 export async function findVisible(ports: Ports, viewer: Viewer, { scope, id }: Reference): Promise<RuleScope> {
   const access = requireAccess(scopeFor(viewer).campaigns);
   const ruleScope = await ports.stores.protection.findScope(access, scope, id);

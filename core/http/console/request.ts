@@ -48,7 +48,7 @@ export async function readRequest<Name extends SessionRoute>(ctx: Context, deps:
     body: body && (await readBodyInSession(ctx, deps, body)),
     params: Object.fromEntries(parameterNames(path).map((parameter) => [parameter, readId(ctx, parameter)])),
   };
-  // The session may have changed while the body was arriving.
+  // Read the viewer only now, because the session may have changed while the body was arriving.
   const viewer = getViewer(ctx);
   return { ...read, ctx, deps, ports: deps.ports, viewer, caller: { viewer, actor: getActor(deps, ctx) } } as Request<Name>;
 }

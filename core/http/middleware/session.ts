@@ -155,7 +155,8 @@ function koaSession(ctx: Context): KoaSession {
 
 /**
  * Adds the `__Host-` prefix to cookie names over https, so that browsers send the cookies only to this host and over https (RFC 6265bis
- * §4.1.3.2). This is a class, because if each request's object had its own prototype, these objects would survive until a full collection.
+ * §4.1.3.2). This is a class, because if each request's object had its own prototype, these objects would survive until a full garbage
+ * collection.
  */
 class HostCookies extends Cookies {
   readonly #prefix: string;

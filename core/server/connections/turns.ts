@@ -116,7 +116,7 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
     countChunks(parser);
     const { onIncoming } = parser;
     parser.onIncoming = (request, keepAlive) => {
-      // A response may be complete before the parser has reached the end of the data that was read.
+      // Check the turn, too, because a response may be complete before the parser has reached the end of the data that was read.
       if (!turns.isBusy && turns.startedIn !== turn && (request.upgrade || !isChunked(request))) {
         markStart(turns);
         return onIncoming(request, keepAlive);
@@ -130,7 +130,7 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
       stopReading(socket);
       return pauses;
     };
-    // When a body has been read to its end, the socket resumes reading.
+    // When a body has been read to its end, the socket resumes reading, even if the next request has to wait.
     socket.on('resume', () => {
       if (turns.held) stopReading(socket);
     });

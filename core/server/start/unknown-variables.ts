@@ -31,7 +31,7 @@ function findClosest(name: string): string | undefined {
     .map((known) => ({ known, distance: editDistance(name, known) }))
     .filter(({ known, distance }) => distance <= known.length / 5)
     .toSorted((a, b) => a.distance - b.distance);
-  // For example, DIALER_SECRET_FILE or TLS_CERT
+  // Suggest a name that this one lengthens or shortens, as TRUSTED_PROXIES_FILE and TLS_CERT do.
   const longer = candidates.find((known) => name.startsWith(`${known}_`) || (name.includes('_') && known.startsWith(`${name}_`)));
   return near?.known ?? longer;
 }

@@ -124,8 +124,8 @@ const timeColumns = { id: 'id', at: 'at' };
 const everything: ActivityFilter = { at: { from: null, before: null }, actor: null, action: null, subject: null };
 
 /**
- * Returns the distinct values of a column among the visible events, each with another column of the newest event that has it. Skips through
- * an index from one value to the next, because a scope may have ten million events, but only a few users and actions.
+ * Returns the distinct values of a column among the visible events, each with the value that another column has in the newest of these
+ * events. Skips through an index from one value to the next, because a scope may have ten million events, but only a few users and actions.
  */
 function distinct(database: Database, visibility: ActivityVisibility, column: 'actor_id' | 'action', shown: 'actor_name' | 'action') {
   const { sql, values } = isVisible(visibility);

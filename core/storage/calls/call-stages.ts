@@ -13,7 +13,7 @@ import {
 
 /**
  * Builds the SQL that derives a call's stage (see domain/calls/call-states.ts) from `state` and `handoff`. A call that has ended keeps its
- * last hand-off. @param calls the table
+ * last hand-off. @param calls the name of the table
  */
 export function stageSql(calls: string): string {
   return `CASE ${calls}.state WHEN '${toState('open')}' THEN ${calls}.handoff ELSE ${calls}.state END`;
@@ -50,7 +50,7 @@ export function columnsAt(to: HandoffStage | EndState): object {
 
 const cancelled = 'cancelled' satisfies CallState;
 
-/** Builds the SQL that sets a cancelled call's columns. @param at SQL */
+/** Builds the SQL that sets a cancelled call's columns. @param at the SQL of the time */
 export function cancelledAtSql(at: string): string {
   return `state = '${cancelled}', due_at = NULL, cancelled_at = ${at}, ended_at = ${at}`;
 }

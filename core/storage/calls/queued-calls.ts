@@ -55,7 +55,10 @@ export async function countQueued(database: Database, keyIds: readonly string[])
   return counts;
 }
 
-/** Returns those keys for which a dialer is handing off a call. If the provider doesn't accept the call, it can still be cancelled. */
+/**
+ * Returns those of the keys for which a dialer is handing off a call. If the provider doesn't accept a call, the call can still be
+ * cancelled.
+ */
 export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
   const { sql, bindings } = isOfKeys(keys);
   const rows = await inEachShard(database, (shard) =>

@@ -197,7 +197,8 @@ export function userStore(database: Database): UserStore {
     async setPassword(userId, { hash, expiresAt }, replacing, keep, event) {
       return write.transaction(async (trx) => {
         const user = selectUndeleted(trx, userId).where(replacing === null ? {} : { password_hash: replacing });
-        // Lock the session first, so that of two requests that set a password and end each other's sessions, one runs after the other.
+        // Lock the user before reading the session. If two requests set a password and would end each other's sessions, the second one then
+        // finds that its session has ended.
         if ((await user.forUpdate().first('id')) === undefined) return false;
         if (keep !== null && (await trx('sessions').where({ id: keep }).first('id')) === undefined) return false;
         await trx('users').where({ id: userId }).update({ password_hash: hash, password_expires_at: expiresAt });

@@ -22,8 +22,8 @@ type BatchStatement<Result = Row[]> = (rows: BatchRows, beforeCommit?: () => voi
 type CountedStatement = (rows: BatchRows, beforeCommit?: () => void, transaction?: Knex.Transaction) => Promise<Row[]>;
 type CountedOptions = { returned: readonly string[]; count: Count; rows: 'one' | 'many' };
 /**
- * A second change that PostgreSQL makes in the same statement. `sql` reads the columns in `reads` of each changed row from `changed`. On
- * SQLite, a statement can change only one table.
+ * A second change that PostgreSQL makes in the same statement. `sql` reads the changed rows from `changed`, which has the columns in
+ * `reads`. On SQLite, a statement can change only one table.
  */
 export type Count = { reads: readonly string[]; sql: string };
 export type BatchRows = readonly (readonly (Value | BatchRows)[])[];
@@ -98,8 +98,7 @@ export type Database = {
   /** Returns the size in bytes of the database and of its write-ahead log; null if the server doesn't report it. */
   size(): Promise<{ database: number; wal: number | null }>;
   /**
-   * Returns a sentence for each server setting because of which a power failure may lose an acknowledged write, and which a client can't
-   * change.
+   * Returns a sentence for each server setting that can make a power failure lose an acknowledged write, and that a client can't change.
    */
   risks(): Promise<string[]>;
 };

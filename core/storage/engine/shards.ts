@@ -73,7 +73,9 @@ export function byShard<Item>(database: Database, items: readonly Item[], campai
   return Map.groupBy(items, (item) => shardOf(database, campaignOf(item)));
 }
 
-/** Counts the calls that a statement has changed, in the same transaction. In the same statement, Citus would need all nodes. */
+/**
+ * Counts the calls that a statement has changed, in the same transaction. If the statement itself counted them, Citus would need all nodes.
+ */
 export async function countSeparately(trx: Knex.Transaction, { sql }: Count, changed: readonly object[]): Promise<void> {
   if (changed.length === 0) return;
   const rows = 'jsonb_to_recordset(?::jsonb) AS c (campaign_id text, placed_at bigint, state text, told_late_at bigint)';

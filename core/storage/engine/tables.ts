@@ -201,7 +201,7 @@ type DialerTroubleRow = { core: string; since: Millis; reason: string; noted_at:
 /** A single row. */
 type AuditChainRow = { one: 1; seq: number; hash: string; pruned_seq: number; pruned_hash: string };
 
-/** A single row; empty until a core has started. Null means that data is kept. */
+/** A single row, which the first core that starts adds. Null means that data is kept. */
 type RecordedRetentionRow = { one: 1; contact_days: number | null; audit_event_days: number | null };
 /** A single row. */
 type ClockRow = { one: 1; newest_at: Millis | null };

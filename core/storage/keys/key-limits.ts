@@ -116,8 +116,9 @@ async function countOlder(database: Database, id: string, today: Today): Promise
 const lastId = 'z';
 
 /**
- * Counts a key's calls of the day with these IDs. Doesn't count a call that was placed while the clock was ahead, which belongs to a later
- * day. Calls that haven't ended have no index by key, so this reads all calls of the campaigns that the key may have used.
+ * Counts the calls of a key's day with IDs from `fromId` to `beforeId`. Doesn't count a call that was placed while the clock was ahead,
+ * which belongs to a later day. Calls that haven't ended have no index by key, so this reads all calls of the campaigns that the key may
+ * have used.
  */
 function countCalls(
   database: Database,

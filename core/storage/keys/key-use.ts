@@ -74,7 +74,7 @@ export function createKeyUse(database: Database, clock: Clock, onError: (error: 
 
   async function sweep(): Promise<void> {
     const now = clock.now();
-    // Use the absolute difference, so that after a clock was set back, keys are still written before it has caught up.
+    // Use the absolute difference. Otherwise, after a clock was set back, keys wouldn't be written until it has caught up.
     for (const [digest, at] of writtenAt) if (Math.abs(now - at) >= writeEvery) writtenAt.delete(digest);
     await write([...unwritten.keys()].filter((digest) => !writtenAt.has(digest)));
   }

@@ -7,7 +7,7 @@ const refreshEvery = 200;
 const numbersPerRead = 5_000;
 const additionsPerRead = 20;
 const minFilterSize = 4_000;
-/** All filters together take at most 30 MB. If a partner's lists no longer fit, all of the partner's calls are looked up. */
+/** All filters together take at most 30 MB. If a partner's lists no longer fit, the numbers of all of the partner's calls are looked up. */
 const maxNumbers = 20_000_000;
 const maxCampaigns = 10_000;
 

@@ -44,7 +44,7 @@ export const placingLists = {
 /** SQL: the number of call `r` isn't on a list. */
 export const isUnlisted = `NOT ${isListed({ listing: 'r.listing', account: 'r.account_id', phone: 'r.phone', at: 'r.placed_at' })}`;
 
-/** SQL: the number of a row of `calls` is on a list. @param at SQL */
+/** SQL: the number of a row of `calls` is on a list. @param at the SQL of the time */
 export function isCallListed(at: string): string {
   return `(SELECT 1 FROM accounts la CROSS JOIN partners lp WHERE la.id = calls.account_id AND lp.id = la.partner_id
     AND ${isListed({ listing: listingSql('la', 'lp'), account: 'la.id', phone: 'calls.phone', at })}) IS NOT NULL`;

@@ -73,7 +73,7 @@ function toMinutes(time: string): number {
   return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
 }
 
-/** Counts from Monday. 1970-01-01 was a Thursday. */
+/** Returns 0 for Monday to 6 for Sunday. 1970-01-01 was a Thursday. */
 function toWeekday(day: number): number {
   return (((day + 3) % 7) + 7) % 7;
 }

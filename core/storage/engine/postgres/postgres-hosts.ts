@@ -7,7 +7,7 @@ export function parseAddresses(url: string): string[] {
   return hosts.split(',').map((host) => `${before}${host}${after}`);
 }
 
-/** Whether the address of each host in a URL is valid, and the URL doesn't ask for a host that doesn't accept writes. */
+/** Whether the address of each host in a URL is valid, and the URL doesn't ask for a read-only host. */
 export function isPostgresUrl(url: string): boolean {
   return parseAddresses(url).every((address) => {
     if (!URL.canParse(address)) return false;

@@ -193,7 +193,7 @@ function findStartProblem(file: string): UnsafeFileError | undefined {
   return undefined;
 }
 
-/** Whether the file is a mount point. Only Linux lists its mounts in this file. */
+/** Whether the file is a mount point. Only Linux lists mount points in /proc. */
 function isMountPoint(file: string): boolean {
   if (process.platform !== 'linux') return false;
   const unescaped = (path: string) => path.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
@@ -213,7 +213,7 @@ function markOverwritten(file: string): UnsafeFileError {
   try {
     writeFileSync(markerPath(file), `${error.message}\n`, { mode: 0o600 });
   } catch {
-    // Ignore this, because this process refuses to write anyway.
+    // Ignore the error, because this process refuses to write anyway.
   }
   return error;
 }
