@@ -33,7 +33,7 @@ export function AllowedNumbers({ title, home, canChange, view, onView, tabs, che
         </>
       }
       resource={resource}
-      foot={<span>Checked when a call is placed, and again before it’s dialed.</span>}
+      foot={<span>A number is checked when a call is placed, and again before it’s dialed.</span>}
     >
       <Loadable resource={resource} noun="allowed numbers" isInPage>
         {(numbers) =>
