@@ -65,7 +65,7 @@ describe('choosing the run for a file', () => {
     expect(pickRun([repeated, incomplete], request, false)).to.deep.equal({ continued: repeated });
   });
 
-  it('refuses a file whose earlier version was partly placed, and replaces that run with --again', () => {
+  it("refuses a file whose earlier version was partly placed, but with --again, replaces the earlier version's run", () => {
     const earlier = inPart({ content: 'before' });
     expect(() => pickRun([earlier], request, false))
       .to.throw(CallkeyError, /has changed since/)

@@ -35,7 +35,7 @@ const asking: Record<Shell, (script: string, line: string, last: string) => stri
 const isThere = (shell: Shell) => spawnSync(shell, ['-c', 'true']).status === 0;
 
 describe('callkey completion', () => {
-  /** The scripts run the command to complete values. */
+  /** Contains the command, which the scripts run to complete values. */
   const tools = freshDirectory();
   writeFileSync(join(tools, 'callkey'), `#!/bin/sh\nexec '${process.execPath}' '${cliMain}' "$@"\n`, { mode: 0o755 });
 

@@ -72,7 +72,7 @@ describe('the reason for a disk error', () => {
     });
   }
 
-  it('is the original message of any other error', () => {
+  it('is the original message of an error that has no code', () => {
     expect([diskReason(new Error('odd')), diskReason('odd')]).to.deep.equal(['odd', 'odd']);
     const known = new CallkeyError('usage', 'known');
     expect(diskError(known, "Couldn't write it")).to.equal(known);

@@ -171,7 +171,7 @@ describe('run journals', () => {
     write(run, { completedAt: done }, placed(3));
     const finished = await onlyRun();
     expect(finished).to.deep.include({ header: header({ calls: 2_000 }), completedAt: done });
-    // Of a completed run's file, only the start and the end are read.
+    // Only the start and the end of a completed run's file are read, so its placed lines aren't known.
     expect(finished?.placed.size).to.equal(0);
     expect((await Readable.from(earlierLines(run)).toArray()).map(({ line }) => line)).to.deep.equal(lines);
   });

@@ -97,7 +97,7 @@ describe('expiry', () => {
   });
 
   it("is independent of the machine's time zone", () => {
-    // That day doesn't exist in that zone, so it would be skipped.
+    // 30 December 2011 doesn't exist in this zone, so it would be skipped if the machine's zone mattered.
     Settings.defaultZone = 'Pacific/Apia';
     try {
       expect(toIso(endOfDay('2011-12-29', 'Europe/Berlin'))).to.equal('2011-12-29T22:59:59.999Z');
@@ -154,7 +154,7 @@ describe('expiry', () => {
     expect(isExpired(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
   });
 
-  it('counts as expiring soon in the last thirty days, and after it has expired', () => {
+  it('counts as soon if it is at most thirty days away or has passed', () => {
     const thirtyDays = 30 * 86_400_000;
     expect([thirtyDays + 1, thirtyDays, 0, -1].map((left) => expiresSoon(1_000 + left, 1_000))).to.deep.equal([false, true, true, true]);
     expect(expiresSoon(null, Number.MAX_SAFE_INTEGER)).to.equal(false);

@@ -6,7 +6,7 @@ import examples from 'libphonenumber-js/mobile/examples';
 import { isPhoneNumber, isPlainNumber } from '#contract/calls/phone.ts';
 import { runs } from '../support/runs.ts';
 
-/** Returns the library's result for text in E.164 form. It writes each valid number in only one way. */
+/** Returns the library's result for text in E.164 form. The library writes each valid number in only one way. */
 function isAccepted(text: string): boolean {
   const parsed = parsePhoneNumberFromString(text);
   return /^\+[1-9]\d{1,14}$/.test(text) && parsed?.isValid() === true && parsed.number === text;

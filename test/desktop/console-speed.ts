@@ -44,7 +44,7 @@ try {
   }
   const cookies = (await signIn(core.url, tenants.users.partner.email)).split('; ').map((pair) => pair.split('=', 2));
 
-  /** Runs with a page of a new profile, whose cache is empty. */
+  /** Runs a measurement on a page in a new profile, whose cache is empty. */
   async function withPage<Result>(measure: (page: Page, devtools: CDPSession) => Promise<Result>): Promise<Result> {
     const context: BrowserContext = await browser.newContext({ viewport: { width: 1280, height: 800 } });
     await context.addCookies(cookies.map(([name = '', value = '']) => ({ name, value, url: core.url })));

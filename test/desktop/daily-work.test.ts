@@ -161,7 +161,7 @@ describeBrowser("an administrator's day", () => {
     await page.locator('.place').getByText('Green Clinic').waitFor();
     const change = { name: 'Sue Sibling', userType: 'account', accountId: tenants.account.id, partnerId: null } as const;
     await changeUser(direct.ports, operator, tenants.users.sibling, change);
-    // The minute starts when the page has read the session for the first time, which may be after the clock has moved.
+    // The page reads the session again a minute after the first time, which may be only after the clock has moved.
     let isAsked = false;
     page.on('request', (request) => {
       isAsked ||= request.method() === 'GET' && request.url().endsWith('/console/session');

@@ -20,7 +20,7 @@ type Exporter = {
   close(): Promise<void>;
 };
 
-/** Returns a function that opens the console in Electron. In a browser, the function opens the given URL. */
+/** Returns a function that opens the console in Electron. It ignores the URL, which only a browser needs. */
 function inElectron(): (url: string) => Promise<Exporter> {
   const { open, leave } = sharedDesktop();
   return async () => {

@@ -143,7 +143,7 @@ describeDesktop('signing in with the provider in the app', () => {
       return (await opened()).at(-1) ?? '';
     }
 
-    /** Starts a sign-in, and sends its code to the app as a browser's tab does. The core gets the code once it's released. */
+    /** Starts a sign-in, and sends its code to the app as a browser's tab does. The core gets the code only when `release` is called. */
     async function startExchange() {
       const network = await faultyProxy(harness.url);
       const { promise, resolve: release } = Promise.withResolvers<void>();

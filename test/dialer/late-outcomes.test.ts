@@ -26,7 +26,7 @@ describe('a late outcome of an unknown call', () => {
     let cores: RunningCore[];
 
     beforeEach(async () => {
-      // PostgreSQL's own clock must not be behind this one, even after a month.
+      // So early that the clock isn't ahead of PostgreSQL's own, even after a month.
       clock.set('2026-08-03T09:00:00.000Z');
       ({ database, tenants } = await databaseWithTenants(kind));
       direct = await openDirect(database, clock);

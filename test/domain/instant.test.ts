@@ -9,7 +9,7 @@ describe('instant', () => {
     expect(plus(instant(1_500), -500)).to.equal(1_000);
   });
 
-  it('refuses any other number', () => {
+  it("refuses a number that a Date can't hold", () => {
     for (const ms of [latest + 1, -latest - 1, Number.NaN])
       expect(() => instant(ms)).to.throw(RangeError, `${ms} isn't a valid timestamp.`);
   });

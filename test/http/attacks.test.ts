@@ -121,7 +121,7 @@ describe('under attack', () => {
         const [sender] = /flood|other/.exec(text.length > 60_000 ? text : '') ?? [];
         if (sender === undefined) return parse(text);
         parsed.push(sender);
-        // Takes so long that the other bodies arrive in the meantime.
+        // Makes parsing take so long that the other bodies arrive in the meantime.
         const end = performance.now() + 20;
         while (performance.now() < end) parse('0');
         return parse(text);

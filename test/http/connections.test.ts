@@ -46,7 +46,7 @@ describe('a connection', () => {
       });
 
       for (const isRead of [true, false])
-        it(`is cut off if a ${isRead ? 'read' : 'dropped'} body keeps arriving in one-byte chunks`, async () => {
+        it(`is cut off if a body that is ${isRead ? 'read' : 'dropped'} keeps arriving in one-byte chunks`, async () => {
           let pieces = 0;
           ({ listener } = await open({ isSecure }, (request, response) => {
             if (isRead) request.on('data', () => pieces++);
@@ -60,7 +60,7 @@ describe('a connection', () => {
           if (isRead) expect(pieces).to.be.within(1_000, 1_100);
         });
 
-      it('that was cut off leaves a parser that reads whole bodies on the next connection', async () => {
+      it("that was cut off doesn't keep its parser from reading a whole body on the next connection", async () => {
         const answer: RequestListener = (request, response) =>
           void readBody(request).then(
             (size) => response.end(String(size)),
@@ -219,7 +219,7 @@ describe('a connection', () => {
     ({ listener } = await open({}, (_, response) => response.end('whole')));
     const { socket, seen } = await client(listener);
     const drained = listener.drain();
-    // The listening socket is closed by then.
+    // After these turns, the listening socket is closed.
     for (let turn = 0; turn < 10; turn++) await setImmediate();
     socket.write(get('/'));
     await Promise.all([drained, once(socket, 'close')]);

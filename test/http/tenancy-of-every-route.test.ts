@@ -125,7 +125,7 @@ describe('every route of the console', () => {
       ({ tenants, close } = opened);
       url = opened.core.url;
       for (const who of ['ada', 'sue', 'oda', 'otto', 'stan']) headers.set(who, { cookie: await signIn(url, `${who}@example.com`) });
-      // Sees everything that belongs to the partner, and may do everything.
+      // With the partner selected, Stan sees everything that belongs to it, and may do everything.
       headers.set('stan', { cookie: headers.get('stan')?.cookie ?? '', headers: { [tenancyHeader]: `partner/${tenants.partner.id}` } });
       const ada = headers.get('ada')?.cookie ?? '';
       const { id: key, keyValue } = await createKey(url, ada);

@@ -53,7 +53,11 @@ describe('a core that is told to stop', () => {
     };
     afterEach(() => core.child.kill('SIGKILL'));
 
-    /** Returns a placed call whose body hasn't arrived yet: the core has accepted it, but can't finish it. */
+    /**
+     * Sends a request to place a call, but without its body, so that the core accepts it but can't finish it.
+     *
+     * @returns a function that sends the body
+     */
     const halfPlaced = async () => {
       const body = JSON.stringify({ requestId: 'half', contact: { phone: somePhone() } });
       const headers = { 'X-API-Key': key, 'Content-Type': 'application/json', 'Content-Length': body.length, Expect: '100-continue' };
@@ -69,7 +73,7 @@ describe('a core that is told to stop', () => {
     };
 
     for (const [name, signals, kind] of [
-      ['SIGTERM twice', ['SIGTERM', 'SIGTERM'], 'sqlite'],
+      ['two SIGTERMs', ['SIGTERM', 'SIGTERM'], 'sqlite'],
       ['SIGTERM and SIGINT', ['SIGTERM', 'SIGINT'], 'postgres'],
       ['SIGHUP', ['SIGHUP'], 'sqlite'],
     ] as const) {

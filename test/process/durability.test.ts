@@ -40,7 +40,7 @@ describe("a core on SQLite while another process holds the file's lock", () => {
     return acknowledged.filter((id) => !kept.has(id));
   }
 
-  /** Makes a cancel and a placed call fail on the lock, and then places calls. */
+  /** Makes a request to cancel and a request to place a call fail because of the lock, and then places calls. */
   async function placeThroughLock(): Promise<string[]> {
     const before = await placeMany(1, 'before');
     const release = await holdWriteLock(database);

@@ -62,7 +62,7 @@ describe('a core on PostgreSQL', function () {
         const cores = await Promise.all([startCoreHere(pooler.url), startCoreHere(pooler.url)]);
         const [core] = cores;
         const { tenants, key, cookie } = await withKey(database, core);
-        // Each commit of a core records its settings.
+        // Records the settings of a core's database session at each of its changes.
         await observer.query(`CREATE TABLE commits (made text, patience text, scans text, path text)`);
         await observer.query(`CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
           INSERT INTO commits VALUES (current_setting('synchronous_commit'), current_setting('statement_timeout'), current_setting('enable_seqscan'), TG_TABLE_NAME);

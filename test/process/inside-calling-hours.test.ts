@@ -35,7 +35,7 @@ const kills = [
   [150, 'after'],
 ] as const;
 
-/** `CALLING_HOURS=all` runs both changes of the clock on both databases. Without it, only one of them runs. */
+/** With `CALLING_HOURS=all`, both changes of the clock are tested on both databases; otherwise, only one of them, on PostgreSQL. */
 const isThorough = process.env['CALLING_HOURS'] === 'all';
 
 describe('five hundred calls to forty time zones, placed at the same time with calling hours from 9 to 20', () => {

@@ -102,7 +102,7 @@ describe('shards', function () {
     expect(await shardOf(database, campaign.id).read('calls').pluck('contact_id')).to.deep.equal(['c']);
   });
 
-  it('store the existing calls of a database after the commands in scaling.md, and other releases refuse that database', async () => {
+  it('store the existing calls of a database once the commands in scaling.md have run, and other releases then refuse the database', async () => {
     const name = await cluster.createDatabase();
     const [coordinator] = cluster.nodes;
     const url = coordinator.url(name);

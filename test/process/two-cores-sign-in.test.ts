@@ -23,7 +23,7 @@ describe('two cores that sign in the same users', () => {
     });
 
     let addresses = 0;
-    /** Throttle counters are by address, so each attempt has its own. */
+    /** Throttle counters are per address, so each attempt comes from its own address. */
     const fromElsewhere = () => ({ 'X-Forwarded-For': `198.51.100.${++addresses}` });
     async function enrolled(email: string): Promise<{ cookie: string; app: Authenticator; recoveryCodes: string[] }> {
       const [{ url } = { url: '' }] = cores;

@@ -24,7 +24,7 @@ describe('the bench statistics', () => {
     expect(fitSlope([0, 1, 2, 3].map((x) => ({ x, y: 7 - 2 * x })))).to.be.closeTo(-2, 1e-9);
   });
 
-  it('give a slope a wide range if a single step caused the slope', () => {
+  it('give a wide range for a slope that a single step caused', () => {
     const { slope, min, max } = slopeWithRange(Array.from({ length: 100 }, (_, x) => ({ x, y: x < 95 ? 0 : 100 })));
     expect(min).to.be.lessThan(slope / 2);
     expect(max).to.be.greaterThan(slope);

@@ -76,7 +76,7 @@ describe('claiming and settling calls', () => {
       expect(await claim(1, { at: instant(now + lease) })).to.have.length(1);
     });
 
-    it('keeps an unsettled call in doubt, together with the provider that may have it', async () => {
+    it('keeps an unsettled call in doubt, and remembers which provider may have it', async () => {
       await addCall('c');
       await claimOne({ provider: 'simulated' });
       expect(await claimOne({ provider: 'webhook', at: instant(now + lease) })).to.include({

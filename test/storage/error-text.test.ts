@@ -134,7 +134,7 @@ describe('the message for a database error', () => {
     );
   });
 
-  it('is omitted for any other error', () => {
+  it("is omitted for an error that isn't about the database", () => {
     const others = [
       new TypeError('x is not a function'),
       failure('EEXIST', { code: 'EEXIST', syscall: 'open' }),

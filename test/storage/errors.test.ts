@@ -102,7 +102,7 @@ describe('classifying a database error', () => {
   });
 });
 
-describe('a node that a database with shards has lost', () => {
+describe('a lost node of a database with shards', () => {
   const error = (code: string, message: string, where = '') => Object.assign(failure(code, message), { severity: 'ERROR', where });
   for (const [code, message, where] of [
     [
@@ -126,7 +126,7 @@ describe('a node that a database with shards has lost', () => {
     expect([isOutage(refused), isUndone(refused)]).to.deep.equal([true, true]);
   });
 
-  it("isn't recognized in other internal errors, or in errors of the server itself", () => {
+  it("isn't assumed after an internal error with a different cause, or after an error of the server itself", () => {
     const internal = error('XX000', 'cache lookup failed for relation 1');
     expect([isOutage(internal), isUndone(internal), isUndone(Object.assign(failure('57P01'), { severity: 'FATAL' }))]).to.deep.equal([
       false,
@@ -157,7 +157,7 @@ describe('a store that reports outages', () => {
     });
   }
 
-  it('rethrows any other error', async () => {
+  it("rethrows an error that isn't an outage", async () => {
     const error = failure('42601');
     expect(await thrown(error)).to.equal(error);
   });

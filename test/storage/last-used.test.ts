@@ -31,7 +31,7 @@ describe("a key's last use", () => {
     const lastUsedAt = async (): Promise<number | null> =>
       (await direct.storage.database.read('api_keys').first('last_used_at'))?.last_used_at ?? null;
     const isWritten = (at: number) => until(async () => (await lastUsedAt()) === at);
-    /** The longest time between a use and the next sweep. */
+    /** Waits as long as a use may wait for the next sweep. */
     const sweep = () => mock.timers.tick(10_000);
 
     it('is written within ten seconds of placing a call while the core is running', async () => {

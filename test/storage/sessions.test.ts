@@ -38,7 +38,7 @@ describe('sessions in the database', () => {
     /** Starts a session at the current time. */
     const start = (id: Digest, { of = tenants.users.account.id, withHash = hash, leaving = event() } = {}) =>
       sessions.start({ id, userId: of, at: clock.now(), halfOpenUntil: null }, withHash, leaving);
-    /** Starts a session of a user, with everyone's password. */
+    /** Starts a session of a user who entered their current password. */
     const startNow = async (id: Digest, of: string) => start(id, { of, withHash: (await user(of))?.password_hash ?? '' });
 
     it("start if the user's password hasn't changed, update the time of the last sign-in, and record an event", async () => {

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { sharedIntegrator } from './integrator.ts';
 
-/** Returns what tests of files of calls share. Each test has phone numbers that no other test of its suite uses. */
+/** Returns what the tests of call files share. Each test has phone numbers that no other test of its suite uses. */
 export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
   let test = 0;
   beforeEach(() => {

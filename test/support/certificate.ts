@@ -5,7 +5,7 @@ import { freshDirectory } from './databases.ts';
 
 export const hasOpenssl = spawnSync('openssl', ['version']).error === undefined;
 
-/** Creates a certificate for localhost that no one trusts, in the form of a core's variables. */
+/** Creates a certificate for localhost that no one trusts. Returns the environment variables with which a core uses it. */
 export function selfSignedCertificate(): { TLS_CERT_FILE: string; TLS_KEY_FILE: string } {
   const directory = freshDirectory();
   const files = { TLS_CERT_FILE: join(directory, 'cert.pem'), TLS_KEY_FILE: join(directory, 'key.pem') };

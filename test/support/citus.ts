@@ -52,7 +52,7 @@ async function startNode(bin: string, more: readonly string[]) {
   const programs = { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') };
   const [directory, port] = [freshDirectory(), await freePort()];
   const data = await createFiles(programs, directory, 'unused', ['--auth=trust']);
-  // In a file instead of the command line, so that a test can change them.
+  // The settings are in a file instead of on the command line, so that a test can change them.
   appendFileSync(join(data, 'postgresql.conf'), [...settings, ...more].join('\n'));
   const node = {
     port,

@@ -3,8 +3,8 @@ const afterFile: Task[] = [];
 const atEnd: Task[] = [];
 
 /**
- * Registers a function that ends the processes shared by the tests of a file. The hooks don't import those modules, because every file
- * would then load modules that only some files need.
+ * Registers a function that ends the processes shared by the tests of a file. The hooks don't import the modules that start these
+ * processes, because every file would then load modules that only some files need.
  */
 export function afterEachFile(task: Task): void {
   afterFile.push(task);

@@ -27,7 +27,7 @@ export async function open({ isSecure = false, limits = {}, proxy = '' } = {}, h
   return { listener, started, cuts };
 }
 
-/** Returns a client that reads. */
+/** Opens a connection. Its client reads everything that it receives. */
 export async function client(listener: Listener, localAddress = '127.0.0.1') {
   const { protocol, port } = new URL(listener.url);
   const options = { host: '127.0.0.1', port: Number(port), localAddress };

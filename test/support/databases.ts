@@ -25,7 +25,7 @@ const directories: string[] = [];
  *
  * @param name the name of the templates in TEST_TEMPLATES
  * @param fill fills a database that has the whole schema and no rows, and disconnects
- * @returns the copied database, and a function that makes another copy: the DATABASE_URL, and what `fill` returned
+ * @returns functions that return the template, or a new copy of it: its DATABASE_URL, and what `fill` returned
  */
 export function databases<Content>(
   name: string,

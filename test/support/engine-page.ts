@@ -11,7 +11,7 @@ type Finder = {
   locator(selector: string): EngineLocator;
 };
 
-/** What the tests of every browser engine use of Playwright's locators. `test/desktop/engines/page.ts` implements them for other engines. */
+/** The part of Playwright's locators that the tests of all engines use. `test/desktop/engines/page.ts` implements it for other engines. */
 export type EngineLocator = Finder & {
   first(): EngineLocator;
   last(): EngineLocator;
@@ -24,7 +24,7 @@ export type EngineLocator = Finder & {
   inputValue(): Promise<string>;
 };
 
-/** What those tests use of Playwright's page. */
+/** The part of Playwright's page that these tests use. */
 export type EnginePage = Finder & {
   keyboard: { press(key: string): Promise<void> };
   /** Evaluates an expression in the page. */

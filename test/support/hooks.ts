@@ -59,7 +59,7 @@ function temporary(): string[] {
   return names.map((name) => `the temporary ${name}`);
 }
 
-/** A process that is still running, except for the database server that all tests share and `endProcesses` ends. */
+/** Whether this is a process that's still running, other than the database server, which all tests share and `endProcesses` ends. */
 function isForgotten(handle: unknown): handle is ChildProcess {
   if (!(handle instanceof ChildProcess) || handle.exitCode !== null || handle.signalCode !== null) return false;
   return !/postgres$/.test(handle.spawnfile);

@@ -1,5 +1,5 @@
 // Loaded into Electron before the console. Without it, about every seventh start on a busy machine hangs: Playwright then attaches while
-// the first window opens. It holds "ready" until Playwright has attached and calls __playwright_run, as Playwright's own loader does.
+// the first window opens. This file holds "ready" until Playwright attaches and calls __playwright_run, as Playwright's own loader does.
 // Playwright's loader also sets Chromium's switches, --password-store among them, and isn't used if the path of Electron is specified.
 const { app } = require('electron');
 

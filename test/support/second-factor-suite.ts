@@ -19,8 +19,8 @@ export function secondFactorSuite(kind: DatabaseKind = 'sqlite') {
   });
   after(() => harness.close());
 
-  /** Starts another core on the same database. It runs until the end of the test. */
   const others: RunningCore[] = [];
+  /** Starts another core on the same database. It runs until the end of the test. */
   async function startAnother(more: Record<string, string> = {}): Promise<RunningCore> {
     const other = await startCoreHere(harness.database, { clock, environment: { ...environment, ...more } });
     others.push(other);
@@ -31,7 +31,7 @@ export function secondFactorSuite(kind: DatabaseKind = 'sqlite') {
   }
   afterEach(closeOthers);
 
-  /** Throttle counters are by address, so each attempt has its own unless a test counts. */
+  /** Throttle counters are per address, so each attempt comes from its own address unless a test counts attempts. */
   let addresses = 0;
   const elsewhere = () => `198.51.${++addresses >> 8}.${addresses & 255}`;
 

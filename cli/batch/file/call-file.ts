@@ -16,7 +16,7 @@ import type { Source } from './source.ts';
 export type CallLine = { line: number; call: PlaceCall };
 export type InvalidLine = { line: number; errors: FieldError[] };
 
-/** A file of calls. It's streamed from the start each time, so its length doesn't matter. */
+/** A file of calls. Each time it's read, it's streamed from the start, so its length doesn't matter. */
 export type CallFile = {
   name: string;
   path: string | null;

@@ -19,7 +19,7 @@ export async function withOlderKeys(listed: ApiKeysView): Promise<Result<ApiKeys
   if (!last) return { ok: true, value: listed };
   const older = await window.callkey.request('listApiKeys', { olderThan: last.id });
   if (older.ok) return { ok: true, value: { ...older.value, apiKeys: [...listed.apiKeys, ...older.value.apiKeys] } };
-  // The last listed key was revoked in the meantime, so this continues after the key before it.
+  // If the last listed key was revoked in the meantime, continues after the key before it.
   const isGone = older.failure.kind === 'refused' && older.failure.code === 'not-found';
   return isGone ? withOlderKeys({ ...listed, apiKeys: listed.apiKeys.slice(0, -1) }) : older;
 }

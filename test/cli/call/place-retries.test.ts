@@ -33,7 +33,7 @@ describe('callkey call place, when a request fails,', () => {
     expect(error.message).to.match(/connection refused. The call wasn't sent/);
   });
 
-  it('exits with 1 on any other error', async () => {
+  it('exits with 1 if the response is unexpected', async () => {
     const huge = { status: 202, body: 'x'.repeat(2_000_000) };
     its.network.faults.push({ status: 500, body: 'oh' }, { status: 202, body: '{}' }, { status: 418 }, huge);
     for (let n = 0; n < 4; n++) expect((await place(somePhone())).code).to.equal(1);

@@ -18,7 +18,7 @@ export async function startWebKit(webDriver: string): Promise<Driver> {
   writeFileSync(join(settings, 'gtk-3.0/gtk.css'), smallToolbar);
   const program = await startProgram(webDriver, [`--port=${port}`], {
     XDG_CONFIG_HOME: settings,
-    // Takes half as long without a graphics card.
+    // Without a graphics card, drawing takes half as long with this setting.
     WEBKIT_DISABLE_COMPOSITING_MODE: '1',
   });
   const send = async (method: string, path: string, body?: object): Promise<unknown> => {

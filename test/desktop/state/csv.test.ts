@@ -33,7 +33,7 @@ describe('a CSV file', () => {
     expect(parse(toCsv(['x'], [['x\n\n\t =1']]), { bom: true })).to.deep.equal([['x'], ["x\n\n\t' =1"]]);
   });
 
-  it('leaves other semicolons unchanged', () => {
+  it('leaves a semicolon unchanged if no formula follows it', () => {
     const text = 'Tel; Fax; 10-12 h; a=b';
     expect(parse(toCsv(['x'], [[text]]), { bom: true })).to.deep.equal([['x'], [text]]);
   });

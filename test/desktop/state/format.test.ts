@@ -46,8 +46,8 @@ describe('an exact time', () => {
   });
 });
 
-describe('a date and time in a table', () => {
-  it('shows hours and minutes', () => {
+describe('formatting a time', () => {
+  it('shows a date with hours and minutes', () => {
     expect(formatMinute(DateTime.fromISO('2026-09-03T09:05:59Z', { zone: 'utc' }))).to.equal('3 Sep 2026, 09:05');
   });
 

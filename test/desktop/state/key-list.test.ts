@@ -70,7 +70,7 @@ describe('the filter for unused keys', () => {
   });
 });
 
-describe('the other key filters', () => {
+describe('the key filters', () => {
   const keys = [
     key({ name: 'expired', expiresAt: '2026-11-21T11:59:59.999Z', lastUsedAt: '2026-11-20T00:00:00.000Z' }),
     key({ name: 'used', lastUsedAt: '2026-11-20T00:00:00.000Z' }),

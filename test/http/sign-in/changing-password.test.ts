@@ -12,7 +12,7 @@ describe('passwords', () => {
   onEachDatabase((kind) => {
     const at = sessionSuite(kind);
     const { session, tryPassword } = at;
-    /** Throttle counters are by address, so each test has its own. */
+    /** Throttle counters are per address, so each test uses its own address. */
     let addresses = 0;
     const fromElsewhere = () => ({ 'X-Forwarded-For': `198.51.100.${++addresses}` });
 

@@ -47,7 +47,7 @@ describe('the sign-in throttle', () => {
       await tryPassword('ada@example.com', 'wrong');
       await counters().where('key', 'like', `${counter}:%`).update({ points });
     };
-    /** Sets the counters as if this many wrong passwords had been tried for one account from many addresses. */
+    /** Sets the counter as if a hundred wrong passwords had been tried for one account, from many addresses. */
     const fillFor = async (email: string, counter: string) => {
       await tryPassword(email, 'wrong');
       await counters().where('key', 'like', `${counter}:%`).update({ points: 100 });
