@@ -114,7 +114,7 @@ export type Channels = {
   cancelSignIn(): Promise<void>;
   /** Opens the page that ends the session at the provider. */
   signOutOfProvider(server: string): Promise<void>;
-  /** Hands the sign-in that the browser has just finished at the provider over to the app on this computer. */
+  /** Hands over the sign-in to the app on this computer, after the browser has finished it at the provider. */
   confirmApp(): Promise<Result<null>>;
   signOut(): Promise<Result<null>>;
   /**

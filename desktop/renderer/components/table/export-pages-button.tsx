@@ -17,7 +17,7 @@ type ExportPagesButtonProps = {
 export function ExportPagesButton({ name, file, head, load }: ExportPagesButtonProps) {
   const [loaded, setLoaded] = useState<number | null>(null);
   const isCancelled = useRef(false);
-  // The next screen may be in another tenancy.
+  // Leaving the screen cancels the export, because the next screen may be in another tenancy.
   useEffect(
     () => () => {
       isCancelled.current = true;
