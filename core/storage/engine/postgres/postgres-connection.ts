@@ -19,13 +19,14 @@ export const timeLimits = { connection: 2_000, batch: deadlines.statement, serve
  * `synchronous_commit`: an acknowledged commit must survive a power failure, whatever the server's default is. `enable_…`: a prepared
  * statement keeps its plan. A plan from when a table was small would read the whole table for each batch (measured: 388 cancelled calls per
  * second instead of 23,683). `jit`: with these settings, a table without an index seems so expensive that a server with LLVM compiles the
- * statement, which takes longer than running it.
+ * statement, which takes longer than running it. `client_min_messages`: a server's default could hide the warnings that `unconfirmed` needs.
  */
 const settings = (statementTimeout: number) => [
   `synchronous_commit = on`,
   `statement_timeout = ${statementTimeout}`,
   `lock_timeout = '2s'`,
   `idle_in_transaction_session_timeout = '10s'`,
+  `client_min_messages = warning`,
   `enable_seqscan = off`,
   `enable_hashjoin = off`,
   `enable_mergejoin = off`,
@@ -183,6 +184,9 @@ class Connection extends pg.Client {
   }
 }
 
+/** The connections of which Citus has warned that a node didn't confirm a commit after it had prepared it. */
+const unconfirmed = new WeakSet<pg.Client>();
+
 export class PostgresClient extends Client {
   protected statementTimeout = timeLimits.server;
   #addresses: string[] | undefined;
@@ -224,6 +228,8 @@ export class PostgresClient extends Client {
       await setUp(connection, this.statementTimeout, this.config.shard);
       if (mustBeWritable) await requireWritable(connection);
       if (this.config.shard !== undefined) shardClients.set(connection, this);
+      // A commit in a shard doesn't wait for all nodes, because a call must not get a 503 due to a node that it doesn't need.
+      else connection.on('notice', ({ message }) => message?.startsWith('failed to commit transaction on') && unconfirmed.add(connection));
       return connection;
     } catch (error) {
       hangUp(connection, error);
@@ -233,21 +239,10 @@ export class PostgresClient extends Client {
 
   override async _query(connection: pg.Client, query: Query): Promise<Query> {
     const response = await send(connection, { text: query.sql, values: [...(query.bindings ?? [])], ...query.options });
-    // A commit in a shard doesn't wait for all nodes, because a call must not get a 503 due to a node that it doesn't need.
-    if (this.config.sharding.count > 0 && this.config.shard === undefined && response.command === 'COMMIT') {
-      const { rows } = await send(connection, { text: prepared, query_timeout: timeLimits.batch });
-      if (rows.length > 0) await awaitNodes(connection);
-    }
+    if (unconfirmed.delete(connection)) await awaitNodes(connection);
     return Object.assign(query, { response });
   }
 }
-
-/**
- * Finds the records of the transactions that this connection prepared on other nodes. Citus's recovery deletes a record some time after its
- * transaction was committed.
- */
-const prepared = `SELECT 1 FROM pg_dist_transaction
-  WHERE gid LIKE concat('citus\\_', (SELECT groupid FROM pg_dist_local_group), '\\_', pg_backend_pid(), '\\_%') LIMIT 1`;
 
 /** The transactions that nodes have prepared and not committed yet. Fails if a node can't be reached. */
 const inDoubt = `SELECT concat(nodeid, ' ', gid) AS id FROM run_command_on_all_nodes($$

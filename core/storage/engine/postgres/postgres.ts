@@ -296,7 +296,7 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
       };
       const before = new Set(await writers());
       const deadline = performance.now() + timeLimits.statement;
-      while ((await writers()).some((id) => before.has(id))) {
+      while (before.size > 0 && (await writers()).some((id) => before.has(id))) {
         if (performance.now() > deadline) return false;
         await setTimeout(5);
       }
