@@ -197,9 +197,9 @@ describe('when a hand-off is settled', () => {
       { event: 'answer-lost', to: 'doubt', at: now, dueAt: instant(now + 600), detail: 'lost' },
     ],
     [
-      "a call lapses if it can't be retried before notAfter",
-      () => settle(claimed({ notAfter: instant(now + 599) }), notTaken),
-      { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 600), detail: 'busy' },
+      "a call is due right after notAfter if it can't be retried before, so that it lapses",
+      () => settle(claimed({ notAfter: instant(now + 300) }), notTaken),
+      { event: 'not-taken', to: 'retry', at: now, dueAt: instant(now + 301), detail: 'busy' },
     ],
     [
       'a call in doubt becomes unknown if its retry would come after notAfter',

@@ -341,7 +341,8 @@ export class Model extends People {
   #retry(open: Call): void {
     const { at, cancels } = this.keys.get(open.key)?.revoked ?? { at: 0, cancels: false };
     const isInLease = open.stage !== 'open' || this.now < open.dueAt;
-    const call = this.#change(open, { stage: 'retry', dueAt: this.now + second / 10 });
+    const dueAt = Math.min(this.now + second / 10, (open.body.notAfter ?? Number.POSITIVE_INFINITY) + 1);
+    const call = this.#change(open, { stage: 'retry', dueAt });
     if (isInLease && call.body.notAfter === null && call.dueAt > (call.triedAt ?? 0) + tries) this.#end(call, 'failed', this.now);
     else if (cancels) this.#end(call, 'cancelled', at);
     else if (this.isListed(call.campaign, call.body.phone)) this.#end(call, 'blocked', this.now);

@@ -78,10 +78,11 @@ export function toSettlement(call: ClaimedCall, result: HandoffResult, provider:
     case 'not-taken': {
       const dueAt = plus(now, Math.max(retryDelay(call.attempt, random), (result.retryAfter ?? 0) * 1_000));
       // If the provider hasn't accepted the call and there won't be another attempt before `notAfter`, the call can still be cancelled
-      // until then. After that, it lapses.
-      const canLapse = call.handoff === 'open' && call.notAfter !== null;
-      if (isTooLate(call, dueAt, now) && !canLapse) return ended('too-late', call, result.detail, now);
-      return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt, detail: result.detail };
+      // until then. After that, the next claim lets it lapse, so it must be due by then.
+      const lapsesAt = call.handoff === 'open' && call.notAfter !== null ? plus(call.notAfter, 1) : null;
+      if (isTooLate(call, dueAt, now) && lapsesAt === null) return ended('too-late', call, result.detail, now);
+      const nextAt = lapsesAt !== null && lapsesAt < dueAt ? lapsesAt : dueAt;
+      return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: nextAt, detail: result.detail };
     }
     case 'answer-lost': {
       const dueAt = plus(now, retryDelay(call.attempt, random));
