@@ -1,53 +1,26 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { cpus, release, totalmem, type } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { toDigest } from '../../core/domain/api-keys.ts';
 import type { Database } from '../../core/storage/engine/database.ts';
 import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import { openDirect } from '../support/ports.ts';
-import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import type { ServerProcess } from '../support/server-process.ts';
 import { createTenants, password } from '../support/tenants.ts';
-import { freshFolder, run, startCore } from './processes.ts';
+import { type DatabaseKind, freshDatabase, run, startCore } from './processes.ts';
 import { fill, makeQueuedCalls } from './seed.ts';
 import { repeat } from './spread.ts';
 import { wrkVersion } from './wrk.ts';
 
-export { password };
-export const databaseKinds = ['sqlite', 'postgres'] as const;
-export type DatabaseKind = (typeof databaseKinds)[number];
-
 /** A core with its own database, valid keys and revoked keys. */
 export type Stage = Awaited<ReturnType<typeof openStage>>;
-
-/**
- * PostgreSQL's defaults are for a small machine that also does other things. Its manual recommends a quarter of the machine's memory for
- * buffers. Larger log files are reused, so they don't have to be created in the middle of a round.
- */
-export const postgresSettings = ['shared_buffers=1GB', 'min_wal_size=1GB', 'max_wal_size=4GB'];
-let postgres: Promise<PostgresServer> | undefined;
-
-export async function freshDatabase(kind: DatabaseKind): Promise<string> {
-  if (kind === 'sqlite') return `sqlite:${join(freshFolder(), 'callkey.db')}`;
-  postgres ??= startPostgres(postgresSettings);
-  return (await postgres).createDatabase();
-}
-
-/** The main process of the PostgreSQL server, if the database uses it. */
-export async function postgresPid(kind: DatabaseKind): Promise<number | undefined> {
-  return kind === 'postgres' ? ((await postgres)?.pid ?? undefined) : undefined;
-}
-
-/** Stops PostgreSQL. The other processes are killed when this one ends. */
-export async function leave(): Promise<void> {
-  await (await postgres)?.stop();
-}
 
 const makeKeys = (count: number) => Array.from({ length: count }, () => makeKeyValue(randomBytes));
 /** More calls than a core can cancel in a second. */
 export const cancelsPerSecond = 80_000;
+export const placePath = (campaignId: string) => `/api/v1/campaigns/${campaignId}/contacts/on-demand`;
 
 /** @param size how many keys and how many calls its tables start with */
 export async function openStage(kind: DatabaseKind, size = 0) {
@@ -55,47 +28,39 @@ export async function openStage(kind: DatabaseKind, size = 0) {
   const { ports, storage } = await openDirect(database);
   const tenants = await createTenants(ports);
   const { account, campaign, partner, users } = tenants;
-  const owner = { accountId: account.id, campaignId: campaign.id, partnerId: partner.id };
+  /** The owner of the thousand keys' calls. */
+  const owner = { accountId: account.id, campaignId: campaign.id, partnerId: partner.id, keyId: `${users.account.id}-0` };
   if (size > 0) await fill(storage.database, database, size, owner);
   const thousandKeys = await insertKeys(storage.database, 1_000, users.account, account);
+  const core = await startCore(database);
+  // Signs in as Tom, because Ada already has more keys than a user may create.
+  const cookie = await signIn(core, 'tom');
+  const revoked = await repeat(20, async () => {
+    const { id, keyValue } = await createKey(core, cookie);
+    await ask(core, 'DELETE', `/console/api-keys/${id}`, cookie);
+    return keyValue;
+  });
   let queued = 0;
-  const stage = {
-    ...{ kind, database, ports, storage, tenants, thousandKeys, core: await startCore(database) },
+  return {
+    ...{ kind, database, ports, storage, tenants, owner, core, path: placePath(campaign.id), thousandKeys, revoked },
     /** Ten of the thousand keys. */
     keys: thousandKeys.slice(0, 10),
     key: thousandKeys[0] ?? '',
     unknown: makeKeys(1_000),
-    revoked: [] as string[],
-    postgres: await postgresPid(kind),
-    /** The path of the place endpoint; the other paths start with it. */
-    path: `/api/v1/campaigns/${campaign.id}/contacts/on-demand`,
     /** Creates queued calls for the row that cancels calls. @returns the number before the first call's */
     async queue(seconds: number): Promise<number> {
       const from = queued;
       queued += seconds * cancelsPerSecond;
-      await makeQueuedCalls(storage.database, database, { ...owner, keyId: `${users.account.id}-0` }, from, seconds * cancelsPerSecond);
+      await makeQueuedCalls(storage.database, database, owner, from, seconds * cancelsPerSecond);
       return from;
-    },
-    /** Replaces the core with a new one on the same database. */
-    async restart(environment: Record<string, string> = {}): Promise<void> {
-      await stage.core.stop();
-      stage.core = await startCore(database, environment);
     },
     async close(): Promise<void> {
       await storage.close();
-      await stage.core.stop();
+      await core.stop();
       // Some of these files are large.
       if (kind === 'sqlite') await rm(dirname(database.slice('sqlite:'.length)), { recursive: true });
     },
   };
-  // Signs in as Tom, because Ada already has more keys than a user may create.
-  const cookie = await signIn(stage.core, 'tom');
-  stage.revoked = await repeat(20, async () => {
-    const { id, keyValue } = await createKey(stage.core, cookie);
-    await ask(stage.core, 'DELETE', `/console/api-keys/${id}`, cookie);
-    return keyValue;
-  });
-  return stage;
 }
 
 /** Inserts a user's keys directly into the table. */
@@ -131,19 +96,18 @@ export async function createKey(core: ServerProcess, cookie: string): Promise<{ 
 }
 
 /** When, on which machine and at which commit figures were measured. The commit has a note if the working tree had changes. */
-export type Origin = { at: string; commit: string; machine: Record<string, string> };
-
-export async function describeOrigin(): Promise<Origin> {
-  const { stdout: commit } = await run('git', ['rev-parse', '--short=12', 'HEAD']);
-  const { stdout: changes } = await run('git', ['status', '--porcelain', '--untracked-files=no']);
-  const machine = {
+export async function describeOrigin() {
+  const git = async (...args: string[]) => (await run('git', args).catch(() => ({ stdout: '' }))).stdout.trim();
+  const machine: Record<string, string> = {
     processor: `${cpus().length} cores of ${cpus()[0]?.model}`,
     memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
     system: `${type()} ${release()}`,
     node: `Node.js ${process.versions.node}`,
     load: `${await wrkVersion()} on the same machine`,
   };
-  return { at: new Date().toISOString(), commit: `${commit.trim() || 'unknown'}${changes.trim() === '' ? '' : ' with changes'}`, machine };
+  const changes = await git('status', '--porcelain', '--untracked-files=no');
+  const commit = (await git('rev-parse', '--short=12', 'HEAD')) || 'unknown';
+  return { at: new Date().toISOString(), commit: changes === '' ? commit : `${commit} with changes`, machine };
 }
 
 export async function databaseVersion({ kind, storage }: Stage): Promise<string> {

@@ -1,15 +1,12 @@
-import { spawnSync } from 'node:child_process';
 import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ServerProcess } from '../support/server-process.ts';
 import type { Stage } from './environment.ts';
-import { databaseLabel, missed, tableOf, withRange } from './markdown.ts';
+import { databaseLabel, missed, tableOf, withRange } from './pages.ts';
 import { hasProc, readMegabytes } from './proc.ts';
-import { freshFolder, packCommand, startCore } from './processes.ts';
-import { flooding, getting, placing } from './requests.ts';
-import { computeRatios, computeSpread, computeSpreads, repeat, type Spread } from './spread.ts';
-import { type Row, type Scale, thousandKeys } from './workloads.ts';
-import { load } from './wrk.ts';
+import { bareKoa, freshFolder, packCommand, run, startCore } from './processes.ts';
+import { computeRatios, computeSpread, inTurn, type Spread, timed } from './spread.ts';
+import type { Row } from './workloads.ts';
+import { getting, load, placing, type Target } from './wrk.ts';
 
 /** A figure that isn't a share of bare Koa. `holds` says whether the goal is reached; null if that can't be decided on this machine. */
 export type Figure = { name: string; database: string; goal: string; value: string; holds: boolean | null; spread: Spread };
@@ -23,11 +20,10 @@ export function figure(name: string, database: string, goal: string, spread: Spr
   return { name, database, goal, value, holds, spread };
 }
 
-/** Derives more figures from the rows of one database. */
-export function deriveFigures(rows: readonly Row[], database: string): Figure[] {
-  const of = (name: string) => rows.find((row) => row.name === name && row.database === database);
-  const [bare, ten, thousand] = [of('bare Koa'), of('place'), of(thousandKeys)];
+/** Derives more figures from the first rows of one database. */
+export function deriveFigures([bare, ten, thousand]: readonly Row[]): Figure[] {
   if (!bare || !ten || !thousand) return [];
+  const { database } = ten;
   const { median, min, max } = ten.p99;
   const p99 = `${ms(median)} (${ms(min)} to ${ms(max)}; bare Koa: ${ms(bare.p99.median)})`;
   return [
@@ -44,14 +40,11 @@ export function measureMemory({ kind, core }: Stage): Figure[] {
 }
 
 /** Measures how much longer a single client waits for the core than for bare Koa plus one fsync on this disk. */
-export async function measureLoneClient(stage: Stage, bare: ServerProcess, { rounds, seconds }: Scale): Promise<Figure> {
+export async function measureLoneClient(stage: Stage, rounds: number): Promise<Figure> {
   const fsync = fsyncMedian();
-  const spread = computeSpread(
-    await repeat(rounds, async () => {
-      const reference = await load(getting(bare.url), seconds, 0, 1);
-      return (await load(placing(stage.core.url, stage.path, stage.keys), seconds, 0, 1)).p50 - reference.p50 - fsync;
-    }),
-  );
+  const targets = { bare: getting(await bareKoa()), core: placing(stage, stage.keys) };
+  const { bare, core } = await inTurn(targets, rounds, (target) => load(target, { connections: 1 }));
+  const spread = computeSpread(core.p50.values.map((p50, round) => p50 - (bare.p50.values[round] ?? Number.NaN) - fsync));
   const value = `${ms(spread.median)} (one fsync here: ${ms(fsync)})`;
   return figure("place, one client: p50 minus bare Koa's p50 and one fsync", stage.kind, '≤ 0.5 ms', spread, value);
 }
@@ -69,49 +62,39 @@ function fsyncMedian(): number {
   return computeSpread(times).median;
 }
 
-/** Measures placing calls while 16 clients try passwords, each from its own network. */
-export async function measureSignInFlood(stage: Stage, { rounds, seconds }: Scale): Promise<Figure[]> {
-  await stage.restart({ TRUSTED_PROXIES: '127.0.0.1' });
-  const place = () => load(placing(stage.core.url, stage.path, stage.keys), seconds);
-  await place();
-  const pairs = await repeat(rounds, async (round) => {
-    const quiet = await place();
-    const [flooded] = await Promise.all([place(), load(flooding(stage.core.url), seconds, round, 16)]);
-    return { rate: flooded.perSecond / quiet.perSecond, p99: flooded.p99 / quiet.p99 };
+/** Measures placing calls while 16 clients try passwords, each time for a different user and from a different network. */
+export async function measureSignInFlood(stage: Stage, rounds: number): Promise<Figure[]> {
+  const core = await startCore(stage.database, { TRUSTED_PROXIES: '127.0.0.1' });
+  const signIns: Target = { server: core, kind: 'sign_in', parameters: [], successes: null };
+  const { quiet, flooded } = await inTurn({ quiet: [], flooded: [signIns] }, rounds, async (floods, from) => {
+    const placed = load(placing({ ...stage, core }, stage.keys));
+    await Promise.all(floods.map((flood) => load(flood, { from, connections: 16 })));
+    return placed;
   });
-  const { rate, p99 } = computeSpreads(pairs, ['rate', 'p99']);
+  await core.stop();
   return [
-    figure('place during a sign-in flood, compared with no flood', stage.kind, '≥ 0.65', rate),
-    figure('p99 during a sign-in flood, compared with no flood', stage.kind, '≤ 2', p99),
+    figure('place during a sign-in flood, compared with no flood', stage.kind, '≥ 0.65', computeRatios(flooded.perSecond, quiet.perSecond)),
+    figure('p99 during a sign-in flood, compared with no flood', stage.kind, '≤ 2', computeRatios(flooded.p99, quiet.p99)),
   ];
 }
 
-/**
- * Measures how long the work takes, in ms. Ignores the first run, which may include compiling. @param work may return a function to call
- * afterwards
- */
-async function measureTime(count: number, work: () => unknown): Promise<Spread> {
-  const times = await repeat(count + 1, async () => {
-    const from = performance.now();
-    const after = await work();
-    const time = performance.now() - from;
-    if (typeof after === 'function') await after();
-    return time;
-  });
-  return computeSpread(times.slice(1));
-}
-
 /** Measures how long a core with an existing database takes from the start of the process until it's listening. */
-export async function start({ kind, database }: Stage, { starts }: Scale): Promise<Figure> {
-  const spread = await measureTime(starts, async () => (await startCore(database)).stop);
-  return figure('start to listening', kind, '< 400 ms', spread, ms(spread.median));
+export async function measureStart({ kind, database }: Stage, rounds: number): Promise<Figure> {
+  const { core } = await inTurn({ core: database }, rounds, async (url) => {
+    const { result, ms } = await timed(() => startCore(url));
+    await result.stop();
+    return { ms };
+  });
+  return figure('start to listening', kind, '< 400 ms', core.ms, ms(core.ms.median));
 }
 
 /** Measures how long the published command takes to show its help. */
-export async function measureHelp({ starts }: Scale): Promise<Figure> {
-  const out = await packCommand();
-  const spread = await measureTime(starts, () => spawnSync(process.execPath, [join(out, 'lib', 'main.js'), '--help'], { stdio: 'ignore' }));
-  return figure('callkey --help', '', '< 120 ms', spread, ms(spread.median));
+export async function measureHelp(rounds: number): Promise<Figure> {
+  const { help } = await inTurn({ help: await packCommand() }, rounds, async (command) => {
+    const { ms } = await timed(() => run(process.execPath, [command, '--help']));
+    return { ms };
+  });
+  return figure('callkey --help', '', '< 120 ms', help.ms, ms(help.ms.median));
 }
 
 export function figureTable(figures: readonly Figure[]): string {

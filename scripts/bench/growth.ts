@@ -1,10 +1,9 @@
-import { ask, cancelsPerSecond, type DatabaseKind, insertKeys, openStage, type Stage, signIn } from './environment.ts';
+import { ask, cancelsPerSecond, insertKeys, openStage, type Stage, signIn } from './environment.ts';
 import { type Figure, figure, ms } from './figures.ts';
-import { count, counts, databaseLabel, tableOf } from './markdown.ts';
-import { cancelling, placing } from './requests.ts';
-import { computeRatios, computeSpread, computeSpreads, inTurn, repeat, type Spread } from './spread.ts';
-import type { Say, Scale } from './workloads.ts';
-import { load } from './wrk.ts';
+import { count, counts, databaseLabel, tableOf } from './pages.ts';
+import type { DatabaseKind } from './processes.ts';
+import { computeRatios, computeSpread, inTurn, repeat, type Spread, say, timed } from './spread.ts';
+import { load, numbered, placing } from './wrk.ts';
 
 const operations = ['place', 'refuse', 'cancel'] as const;
 
@@ -17,54 +16,40 @@ export type Lists = { database: DatabaseKind; of500: Spread; ofMillion: Spread }
 /** In seconds. Short loads are enough for refusing and cancelling, because their speed varies less than that of placing. */
 const shortLoad = 1;
 
-/** Opens a database of each size. */
-export function openFilled(kind: DatabaseKind, { sizes, rounds }: Scale, say: Say): Promise<Stage[]> {
-  return repeat(sizes.length, async (n) => {
-    const start = performance.now();
-    const stage = await openStage(kind, sizes[n]);
+/** Opens databases whose tables contain this many keys, and as many calls. */
+export async function openFilled(kind: DatabaseKind, sizes: readonly number[], rounds: number): Promise<Record<string, Stage>> {
+  const stages: Record<string, Stage> = {};
+  for (const size of sizes) {
+    const stage = await openStage(kind, size);
     await stage.queue((rounds + 1) * shortLoad);
-    say(`${kind}: ${sizes[n]} keys and calls created in ${Math.round((performance.now() - start) / 1_000)} s`);
-    return stage;
-  });
+    say(`${kind}: ${size} keys and calls created`);
+    stages[size] = stage;
+  }
+  return stages;
 }
 
-/** Measures the sizes in turn, and closes their databases. */
-export async function grow(
-  stages: readonly Stage[],
-  { sizes, seconds, rounds }: Scale,
-  say: Say,
-): Promise<{ grown: Grown[]; lists: Lists[] }> {
-  const all = await inTurn(stages, rounds + 1, async ({ kind, core, path, keys, key, unknown }, round) => {
-    const { perSecond: place } = await load(placing(core.url, path, keys), seconds);
-    const { perSecond: refuse } = await load(placing(core.url, path, unknown, 0), shortLoad);
-    const { perSecond: cancel } = await load(cancelling(core.url, path, key), shortLoad, round * shortLoad * cancelsPerSecond);
-    say(`round ${round}: ${kind}: ${[place, refuse, cancel].map((rate, n) => `${operations[n]} ${Math.round(rate)}/s`).join(', ')}`);
-    return { place, refuse, cancel };
+/** Measures the sizes in turn. */
+export async function grow(database: DatabaseKind, stages: Readonly<Record<string, Stage>>, rounds: number): Promise<Grown[]> {
+  const measured = await inTurn(stages, rounds, async (stage, round) => {
+    const place = await load(placing(stage, stage.keys));
+    const refuse = await load(placing(stage, stage.unknown, 0), { seconds: shortLoad });
+    const from = round * shortLoad * cancelsPerSecond;
+    const cancel = await load(numbered('cancel', stage, stage.key), { seconds: shortLoad, from });
+    return { place: place.perSecond, refuse: refuse.perSecond, cancel: cancel.perSecond };
   });
-  const listed = stages[1] && (await listKeys(stages[1], rounds));
-  for (const stage of stages) await stage.close();
-  const grown = all.map(({ item, results }, n) => ({
-    ...{ database: item.kind, size: sizes[n] ?? 0 },
-    // The first round only warms up code and caches.
-    ...computeSpreads(results.slice(1), operations),
-  }));
-  return { grown, lists: listed ? [listed] : [] };
+  return Object.entries(measured).map(([size, spreads]) => ({ database, size: Number(size), ...spreads }));
 }
 
 /** Lists the keys of the partner that has all of them, and of another partner, which gets 500, on the same core. */
-async function listKeys({ kind, core, storage, tenants }: Stage, rounds: number): Promise<Lists> {
+export async function listKeys({ kind, core, storage, tenants }: Stage, rounds: number): Promise<Lists> {
   await insertKeys(storage.database, 500, tenants.users.other, tenants.otherAccount);
   const cookies = { of500: await signIn(core, 'otto'), ofMillion: await signIn(core, 'pat') };
-  const measureTime = async (cookie: string) => {
-    const from = performance.now();
-    await (await ask(core, 'GET', '/console/api-keys', cookie)).text();
-    return performance.now() - from;
-  };
-  const times = await repeat(10 * rounds, async () => ({
-    of500: await measureTime(cookies.of500),
-    ofMillion: await measureTime(cookies.ofMillion),
-  }));
-  return { database: kind, ...computeSpreads(times.slice(rounds), ['of500', 'ofMillion']) };
+  const list = async (cookie: string) => (await ask(core, 'GET', '/console/api-keys', cookie)).text();
+  const { of500, ofMillion } = await inTurn(cookies, rounds, async (cookie) => {
+    const times = await repeat(10, () => timed(() => list(cookie)));
+    return { ms: computeSpread(times.map(({ ms }) => ms)).median };
+  });
+  return { database: kind, of500: of500.ms, ofMillion: ofMillion.ms };
 }
 
 /** Compares the largest tables with the smallest. */

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { availableParallelism, loadavg } from 'node:os';
+import { loadavg } from 'node:os';
 import { setTimeout as pause } from 'node:timers/promises';
 import { hasProc, listProcesses, processTree, sumCpu } from './proc.ts';
 
@@ -11,8 +11,6 @@ type Reading = { at: number; busy: number; own: number; kernel: number; stolen: 
 /** How many processors other work uses, and how many the host of a virtual machine gives to other machines. */
 export type OtherLoad = { others: number; stolen: number };
 
-/** How many processors other work may use. */
-const allowed = 0.1;
 /** In ms. The windows are long, because a program that runs only briefly isn't a reason to stop. */
 const window = { beforeStart: 5_000, during: 15_000 };
 
@@ -35,16 +33,8 @@ function readLoad(): Reading {
   return parseReading(cpuLine, performance.now(), sumCpu(processTree(process.pid, all)), sumCpu(processTree(2, all)));
 }
 
-/** Measures how busy the processors are while something runs, from 0 to 1; NaN if the system doesn't report it. */
-export async function busyDuring<Result>(work: () => Promise<Result>): Promise<{ result: Result; busy: number }> {
-  if (!hasProc) return { result: await work(), busy: Number.NaN };
-  const before = readLoad();
-  const result = await work();
-  const after = readLoad();
-  return { result, busy: (after.busy - before.busy) / (after.at - before.at) / availableParallelism() };
-}
-
-function refuseAbove(used: number, limit = allowed): void {
+/** @param limit how many processors other work may use */
+function refuseAbove(used: number, limit: number): void {
   if (used > limit)
     throw new Error(`Other work uses ${used.toFixed(2)} of a processor; at most ${limit} is allowed. Stop it, then run the bench again.`);
 }
@@ -57,35 +47,28 @@ export async function requireQuiet(): Promise<void> {
 }
 
 /**
- * Watches how much other work uses the processors. On systems other than Linux, reports none, because only the load average would show it.
+ * Watches how much other work uses the processors: for both of the last two windows. On systems other than Linux, reports none, because
+ * only the load average would show it.
  */
 export function watchOtherLoad(isAllowed: boolean, every = window.during) {
   const max: OtherLoad = { others: 0, stolen: 0 };
   const { promise: broken, reject } = Promise.withResolvers<never>();
-  const measure = hasProc ? sustainedLoadReader() : () => max;
+  if (!hasProc) return { max, broken, stop: () => undefined };
+  let before = readLoad();
+  let last: OtherLoad = { ...max };
   const timer = setInterval(() => {
-    const { others, stolen } = measure();
+    const now = readLoad();
+    const load = computeOtherLoad(before, now);
+    const { others, stolen } = lowerLoad(last, load);
+    [before, last] = [now, load];
     Object.assign(max, { others: Math.max(max.others, others), stolen: Math.max(max.stolen, stolen) });
     try {
-      if (!isAllowed) refuseAbove(others);
+      if (!isAllowed) refuseAbove(others, 0.1);
     } catch (error) {
       reject(error);
     }
   }, every);
   return { max, broken, stop: () => clearInterval(timer) };
-}
-
-/** @returns a function that returns the load that lasted for both of the last two windows */
-function sustainedLoadReader(): () => OtherLoad {
-  let before = readLoad();
-  let last: OtherLoad = { others: 0, stolen: 0 };
-  return () => {
-    const now = readLoad();
-    const load = computeOtherLoad(before, now);
-    const both = lowerLoad(last, load);
-    [before, last] = [now, load];
-    return both;
-  };
 }
 
 /** Returns the lower of two loads: if a process or a kernel thread ends while it's being measured, one load seems too high. */

@@ -3,34 +3,23 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
-import { setTimeout as pause } from 'node:timers/promises';
 import { track } from '../support/server-process.ts';
-import { describeOrigin, type Origin, openStage } from './environment.ts';
-import { count, formatDate, missed, table } from './markdown.ts';
-import { parseStat, readMegabytes } from './proc.ts';
+import { describeOrigin, openStage } from './environment.ts';
+import { count, formatDate, missed, table } from './pages.ts';
 import { freshFolder, packCommand } from './processes.ts';
-import type { Say } from './workloads.ts';
+import { say } from './spread.ts';
 
 /** The peak memory of one run of the command in MB, and its processor time in seconds. */
 type Usage = { step: string; memory: number; seconds: number };
 
-export type LongFile = Origin & {
-  lines: number;
-  megabytes: number;
-  runs: Usage[];
-  /** In ms, from the end of the check to the core's response. */
-  firstCall: number;
-};
+type LongFile = Awaited<ReturnType<typeof measureLongFile>>;
 
-/**
- * Places a file of this many lines with the published command: checks it, places half of it, resumes, and runs the command once more. Needs
- * Linux.
- */
-export async function measureLongFile(lines: number, say: Say): Promise<LongFile> {
+/** Places a file of this many lines with the published command: checks it, places half of it, resumes, and runs the command once more. */
+export async function measureLongFile(lines: number) {
   const origin = await describeOrigin();
   const stage = await openStage('sqlite');
   const home = freshFolder();
-  const main = join(await packCommand(), 'lib', 'callkey.js');
+  const command = await packCommand();
   const { PATH = '' } = process.env;
   const env = { PATH, HOME: home, CALLKEY_SERVER: stage.core.url, CALLKEY_API_KEY: stage.key };
   const file = join(home, 'calls.csv');
@@ -41,8 +30,8 @@ export async function measureLongFile(lines: number, say: Say): Promise<LongFile
   const place = ['place', stage.tenants.campaign.id, '--from', file];
   const runs: Usage[] = [];
   const measure = async (step: string, args: readonly string[], stopAfter = Number.POSITIVE_INFINITY) => {
-    const { stderr, results, ...usage } = await measured([main, 'call', ...args], env, stopAfter);
-    say(`${step}: ${usage.memory.toFixed(0)} MB, ${usage.seconds.toFixed(0)} s, ${results} results\n${stderr.trim()}`);
+    const { messages, results, ...usage } = await runCommand([command, 'call', ...args], env, stopAfter);
+    say(`${step}: ${usage.memory.toFixed(0)} MB, ${usage.seconds.toFixed(0)} s, ${results} results\n${messages}`);
     runs.push({ step, ...usage });
     if (stopAfter === Number.POSITIVE_INFINITY && results !== lines) throw new Error(`${step}: ${results} results instead of ${lines}.`);
   };
@@ -57,32 +46,29 @@ export async function measureLongFile(lines: number, say: Say): Promise<LongFile
   return { ...origin, lines, megabytes: content.length / 1e6, runs, firstCall: readFirstCall(home) };
 }
 
-async function measured(args: readonly string[], env: Record<string, string>, stopAfter: number) {
-  const child = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  let [results, isOver] = [0, false];
-  const ended = track(child).then(() => {
-    isOver = true;
-  });
-  const stderr = text(child.stderr);
+/**
+ * A module that makes the command write what it has used as its last line on standard error. After Ctrl-C, the command ends itself with the
+ * same signal, without the event `exit`.
+ */
+const reportUsage = `data:text/javascript,import { writeSync } from 'node:fs';
+  const report = () => writeSync(2, '\\n' + JSON.stringify(process.resourceUsage()));
+  const kill = process.kill.bind(process);
+  process.kill = (...args) => (report(), kill(...args));
+  process.on('exit', report);`;
+
+async function runCommand(args: readonly string[], env: Record<string, string>, stopAfter: number) {
+  const child = spawn(process.execPath, ['--import', reportUsage, ...args], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  let results = 0;
   createInterface({ input: child.stdout }).on('line', () => {
     if (++results === stopAfter) child.kill('SIGINT');
   });
-  let usage = { memory: 0, seconds: 0 };
-  for (; !isOver; await Promise.race([ended, pause(20)])) usage = readUsage(child.pid ?? 0) ?? usage;
-  return { ...usage, stderr: await stderr, results };
+  const [messages] = await Promise.all([text(child.stderr), track(child)]);
+  const end = messages.lastIndexOf('\n');
+  const { maxRSS, userCPUTime, systemCPUTime } = JSON.parse(messages.slice(end));
+  return { memory: maxRSS * 1.024e-3, seconds: (userCPUTime + systemCPUTime) / 1e6, messages: messages.slice(0, end).trim(), results };
 }
 
-/** Reads the kernel's own figures. @returns undefined for a process that has ended */
-function readUsage(pid: number): Omit<Usage, 'step'> | undefined {
-  try {
-    const memory = readMegabytes(pid, 'VmHWM');
-    return memory === 0 ? undefined : { memory, seconds: parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8')).cpu / 1_000 };
-  } catch {
-    return undefined;
-  }
-}
-
-/** Reads from the journal how long after the check the core placed the first call. */
+/** Reads from the journal how long after the check the core placed the first call, in ms. */
 function readFirstCall(home: string): number {
   const runs = join(home, '.local', 'state', 'callkey', 'runs');
   const journal = readFileSync(join(runs, readdirSync(runs)[0] ?? ''), 'utf8');

@@ -4,39 +4,31 @@ import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
 import { compareCommits, useOneProcessor } from './against.ts';
-import { type DatabaseKind, databaseKinds, leave, openStage } from './environment.ts';
-import { keep } from './fill-pages.ts';
+import { openStage } from './environment.ts';
 import { buildSections, runAll } from './full.ts';
 import { requireQuiet, watchOtherLoad } from './load-guard.ts';
 import { longFileSection, measureLongFile } from './long-file.ts';
 import { measureImport } from './number-import.ts';
+import { keep } from './pages.ts';
 import { poolers, poolersSection } from './poolers.ts';
-import { startServer, useFolder } from './processes.ts';
+import { type DatabaseKind, databaseKinds, leave, useFolder } from './processes.ts';
 import { measureRules } from './rules.ts';
 import { soak, soakSection } from './soak.ts';
+import { say } from './spread.ts';
 import { measureTail } from './tail.ts';
 import { compareTimes } from './timing.ts';
-import { measureRows, type Row, rowTable, scales } from './workloads.ts';
+import { measureRows, type Row, rowTable } from './workloads.ts';
 
+const [flag, value] = [{ type: 'boolean' }, { type: 'string' }] as const;
 const { values } = parseArgs({
   options: {
-    full: { type: 'boolean' },
-    soak: { type: 'string' },
-    file: { type: 'string' },
-    against: { type: 'string' },
-    rules: { type: 'string' },
-    import: { type: 'string' },
-    poolers: { type: 'boolean' },
-    tail: { type: 'string' },
-    timing: { type: 'string' },
-    try: { type: 'boolean', default: false },
-    database: { type: 'string', default: 'sqlite' },
-    'one-processor': { type: 'boolean' },
+    ...{ full: flag, poolers: flag, try: flag, 'one-processor': flag },
+    ...{ soak: value, file: value, against: value, rules: value, import: value, tail: value, timing: value },
+    database: { ...value, default: 'sqlite' },
   },
 });
-const say = (line: string) => process.stderr.write(`${line}\n`);
 const print = (text: string) => process.stdout.write(text);
-const [rounds, seconds] = values.try ? [2, 2] : [12, 2];
+const rounds = (usual: number) => (values.try ? 2 : usual);
 
 /** Prints the sections that a run writes into the pages, and stores them with the results, unless it was only a trial. */
 function report(name: string, results: object, sections: Record<string, string>): void {
@@ -44,12 +36,15 @@ function report(name: string, results: object, sections: Record<string, string>)
   if (!values.try) keep(name, results, sections);
 }
 
+async function onBoth(measure: (kind: DatabaseKind) => Promise<string>): Promise<void> {
+  for (const kind of databaseKinds) print(await measure(kind));
+}
+
 async function mainRows(): Promise<void> {
-  const bare = await startServer('servers/bare.ts');
   const rows: Row[] = [];
   for (const kind of databaseKinds) {
     const stage = await openStage(kind);
-    rows.push(...(await measureRows(stage, bare, values.try ? scales.rehearsal : scales.rows, say)));
+    rows.push(...(await measureRows(stage, rounds(3))));
     await stage.close();
   }
   print(rowTable(rows));
@@ -62,8 +57,9 @@ async function full(): Promise<void> {
     if (bavail * bsize < 50e9) throw new Error(`A full run needs 50 GB in ${tmpdir()}. Make room, or set TMPDIR to another folder.`);
     await requireQuiet();
   }
-  const watch = watchOtherLoad(values.try);
-  const results = await Promise.race([runAll(values.try ? scales.rehearsal : scales.full, say), watch.broken]);
+  const watch = watchOtherLoad(values.try ?? false);
+  const sizes = values.try ? [1_000, 5_000, 20_000] : [1_000, 1_000_000, 10_000_000];
+  const results = await Promise.race([runAll(rounds(9), sizes), watch.broken]);
   watch.stop();
   const whole = { ...results, otherLoad: watch.max };
   report('latest', whole, buildSections(whole));
@@ -79,39 +75,30 @@ function chosenKind(): DatabaseKind {
 const runs = {
   full,
   async soak(minutes: number) {
-    const kind = chosenKind();
-    const results = await soak(kind, minutes, say);
-    report(`soak-${kind}`, results, { [`soak-${kind}`]: soakSection(results) });
+    const results = await soak(chosenKind(), minutes);
+    const name = `soak-${results.database}`;
+    report(name, results, { [name]: soakSection(results) });
   },
   async file(lines: number) {
-    const results = await measureLongFile(lines, say);
+    const results = await measureLongFile(lines);
     report('long-file', results, { 'long-file': longFileSection(results) });
   },
   async poolers() {
-    const results = await poolers(values.try ? scales.rehearsal : scales.poolers, say);
+    const results = await poolers(rounds(5));
     report('poolers', results, { poolers: poolersSection(results) });
   },
-  async rules(entries: number) {
-    for (const kind of databaseKinds) print(await measureRules(kind, entries, rounds, seconds, say));
-  },
-  async import(lines: number) {
-    print(await measureImport(chosenKind(), lines, say));
-  },
-  async tail(length: number) {
-    for (const kind of databaseKinds) print(await measureTail(kind, rounds, length));
-  },
-  async timing(requests: number) {
-    for (const kind of databaseKinds) print(await compareTimes(kind, requests));
-  },
+  rules: (entries: number) => onBoth((kind) => measureRules(kind, entries, rounds(12))),
+  import: async (lines: number) => void print(await measureImport(chosenKind(), lines)),
+  tail: (seconds: number) => onBoth((kind) => measureTail(kind, rounds(12), seconds)),
+  timing: (requests: number) => onBoth((kind) => compareTimes(kind, requests)),
 } as const;
 
 async function runChosen(): Promise<void> {
-  if (values.against !== undefined) return void print(await compareCommits(values.against, rounds, seconds, say));
+  if (values.against !== undefined) return void print(await compareCommits(values.against, rounds(12)));
   for (const name of ['full', 'soak', 'file', 'poolers', 'rules', 'import', 'tail', 'timing'] as const) {
-    const value = values[name];
-    if (value === undefined) continue;
-    if (!(Number(value) > 0)) throw new Error(`Pass --${name} and a positive number.`);
-    return runs[name](Number(value));
+    if (values[name] === undefined) continue;
+    if (!(Number(values[name]) > 0)) throw new Error(`Pass --${name} and a positive number.`);
+    return runs[name](Number(values[name]));
   }
   await mainRows();
 }

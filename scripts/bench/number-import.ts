@@ -1,11 +1,12 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type DatabaseKind, openStage, type Stage } from './environment.ts';
-import { count, databaseLabel, table } from './markdown.ts';
-import { freshFolder, run } from './processes.ts';
-import { placeAtRate } from './tail.ts';
-import type { Say } from './workloads.ts';
+import { openStage, type Stage } from './environment.ts';
+import { count, databaseLabel, table } from './pages.ts';
+import { type DatabaseKind, freshFolder, run } from './processes.ts';
+import { say, timed } from './spread.ts';
+import { percentiles, placeAtRate } from './tail.ts';
 
 const callsPerSecond = 1_000;
 const invalidLines = 1_000;
@@ -16,50 +17,49 @@ const stepSeconds = 5;
  * Measures how long placing a call takes: alone, while a do-not-call list with a thousand invalid lines is refused, and while the same list
  * without these lines is imported. @returns Markdown
  */
-export async function measureImport(kind: DatabaseKind, lines: number, say: Say): Promise<string> {
+export async function measureImport(kind: DatabaseKind, lines: number): Promise<string> {
   const stage = await openStage(kind);
-  const place = (seconds: number) => placeAtRate(stage, callsPerSecond, seconds);
-  const measure = async (what: string, task: (() => Promise<unknown>) | null): Promise<string[]> => {
-    const times: number[] = [];
-    const start = performance.now();
-    let seconds = 0;
-    const end = task?.().then(() => {
-      seconds = (performance.now() - start) / 1_000;
+  const place = () => placeAtRate(stage, stage.key, callsPerSecond, stepSeconds);
+  const measure = async (what: string, took: (ms: number) => string, task: () => Promise<unknown>): Promise<string[]> => {
+    let duration = 0;
+    const ended = timed(task).then(({ ms }) => {
+      duration = ms;
     });
-    if (!task) times.push(...(await place(aloneSeconds)));
-    while (task && seconds === 0) for (const time of await place(stepSeconds)) times.push(time);
-    await end;
-    times.sort((a, b) => a - b);
-    const cells = [0.5, 0.99, 0.999, 1].map((share) => (times[Math.ceil(times.length * share) - 1] ?? Number.NaN).toFixed(1));
+    const times: number[] = [];
+    while (duration === 0) times.push(...(await place()));
+    await ended;
+    const { p50, p99, p999, max } = percentiles(times);
+    const cells = [p50, p99, p999, max].map((time) => time.toFixed(1));
     say(`${kind}: ${what}: ${cells.join(', ')} ms`);
-    return [what, databaseLabel(kind), seconds === 0 ? '' : `${seconds.toFixed(0)} s`, ...cells];
+    return [what, databaseLabel(kind), took(duration), ...cells];
   };
-  await place(stepSeconds);
-  const [invalid, valid] = [invalidLines, 0].map((wrong) => writeList(lines, wrong));
+  const seconds = (ms: number) => `${(ms / 1_000).toFixed(0)} s`;
+  // The first calls only warm up the code.
+  await place();
   const rows = [
-    await measure('alone', null),
-    await measure(`${count(lines)} lines, ${count(invalidLines)} of them invalid`, () =>
-      importList(stage, invalid ?? '', { wrong: invalidLines }),
+    await measure(
+      'alone',
+      () => '',
+      () => pause(aloneSeconds * 1_000),
     ),
-    await measure(`${count(lines)} lines`, () => importList(stage, valid ?? '', { added: lines })),
+    await measure(`${count(lines)} lines, ${count(invalidLines)} of them invalid`, seconds, prepareImport(stage, lines, invalidLines)),
+    await measure(`${count(lines)} lines`, seconds, prepareImport(stage, lines, 0)),
   ];
   await stage.close();
   return table(['time to place a call, in ms', 'database', 'import took', 'p50', 'p99', 'p99.9', 'max'], rows);
 }
 
-/** Writes a list whose invalid lines are spread over the file. @returns its path */
-function writeList(lines: number, invalid: number): string {
+/** Writes a list whose invalid lines are spread over the file. @returns a function that imports it, and checks the result */
+function prepareImport({ database, tenants }: Stage, lines: number, invalid: number): () => Promise<void> {
   const path = join(freshFolder(), 'numbers.csv');
-  const step = invalid === 0 ? Number.POSITIVE_INFINITY : Math.floor(lines / invalid);
+  const step = Math.floor(lines / invalid);
   writeFileSync(path, Array.from({ length: lines }, (_, n) => (n % step === step - 1 ? 'nobody' : `+4940${20_000_000 + n}`)).join('\n'));
-  return path;
-}
-
-async function importList({ database, tenants }: Stage, path: string, expected: { added?: number; wrong?: number }): Promise<void> {
-  const { added = 0, wrong = 0 } = expected;
   const admin = fileURLToPath(new URL('../../core/admin.ts', import.meta.url));
-  const command = [process.execPath, admin, '--json', 'do-not-call', 'import', path, '--account', tenants.account.id];
-  const { stdout, error } = await run('env', [`DATABASE_URL=${database}`, ...command]);
-  const result = stdout === '' ? null : JSON.parse(stdout);
-  if (result?.added !== added || result?.wrong.length !== wrong) throw new Error(`Unexpected result of the import: ${stdout || error}`);
+  const command = [admin, '--json', 'do-not-call', 'import', path, '--account', tenants.account.id];
+  return async () => {
+    // The command fails if a line is invalid, but prints the same fields.
+    const { stdout } = await run(process.execPath, command, { ...process.env, DATABASE_URL: database }).catch((failed) => failed);
+    const { added, wrong } = JSON.parse(stdout || '{}');
+    if (added !== (invalid === 0 ? lines : 0) || wrong?.length !== invalid) throw new Error(`Unexpected result of the import: ${stdout}`);
+  };
 }

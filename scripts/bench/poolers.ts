@@ -1,31 +1,31 @@
 import { startPgBouncer } from '../support/pgbouncer.ts';
-import { databaseVersion, describeOrigin, type Origin, openStage } from './environment.ts';
-import { counts, formatDate, table } from './markdown.ts';
-import { run, startCore, startServer } from './processes.ts';
-import { cancelling, placing } from './requests.ts';
-import { type Measured, measure, type Row, type Say, type Scale } from './workloads.ts';
+import { databaseVersion, describeOrigin, openStage } from './environment.ts';
+import { counts, formatDate, table } from './pages.ts';
+import { run, startCore } from './processes.ts';
+import { type Measured, measure } from './workloads.ts';
+import { numbered, placing } from './wrk.ts';
 
 const ways = ['no pooler', 'transaction mode', 'session mode'] as const;
 
 /** What PgBouncer between a core and PostgreSQL costs. Each row is named after its operation and mode, such as `place, session mode`. */
-export type Poolers = Origin & { database: string; pooler: string; rows: Row[] };
+type Poolers = Awaited<ReturnType<typeof poolers>>;
 
 /** Measures cores on one PostgreSQL, each with ten connections: its own, or PgBouncer's. */
-export async function poolers(scale: Scale, say: Say): Promise<Poolers> {
-  const [pooler] = (await run('pgbouncer', ['--version'])).stdout.split('\n');
+export async function poolers(rounds: number) {
+  const { stdout } = await run('pgbouncer', ['--version']).catch(() => ({ stdout: '' }));
+  const [pooler] = stdout.split('\n');
   if (!pooler) throw new Error('This needs PgBouncer: apt-get install pgbouncer.');
   const origin = await describeOrigin();
   const stage = await openStage('postgres');
-  const { path, keys, key } = stage;
   const rows: Measured[] = [];
   for (const way of ways) {
-    const through =
-      way === 'no pooler' ? null : await startPgBouncer(stage.database, way === 'session mode' ? 'session' : 'transaction', 10);
-    const server = through ? await startCore(through.url) : stage.core;
-    rows.push({ name: `place, ${way}`, server, target: placing(server.url, path, keys) });
-    rows.push({ name: `cancel, ${way}`, server, target: cancelling(server.url, path, key), isCancel: true });
+    const mode = way === 'session mode' ? 'session' : 'transaction';
+    const through = way === 'no pooler' ? null : await startPgBouncer(stage.database, mode, 10);
+    const at = { ...stage, core: through ? await startCore(through.url) : stage.core };
+    rows.push({ name: `place, ${way}`, target: placing(at, stage.keys) });
+    rows.push({ name: `cancel, ${way}`, target: numbered('cancel', at, stage.key) });
   }
-  const measured = await measure(stage, rows, await startServer('servers/bare.ts'), scale, say);
+  const measured = await measure(stage, rounds, rows);
   const database = await databaseVersion(stage);
   await stage.close();
   return { ...origin, pooler, database, rows: measured };

@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import type { Target } from './requests.ts';
-import { computeSpreads, type Spread } from './spread.ts';
-import { type Load, load } from './wrk.ts';
+import { postgresPid } from './processes.ts';
+import { timed } from './spread.ts';
 
 /** Whether the system has /proc, where Linux describes its processes. */
 export const hasProc = existsSync('/proc/self/stat');
@@ -47,49 +46,31 @@ export function sumCpu(all: readonly Process[]): number {
   return all.reduce((sum, { cpu, endedChildren }) => sum + cpu + endedChildren, 0);
 }
 
-/** Reads a size such as VmRSS from `/proc/PID/status`, in MB. Returns the sum for the process and its descendants. */
-export function readMegabytes(root: number, name = 'VmRSS'): number {
+/** Returns how much memory a process and its descendants use, in MB. */
+export function readMegabytes(root: number): number {
   const texts = processTree(root, listProcesses()).map(({ pid }) => readFileSync(`/proc/${pid}/status`, 'utf8'));
-  return texts.reduce((sum, text) => sum + Number(new RegExp(`${name}:\\s+(\\d+)`).exec(text)?.[1] ?? 0) * 1.024e-3, 0);
+  return texts.reduce((sum, text) => sum + Number(/VmRSS:\s+(\d+)/.exec(text)?.[1] ?? 0) * 1.024e-3, 0);
 }
 
-/** CPU time per request, in µs, of the server's main thread, its other threads (pool, garbage collection), and all of PostgreSQL. */
-export type Cpu<Value = number> = { main: Value; rest: Value; postgres: Value };
-export type CostedLoad = Load & { cpu: Cpu | null };
+/** CPU time per request, in µs, of the server's main thread, its other threads (pool, garbage collection), PostgreSQL, and all of them. */
+export type Cpu = { main: number; rest: number; postgres: number; total: number };
 
-/** The processes to measure: the server, and the PostgreSQL behind it. */
-type Watched = { pid: number; postgres: number | undefined };
-
-/** Loads a server, and measures the CPU time per request. Only Linux reports that; elsewhere, `cpu` is null. */
-export async function loadWithCpu(target: Target, seconds: number, watched: Watched, from = 0): Promise<CostedLoad> {
-  const { result, getCpu } = await watchCpu(watched, () => load(target, seconds, from));
-  return { ...result, cpu: getCpu(result.requests) };
-}
-
-/** @returns the result of the work, how long it took, and a function that returns the CPU time per request */
-export async function watchCpu<Result>(watched: Watched, work: () => Promise<Result>) {
-  const before = hasProc ? readCpuTimes(watched) : null;
-  const from = performance.now();
-  const result = await work();
-  const seconds = (performance.now() - from) / 1_000;
-  const after = before && readCpuTimes(watched);
-  const getCpu = (requests: number): Cpu | null => {
-    if (!before || !after) return null;
-    const each = (part: keyof Cpu) => ((after[part] - before[part]) * 1_000) / requests;
-    return { main: each('main'), rest: each('rest'), postgres: each('postgres') };
-  };
-  return { result, seconds, getCpu };
+/** Adds its speed, and the CPU time of a server and of PostgreSQL, to the result of some work. Only Linux reports CPU time; elsewhere, it's NaN. */
+export async function withCpu<Result extends { requests: number }>(pid: number, work: () => Promise<Result>) {
+  const before = readCpuTimes(pid);
+  const { result, ms } = await timed(work);
+  const after = readCpuTimes(pid);
+  const each = (part: keyof Cpu) => ((after[part] - before[part]) * 1_000) / result.requests;
+  const cpu: Cpu = { main: each('main'), rest: each('rest'), postgres: each('postgres'), total: each('total') };
+  return { perSecond: (result.requests / ms) * 1_000, ...result, ...cpu };
 }
 
 /** Returns the CPU times so far, in ms. */
-function readCpuTimes({ pid, postgres }: Watched): Cpu {
+function readCpuTimes(pid: number): Cpu {
+  if (!hasProc) return { main: Number.NaN, rest: Number.NaN, postgres: Number.NaN, total: Number.NaN };
   const all = listProcesses();
   const tree = processTree(pid, all);
-  const main = tree.flatMap(({ pid }) => readStat(`/proc/${pid}/task/${pid}/stat`)).reduce((sum, { cpu }) => sum + cpu, 0);
-  return { main, rest: sumCpu(tree) - main, postgres: postgres === undefined ? 0 : sumCpu(processTree(postgres, all)) };
-}
-
-export function computeCpuSpread(loads: readonly CostedLoad[]): Cpu<Spread> | null {
-  const costs = loads.flatMap(({ cpu }) => cpu ?? []);
-  return costs.length === 0 ? null : computeSpreads(costs, ['main', 'rest', 'postgres']);
+  const main = sumCpu(tree.flatMap(({ pid }) => readStat(`/proc/${pid}/task/${pid}/stat`)));
+  const [server, postgres] = [sumCpu(tree), sumCpu(processTree(postgresPid() ?? Number.NaN, all))];
+  return { main, rest: server - main, postgres, total: server + postgres };
 }

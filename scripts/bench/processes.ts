@@ -3,9 +3,14 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type PostgresServer, startPostgres } from '../support/postgres.ts';
 import { type ServerProcess, startServerProcess, track } from '../support/server-process.ts';
 
-/** Starts a script from this folder as a separate process. The script must log its address. */
+export const databaseKinds = ['sqlite', 'postgres'] as const;
+export type DatabaseKind = (typeof databaseKinds)[number];
+
+/** Starts a script as a separate process. The script must log its address. @param script its path from this folder, or its URL */
 export async function startServer(script: string, environment: Record<string, string> = {}): Promise<ServerProcess> {
   const { PATH = '', HOME = '' } = process.env;
   const server = await startServerProcess([fileURLToPath(new URL(script, import.meta.url))], { PATH, HOME, ...environment });
@@ -13,26 +18,56 @@ export async function startServer(script: string, environment: Record<string, st
   return server;
 }
 
+let bare: Promise<ServerProcess> | undefined;
+
+/** Returns bare Koa, which everything is compared with. The first call starts it. */
+export function bareKoa(): Promise<ServerProcess> {
+  bare ??= startServer('servers/bare.ts');
+  return bare;
+}
+
+/** The environment of a core and its admin commands. */
+export function coreEnvironment(databaseUrl: string): Record<string, string> {
+  return { DATABASE_URL: databaseUrl, SESSION_SECRETS: 'a secret for the bench of at least 32 characters' };
+}
+
 /** Starts a core as a service manager does: `node core/main.ts`, without the flags of `npm start`. */
-export function startCore(databaseUrl: string, environment: Record<string, string> = {}): Promise<ServerProcess> {
-  const settings = { DATABASE_URL: databaseUrl, SESSION_SECRETS: 'a secret for the bench of at least 32 characters' };
-  return startServer('../../core/main.ts', { ...settings, PORT: '0', MANAGEMENT_PORT: '0', ...environment });
+export function startCore(databaseUrl: string, environment = {}, script = '../../core/main.ts'): Promise<ServerProcess> {
+  return startServer(script, { ...coreEnvironment(databaseUrl), PORT: '0', MANAGEMENT_PORT: '0', ...environment });
 }
 
-/** Runs a program until it exits. @returns its standard output, and how it failed */
-export async function run(program: string, args: readonly string[]): Promise<{ stdout: string; error: Error | null }> {
-  return new Promise((resolve) => {
-    track(execFile(program, args, (error, stdout) => resolve({ stdout, error })));
-  });
+/** Runs a program until it exits. @throws Error with its standard output */
+export function run(program: string, args: readonly string[], env = process.env): Promise<{ stdout: string }> {
+  const running = promisify(execFile)(program, args, { env });
+  void track(running.child);
+  return running;
 }
 
-/** @returns the folder of the published command `callkey` */
+/** @returns the script of the published command `callkey` */
 export async function packCommand(): Promise<string> {
   const folder = freshFolder();
-  const { error } = await run(process.execPath, [fileURLToPath(new URL('../pack-cli.ts', import.meta.url)), folder]);
-  if (error) throw error;
-  return join(folder, 'callkey');
+  await run(process.execPath, [fileURLToPath(new URL('../pack-cli.ts', import.meta.url)), folder]);
+  return join(folder, 'callkey', 'lib', 'callkey.js');
 }
+
+/**
+ * PostgreSQL's defaults are for a small machine that also does other things. Its manual recommends a quarter of the machine's memory for
+ * buffers. Larger log files are reused, so they don't have to be created in the middle of a round.
+ */
+export const postgresSettings = ['shared_buffers=1GB', 'min_wal_size=1GB', 'max_wal_size=4GB'];
+let postgres: PostgresServer | undefined;
+
+export async function freshDatabase(kind: DatabaseKind): Promise<string> {
+  if (kind === 'sqlite') return `sqlite:${join(freshFolder(), 'callkey.db')}`;
+  postgres ??= await startPostgres(postgresSettings);
+  return postgres.createDatabase();
+}
+
+/** Returns the main process of the PostgreSQL server, if it was started. */
+export const postgresPid = () => postgres?.pid;
+
+/** Stops PostgreSQL. The other processes are killed when this one ends. */
+export const leave = async () => postgres?.stop();
 
 /** Creates a folder for temporary files such as databases. It's deleted when this process ends. */
 export const freshFolder = () => mkdtempSync(join(tmpdir(), 'callkey-bench-'));

@@ -1,28 +1,16 @@
-import { readdirSync, statSync } from 'node:fs';
-import { type DatabaseKind, databaseVersion, describeOrigin, type Origin, openStage, type Stage } from './environment.ts';
-import { type OtherLoad, watchOtherLoad } from './load-guard.ts';
-import { count, databaseLabel, formatDate, missed } from './markdown.ts';
+import { readdirSync } from 'node:fs';
+import { databaseVersion, describeOrigin, openStage } from './environment.ts';
+import { watchOtherLoad } from './load-guard.ts';
+import { count, databaseLabel, formatDate, missed } from './pages.ts';
 import { readMegabytes } from './proc.ts';
-import { mixing } from './requests.ts';
-import { computeSpread, repeat, slopeWithRange } from './spread.ts';
-import type { Say } from './workloads.ts';
-import { type Load, load } from './wrk.ts';
+import type { DatabaseKind } from './processes.ts';
+import { computeSpread, repeat, say, slopeWithRange } from './spread.ts';
+import { load, type Target } from './wrk.ts';
 
 /** The memory in MB after this many seconds. */
 type Sample = { seconds: number; rss: number };
-/** The measurements of one minute of load. Sizes are in MB. */
-type Minute = Load & { minute: number; heap: number; files: number; wal: number; file: number };
-/** The slope, with its range, in MB per hour. */
-type Memory = { warmUpMinutes: number; slope: number; min: number; max: number; peak: number; isFlat: boolean };
 
-export type Soak = Origin & {
-  database: DatabaseKind;
-  peakPerSecond: number;
-  otherLoad: OtherLoad;
-  memory: Memory;
-  minutes: Minute[];
-  samples: Sample[];
-};
+export type Soak = Awaited<ReturnType<typeof soak>>;
 
 const connections = 64;
 /** In ms. */
@@ -31,23 +19,26 @@ const sampleEvery = 10_000;
 const flat = 5;
 
 /** Loads a core with half of the requests that it can handle, and records its memory, files and response times. Needs Linux. */
-export async function soak(kind: DatabaseKind, minutes: number, say: Say): Promise<Soak> {
+export async function soak(kind: DatabaseKind, minutes: number) {
   const { machine, ...origin } = await describeOrigin();
   const stage = await openStage(kind);
   const about = { ...origin, machine: { ...machine, [kind]: await databaseVersion(stage) }, database: kind };
-  const target = (pauseMs: number) => mixing(stage.core.url, stage.path, stage.key, stage.unknown[0] ?? '', pauseMs);
-  const { perSecond: peakPerSecond } = await load(target(0), 20, 0, connections);
+  const { core, path, key, unknown } = stage;
+  const target = (pauseMs: number): Target => {
+    return { server: core, kind: 'mix', parameters: [path, key, unknown[0] ?? '', String(pauseMs)], successes: 0.75 };
+  };
+  const { perSecond: peakPerSecond } = await load(target(0), { seconds: 20, connections });
   // With this pause, each connection sends half as many requests as it can.
   const pauseMs = Math.round((connections / peakPerSecond) * 1_000);
   const watch = watchOtherLoad(true);
   const samples: Sample[] = [];
   const start = performance.now();
-  const sample = () => samples.push({ seconds: Math.round((performance.now() - start) / 1_000), rss: readMegabytes(stage.core.pid) });
+  const sample = () => samples.push({ seconds: Math.round((performance.now() - start) / 1_000), rss: readMegabytes(core.pid) });
   const timer = setInterval(sample, sampleEvery);
   const measured = await repeat(minutes, async (before) => {
-    const minute = { minute: before + 1, ...(await load(target(pauseMs), 60, before + 1, connections)), ...(await sizes(stage)) };
-    say(`minute ${minute.minute}: ${samples.at(-1)?.rss.toFixed(1)} MB, ${Math.round(minute.perSecond)} requests per second`);
-    return minute;
+    const loaded = await load(target(pauseMs), { seconds: 60, from: before + 1, connections });
+    say(`minute ${before + 1}: ${samples.at(-1)?.rss.toFixed(1)} MB, ${Math.round(loaded.perSecond)} requests per second`);
+    return { minute: before + 1, ...loaded, files: readdirSync(`/proc/${core.pid}/fd`).length };
   });
   clearInterval(timer);
   watch.stop();
@@ -55,20 +46,16 @@ export async function soak(kind: DatabaseKind, minutes: number, say: Say): Promi
   return { ...about, peakPerSecond, otherLoad: watch.max, memory: memoryOver(samples), minutes: measured, samples };
 }
 
-/** Determines whether memory is flat. It is if even the highest estimate of its slope is small, ignoring the first sixth of the run. */
-export function memoryOver(samples: readonly Sample[]): Memory {
+/**
+ * Determines whether memory is flat. It is if even the highest estimate of its slope, in MB per hour, is small, ignoring the first sixth of
+ * the run.
+ */
+export function memoryOver(samples: readonly Sample[]) {
   const warmUp = (samples.at(-1)?.seconds ?? 0) / 6;
   const points = samples.filter(({ seconds }) => seconds > warmUp).map(({ seconds, rss }) => ({ x: seconds / 3_600, y: rss }));
   const slope = slopeWithRange(points);
   const peak = Math.max(...samples.map(({ rss }) => rss));
   return { warmUpMinutes: Math.round(warmUp / 60), ...slope, peak, isFlat: slope.max < flat };
-}
-
-async function sizes({ kind, core, database }: Stage): Promise<Pick<Minute, 'heap' | 'files' | 'wal' | 'file'>> {
-  const metrics = await (await fetch(`${core.managementUrl}/metrics`)).text();
-  const heap = Number(/^nodejs_heap_size_used_bytes (\S+)/m.exec(metrics)?.[1]) / 1e6;
-  const fileSize = (suffix: string) => (kind === 'sqlite' ? statSync(database.slice('sqlite:'.length) + suffix).size / 1e6 : 0);
-  return { heap, files: readdirSync(`/proc/${core.pid}/fd`).length, wal: fileSize('-wal'), file: fileSize('') };
 }
 
 export function soakSection({ at, commit, database, minutes, memory, otherLoad }: Soak): string {

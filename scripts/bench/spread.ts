@@ -1,5 +1,6 @@
 /** The median and the range of some values. `values` keeps the order of the measurements. */
 export type Spread = { median: number; min: number; max: number; values: number[] };
+export type Spreads<Name extends string> = Record<Name, Spread>;
 
 export function computeSpread(values: readonly number[]): Spread {
   const sorted = values.toSorted((a, b) => a - b);
@@ -8,9 +9,10 @@ export function computeSpread(values: readonly number[]): Spread {
   return { median: (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2, min: at(0), max: at(sorted.length - 1), values: [...values] };
 }
 
-/** Computes the spread of each of the named members. */
-export function computeSpreads<Name extends string>(all: readonly Record<Name, number>[], names: readonly Name[]): Record<Name, Spread> {
-  return Object.fromEntries(names.map((name) => [name, computeSpread(all.map((values) => values[name]))])) as Record<Name, Spread>;
+/** Computes the spread of each member. All objects must have the same members. */
+export function computeSpreads<Name extends string>(all: readonly Readonly<Record<Name, number>>[]): Spreads<Name> {
+  const names = Object.keys(all[0] ?? {}) as Name[];
+  return Object.fromEntries(names.map((name) => [name, computeSpread(all.map((values) => values[name]))])) as Spreads<Name>;
 }
 
 /** Divides values by those that were measured in the same rounds. */
@@ -24,19 +26,37 @@ export async function repeat<Result>(rounds: number, measure: (round: number) =>
   return results;
 }
 
+/** Reports progress. */
+export const say = (line: string): boolean => process.stderr.write(`${line}\n`);
+
+/** Measures how long work takes, in ms. */
+export async function timed<Result>(work: () => Promise<Result>): Promise<{ result: Result; ms: number }> {
+  const from = performance.now();
+  const result = await work();
+  return { result, ms: performance.now() - from };
+}
+
 /**
- * Measures the items in turn, round after round, so that other work on the machine affects all of them equally. @returns each item's rounds
+ * Measures several sides in turn, round after round, so that other work on the machine affects all of them equally. The order alternates.
+ * Round 0 only warms up code and caches, so its figures are omitted.
+ *
+ * @returns the spreads of each side's figures, whose values are in the order of the rounds
  */
-export async function inTurn<Item, Result>(
-  items: readonly Item[],
+export async function inTurn<Name extends string, Side, Figure extends string>(
+  sides: Readonly<Record<Name, Side>>,
   rounds: number,
-  measure: (item: Item, round: number) => Promise<Result>,
-) {
-  const all = items.map((item) => ({ item, results: [] as Result[] }));
-  await repeat(rounds, async (round) => {
-    for (const { item, results } of all) results.push(await measure(item, round));
+  measure: (side: Side, round: number) => Promise<Readonly<Record<Figure, number>>>,
+): Promise<Record<Name, Spreads<Figure>>> {
+  const all = Object.entries<Side>(sides).map(([name, side]) => ({ name, side, results: [] as Readonly<Record<Figure, number>>[] }));
+  await repeat(rounds + 1, async (round) => {
+    for (const { name, side, results } of round % 2 === 0 ? all : all.toReversed()) {
+      const figures = await measure(side, round);
+      if (round > 0) results.push(figures);
+      const texts = Object.entries<number>(figures).map(([figure, value]) => `${figure} ${Number(value.toPrecision(3))}`);
+      say(`round ${round} of ${rounds}: ${name}: ${texts.join(', ')}`);
+    }
   });
-  return all;
+  return Object.fromEntries(all.map(({ name, results }) => [name, computeSpreads(results)])) as Record<Name, Spreads<Figure>>;
 }
 
 export type Point = { x: number; y: number };
@@ -48,11 +68,9 @@ export function fitSlope(points: readonly Point[]): number {
   return mean((point) => (point.x - x) * (point.y - y)) / mean((point) => (point.x - x) ** 2);
 }
 
-const blocks = 10;
-
 /** Computes the slope of all points, and the range of the slopes if each consecutive tenth of the points is omitted in turn. */
 export function slopeWithRange(points: readonly Point[]): { slope: number; min: number; max: number } {
-  const size = Math.ceil(points.length / blocks);
-  const without = Array.from({ length: blocks }, (_, block) => fitSlope(points.filter((_point, n) => Math.floor(n / size) !== block)));
+  const tenth = Math.ceil(points.length / 10);
+  const without = Array.from({ length: 10 }, (_, omitted) => fitSlope(points.filter((_point, n) => Math.floor(n / tenth) !== omitted)));
   return { slope: fitSlope(points), min: Math.min(...without), max: Math.max(...without) };
 }

@@ -2,12 +2,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { type DatabaseKind, openStage, type Stage } from './environment.ts';
-import { databaseLabel, table, withRange } from './markdown.ts';
-import { freshFolder, startServer } from './processes.ts';
-import { placing } from './requests.ts';
-import { computeSpread, inTurn } from './spread.ts';
-import { load } from './wrk.ts';
+import { openStage } from './environment.ts';
+import { databaseLabel, table, withRange } from './pages.ts';
+import { type DatabaseKind, freshFolder, startServer } from './processes.ts';
+import { inTurn } from './spread.ts';
+import { type Endpoint, load, placing } from './wrk.ts';
 
 const connections = 256;
 
@@ -21,35 +20,47 @@ const connections = 256;
 export async function measureTail(kind: DatabaseKind, rounds: number, seconds: number): Promise<string> {
   const stage = await openStage(kind);
   const durable = await startServer('servers/durable.ts', { FILE: join(freshFolder(), 'calls') });
-  const { perSecond } = await load(placing(stage.core.url, stage.path, stage.keys), 5);
-  const sides = [
-    { ...stage, name: databaseLabel(kind) },
-    { ...stage, name: 'the minimum: Koa that only syncs a file', core: durable },
-  ];
-  // The first round is a warm-up.
-  const measured = await inTurn(sides, rounds + 1, (side, round) => placeAtRate(side, perSecond / 2, round === 0 ? 1 : seconds));
+  const rate = (await load(placing(stage, stage.keys), { seconds: 5 })).perSecond / 2;
+  const sides = { [databaseLabel(kind)]: stage.core, 'the minimum: Koa that only syncs a file': durable };
+  const measured = await inTurn(sides, rounds, async (core, round) =>
+    percentiles(await placeAtRate({ ...stage, core }, stage.key, rate, round === 0 ? 1 : seconds)),
+  );
   await stage.close();
   await durable.stop();
-  const lines = measured.map(({ item: { name }, results }) => {
-    const sorted = results.slice(1).map((times) => times.toSorted((a, b) => a - b));
-    const percentile = (share: number) => computeSpread(sorted.map((times) => times[Math.floor(times.length * share)] ?? Number.NaN));
-    return [name, (perSecond / 2).toFixed(0), ...[0.5, 0.99, 0.999].map((share) => withRange(percentile(share), 1))];
+  const lines = Object.entries(measured).map(([name, { p50, p99, p999 }]) => {
+    return [name, rate.toFixed(0), ...[p50, p99, p999].map((spread) => withRange(spread, 1))];
   });
   return table(['', 'requests per second', 'p50 in ms', 'p99', 'p99.9'], lines);
 }
 
-type Side = Pick<Stage, 'path' | 'key'> & { core: { url: string } };
+export function percentiles(times: readonly number[]) {
+  const sorted = times.toSorted((a, b) => a - b);
+  const percentile = (share: number) => sorted[Math.ceil(sorted.length * share) - 1] ?? Number.NaN;
+  return { p50: percentile(0.5), p99: percentile(0.99), p999: percentile(0.999), max: percentile(1) };
+}
+
+/** Opens a connection. @returns a function that places a call, and waits for the first line of the response */
+export async function openConnection({ core, path }: Endpoint) {
+  const { hostname, port, host } = new URL(core.url);
+  const socket = connect(Number(port), hostname).setNoDelay();
+  await once(socket, 'connect');
+  const body = '{"contact":{"phone":"+493012345678","name":"Ada Lovelace"},"variables":{"orderNumber":"4711"}}';
+  const head = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`;
+  return {
+    async place(key: string): Promise<string> {
+      socket.write(`${head}X-API-Key: ${key}\r\n\r\n${body}`);
+      const [answer] = await once(socket, 'data');
+      return answer.toString('latin1');
+    },
+    close: () => socket.destroy(),
+  };
+}
 
 /** @returns the time of each request in ms, including the wait for a free connection */
-export async function placeAtRate({ core, path, key }: Side, perSecond: number, seconds: number): Promise<number[]> {
-  const { hostname, port, host } = new URL(core.url);
-  const sockets = Array.from({ length: connections }, () => connect(Number(port), hostname).setNoDelay());
-  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-  const head = `POST ${path} HTTP/1.1\r\nHost: ${host}\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n`;
-  const body = '{"contact":{"phone":"+493012345678","name":"Ada Lovelace"},"variables":{"orderNumber":"4711"}}';
-  const request = `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
+export async function placeAtRate(endpoint: Endpoint, key: string, perSecond: number, seconds: number): Promise<number[]> {
+  const opened = await Promise.all(Array.from({ length: connections }, () => openConnection(endpoint)));
   // The connections take turns, because the core closes those that are idle for long.
-  const free = [...sockets];
+  const free = [...opened];
   const times: number[] = [];
   let refused = '';
   const count = Math.floor(perSecond * seconds);
@@ -57,18 +68,17 @@ export async function placeAtRate({ core, path, key }: Side, perSecond: number, 
   for (let sent = 0; sent < count; await setTimeout(1)) {
     const due = Math.min(count, Math.floor(((performance.now() - start) / 1_000) * perSecond));
     for (; sent < due && free.length > 0; sent++) {
-      const socket = free.shift();
+      const connection = free.shift();
       const dueAt = start + (sent / perSecond) * 1_000;
-      socket?.write(request);
-      socket?.once('data', (answer: Buffer) => {
-        if (!answer.toString('latin1', 0, 12).endsWith(' 202')) refused = answer.toString();
+      connection?.place(key).then((answer) => {
+        if (!answer.startsWith('HTTP/1.1 202')) refused = answer;
         times.push(performance.now() - dueAt);
-        free.push(socket);
+        free.push(connection);
       });
     }
   }
   while (times.length < count) await setTimeout(1);
-  for (const socket of sockets) socket.destroy();
+  for (const { close } of opened) close();
   if (refused !== '') throw new Error(`A call wasn't placed:\n${refused}`);
   return times;
 }

@@ -1,9 +1,10 @@
-import { Agent, request } from 'node:http';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { ask, createKey, type DatabaseKind, openStage, type Stage, signIn } from './environment.ts';
-import { computeSpread } from './spread.ts';
+import { ask, createKey, openStage, type Stage, signIn } from './environment.ts';
+import type { DatabaseKind } from './processes.ts';
+import { computeSpread, timed } from './spread.ts';
+import { openConnection } from './tail.ts';
 
 /**
  * Checks whether the time that a refusal takes reveals why a key was refused. Sends keys of every kind in random order, and compares the
@@ -12,13 +13,25 @@ import { computeSpread } from './spread.ts';
  */
 export async function compareTimes(kind: DatabaseKind, requests: number): Promise<string> {
   const stage = await openStage(kind);
-  const lines = await timeEach(stage, await refusedKeys(stage), requests);
+  const keys = Object.entries(await refusedKeys(stage)).map(([reason, key]) => ({ reason, key, times: [] as number[] }));
+  const connection = await openConnection(stage);
+  for (let n = 0; n < requests * keys.length; n++) {
+    const chosen = keys[Math.floor(Math.random() * keys.length)];
+    const { ms } = await timed(() => connection.place(chosen?.key ?? ''));
+    // The first requests are only a warm-up.
+    if (n > requests) chosen?.times.push(ms);
+  }
+  connection.close();
   await stage.close();
-  return `${kind}\n${lines}\n`;
+  const lines = keys.map(({ reason, times }) => {
+    const median = `${(computeSpread(times).median * 1_000).toFixed(1)} µs`;
+    return `  ${reason.padEnd(18)} ${median}, z ${rankTest(times, keys[0]?.times ?? []).toFixed(1)} compared with an unknown key`;
+  });
+  return `${[kind, ...lines].join('\n')}\n`;
 }
 
-/** Creates keys that are refused, by reason. */
-async function refusedKeys({ core, ports, storage, tenants, unknown, revoked }: Stage): Promise<[string, string][]> {
+/** Returns keys that are refused, by reason. The first one is unknown. */
+async function refusedKeys({ core, ports, storage, tenants, unknown, revoked }: Stage): Promise<Record<string, string | undefined>> {
   const cookie = await signIn(core, 'oda');
   const elsewhere = await createKey(core, cookie);
   await ask(core, 'PATCH', `/console/api-keys/${elsewhere.id}`, cookie, { addresses: ['192.0.2.0/24'] });
@@ -29,42 +42,10 @@ async function refusedKeys({ core, ports, storage, tenants, unknown, revoked }: 
     .update({ expires_at: instant(1) });
   const orphaned = await createKey(core, await signIn(core, 'tom'));
   await deleteUser(ports, operator, tenants.users.teammate, false);
-  return [
-    ['unknown', unknown[0] ?? ''],
-    ['revoked', revoked[0] ?? ''],
-    ['expired', expired.keyValue],
-    ['of a deleted user', orphaned.keyValue],
-    ['from elsewhere', elsewhere.keyValue],
-    ['malformed', 'svc_sk_live_nonsense'],
-  ];
-}
-
-async function timeEach({ core, path }: Stage, keys: readonly [string, string][], requests: number): Promise<string> {
-  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-  const timesByReason = new Map(keys.map(([reason]) => [reason, [] as number[]]));
-  for (let n = 0; n < requests * keys.length; n++) {
-    const [reason = '', key = ''] = keys[Math.floor(Math.random() * keys.length)] ?? [];
-    const time = await measureTime(core.url + path, key, agent);
-    // The first requests are only a warm-up.
-    if (n > requests) timesByReason.get(reason)?.push(time);
-  }
-  agent.destroy();
-  const reference = timesByReason.get('unknown') ?? [];
-  const lines = [...timesByReason].map(([reason, times]) => {
-    const median = `${(computeSpread(times).median * 1_000).toFixed(1)} µs`;
-    return `  ${reason.padEnd(18)} ${median}, z ${rankTest(times, reference).toFixed(1)} compared with an unknown key`;
-  });
-  return lines.join('\n');
-}
-
-function measureTime(url: string, key: string, agent: Agent): Promise<number> {
-  const from = performance.now();
-  return new Promise((resolve, reject) => {
-    const pending = request(url, { method: 'POST', agent, headers: { 'X-API-Key': key, 'Content-Type': 'application/json' } }, (answer) => {
-      answer.resume().once('end', () => resolve(performance.now() - from));
-    });
-    pending.once('error', reject).end('{"contact":{"phone":"+493012345678"}}');
-  });
+  return {
+    ...{ unknown: unknown[0], revoked: revoked[0], expired: expired.keyValue },
+    ...{ 'of a deleted user': orphaned.keyValue, 'from elsewhere': elsewhere.keyValue, malformed: 'svc_sk_live_nonsense' },
+  };
 }
 
 /** Returns how many standard deviations the ranks are apart (Mann–Whitney U test). Above about 3, the times differ. */

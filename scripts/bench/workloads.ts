@@ -1,112 +1,73 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { ServerProcess } from '../support/server-process.ts';
 import { cancelsPerSecond, type Stage } from './environment.ts';
-import { count, databaseLabel, missed, range, tableOf, withRange } from './markdown.ts';
-import { type CostedLoad, type Cpu, computeCpuSpread, loadWithCpu } from './proc.ts';
-import { startServer } from './processes.ts';
-import { cancelling, getting, placing, type Target } from './requests.ts';
-import { computeSpread, computeSpreads, inTurn, type Spread } from './spread.ts';
-import { load } from './wrk.ts';
+import { count, databaseLabel, missed, range, tableOf, withRange } from './pages.ts';
+import { type Cpu, hasProc } from './proc.ts';
+import { bareKoa, startServer } from './processes.ts';
+import { computeSpread, computeSpreads, inTurn, type Spread, type Spreads } from './spread.ts';
+import { getting, type Load, load, numbered, placing, type Target, usualSeconds } from './wrk.ts';
 
-/** How much is measured. Times are in seconds. */
-export type Scale = {
-  rounds: number;
-  /** The duration of one load. */
-  seconds: number;
-  warmUp: number;
-  /** How many keys, and how many calls, are in the tables: in the smallest, in those whose lists are measured, and in the largest. */
-  sizes: readonly [number, number, number];
-  /** How often a program is started. */
-  starts: number;
-};
-
-export const scales = {
-  full: { rounds: 9, seconds: 2, warmUp: 4, sizes: [1_000, 1_000_000, 10_000_000], starts: 11 },
-  rows: { rounds: 3, seconds: 2, warmUp: 4, sizes: [0, 0, 0], starts: 0 },
-  poolers: { rounds: 5, seconds: 2, warmUp: 2, sizes: [0, 0, 0], starts: 0 },
-  rehearsal: { rounds: 2, seconds: 2, warmUp: 2, sizes: [1_000, 5_000, 20_000], starts: 2 },
-} as const satisfies Record<string, Scale>;
-
+/** Null if the system doesn't report it. */
+type RowCpu = Spreads<Exclude<keyof Cpu, 'total'>> | null;
+type RowFigures = { ratio: Spread; perSecond: Spread; p50: Spread; p99: Spread };
 /** One row of the table: its share of bare Koa's requests in the same round, and its measurements. Times are in milliseconds. */
-export type Row = {
-  name: string;
-  database: string;
-  goal: number | null;
-  ratio: Spread;
-  perSecond: Spread;
-  p50: Spread;
-  p99: Spread;
-  /** Null if the system doesn't report it. */
-  cpu: Cpu<Spread> | null;
-};
+export type Row = { name: string; database: string; goal: number | null; cpu: RowCpu } & RowFigures;
 
-export type Measured = { name: string; goal?: number | null; server: ServerProcess; target: Target; isCancel?: boolean };
+/** A row to measure. */
+export type Measured = { name: string; goal?: number | undefined; target: Target };
 
 /** In ms. Waits this long, so that a database's cleanup after a load doesn't slow down bare Koa. */
 const settling = 1_000;
 
-export const thousandKeys = 'place, a thousand keys in turn';
-
 /** Measures the rows of one database, including that of a server which does the same work in a straightforward way. */
-export async function measureRows(
-  stage: Stage,
-  bare: ServerProcess,
-  scale: Scale,
-  say: Say,
-  more: readonly Measured[] = [],
-): Promise<Row[]> {
-  const { kind, core, path, keys, key, unknown, revoked } = stage;
+export async function measureRows(stage: Stage, rounds: number, more: readonly Measured[] = []): Promise<Row[]> {
+  const { kind, keys, key, unknown, revoked } = stage;
   const goals = kind === 'sqlite' ? { place: 0.5, malformed: 0.8, refuse: 0.75, cancel: 0.55 } : { place: 0.45, refuse: 0.62, cancel: 0.4 };
   const straightforward = await startServer('servers/straightforward.ts', { DATABASE_URL: stage.database });
-  const row = (name: string, target: Target, goal?: number): Measured => ({ name, goal: goal ?? null, target, server: core });
-  const rows = [
-    row('place', placing(core.url, path, keys), goals.place),
-    row(thousandKeys, placing(core.url, path, stage.thousandKeys)),
-    row('refuse a malformed key', placing(core.url, path, ['svc_sk_live_nonsense'], 0), goals.malformed),
-    row('refuse an unknown key', placing(core.url, path, unknown, 0), goals.refuse),
-    row('refuse a revoked key', placing(core.url, path, revoked, 0), goals.refuse),
-    { ...row('cancel', cancelling(core.url, path, key), goals.cancel), isCancel: true },
-    { name: 'place, straightforward', server: straightforward, target: placing(straightforward.url, path, keys) },
-  ];
-  const measured = await measure(stage, [...rows, ...more], bare, scale, say);
-  for (const { stop } of [straightforward, ...more.map(({ server }) => server)]) await stop();
+  const measured = await measure(stage, rounds, [
+    { name: 'place', goal: goals.place, target: placing(stage, keys) },
+    { name: 'place, a thousand keys in turn', target: placing(stage, stage.thousandKeys) },
+    { name: 'refuse a malformed key', goal: goals.malformed, target: placing(stage, ['svc_sk_live_nonsense'], 0) },
+    { name: 'refuse an unknown key', goal: goals.refuse, target: placing(stage, unknown, 0) },
+    { name: 'refuse a revoked key', goal: goals.refuse, target: placing(stage, revoked, 0) },
+    { name: 'cancel', goal: goals.cancel, target: numbered('cancel', stage, key) },
+    { name: 'place, straightforward', target: placing({ ...stage, core: straightforward }, keys) },
+    ...more,
+  ]);
+  await straightforward.stop();
   return measured;
 }
 
-export type Say = (line: string) => void;
-
 /** Measures rows in turn, with bare Koa before and after each. Bare Koa becomes the first row. */
-export async function measure(stage: Stage, rows: readonly Measured[], bare: ServerProcess, scale: Scale, say: Say): Promise<Row[]> {
-  const { rounds, seconds, warmUp } = scale;
-  const { kind: database, postgres } = stage;
-  const first = new Map<Measured, number>();
+export async function measure(stage: Stage, rounds: number, rows: readonly Measured[]): Promise<Row[]> {
+  const bare = getting(await bareKoa());
+  const sides: Record<string, { target: Target; first: number }> = {};
   // All calls to cancel are created in advance, so that the database doesn't have to clean up in the meantime.
-  for (const row of rows) first.set(row, row.isCancel ? await stage.queue(warmUp + rounds * seconds) : 0);
-  // Warms up the code before it's measured.
-  await load(getting(bare.url), warmUp);
-  for (const row of rows) await load(row.target, warmUp, first.get(row));
-  const bareLoads: CostedLoad[] = [];
+  for (const { name, target } of rows)
+    sides[name] = { target, first: target.kind === 'cancel' ? await stage.queue((rounds + 1) * usualSeconds) : 0 };
+  const bareLoads: Load[] = [];
   const loadBare = async () => {
     await pause(settling);
-    bareLoads.push(await loadWithCpu(getting(bare.url), 1, { pid: bare.pid, postgres: undefined }));
-    return bareLoads.at(-1)?.perSecond ?? Number.NaN;
+    const measured = await load(bare, { seconds: 1 });
+    bareLoads.push(measured);
+    return measured.perSecond;
   };
+  // Warms up the code before it's measured.
+  await load(bare);
   let before = await loadBare();
-  const all = await inTurn(rows, rounds, async (row, round) => {
-    const from = (first.get(row) ?? 0) + (warmUp + round * seconds) * cancelsPerSecond;
-    const measured = await loadWithCpu(row.target, seconds, { pid: row.server.pid, postgres }, from);
+  const measured = await inTurn(sides, rounds, async ({ target, first }, round) => {
+    const loaded = await load(target, { from: first + round * usualSeconds * cancelsPerSecond });
     const after = await loadBare();
-    const ratio = (2 * measured.perSecond) / (before + after);
+    const ratio = (2 * loaded.perSecond) / (before + after);
     before = after;
-    say(`round ${round + 1}: ${row.name}, ${database}: ${Math.round(measured.perSecond)}/s, ${ratio.toFixed(2)} of bare Koa`);
-    return { ...measured, ratio };
-  });
-  const buildRow = (name: string, goal: number | null, loads: readonly (CostedLoad & { ratio: number })[]): Row => ({
-    ...{ name, database, goal, ...computeSpreads(loads, ['ratio', 'perSecond', 'p50', 'p99']), cpu: computeCpuSpread(loads) },
+    return { ...loaded, ratio };
   });
   const { median } = computeSpread(bareLoads.map(({ perSecond }) => perSecond));
-  const bareRatios = bareLoads.map((load) => ({ ...load, ratio: load.perSecond / median }));
-  return [buildRow('bare Koa', null, bareRatios), ...all.map(({ item: { name, goal = null }, results }) => buildRow(name, goal, results))];
+  const bareFigures = computeSpreads(bareLoads.map((loaded) => ({ ...loaded, postgres: 0, ratio: loaded.perSecond / median })));
+  const all: readonly Pick<Measured, 'name' | 'goal'>[] = [{ name: 'bare Koa' }, ...rows];
+  return all.map(({ name, goal = null }) => {
+    const { ratio, perSecond, p50, p99, main, rest, postgres } = measured[name] ?? bareFigures;
+    return { name, database: stage.kind, goal, ratio, perSecond, p50, p99, cpu: hasProc ? { main, rest, postgres } : null };
+  });
 }
 
 export function rowTable(rows: readonly Row[]): string {

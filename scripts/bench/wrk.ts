@@ -1,37 +1,66 @@
 import { fileURLToPath } from 'node:url';
+import type { ServerProcess } from '../support/server-process.ts';
+import { type Cpu, withCpu } from './proc.ts';
 import { run } from './processes.ts';
-import type { Target } from './requests.ts';
+
+/** A core, or a server that does part of its work, and the path of the place endpoint. The other paths start with it. */
+export type Endpoint = { core: ServerProcess; path: string };
+
+/**
+ * A load: the server, the kind of request in requests.lua, and its parameters. `successes` is the share of responses that must be 2xx:
+ * exactly, if it's 0 or 1, and otherwise within 0.01. It's null if the load isn't measured itself, so its responses aren't checked.
+ */
+export type Target = { server: ServerProcess; kind: string; parameters: readonly string[]; successes: number | null };
+
+/** @param key sent with each request, if the server checks one */
+export function getting(server: ServerProcess, key?: string): Target {
+  return { server, kind: 'get', parameters: key === undefined ? [] : [key], successes: 1 };
+}
+
+/** Places calls, and uses the keys in turn. */
+export function placing({ core, path }: Endpoint, keys: readonly string[], successes = 1, contacts = 1_000): Target {
+  return { server: core, kind: 'place', parameters: [path, keys.join(','), String(contacts)], successes };
+}
+
+/** Places calls with the request IDs `c1`, `c2` and so on, or cancels these calls, each once. */
+export function numbered(kind: 'place_numbered' | 'cancel', { core, path }: Endpoint, key: string): Target {
+  return { server: core, kind, parameters: [path, key], successes: 1 };
+}
 
 /** The measurements of one run of wrk. Times are in milliseconds. */
-export type Load = { requests: number; perSecond: number; p50: number; p99: number };
+export type Load = { requests: number; perSecond: number; p50: number; p99: number } & Cpu;
 
 /** Returns the version of wrk, which was chosen because it uses less processor time than other load generators. */
 export async function wrkVersion(): Promise<string> {
   // wrk prints its version, and then exits with an error.
-  const version = /^wrk \S+/.exec((await run('wrk', ['--version'])).stdout)?.[0];
+  const { stdout } = await run('wrk', ['--version']).catch((failed: { stdout?: string }) => failed);
+  const version = /^wrk \S+/.exec(stdout ?? '')?.[0];
   if (!version) throw new Error('The bench needs wrk: apt-get install wrk, or brew install wrk.');
   return version;
 }
 
 const script = fileURLToPath(new URL('requests.lua', import.meta.url));
+/** How long one load usually takes, in seconds. */
+export const usualSeconds = 2;
 
 /**
  * Loads a server for some seconds. Each connection sends its next request when its response has arrived.
  *
- * @param from for scripts that number their requests: the number before the first
+ * @param options.from for requests that are numbered: the number before the first
  * @throws Error if the responses aren't the expected ones
  */
-export async function load({ url, kind, parameters, successes }: Target, seconds: number, from = 0, connections = 64): Promise<Load> {
+export function load(target: Target, { seconds = usualSeconds, from = 0, connections = 64 } = {}): Promise<Load> {
+  const { server, kind, parameters, successes } = target;
   // Waits long enough for the straightforward servers, which take seconds for some responses.
   const settings = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '-s', script];
-  const command = [...settings, url, '--', kind, String(from), ...parameters];
-  const { stdout, error } = await run('wrk', command);
-  if (error) throw error;
-  const { requests, micros, refused, broken, p50, p99 } = JSON.parse(stdout.slice(stdout.lastIndexOf('\n')));
-  if (successes !== null) {
-    const deviation = Math.abs(1 - refused / requests - successes);
-    const allowed = Number.isInteger(successes) ? 0 : 0.01;
-    if (broken > 0 || !(deviation <= allowed)) throw new Error(`Unexpected responses:\n${stdout}`);
-  }
-  return { requests, perSecond: requests / (micros / 1e6), p50: p50 / 1_000, p99: p99 / 1_000 };
+  return withCpu(server.pid, async () => {
+    const { stdout } = await run('wrk', [...settings, server.url, '--', kind, String(from), ...parameters]);
+    const { requests, micros, refused, broken, p50, p99 } = JSON.parse(stdout.slice(stdout.lastIndexOf('\n')));
+    if (successes !== null) {
+      const deviation = Math.abs(1 - refused / requests - successes);
+      const allowed = Number.isInteger(successes) ? 0 : 0.01;
+      if (broken > 0 || !(deviation <= allowed)) throw new Error(`Unexpected responses:\n${stdout}`);
+    }
+    return { requests: Number(requests), perSecond: requests / (micros / 1e6), p50: p50 / 1_000, p99: p99 / 1_000 };
+  });
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { fillIn, pages } from '../../scripts/bench/fill-pages.ts';
 import { buildSections } from '../../scripts/bench/full.ts';
 import { computeOtherLoad, lowerLoad, parseReading } from '../../scripts/bench/load-guard.ts';
 import { longFileSection } from '../../scripts/bench/long-file.ts';
+import { fillIn, pages } from '../../scripts/bench/pages.ts';
 import { poolersSection } from '../../scripts/bench/poolers.ts';
 import { parseStat, processTree, sumCpu } from '../../scripts/bench/proc.ts';
 import { memoryOver, soakSection } from '../../scripts/bench/soak.ts';

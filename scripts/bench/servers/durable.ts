@@ -6,27 +6,23 @@ import Koa from 'koa';
 import { listen } from './listen.ts';
 
 const file = await open(process.env['FILE'] ?? '', 'a');
-let previous = Promise.resolve();
-let next: { bodies: Buffer[]; synced: Promise<void> } | undefined;
+let waiting: Buffer[] = [];
+let synced = Promise.resolve();
 
-function append(body: Buffer): Promise<void> {
-  if (!next) {
-    const bodies: Buffer[] = [];
-    const synced = previous.then(async () => {
-      next = undefined;
-      await file.appendFile(Buffer.concat(bodies));
-      await file.datasync();
-    });
-    next = { bodies, synced };
-    previous = synced;
-  }
-  next.bodies.push(body);
-  return next.synced;
+async function sync(): Promise<void> {
+  // An earlier request's sync has included this one's body.
+  if (waiting.length === 0) return;
+  const bodies = waiting;
+  waiting = [];
+  await file.appendFile(Buffer.concat(bodies));
+  await file.datasync();
 }
 
 const app = new Koa();
 app.use(async (ctx) => {
-  await append(await buffer(ctx.req));
+  waiting.push(await buffer(ctx.req));
+  synced = synced.then(sync);
+  await synced;
   ctx.status = 202;
   ctx.body = {};
 });

@@ -1,6 +1,6 @@
 // Runs a server that does part of the core's work for a placed call. SCOPE says which part, and each scope includes the one before it.
 // The differences between their times show what each part costs.
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import Koa from 'koa';
 import { validatePlaceCall } from '#contract/calls/calls.ts';
 import { isKeyValue } from '#contract/key-value.ts';
@@ -9,6 +9,7 @@ import { toDigest } from '../../../core/domain/api-keys.ts';
 import { parseInTurn, readBytes, readJsonBytes } from '../../../core/http/middleware/body.ts';
 import { createApp } from '../../../core/server/app.ts';
 import { createMetrics } from '../../../core/server/metrics.ts';
+import { collectRefusals } from '../../../core/server/refusals.ts';
 import { createLog } from '../../../core/server/start/log.ts';
 import { openDirect } from '../../support/ports.ts';
 import { listen } from './listen.ts';
@@ -24,26 +25,18 @@ function answer(res: ServerResponse): void {
 }
 
 /** Reads and checks part of a request. */
-const koaScopes: Record<string, (ctx: Koa.Context) => Promise<unknown>> = {
-  koa: async () => undefined,
-  body: ({ req }) => readJson(req),
-  async key({ req }) {
-    checkKey(req);
-    return readJson(req);
-  },
-  async schema(ctx) {
-    checkKey(ctx.req);
-    return parseInTurn(await readJsonBytes(ctx, limits.bodyBytes), validatePlaceCall, id);
-  },
-};
-
-async function readJson(req: IncomingMessage): Promise<unknown> {
-  return JSON.parse((await readBytes(req, limits.bodyBytes)).toString());
-}
-
-function checkKey({ headers }: IncomingMessage): void {
-  const key = String(headers['x-api-key']);
-  if (!isKeyValue(key) || toDigest(key) === '') throw new Error("The bench didn't send a valid key.");
+function withKoa(scope: string): ReturnType<Koa['callback']> {
+  const depth = ['koa', 'body', 'key', 'schema'].indexOf(scope);
+  const app = new Koa();
+  app.use(async (ctx) => {
+    const key = ctx.get('X-API-Key');
+    if (depth >= 2 && (!isKeyValue(key) || toDigest(key) === '')) throw new Error("The bench didn't send a valid key.");
+    if (depth === 3) await parseInTurn(await readJsonBytes(ctx, limits.bodyBytes), validatePlaceCall, id);
+    else if (depth >= 1) JSON.parse((await readBytes(ctx.req, limits.bodyBytes)).toString());
+    ctx.respond = false;
+    answer(ctx.res);
+  });
+  return app.callback();
 }
 
 /** Builds the whole core, but with a fake database that immediately accepts everything. */
@@ -54,38 +47,17 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
     findActive: async () => ({ expiresAt: null, limits: null }),
     place: async () => ({ kind: 'placed', heldUntil: null, placedToday: null }),
   };
+  const [log, metrics] = [createLog('info'), createMetrics('bench')];
   const app = createApp({
-    ...{
-      ports: { ...ports, stores: { ...ports.stores, calls } },
-      log: createLog('info'),
-      observeRequest: createMetrics('bench').onRequest,
-    },
+    ...{ ports: { ...ports, stores: { ...ports.stores, calls } }, log, observeRequest: metrics.onRequest },
     ...{ isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
-    ...{ trustedProxies: [], dialerSecrets: [], dialer: 'off', webConsole: undefined },
-    ...{ publicUrl: '', onProviderSignIn: () => undefined, onCode: () => undefined },
-    refusals: {
-      onNotServed: () => true,
-      onKeyRefused: () => undefined,
-      onSignInRefused: () => undefined,
-      onCodeRefused: () => undefined,
-      onSignInThrottled: () => undefined,
-      onProviderRefused: () => undefined,
-      onForwardingIgnored: () => undefined,
-    },
+    ...{ trustedProxies: [], dialerSecrets: [], dialer: 'off', webConsole: undefined, publicUrl: '' },
+    ...{ refusals: collectRefusals(ports, log, metrics.onAddressRefused) },
+    ...{ onProviderSignIn: metrics.onProviderSignIn, onCode: metrics.onCode },
   });
   return app.callback();
 }
 
 const scope = process.env['SCOPE'] ?? '';
-const check = koaScopes[scope];
 if (scope === 'http') listen((_req, res) => answer(res));
-else if (scope === 'core') listen(await withoutDatabase());
-else if (check) {
-  const app = new Koa();
-  app.use(async (ctx) => {
-    await check(ctx);
-    ctx.respond = false;
-    answer(ctx.res);
-  });
-  listen(app.callback());
-} else throw new Error(`The scope ${scope} doesn't exist.`);
+else listen(scope === 'core' ? await withoutDatabase() : withKoa(scope));

@@ -5,25 +5,15 @@ import { json } from 'node:stream/consumers';
 import knex from 'knex';
 import Koa from 'koa';
 import { instant } from '../../../core/domain/instant.ts';
-import { parseDatabaseUrl } from '../../../core/storage/engine/database.ts';
 import { listen } from './listen.ts';
 
-const location = parseDatabaseUrl(process.env['DATABASE_URL'] ?? '');
-if (!location) throw new Error("DATABASE_URL doesn't name a database.");
-const pragmas = 'PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA busy_timeout = 5000; PRAGMA foreign_keys = ON';
-const db =
-  location.kind === 'postgres'
-    ? knex({ client: 'pg', connection: location.url, pool: { min: 0, max: 10 } })
-    : knex({
-        client: 'sqlite3',
-        connection: { filename: location.filename },
-        useNullAsDefault: true,
-        pool: {
-          min: 1,
-          max: 1,
-          afterCreate: (connection: { exec: (sql: string, done: unknown) => void }, done: unknown) => connection.exec(pragmas, done),
-        },
-      });
+const url = process.env['DATABASE_URL'] ?? '';
+const isSqlite = url.startsWith('sqlite:');
+const db = isSqlite
+  ? knex({ client: 'sqlite3', connection: { filename: url.slice('sqlite:'.length) }, useNullAsDefault: true })
+  : knex({ client: 'pg', connection: url });
+// By default, knex uses only one connection to SQLite.
+if (isSqlite) for (const pragma of ['synchronous = FULL', 'busy_timeout = 5000', 'foreign_keys = ON']) await db.raw(`PRAGMA ${pragma}`);
 
 const app = new Koa();
 app.use(async (ctx) => {
@@ -51,12 +41,7 @@ app.use(async (ctx) => {
   }
   await db('api_keys').where({ id: key.id }).update({ last_used_at: now });
   ctx.status = 202;
-  ctx.body = {
-    requestId,
-    contactId: placed?.contact_id ?? contactId,
-    campaignId: campaign.id,
-    state: 'queued',
-    placedAt: new Date(now).toISOString(),
-  };
+  const response = { requestId, contactId: placed?.contact_id ?? contactId, campaignId: campaign.id, state: 'queued' };
+  ctx.body = { ...response, placedAt: new Date(now).toISOString() };
 });
 listen(app.callback());
