@@ -5,7 +5,8 @@ import { usersSchema } from '#contract/console/users.ts';
 import { doNotCallSchema } from '#contract/protection/protection.ts';
 import type { Answer } from '../support/http.ts';
 import { type Call, getState, type Model } from './model.ts';
-import { day, isWithin, type Viewer } from './people.ts';
+import { day, type Viewer } from './people.ts';
+import { listNodes } from './requests.ts';
 import type { World } from './world.ts';
 
 function expectSame(what: string, actual: unknown, expected: unknown): void {
@@ -39,14 +40,15 @@ export async function compareLists(model: Model, world: World, viewer: Viewer, c
   );
   expectSame(`the number of keys of ${who}`, total, seen.length);
 
-  const inScope = [...model.campaigns].filter(([id]) => model.seesCampaign(viewer, id));
+  const scope = model.findScope(viewer);
+  const inScope = listNodes(model, 'campaign').filter(({ id }) => model.isWithin(id, scope));
   const { campaigns: listed } = campaignsSchema.parse((await get('/console/campaigns')).json);
   expectSame(
     `the campaigns of ${who}`,
     listed.map(({ id, name, account }) => ({ id, name, account: account.id })).sort(byId),
-    inScope.map(([id, { name, account }]) => ({ id, name, account })).sort(byId),
+    inScope.map(({ id, name, parent }) => ({ id, name, account: parent })).sort(byId),
   );
-  for (const [campaign] of inScope) {
+  for (const { id: campaign } of inScope) {
     if (compared.has(campaign)) continue;
     compared.add(campaign);
     const path = `/console/campaigns/${campaign}/calls`;
@@ -61,15 +63,14 @@ export async function compareLists(model: Model, world: World, viewer: Viewer, c
     for (const { day: date, states } of days)
       expectSame(`the chart of ${date}`, sorted(states), sorted(countStates(calls, date, date === today)));
   }
-  const scope = model.findScope(viewer);
-  if (scope) {
-    const entries = [...model.listed].flatMap(([id, phones]) =>
-      isWithin(model.scopeOf(id), scope) ? [...phones].map((phone) => ({ id: `${id} ${phone}` })) : [],
+  if (scope !== null) {
+    const entries = [...model.directory.values()].flatMap(({ id, listed }) =>
+      model.isWithin(id, scope) ? [...listed].map((phone) => ({ id: `${id} ${phone}` })) : [],
     );
     expectSame(`the do-not-call list of ${who}`, await readPages('/console/do-not-call', get, readEntries), entries.sort(byId));
   }
-  const hidden = [...model.campaigns.keys()].find((id) => !model.seesCampaign(viewer, id));
-  if (hidden !== undefined) expectSame(`a campaign hidden from ${who}`, (await get(`/console/campaigns/${hidden}/calls`)).status, 404);
+  const other = listNodes(model, 'campaign').find(({ id }) => !model.isWithin(id, scope));
+  if (other) expectSame(`a campaign hidden from ${who}`, (await get(`/console/campaigns/${other.id}/calls`)).status, 404);
 
   const users = await get('/console/users');
   if (model.users.get(viewer.user)?.type === 'account') return expectSame(`the users of ${who}`, users.status, 403);
@@ -80,7 +81,7 @@ export async function compareLists(model: Model, world: World, viewer: Viewer, c
   expectSame(
     `the users of ${who}`,
     ids.sort(byId),
-    expected.sort(byId).map(({ id, isDisabled, account }) => ({ id, isDisabled, account })),
+    expected.sort(byId).map(({ id, isDisabled, home }) => ({ id, isDisabled, account: model.isPartner(home) ? null : home })),
   );
 }
 

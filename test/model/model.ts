@@ -3,27 +3,11 @@
  * of calls. The walk (walk.ts) sends the same random commands to this model and to real cores, and compares. The model imports only
  * the contract from the core, so that it can't repeat the core's mistakes.
  */
+import { isDeepStrictEqual } from 'node:util';
 import type { CallState } from '#contract/calls/calls.ts';
 import type { OutcomeState } from '#contract/calls/dialer.ts';
-import type { NumberRules } from '#contract/protection/numbers.ts';
-import {
-  type Answer,
-  day,
-  type Expected,
-  forbidden,
-  hour,
-  type Id,
-  invalid,
-  isWithin,
-  type Key,
-  minute,
-  notFound,
-  People,
-  second,
-  skew,
-  unauthorized,
-  type Viewer,
-} from './people.ts';
+import type { Answer, Expected, Id, Key, Node, Viewer } from './people.ts';
+import { day, hour, minute, People, refuse, second, skew, Table } from './people.ts';
 
 /** How long a dialer may take for a hand-off before another one takes over. */
 const lease = 30 * second;
@@ -68,9 +52,6 @@ export type Body = { phone: string; zone: Zone; notBefore: number | null; notAft
 /** Zones without daylight saving time. */
 export const zones = { UTC: 0, 'Asia/Kolkata': 5.5 * hour, 'Asia/Tokyo': 9 * hour, 'America/Phoenix': -7 * hour } as const;
 export type Zone = keyof typeof zones;
-/** Calling hours, the same every day, in minutes of the person's day. */
-export type Hours = { from: number; to: number };
-export type Rules = { hours?: Hours | null; numbers?: NumberRules };
 
 export const premiumRate = '+49900';
 
@@ -80,16 +61,8 @@ export function chooseBehavior(phone: string): (typeof behaviors)[number] {
   return behaviors[Number(phone.at(-1))] ?? 'takes';
 }
 
-const campaignRefused: Expected = { status: 403, code: 'campaign-refused' };
-
 export class Model extends People {
-  calls = new Map<Id, Call>();
-  /** Numbers that must not be called, by account or partner. */
-  listed = new Map<Id, ReadonlySet<string>>();
-  /** The accounts whose opt-outs apply to their whole partner. */
-  optsOutForPartner = new Set<Id>();
-  /** Rules of partners and accounts, and calling hours of campaigns. */
-  rules = new Map<Id, Rules>();
+  calls = new Table<Call>();
   isProviderUp = true;
   /** Nothing is dialed, ended or erased while the clock is so far ahead that an administrator has to confirm it. */
   isClockTrusted = true;
@@ -98,48 +71,40 @@ export class Model extends People {
   /** How many outcomes were recorded. */
   outcomes = 0;
 
-  /** Copies only the maps. Their values are never changed, only replaced, because copying them took much of a walk's time. */
   clone(): Model {
-    const { users, keys, accounts, campaigns, calls, listed, rules } = this;
-    const maps = { users, keys, accounts, campaigns, calls, listed, rules };
-    const copies = Object.entries(maps).map(([name, map]) => [name, new Map<Id, unknown>(map)]);
-    return Object.assign(new Model(), this, Object.fromEntries(copies), { optsOutForPartner: new Set(this.optsOutForPartner) });
-  }
-
-  #change(call: Call, changes: Partial<Call>): Call {
-    const changed = { ...call, ...changes };
-    this.calls.set(call.id, changed);
-    return changed;
+    const copies = Object.entries(this).map(([name, value]) => [name, value instanceof Table ? new Table(value) : value]);
+    return Object.assign(new Model(), Object.fromEntries(copies));
   }
 
   // Calls
 
-  place(keyId: Id, campaign: Id, requestId: string, body: Body, answer: Answer): Expected {
+  #requireAccess(keyId: Id, campaign: Id): Key {
     const key = this.keys.get(keyId);
-    if (!key || !this.isActive(key)) return unauthorized;
-    if (!this.hasAccess(key, campaign)) return campaignRefused;
+    if (!key || !this.isActive(key)) refuse('unauthorized');
+    return this.hasAccess(key, campaign) ? key : refuse('campaign-refused');
+  }
+
+  place(keyId: Id, campaign: Id, requestId: string, body: Body, answer: Answer): Expected {
+    const key = this.#requireAccess(keyId, campaign);
     const earlier = this.findCall(campaign, requestId);
     if (earlier) {
-      const isSame = JSON.stringify(earlier.body) === JSON.stringify(body) && !earlier.isErased;
-      return isSame
-        ? { status: 202, text: earlier.response, replayed: true, quota: this.#quota(key) }
-        : { status: 409, code: 'request-id-conflict' };
+      if (earlier.isErased || !isDeepStrictEqual(earlier.body, body)) refuse('request-id-conflict');
+      return { status: 202, text: earlier.response, replayed: true, quota: this.#quota(key) };
     }
-    if (body.notAfter !== null && body.notAfter < this.now) return invalid;
-    if (this.isListed(campaign, body.phone)) return { status: 403, code: 'do-not-call' };
-    if (!this.#mayCall(campaign, body.phone)) return invalid;
+    if (body.notAfter !== null && body.notAfter < this.now) refuse('invalid');
+    if (this.isListed(campaign, body.phone)) refuse('do-not-call');
+    if (!this.#mayCall(campaign, body.phone)) refuse('invalid');
     const from = Math.max(this.now, body.notBefore ?? 0);
     const dueAt = this.#opens(campaign, body.zone, from);
-    if (dueAt > from && dueAt >= (body.notAfter ?? Number.POSITIVE_INFINITY)) return { status: 422, code: 'outside-calling-hours' };
+    const isHeld = dueAt > from;
+    if (isHeld && dueAt >= (body.notAfter ?? Number.POSITIVE_INFINITY)) refuse('outside-calling-hours');
     const today = Math.floor(this.now / day);
     const placed = key.placed.get(today) ?? 0;
-    if (key.callsPerDay !== null && placed >= key.callsPerDay) return { status: 429, code: 'too-many-calls', quota: this.#quota(key) };
-    const counted = { ...key, placed: new Map([...key.placed, [today, placed + 1]]) };
-    this.keys.set(keyId, counted);
+    if (key.callsPerDay !== null && placed >= key.callsPerDay) refuse('too-many-calls', this.#quota(key));
+    const counted = this.keys.change(keyId, { placed: new Map([...key.placed, [today, placed + 1]]) });
     const id = String(answer.json['contactId']);
-    const [response, isHeld] = [answer.text, dueAt > from];
     const never = { triedAt: null, claimedAt: null, dialedAt: null, endedAt: null, isErased: false, handoffs: 0 };
-    const call = { id, requestId, campaign, key: keyId, body, response, placedAt: this.now, dueAt, isHeld, ...never };
+    const call = { id, requestId, campaign, key: keyId, body, response: answer.text, placedAt: this.now, dueAt, isHeld, ...never };
     this.calls.set(id, { ...call, stage: 'queued' });
     const held = isHeld ? { heldUntil: new Date(dueAt).toISOString() } : {};
     const json = { requestId, contactId: id, campaignId: campaign, state: 'queued', placedAt: new Date(this.now).toISOString(), ...held };
@@ -155,12 +120,10 @@ export class Model extends People {
 
   /** A call can be cancelled until the provider may have it. Cancelling it again gets the same response. */
   cancel(keyId: Id, campaign: Id, found: Call | undefined): Expected {
-    const key = this.keys.get(keyId);
-    if (!key || !this.isActive(key)) return unauthorized;
-    if (!this.hasAccess(key, campaign)) return campaignRefused;
-    if (found?.campaign !== campaign) return { status: 404, code: 'call-not-found' };
+    this.#requireAccess(keyId, campaign);
+    if (found?.campaign !== campaign) refuse('call-not-found');
     const call = isWaiting(found) ? this.#end(found, 'cancelled', this.now) : found;
-    if (call.stage !== 'cancelled') return { status: 409, code: 'already-dialed' };
+    if (call.stage !== 'cancelled') refuse('already-dialed');
     const { id: contactId, requestId, endedAt } = call;
     const json = { requestId, contactId, campaignId: campaign, state: 'cancelled', cancelledAt: new Date(endedAt ?? 0).toISOString() };
     return { status: 200, json };
@@ -176,93 +139,70 @@ export class Model extends People {
 
   /** The first outcome is final until the call's data is erased, even if the call is unknown. */
   reportOutcome(id: Id, state: OutcomeState, optsOut: boolean, isSigned: boolean): Expected {
-    if (!isSigned) return unauthorized;
+    if (!isSigned) refuse('unauthorized');
     const call = this.calls.get(id);
-    if (!call || call.claimedAt === null || (optsOut && call.isErased)) return notFound;
-    if ((isDialing(call) || call.stage === 'unknown') && !call.isErased) {
-      this.#end({ ...call, dialedAt: call.dialedAt ?? call.triedAt }, state, this.now);
+    if (!call || call.claimedAt === null || (optsOut && call.isErased)) refuse('not-found');
+    if ((isDialing(call.stage) || call.stage === 'unknown') && !call.isErased) {
+      this.calls.change(id, { dialedAt: call.dialedAt ?? call.triedAt });
+      this.#end(call, state, this.now);
       this.outcomes++;
     }
-    if (optsOut) {
-      const { account, partner } = this.scopeOf(call.campaign);
-      this.#list(account === null || this.optsOutForPartner.has(account) ? partner : account, call.body.phone);
-    }
+    const [, account, partner] = this.pathOf(call.campaign);
+    const scope = account?.optsOutForPartner ? partner : account;
+    if (optsOut && scope) this.#list(scope.id, call.body.phone);
     return { status: 204 };
   }
 
   // Protection
 
   isListed(campaign: Id, phone: string): boolean {
-    const { account, partner } = this.scopeOf(campaign);
-    return [account, partner].some((scope) => this.listed.get(scope ?? '')?.has(phone));
+    return this.pathOf(campaign).some(({ listed }) => listed.has(phone));
   }
 
   listNumber(viewer: Viewer, phone: string): Expected {
-    const scope = this.findScope(viewer);
-    if (!scope) return forbidden;
-    const isNew = this.#list(scope.account ?? scope.partner, phone);
-    return { status: 201, json: { added: isNew ? 1 : 0, known: isNew ? 0 : 1 } };
+    const isNew = this.#list(this.findScope(viewer) ?? refuse('forbidden'), phone);
+    return { json: { added: isNew ? 1 : 0, known: isNew ? 0 : 1 } };
   }
 
   /** Also blocks the scope's waiting calls. While a dialer has a call, only its next attempt can be blocked. */
   #list(scope: Id, phone: string): boolean {
-    const isNew = !this.listed.get(scope)?.has(phone);
-    this.listed.set(scope, new Set([...(this.listed.get(scope) ?? []), phone]));
+    const { listed } = this.directory.require(scope);
+    this.directory.change(scope, { listed: new Set([...listed, phone]) });
     for (const call of this.calls.values())
-      if (isWaiting(call) && isWithin(this.scopeOf(call.campaign), this.scopeOf(scope)) && this.isListed(call.campaign, call.body.phone))
-        this.#end(call, 'blocked', this.now);
-    return isNew;
+      if (isWaiting(call) && call.body.phone === phone && this.isWithin(call.campaign, scope)) this.#end(call, 'blocked', this.now);
+    return !listed.has(phone);
   }
 
-  /**
-   * Users who see a whole partner can remove its entries and those of its accounts. @param scope the scope of the removed entry; null if
-   * there was none
-   */
-  lift(viewer: Viewer, phone: string, scope: Id | null): Expected {
-    const own = this.findScope(viewer)?.partner ?? '';
-    const found = [own, ...this.accounts.keys()].filter(
-      (id) => this.listed.get(id)?.has(phone) && (this.accounts.get(id)?.partner ?? id) === own,
-    );
-    if (found.length === 0) return { status: 200 };
-    const lifted = found.find((id) => id === scope);
-    if (lifted) this.listed.set(lifted, new Set([...(this.listed.get(lifted) ?? [])].filter((number) => number !== phone)));
+  /** Searches for a number on the list of an account or partner, and removes it if it's found. */
+  lift(viewer: Viewer, phone: string, owner: Id): Expected {
+    const { listed } = this.directory.require(owner);
+    if (!listed.has(phone) || !this.isWithin(owner, this.findScope(viewer))) return { status: 200 };
+    this.requireAdministrator(viewer);
+    this.directory.change(owner, { listed: new Set([...listed].filter((number) => number !== phone)) });
     return { status: 204 };
   }
 
-  /** Only partner users and staff set rules, and only within their scope. */
-  setRules(viewer: Viewer, target: Id, rules: Rules): Expected {
-    const scope = this.findScope(viewer);
-    if (this.getUser(viewer.user).type === 'account' || !scope) return forbidden;
-    if (!isWithin(this.scopeOf(target), scope)) return notFound;
-    this.rules.set(target, { ...this.rules.get(target), ...rules });
-    return { status: 200 };
-  }
-
-  /** Only partner users and staff who see the whole partner decide for it. The decision doesn't change earlier opt-outs. */
-  setOptOuts(viewer: Viewer, account: Id, isForPartner: boolean): Expected {
-    const scope = this.findScope(viewer);
-    if (this.getUser(viewer.user).type === 'account' || !scope) return forbidden;
-    if (!isWithin(this.scopeOf(account), scope)) return notFound;
-    if (scope.account !== null) return forbidden;
-    if (isForPartner) this.optsOutForPartner.add(account);
-    else this.optsOutForPartner.delete(account);
-    return { status: 200 };
+  setRules(viewer: Viewer, target: Id, rules: Partial<Pick<Node, 'hours' | 'numbers' | 'optsOutForPartner'>>): undefined {
+    this.requireAdministrator(viewer);
+    const scope = this.findScope(viewer) ?? refuse('forbidden');
+    if (!this.isWithin(target, scope)) refuse('not-found');
+    // Only those who see the whole partner decide for it. The decision doesn't change earlier opt-outs.
+    if ('optsOutForPartner' in rules && !this.isPartner(scope)) refuse('forbidden');
+    this.directory.change(target, rules);
   }
 
   /** An account's setting overrides its partner's. Without either, numbers in all countries can be called, but no restricted kinds. */
   #mayCall(campaign: Id, phone: string): boolean {
-    const { account, partner } = this.scopeOf(campaign);
-    const own = [account, partner].map((scope) => this.rules.get(scope ?? '')?.numbers);
-    const countries = own.find((rules) => rules?.countries)?.countries ?? [];
-    const kinds = own.find((rules) => rules?.kinds)?.kinds ?? [];
+    const numbers = this.pathOf(campaign).map((node) => node.numbers);
+    const countries = numbers.find((rules) => rules.countries)?.countries ?? [];
+    const kinds = numbers.find((rules) => rules.kinds)?.kinds ?? [];
     const isAllowedKind = !phone.startsWith(premiumRate) || kinds.includes('premium-rate');
     return isAllowedKind && (countries.length === 0 || countries.includes(phone.startsWith('+1') ? 'US' : 'DE'));
   }
 
   /** Returns the earliest time at which the campaign may call someone. A window's last minute counts as closed. */
   #opens(campaign: Id, zone: Zone, from: number): number {
-    const { account, partner } = this.scopeOf(campaign);
-    const hours = [campaign, account ?? '', partner].map((scope) => this.rules.get(scope)?.hours).find((found) => found);
+    const { hours } = this.pathOf(campaign).find((node) => node.hours) ?? {};
     if (!hours) return from;
     const local = from + zones[zone];
     const midnight = Math.floor(local / day) * day;
@@ -285,7 +225,7 @@ export class Model extends People {
     for (const call of this.calls.values()) {
       if (isWaiting(call)) this.#dialOne(call);
       // The provider's response or the outcome is overdue. The provider may already have the call, so the call must not be sent again.
-      else if (isDialing(call) && call.dueAt <= this.now) this.#end(call, 'unknown', this.now);
+      else if (isDialing(call.stage) && call.dueAt <= this.now) this.#end(call, 'unknown', this.now);
     }
   }
 
@@ -297,7 +237,7 @@ export class Model extends People {
     else if (call.dueAt > this.now || this.#isForgotten(call)) return;
     else if (!this.#mayCall(campaign, body.phone)) this.#end(call, 'blocked', this.now);
     else if (opensAt > this.now && opensAt >= latest) this.#end(call, 'lapsed', this.now);
-    else if (opensAt > this.now) this.#change(call, { dueAt: opensAt, isHeld: true, triedAt: null });
+    else if (opensAt > this.now) this.calls.change(call.id, { dueAt: opensAt, isHeld: true, triedAt: null });
     else if (body.notAfter === null && triedAt !== null && this.now > triedAt + tries) this.#end(call, 'failed', this.now);
     else this.#handOff(call);
   }
@@ -305,36 +245,28 @@ export class Model extends People {
   #handOff(due: Call): void {
     const { handoffs, triedAt } = due;
     const claim = { handoffs: handoffs + 1, claimedAt: this.now, isHeld: false, triedAt: triedAt ?? this.now };
-    const call = this.#change(due, claim);
+    const call = this.calls.change(due.id, claim);
     const behavior = this.isProviderUp ? chooseBehavior(call.body.phone) : 'not-now';
     if (behavior === 'takes') this.#take(call);
     else if (behavior === 'not-now') this.#retry(call);
     else if (behavior === 'refuses') this.#end(call, 'failed', this.now);
     else if (behavior === 'loses') this.#end(call, 'unknown', this.now);
     else {
-      this.#open(call);
+      this.calls.change(call.id, { stage: 'open', dueAt: this.now + lease });
       if (behavior === 'reports immediately') this.reportOutcome(call.id, 'completed', false, true);
     }
   }
 
   /**
-   * When a core is killed, the provider may or may not have a call that the core has just claimed. No one knows, so the call isn't handed
-   * off again.
-   *
-   * @returns false if that's impossible, because no core has just claimed the call
+   * A core that was killed may or may not have handed off a call that it had just claimed. No one knows, so the call isn't handed off again.
    */
-  lose(call: Call, handoffs: number): boolean {
-    if (call.claimedAt !== this.now || handoffs > call.handoffs || handoffs < call.handoffs - 1) return false;
-    this.#open({ ...call, handoffs, endedAt: null });
-    return true;
-  }
-
-  #open(call: Call): void {
-    this.#change(call, { stage: 'open', dueAt: this.now + lease });
+  lose({ id, claimedAt, handoffs: planned }: Call, handoffs: number): void {
+    if (claimedAt !== this.now || handoffs > planned || handoffs < planned - 1) return;
+    this.calls.change(id, { stage: 'open', dueAt: this.now + lease, endedAt: null, handoffs });
   }
 
   #take(call: Call): void {
-    this.#change(call, { stage: 'taken', dueAt: this.now + wait, dialedAt: this.now });
+    this.calls.change(call.id, { stage: 'taken', dueAt: this.now + wait, dialedAt: this.now });
   }
 
   /** The walk's random numbers always choose the shortest delay. After the lease, the next attempt decides whether it was too late. */
@@ -342,7 +274,7 @@ export class Model extends People {
     const { at, cancels } = this.keys.get(open.key)?.revoked ?? { at: 0, cancels: false };
     const isInLease = open.stage !== 'open' || this.now < open.dueAt;
     const dueAt = Math.min(this.now + second / 10, (open.body.notAfter ?? Number.POSITIVE_INFINITY) + 1);
-    const call = this.#change(open, { stage: 'retry', dueAt });
+    const call = this.calls.change(open.id, { stage: 'retry', dueAt });
     if (isInLease && call.body.notAfter === null && call.dueAt > (call.triedAt ?? 0) + tries) this.#end(call, 'failed', this.now);
     else if (cancels) this.#end(call, 'cancelled', at);
     else if (this.isListed(call.campaign, call.body.phone)) this.#end(call, 'blocked', this.now);
@@ -351,15 +283,14 @@ export class Model extends People {
   /** The silent provider responds to everything it has. This changes nothing for a dialer that has stopped waiting. */
   respond(takes: boolean): Expected {
     for (const call of this.calls.values()) {
-      if (call.stage !== 'open') continue;
-      if (takes) this.#take(call);
-      else this.#retry(call);
+      if (call.stage === 'open' && takes) this.#take(call);
+      else if (call.stage === 'open') this.#retry(call);
     }
     return { status: 200 };
   }
 
   #end(call: Call, stage: Stage, at: number): Call {
-    return this.#change(call, { stage, endedAt: at });
+    return this.calls.change(call.id, { stage, endedAt: at });
   }
 
   /** A call without `notAfter` isn't dialed more than a month late. */
@@ -374,9 +305,9 @@ export class Model extends People {
     for (const call of this.calls.values()) {
       const kept = isWaiting(call) && this.#isForgotten(call) ? this.#end(call, 'lapsed', call.dueAt + life) : call;
       const since = kept.endedAt === null ? this.now : Math.max(kept.endedAt, kept.dialedAt ?? 0);
-      if (since < this.now - retentionDays * day && !kept.isErased) this.#change(kept, { isErased: true });
+      if (since < this.now - retentionDays * day && !kept.isErased) this.calls.change(kept.id, { isErased: true });
     }
-    for (const { id: user } of this.users.values()) if (!this.isSignedIn({ user, tenancy: null })) this.changeUser(user, { session: null });
+    for (const { id: user } of this.users.values()) if (!this.isSignedIn(user)) this.signOut(user);
     this.dial();
   }
 
@@ -400,8 +331,8 @@ export class Model extends People {
       const notBefore = call.body.notBefore ?? 0;
       if (!isOpen(call) || call.dueAt <= this.now + skew + this.#findLongestWait(call, hasStepped)) continue;
       // The hour for retries starts again, because no one knows when it began.
-      if (isWaiting(call)) this.#change(call, { dueAt: Math.max(this.now, notBefore), isHeld: false, triedAt: null });
-      else this.#change(call, { dueAt: this.now, isHeld: false });
+      if (isWaiting(call)) this.calls.change(call.id, { dueAt: Math.max(this.now, notBefore), isHeld: false, triedAt: null });
+      else this.calls.change(call.id, { dueAt: this.now, isHeld: false });
     }
   }
 
@@ -418,19 +349,11 @@ export class Model extends People {
 }
 
 /** Whether a call waits for a dialer, and can be cancelled, lapse or be blocked. */
-export function isWaiting({ stage }: Call): boolean {
-  return stage === 'queued' || stage === 'retry';
-}
+const isWaiting = ({ stage }: Call) => stage === 'queued' || stage === 'retry';
 
 /** Whether a call is being dialed: by the dialer, between two attempts, or by the provider. */
-function isDialing({ stage }: Call): boolean {
-  return stage === 'open' || stage === 'retry' || stage === 'taken';
-}
+const isDialing = (stage: Stage) => stage === 'open' || stage === 'retry' || stage === 'taken';
 
-export function isOpen(call: Call): boolean {
-  return call.stage === 'queued' || isDialing(call);
-}
+export const isOpen = ({ endedAt }: Call) => endedAt === null;
 
-export function getState(call: Call): CallState {
-  return call.stage === 'open' || call.stage === 'retry' || call.stage === 'taken' ? 'dialing' : call.stage;
-}
+export const getState = ({ stage }: Call): CallState => (isDialing(stage) ? 'dialing' : stage);

@@ -1,10 +1,12 @@
 /**
- * Who exists, and who sees, uses and changes what: users, their sessions and second factors, keys, accounts and campaigns. The model of calls
- * (model.ts) extends it.
+ * Who exists, and who sees, uses and changes what: partners with their accounts and campaigns, users with their sessions and second factors,
+ * and keys. The model of calls (model.ts) extends it.
  *
  * All times are in milliseconds.
  */
 import type { UserType } from '#contract/console/common.ts';
+import { type ProblemCode, problemTable } from '#contract/problems.ts';
+import type { NumberRules } from '#contract/protection/numbers.ts';
 
 export const second = 1_000;
 export const minute = 60 * second;
@@ -19,26 +21,38 @@ export const codeEvery = 30 * second;
 const session = { idle: day, absolute: 7 * day, touch: minute };
 
 export type Id = string;
-/** An account with its partner, or a whole partner. */
-export type Scope = { account: Id | null; partner: Id };
+/** A partner, an account of a partner, or a campaign of an account. */
+export type Node = Readonly<{
+  id: Id;
+  kind: 'partner' | 'account' | 'campaign';
+  parent: Id | null;
+  name: string;
+  /** Numbers that must not be called. Campaigns have none. */
+  listed: ReadonlySet<string>;
+  /** Whether an account's opt-outs apply to its whole partner. */
+  optsOutForPartner: boolean;
+  /** Calling hours, the same every day, in minutes of the person's day. */
+  hours: Readonly<{ from: number; to: number }> | null;
+  numbers: NumberRules;
+}>;
 export type User = Readonly<{
   id: Id;
   email: string;
   type: UserType;
-  account: Id | null;
-  partner: Id | null;
+  /** The account or partner; null for staff. A partner user can be limited to one account. */
+  home: Id | null;
   isDisabled: boolean;
-  session: { startedAt: number; seenAt: number } | null;
+  session: Readonly<{ startedAt: number; seenAt: number }> | null;
   /** The time step of the last code from the user's app that was used; null for a user without a second factor. */
   lastCode: number | null;
 }>;
 /** A signed-in user. Staff act for an account or a partner. */
-export type Viewer = { user: Id; tenancy: Scope | null };
+export type Viewer = { user: Id; tenancy: Node | null };
 export type Key = Readonly<{
   id: Id;
   value: string;
   creator: Id;
-  scope: Scope;
+  scope: Id;
   createdAt: number;
   expiresAt: number | null;
   callsPerDay: number | null;
@@ -50,31 +64,52 @@ export type Key = Readonly<{
   revoked: { at: number; cancels: boolean } | null;
 }>;
 
-/** What the model expects of a response. Omitted fields may have any value. */
+/** Rows by their IDs. Rows are never changed, only replaced, because copying them for each copy of the model took much of a walk's time. */
+export class Table<Row extends { id: Id }> extends Map<Id, Row> {
+  require(id: Id): Row {
+    const row = this.get(id);
+    if (!row) throw new Error(`The model doesn't have ${id}.`);
+    return row;
+  }
+
+  change(id: Id, changes: Partial<Row>): Row {
+    const changed = { ...this.require(id), ...changes };
+    this.set(id, changed);
+    return changed;
+  }
+}
+
+/**
+ * What the model expects of a response. Omitted fields may have any value. If a change returns undefined, the response only has the usual
+ * status of its method.
+ */
 export type Expected = {
-  status: number;
-  code?: string;
+  status?: number;
+  code?: ProblemCode;
   text?: string;
   replayed?: boolean;
-  json?: Readonly<Record<string, unknown>>;
+  json?: object;
   /** How many calls the key can still place today, from the header `RateLimit`. Null if the response doesn't have it. */
   quota?: string | null;
 };
 /** A response, from which the model learns the identifiers and key values that the core chose. */
 export type Answer = { status: number; text: string; json: Readonly<Record<string, unknown>> };
 
-export const unauthorized: Expected = { status: 401, code: 'unauthorized' };
-export const forbidden: Expected = { status: 403, code: 'forbidden' };
-export const notFound: Expected = { status: 404, code: 'not-found' };
-const conflict: Expected = { status: 409, code: 'conflict' };
-export const invalid: Expected = { status: 422, code: 'invalid' };
+export class Refused extends Error {
+  expected: Expected = {};
+}
+
+/** Refuses a request, before it has changed anything. */
+export function refuse(code: ProblemCode, quota?: string | null): never {
+  const { status } = problemTable[code];
+  throw Object.assign(new Refused(code), { expected: { status, code, ...(quota === undefined ? {} : { quota }) } });
+}
 
 export abstract class People {
   now = 0;
-  users = new Map<Id, User>();
-  keys = new Map<Id, Key>();
-  accounts = new Map<Id, { partner: Id; name: string }>();
-  campaigns = new Map<Id, { account: Id; name: string }>();
+  directory = new Table<Node>();
+  users = new Table<User>();
+  keys = new Table<Key>();
 
   /** Cancels the waiting calls of a key. */
   protected abstract cancelCalls(key: Id): void;
@@ -82,79 +117,87 @@ export abstract class People {
   // Sessions
 
   /** A session ends after a day without requests, after a week, when its user is disabled or deleted, or if it's from the future. */
-  isSignedIn({ user }: Viewer): boolean {
+  isSignedIn(user: Id): boolean {
     const { startedAt = 0, seenAt = 0 } = this.users.get(user)?.session ?? {};
     const isIn = (at: number, most: number) => at >= this.now - most && at <= this.now + skew;
     return isIn(startedAt, session.absolute) && isIn(seenAt, session.idle);
   }
 
   /** @param code the time step of a code, if the user has a second factor */
-  signIn({ user }: Viewer, code: number | null): void {
-    this.changeUser(user, { session: { startedAt: this.now, seenAt: this.now }, lastCode: code });
+  signIn(user: Id, code: number | null): void {
+    this.users.change(user, { session: { startedAt: this.now, seenAt: this.now }, lastCode: code });
   }
 
   /** Every request in a session counts as use. */
-  use({ user }: Viewer): void {
+  use(user: Id): void {
     const found = this.users.get(user)?.session;
-    if (found && Math.abs(this.now - found.seenAt) > session.touch) this.changeUser(user, { session: { ...found, seenAt: this.now } });
+    if (found && Math.abs(this.now - found.seenAt) > session.touch) this.users.change(user, { session: { ...found, seenAt: this.now } });
   }
 
-  signOut({ user }: Viewer): Expected {
-    this.changeUser(user, { session: null });
-    return { status: 204 };
+  signOut(user: Id): undefined {
+    this.users.change(user, { session: null });
   }
 
   /**
    * Returns the time step of the next code that the user could enter; null if it's too early for a new one, because each code works once.
    */
-  findNextCode({ user }: Viewer): number | null {
+  findNextCode(user: Id): number | null {
     const current = Math.floor(this.now / codeEvery);
-    const next = Math.max(current, (this.getUser(user).lastCode ?? 0) + 1);
+    const next = Math.max(current, (this.users.require(user).lastCode ?? 0) + 1);
     return next > current + 1 ? null : next;
   }
 
   /** @param code the time step of the first code of a new second factor; null to remove it */
-  setFactor({ user }: Viewer, code: number | null): Expected {
-    const { lastCode } = this.getUser(user);
-    if (code === null && lastCode === null) return notFound;
-    if (code !== null && lastCode !== null) return conflict;
-    this.changeUser(user, { lastCode: code });
+  setFactor(user: Id, code: number | null): Expected {
+    const { lastCode } = this.users.require(user);
+    if (code === null && lastCode === null) refuse('not-found');
+    if (code !== null && lastCode !== null) refuse('conflict');
+    this.users.change(user, { lastCode: code });
     return { status: code === null ? 204 : 200 };
   }
 
   // Who sees what
 
-  /** Returns the scope in which a viewer acts, and creates keys; null for staff who have chosen none. */
-  findScope({ user, tenancy }: Viewer): Scope | null {
-    const { type, account, partner } = this.getUser(user);
-    if (type === 'staff') return tenancy;
-    return { account, partner: partner ?? this.findPartner(account) };
+  /** Returns a campaign, account or partner, followed by what it belongs to. */
+  pathOf(id: Id | null): Node[] {
+    const node = id === null ? null : this.directory.require(id);
+    return node ? [node, ...this.pathOf(node.parent)] : [];
   }
 
-  /**
-   * Account users see their own keys. Others see the keys of their scope. Partner users who are limited to one account also see their own.
-   */
+  isWithin(id: Id | null, scope: Id | null): boolean {
+    return this.pathOf(id).some((node) => node.id === scope);
+  }
+
+  partnerOf(id: Id | null): Id | null {
+    return this.pathOf(id).at(-1)?.id ?? null;
+  }
+
+  isPartner(id: Id | null): boolean {
+    return id !== null && this.directory.require(id).kind === 'partner';
+  }
+
+  /** Returns the account or partner for which a viewer acts, and creates keys; null for staff who have chosen none. */
+  findScope({ user, tenancy }: Viewer): Id | null {
+    const { type, home } = this.users.require(user);
+    return type === 'staff' ? (tenancy?.id ?? null) : home;
+  }
+
+  /** Account users see only their own keys. Partner users also see the keys of their scope, and staff see only those. */
   seesKey(viewer: Viewer, { creator, scope }: Key): boolean {
-    const { type, id } = this.getUser(viewer.user);
-    const own = this.findScope(viewer);
-    if (!own) return false;
-    if (type === 'account') return creator === id;
-    if (type === 'staff') return isWithin(scope, own);
-    if (own.account !== null) return scope.account === own.account || creator === id;
-    const by = this.users.get(creator);
-    return (by?.type === 'staff' ? scope.partner : by && (by.partner ?? this.findPartner(by.account))) === own.partner;
+    const { type, id } = this.users.require(viewer.user);
+    return (type !== 'staff' && creator === id) || (type !== 'account' && this.isWithin(scope, this.findScope(viewer)));
   }
 
-  seesCampaign(viewer: Viewer, campaign: Id): boolean {
-    const scope = this.findScope(viewer);
-    return scope !== null && isWithin(this.scopeOf(campaign), scope);
+  /** Partner users and staff change what's in their scope. Account users only create and change their own keys, and list numbers. */
+  protected requireAdministrator({ user }: Viewer): void {
+    if (this.users.require(user).type === 'account') refuse('forbidden');
   }
 
-  seesUser(viewer: Viewer, { type, account, partner }: User): boolean {
-    if (this.getUser(viewer.user).type === 'account') return false;
+  /** Staff who act for no one see each other. */
+  seesUser(viewer: Viewer, { home }: User): boolean {
+    if (this.users.require(viewer.user).type === 'account') return false;
     const scope = this.findScope(viewer);
-    if (!scope || type === 'staff') return !scope && type === 'staff';
-    return isWithin({ account, partner: partner ?? this.findPartner(account) }, scope);
+    return home === null ? scope === null : this.isWithin(home, scope);
   }
 
   // Keys
@@ -168,148 +211,107 @@ export abstract class People {
 
   /** A partner user's key has access to all of the partner's campaigns, even if the user is limited to one account. */
   hasAccess({ creator, scope }: Key, campaign: Id): boolean {
-    const { type, account, partner } = this.getUser(creator);
-    const target = this.scopeOf(campaign);
-    if (type === 'account') return target.account === account;
-    return type === 'partner' ? target.partner === partner : isWithin(target, scope);
+    const { type, home } = this.users.require(creator);
+    const reach = { account: home, partner: this.partnerOf(home), staff: scope };
+    return this.isWithin(campaign, reach[type]);
   }
 
   /** @param days until the key expires, counted in UTC; null if it doesn't expire */
   createKey(viewer: Viewer, days: number | null, answer: Answer): Expected {
-    const scope = this.findScope(viewer);
-    if (!scope) return forbidden;
-    const id = readId(answer, 'apiKey');
+    const scope = this.findScope(viewer) ?? refuse('forbidden');
+    const [id, value] = [readId(answer, 'apiKey'), String(answer.json['keyValue'])];
     const expiresAt = days === null ? null : (Math.floor(this.now / day) + days + 1) * day - 1;
-    const value = String(answer.json['keyValue']);
     const unlimited = { callsPerDay: null, isElsewhere: false, placed: new Map(), revoked: null };
     this.keys.set(id, { id, value, creator: viewer.user, scope, createdAt: this.now, expiresAt, ...unlimited });
-    return { status: 201, json: { apiKey: { expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString() } } };
+    return { json: { apiKey: { expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString() } } };
   }
 
   limitKey(viewer: Viewer, id: Id, limits: Partial<Pick<Key, 'callsPerDay' | 'isElsewhere'>>): Expected {
-    const key = this.#findKey(viewer, id);
-    if (!key) return notFound;
+    const { callsPerDay, placed } = this.#requireKey(viewer, id);
     // A new limit counts the calls since the day began, but not those that were placed while the clock was ahead.
     const today = Math.floor(this.now / day);
-    const isNew = key.callsPerDay === null && limits.callsPerDay !== undefined;
-    const placed = isNew ? new Map([[today, key.placed.get(today) ?? 0]]) : key.placed;
-    const limited = { ...key, ...limits, placed };
-    this.keys.set(id, limited);
-    return { status: 200, json: { apiKey: { callsPerDay: limited.callsPerDay } } };
+    const isNew = callsPerDay === null && limits.callsPerDay !== undefined;
+    const limited = this.keys.change(id, { ...limits, placed: isNew ? new Map([[today, placed.get(today) ?? 0]]) : placed });
+    return { json: { apiKey: { callsPerDay: limited.callsPerDay } } };
   }
 
-  revokeKey(viewer: Viewer, id: Id, cancels: boolean): Expected {
-    const key = this.#findKey(viewer, id);
-    if (!key) return notFound;
-    this.#revoke(key, cancels);
-    return { status: 204 };
+  revokeKey(viewer: Viewer, id: Id, cancels: boolean): undefined {
+    this.#revoke(this.#requireKey(viewer, id), cancels);
   }
 
-  #findKey(viewer: Viewer, id: Id): Key | null {
+  #requireKey(viewer: Viewer, id: Id): Key {
     const key = this.keys.get(id);
-    return key && !key.revoked && this.seesKey(viewer, key) ? key : null;
+    return key && !key.revoked && this.seesKey(viewer, key) ? key : refuse('not-found');
   }
 
-  #revoke(key: Key, cancels: boolean): void {
-    this.keys.set(key.id, { ...key, revoked: { at: this.now, cancels } });
-    if (cancels) this.cancelCalls(key.id);
+  #revoke({ id }: Key, cancels: boolean): void {
+    this.keys.change(id, { revoked: { at: this.now, cancels } });
+    if (cancels) this.cancelCalls(id);
   }
 
   // Users
 
-  /** Partner users and staff disable, move and delete the users of their scope, but not themselves. @returns the response if it's refused */
-  #findUser(viewer: Viewer, id: Id): User | Expected {
-    const user = this.users.get(id);
-    if (this.getUser(viewer.user).type === 'account') return forbidden;
-    if (viewer.user === id) return conflict;
-    return user && this.seesUser(viewer, user) ? user : notFound;
+  addUser(user: Pick<User, 'id' | 'email' | 'type' | 'home'>): void {
+    this.users.set(user.id, { ...user, isDisabled: false, session: null, lastCode: null });
   }
 
-  disableUser(viewer: Viewer, id: Id, isDisabled: boolean): Expected {
-    const user = this.#findUser(viewer, id);
-    if ('status' in user) return user;
-    this.changeUser(id, isDisabled && !user.isDisabled ? { isDisabled, session: null } : { isDisabled });
-    return { status: 200 };
+  /** No one can disable, move or delete themselves. */
+  #requireUser(viewer: Viewer, id: Id): User {
+    const user = this.users.get(id);
+    this.requireAdministrator(viewer);
+    if (viewer.user === id) refuse('conflict');
+    return user && this.seesUser(viewer, user) ? user : refuse('not-found');
+  }
+
+  disableUser(viewer: Viewer, id: Id, isDisabled: boolean): undefined {
+    const { session: found, isDisabled: wasDisabled } = this.#requireUser(viewer, id);
+    this.users.change(id, { isDisabled, session: isDisabled && !wasDisabled ? null : found });
   }
 
   /** Only users who see a whole partner can move its users. @param account null for all accounts */
-  moveUser(viewer: Viewer, id: Id, account: Id | null): Expected {
-    const user = this.#findUser(viewer, id);
-    if ('status' in user) return user;
-    const scope = this.findScope(viewer);
-    const isInScope = scope?.account === null && (account === null || this.findPartner(account) === scope.partner);
-    if (account !== user.account && (!isInScope || (account === null && user.type === 'account'))) return invalid;
-    this.changeUser(id, { account });
-    return { status: 200 };
+  moveUser(viewer: Viewer, id: Id, account: Id | null): undefined {
+    const { type, home } = this.#requireUser(viewer, id);
+    const [scope, to] = [this.findScope(viewer), account ?? this.partnerOf(home)];
+    const isPossible = this.isPartner(scope) && this.isWithin(to, scope) && (account !== null || type !== 'account');
+    if (to !== home && !isPossible) refuse('invalid');
+    this.users.change(id, { home: to });
   }
 
-  deleteUser(viewer: Viewer, id: Id, cancels: boolean): Expected {
-    const user = this.#findUser(viewer, id);
-    if ('status' in user) return user;
+  deleteUser(viewer: Viewer, id: Id, cancels: boolean): undefined {
+    this.#requireUser(viewer, id);
     this.users.delete(id);
     for (const key of this.keys.values()) if (key.creator === id && !key.revoked) this.#revoke(key, cancels);
-    return { status: 204 };
   }
 
   // Directory
 
   /** Staff manage all accounts and campaigns. Partner users who aren't limited to one account manage those of their partner. */
-  manages(viewer: Viewer, partner: Id): boolean {
-    const { type, account, partner: own } = this.getUser(viewer.user);
-    return type === 'staff' || (type === 'partner' && account === null && own === partner);
+  manages(viewer: Viewer, id: Id): boolean {
+    const { type, home } = this.users.require(viewer.user);
+    return type === 'staff' || home === this.partnerOf(id);
   }
 
   /** @param otherwise the response to users who manage another partner */
-  #denies(viewer: Viewer, partner: Id, otherwise: Expected): Expected | null {
-    if (!this.manages(viewer, this.getUser(viewer.user).partner ?? '')) return forbidden;
-    return this.manages(viewer, partner) ? null : otherwise;
+  #requireManager(viewer: Viewer, id: Id, otherwise: ProblemCode): void {
+    if (!this.manages(viewer, id)) refuse(this.isPartner(this.users.require(viewer.user).home) ? otherwise : 'forbidden');
   }
 
   /** Creates an account of a partner, or a campaign of an account. */
-  create(viewer: Viewer, owner: Id, name: string, answer: Answer): Expected {
-    const { account, partner } = this.scopeOf(owner);
-    const denied = this.#denies(viewer, partner, invalid);
-    if (denied) return denied;
-    if (account === null) this.accounts.set(readId(answer, 'account'), { partner, name });
-    else this.campaigns.set(readId(answer, 'campaign'), { account, name });
-    return { status: 201 };
+  create(viewer: Viewer, parent: Id, name: string, answer: Answer): undefined {
+    this.#requireManager(viewer, parent, 'invalid');
+    const kind = this.isPartner(parent) ? 'account' : 'campaign';
+    this.add({ id: readId(answer, kind), kind, parent, name });
   }
 
-  /** @param id the ID of an account or campaign */
-  rename(viewer: Viewer, id: Id, name: string): Expected {
-    const denied = this.#denies(viewer, this.scopeOf(id).partner, notFound);
-    if (denied) return denied;
-    const [campaign, account] = [this.campaigns.get(id), this.accounts.get(id)];
-    if (campaign) this.campaigns.set(id, { ...campaign, name });
-    if (account) this.accounts.set(id, { ...account, name });
-    return { status: 200 };
+  add(node: Pick<Node, 'id' | 'kind' | 'parent' | 'name'>): void {
+    const numbers = { countries: null, kinds: null };
+    this.directory.set(node.id, { ...node, listed: new Set(), optsOutForPartner: false, hours: null, numbers });
   }
 
-  // Everything else is derived from users, accounts and campaigns.
-
-  protected getUser(id: Id): User {
-    const user = this.users.get(id);
-    if (!user) throw new Error(`The model has no user ${id}.`);
-    return user;
+  rename(viewer: Viewer, id: Id, name: string): undefined {
+    this.#requireManager(viewer, id, 'not-found');
+    this.directory.change(id, { name });
   }
-
-  changeUser(id: Id, changes: Partial<User>): void {
-    this.users.set(id, { ...this.getUser(id), ...changes });
-  }
-
-  protected findPartner(account: Id | null): Id {
-    return this.accounts.get(account ?? '')?.partner ?? '';
-  }
-
-  /** @param id the ID of a campaign, an account or a partner */
-  scopeOf(id: Id): Scope {
-    const account = this.campaigns.get(id)?.account ?? (this.accounts.has(id) ? id : null);
-    return { account, partner: account === null ? id : this.findPartner(account) };
-  }
-}
-
-export function isWithin(inner: Scope, outer: Scope): boolean {
-  return outer.account === null ? inner.partner === outer.partner : inner.account === outer.account;
 }
 
 function readId({ json }: Answer, name: string): Id {

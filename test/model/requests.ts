@@ -3,7 +3,7 @@ import { outcomeStates } from '#contract/calls/dialer.ts';
 import { doNotCallSchema } from '#contract/protection/protection.ts';
 import type { Answer } from '../support/http.ts';
 import { type Body, type Call, type Model, premiumRate, type Zone } from './model.ts';
-import { day, type Expected, type Key, second, type User, unauthorized, type Viewer } from './people.ts';
+import { day, type Expected, type Id, type Key, type Node, refuse, second, type User, type Viewer } from './people.ts';
 import type { World } from './world.ts';
 
 /** A request to the cores, and what the model says about it. `expect` may be called on several copies of the model. */
@@ -23,7 +23,7 @@ export type Choice = Readonly<Record<keyof typeof numbers, number>>;
 export const anyChoice: fc.Arbitrary<Choice> = fc.noShrink(fc.record(numbers));
 
 /** Builds a request; null if the model has nothing to apply it to. */
-export type Command = (choice: Choice, model: Model, world: World) => Promise<Request | null> | Request | null;
+type Command = (choice: Choice, model: Model, world: World) => Promise<Request | null> | Request | null;
 
 export function pick<Item>(items: Iterable<Item>, n: number): Item | undefined {
   const all = [...items];
@@ -32,39 +32,43 @@ export function pick<Item>(items: Iterable<Item>, n: number): Item | undefined {
 
 // Who sends a request, and which data it's about
 
+export function listNodes(model: Model, ...kinds: Node['kind'][]): Node[] {
+  return [...model.directory.values()].filter(({ kind }) => kinds.includes(kind));
+}
+
 /** Returns every user, and each staff user with every account and partner selected, and with none. */
 export function listViewers(model: Model): Viewer[] {
-  const scopes = [...model.accounts].flatMap(([account, { partner }]) => [account, null].map((one) => ({ account: one, partner })));
+  const tenancies = [...listNodes(model, 'account', 'partner'), null];
   return [...model.users.values()].flatMap(({ id: user, type }) =>
-    (type === 'staff' ? [...scopes, null] : [null]).map((tenancy) => ({ user, tenancy })),
+    (type === 'staff' ? tenancies : [null]).map((tenancy) => ({ user, tenancy })),
   );
 }
 
 /** Picks a viewer, often one who's allowed to send the request, and usually one who's signed in, because signing in takes a while. */
 export function pickViewer(model: Model, n: number, may: (viewer: Viewer) => boolean = () => true): Viewer {
   const all = listViewers(model);
-  const isIn = (viewer: Viewer) => model.isSignedIn(viewer);
+  const isIn = ({ user }: Viewer) => model.isSignedIn(user);
   const [allowed, signedIn] = [all.filter(may), all.filter(isIn)];
   const chosen = [allowed.filter(isIn), allowed, signedIn, all].slice([3, 2, 1][n % 6] ?? 0).find((some) => some.length > 0);
   // First a user, because staff have many scopes.
-  const ofUsers = [...Map.groupBy(chosen ?? [], ({ user }) => user).values()];
+  const ofUsers = Map.groupBy(chosen ?? [], ({ user }) => user).values();
   const viewer = pick(pick(ofUsers, n >> 3) ?? [], n);
   if (!viewer) throw new Error('The model has no users.');
   return viewer;
 }
 
 /** Signs the viewer in if their session has ended. @returns whether they're signed in, which a disabled user can't be */
-export async function enter(model: Model, world: World, viewer: Viewer, core: number): Promise<boolean> {
-  const user = model.users.get(viewer.user);
+export async function enter(model: Model, world: World, { user: id }: Viewer, core: number): Promise<boolean> {
+  const user = model.users.get(id);
   if (!user) return false;
-  if (!model.isSignedIn(viewer)) {
-    const code = user.lastCode === null ? null : model.findNextCode(viewer);
+  if (!model.isSignedIn(id)) {
+    const code = user.lastCode === null ? null : model.findNextCode(id);
     if (user.isDisabled || (user.lastCode !== null && code === null)) return false;
     const status = await world.signIn(core, user, code);
     if (status !== 201) throw new Error(`${user.email} should be able to sign in, but got ${status}.`);
-    model.signIn(viewer, code);
+    model.signIn(id, code);
   }
-  model.use(viewer);
+  model.use(id);
   return true;
 }
 
@@ -80,8 +84,8 @@ function pickKey(model: Model, n: number): Key | undefined {
 }
 
 /** Picks a campaign, usually one that the key has access to. */
-function pickCampaign(model: Model, key: Key, n: number): string {
-  const all = [...model.campaigns.keys()];
+function pickCampaign(model: Model, key: Key, n: number): Id {
+  const all = listNodes(model, 'campaign').map(({ id }) => id);
   const reached = n % 6 === 0 || !model.users.has(key.creator) ? [] : all.filter((id) => model.hasAccess(key, id));
   return pick(reached.length > 0 ? reached : all, n >> 2) ?? '';
 }
@@ -91,29 +95,24 @@ function pickCall(model: Model, n: number): Call | undefined {
   return pick([...model.calls.values()].slice(-newestCalls), n);
 }
 
+/** Returns a call about which the provider is still silent. */
+function pickSilent(model: Model, n: number): Call | undefined {
+  return pick(
+    model.calls.values().filter(({ stage }) => stage === 'open'),
+    n,
+  );
+}
+
 /** Returns one of fifty numbers: a few are premium-rate, or in the US. */
 function toPhone(n: number): string {
   const number = n % 50;
   return number < 40 ? `+4930${20_000_000 + number}` : number < 45 ? `${premiumRate}${1_300_000 + number}` : `+1${2_012_000_100 + number}`;
 }
 
-/** Campaigns, accounts and partners, with the kind of each. */
-function listTargets(model: Model): (readonly [kind: 'campaign' | 'account' | 'partner', id: string])[] {
-  const partners = new Set([...model.accounts.values()].map(({ partner }) => partner));
-  return [
-    ...[...model.campaigns.keys()].map((id) => ['campaign', id] as const),
-    ...[...model.accounts.keys()].map((id) => ['account', id] as const),
-    ...[...partners].map((id) => ['partner', id] as const),
-  ];
-}
-
 // Integrators
 
 /** Time windows for calls, in seconds from now. The empty one is the most frequent. */
-const windows = '/ / / / / / 60/ 600/7200 /90 /36000 -60/3600 /-1 86400/172800'.split(' ').map((window) => {
-  const [notBefore = null, notAfter = null] = window.split('/').map((seconds) => (seconds === '' ? null : Number(seconds)));
-  return { notBefore, notAfter };
-});
+const windows = '/ / / / / / 60/ 600/7200 /90 /36000 -60/3600 /-1 86400/172800'.split(' ').map((window) => window.split('/'));
 const zoneNames: readonly Zone[] = ['UTC', 'UTC', 'Asia/Kolkata', 'Asia/Tokyo', 'America/Phoenix'];
 
 const toPath = (campaign: string) => `/api/v1/campaigns/${campaign}/contacts/on-demand`;
@@ -129,6 +128,8 @@ function toJson({ phone, zone, notBefore, notAfter, note }: Body, requestId: str
     ...(notAfter === null ? {} : { notAfter: instant(notAfter) }),
   };
 }
+
+const plainBody = { zone: 'UTC', notBefore: null, notAfter: null, note: '' } as const;
 
 function placeRequest({ id, value }: Key, campaign: string, requestId: string, body: Body, core: number, spelling = 0): Request {
   return {
@@ -147,8 +148,8 @@ function placeRequest({ id, value }: Key, campaign: string, requestId: string, b
 const place: Command = ({ key, campaign, phone, window, zone, detail, target, core }, model) => {
   const found = pickKey(model, key);
   if (!found) return null;
-  const { notBefore, notAfter } = pick(windows, window) ?? { notBefore: null, notAfter: null };
-  const at = (seconds: number | null) => (seconds === null ? null : model.now + seconds * second);
+  const at = (seconds = '') => (seconds === '' ? null : model.now + Number(seconds) * second);
+  const [notBefore, notAfter] = pick(windows, window) ?? [];
   const inWindow = { notBefore: at(notBefore), notAfter: at(notAfter) };
   const body = { phone: toPhone(phone), zone: pick(zoneNames, zone) ?? 'UTC', ...inWindow, note: detail % 4 ? '' : 'x' };
   return placeRequest(found, pickCampaign(model, found, campaign), `r${target % 400}`, body, core);
@@ -156,10 +157,10 @@ const place: Command = ({ key, campaign, phone, window, zone, detail, target, co
 
 /** Places a call that isn't due before the next day, usually with a key that has a limit. */
 export function placeLater({ key, campaign, phone, target, core }: Choice, model: Model): Request | null {
-  const limited = [...model.keys.values()].filter((one) => one.callsPerDay !== null && model.isActive(one));
+  const limited = model.keys.values().filter((one) => one.callsPerDay !== null && model.isActive(one));
   const found = pick(limited, key) ?? pickKey(model, key);
   if (!found) return null;
-  const body = { phone: toPhone(phone), zone: 'UTC', notBefore: model.now + 2 * day, notAfter: null, note: '' } as const;
+  const body = { ...plainBody, phone: toPhone(phone), notBefore: model.now + 2 * day };
   return placeRequest(found, pickCampaign(model, found, campaign), `e${target}`, body, core);
 }
 
@@ -174,12 +175,12 @@ const cancel: Command = ({ key, call, option, detail, core }, model) => {
   const [found, target] = [pickKey(model, key), pickCall(model, call)];
   if (!found) return null;
   // Sometimes, the campaign doesn't have the call.
-  const campaign = option % 20 === 0 || !target ? (pick(model.campaigns.keys(), call) ?? '') : target.campaign;
+  const campaign = option % 20 === 0 || !target ? (pick(listNodes(model, 'campaign'), call)?.id ?? '') : target.campaign;
   const [id, requestId, byRequest] = [target?.id ?? 'none', target?.requestId ?? 'none', detail % 3 === 0];
+  const path = `${toPath(campaign)}/${byRequest ? `by-request-id/${requestId}` : id}`;
   return {
     text: `cancel ${requestId} by ${byRequest ? 'request' : 'contact'}`,
-    send: (world) =>
-      world.request(core, 'DELETE', `${toPath(campaign)}/${byRequest ? `by-request-id/${requestId}` : id}`, { key: found.value }),
+    send: (world) => world.request(core, 'DELETE', path, { key: found.value }),
     expect: (copy) => copy.cancel(found.id, campaign, byRequest ? copy.findCall(campaign, requestId) : copy.calls.get(id)),
   };
 };
@@ -188,7 +189,7 @@ const hangUp: Command = ({ key, campaign, target, phone, option, core }, model) 
   const found = pickKey(model, key);
   if (!found) return null;
   const at = pickCampaign(model, found, campaign);
-  const [requestId, body] = [`h${target}`, { phone: toPhone(phone), zone: 'UTC', notBefore: null, notAfter: null, note: '' } as const];
+  const [requestId, body] = [`h${target}`, { ...plainBody, phone: toPhone(phone) }];
   const again = placeRequest(found, at, requestId, body, core);
   return {
     text: `hang up, then ${again.text}`,
@@ -207,26 +208,22 @@ const hangUp: Command = ({ key, campaign, target, phone, option, core }, model) 
 // The provider
 
 const outcome: Command = ({ call, target, option, detail, core }, model) => {
-  const id = pickCall(model, call)?.id ?? 'none';
-  const [optsOut, isSigned, state] = [option % 10 === 0, detail % 16 !== 0, pick(outcomeStates, target) ?? 'busy'];
+  const { id, requestId } = pickCall(model, call) ?? { id: 'none', requestId: 'no call' };
+  const [optOut, isSigned, state] = [option % 10 === 0, detail % 16 !== 0, pick(outcomeStates, target) ?? 'busy'];
+  const report = { handoffId: id, state, ...(optOut ? { optOut } : {}) };
   return {
-    text: `outcome of ${model.calls.get(id)?.requestId}: ${state}${optsOut ? ' with an opt-out' : ''}`,
-    send: (world) =>
-      world.report(
-        core,
-        { handoffId: id, state, ...(optsOut ? { optOut: true } : {}) },
-        ...(isSigned ? [] : [`whsec_${'else'.repeat(10)}`]),
-      ),
-    expect: (copy) => copy.reportOutcome(id, state, optsOut, isSigned),
+    text: `outcome of ${requestId}: ${state}${optOut ? ' with an opt-out' : ''}`,
+    send: (world) => world.report(core, report, isSigned ? undefined : `whsec_${'else'.repeat(10)}`),
+    expect: (copy) => copy.reportOutcome(id, state, optOut, isSigned),
   };
 };
 
 const respond: Command = ({ option }, model) => {
   const takes = option % 4 === 0;
-  if (!model.calls.values().some(({ stage }) => stage === 'open')) return null;
+  if (!pickSilent(model, 0)) return null;
   return {
     text: `the silent provider ${takes ? 'takes' : "doesn't take"} what it has`,
-    send: (world) => world.answerSilent(takes),
+    send: (world) => world.provider.answerSilent(takes),
     expect: (copy) => copy.respond(takes),
   };
 };
@@ -234,15 +231,16 @@ const respond: Command = ({ option }, model) => {
 // Users of the console
 
 type UserRequest = {
-  route: readonly [method: string, path: string, body?: object];
+  route: readonly [method: keyof typeof statuses, path: string, body?: object];
   /** Whether a viewer is probably allowed to send the request. */
   may?: (viewer: Viewer) => boolean;
-  /** Whether the model knows what happens if this viewer sends the request. */
-  isKnown?: (viewer: Viewer) => boolean;
   /** Replaces the request to the route. */
   send?: (world: World, by: Viewer) => Promise<Answer>;
-  expect(model: Model, by: Viewer, answer: Answer): Expected;
+  /** What the model expects, apart from the method's usual status. */
+  expect(model: Model, by: Viewer, answer: Answer): Expected | undefined;
 };
+
+const statuses = { GET: 200, POST: 201, PUT: 200, PATCH: 200, DELETE: 204 };
 
 /** Builds a request by a user, whose session may have ended. */
 function byUser(describe: (choice: Choice, model: Model) => UserRequest | null): Command {
@@ -250,13 +248,13 @@ function byUser(describe: (choice: Choice, model: Model) => UserRequest | null):
     const asked = describe(choice, model);
     if (!asked) return null;
     const by = pickViewer(model, choice.viewer, asked.may);
-    if (asked.isKnown?.(by) === false) return null;
-    if (model.isSignedIn(by) || choice.detail % 4 > 0) await enter(model, world, by, choice.core);
+    if (model.isSignedIn(by.user) || choice.detail % 4 > 0) await enter(model, world, by, choice.core);
     const [method, path, body] = asked.route;
     return {
       text: `${model.users.get(by.user)?.email.split('@')[0]}: ${method} ${path}`,
       send: () => (asked.send ? asked.send(world, by) : world.as(by, choice.core, method, path, body)),
-      expect: (copy, answer) => (copy.isSignedIn(by) ? asked.expect(copy, by, answer) : unauthorized),
+      expect: (copy, answer) =>
+        copy.isSignedIn(by.user) ? { status: statuses[method], ...asked.expect(copy, by, answer) } : refuse('unauthorized'),
     };
   };
 }
@@ -271,54 +269,37 @@ const createKey = byUser(({ option, detail }, model) => {
   };
 });
 
-/** Builds a request about one of the keys. */
-function aboutKey(
-  choose: (choice: Choice, model: Model) => Key | undefined,
-  describe: (key: Key, choice: Choice) => Omit<UserRequest, 'may'>,
-): Command {
-  return byUser((choice, model) => {
-    const key = choose(choice, model);
-    return key ? { may: (viewer) => model.seesKey(viewer, key), ...describe(key, choice) } : null;
-  });
-}
+const limitKey = byUser(({ key: n, option, detail }, model) => {
+  const elsewhere = model.keys.values().filter(({ isElsewhere }) => isElsewhere);
+  const key = option % 4 === 0 ? pick(elsewhere, n) : pickKey(model, n);
+  if (!key) return null;
+  const [limits, asked] = key.isElsewhere
+    ? [{ isElsewhere: false }, { addresses: detail % 2 === 0 ? null : ['127.0.0.0/8'] }]
+    : detail % 4 === 0
+      ? [{ isElsewhere: true }, { addresses: ['10.0.0.0/8', '2001:db8::/32'] }]
+      : [{ callsPerDay: detail % 4 }, { callsPerDay: detail % 4 }];
+  return {
+    may: (viewer) => model.seesKey(viewer, key),
+    route: ['PATCH', `/console/api-keys/${key.id}`, asked],
+    expect: (copy, by) => copy.limitKey(by, key.id, limits),
+  };
+});
 
-const limitKey = aboutKey(
-  ({ key, option }, model) =>
-    option % 4 === 0
-      ? pick(
-          model.keys.values().filter(({ isElsewhere }) => isElsewhere),
-          key,
-        )
-      : pickKey(model, key),
-  ({ id, isElsewhere }, { detail }) => {
-    const [limits, asked] = isElsewhere
-      ? [{ isElsewhere: false }, { addresses: detail % 2 === 0 ? null : ['127.0.0.0/8'] }]
-      : detail % 4 === 0
-        ? [{ isElsewhere: true }, { addresses: ['10.0.0.0/8', '2001:db8::/32'] }]
-        : [{ callsPerDay: detail % 4 }, { callsPerDay: detail % 4 }];
-    return { route: ['PATCH', `/console/api-keys/${id}`, asked], expect: (copy, by) => copy.limitKey(by, id, limits) };
-  },
-);
-
-const revoke = aboutKey(
-  ({ key }, model) => {
-    // Often, the provider is still silent about one of the key's calls.
-    const open = [...model.calls.values()].filter(({ stage }) => stage === 'open');
-    return model.keys.get(key % 3 === 0 ? (pick(open, key)?.key ?? '') : '') ?? pickKey(model, key);
-  },
-  ({ id }, { option }) => {
-    const cancels = option % 2 === 0;
-    return {
-      route: ['DELETE', `/console/api-keys/${id}?cancelQueuedCalls=${cancels}`],
-      expect: (copy, by) => copy.revokeKey(by, id, cancels),
-    };
-  },
-);
+const revoke = byUser(({ key: n, option }, model) => {
+  const silent = n % 3 === 0 ? pickSilent(model, n) : undefined;
+  const key = model.keys.get(silent?.key ?? '') ?? pickKey(model, n);
+  if (!key) return null;
+  const cancels = option % 2 === 0;
+  return {
+    may: (viewer) => model.seesKey(viewer, key),
+    route: ['DELETE', `/console/api-keys/${key.id}?cancelQueuedCalls=${cancels}`],
+    expect: (copy, by) => copy.revokeKey(by, key.id, cancels),
+  };
+});
 
 const listNumber = byUser(({ phone, call, option }, model) => {
-  // Often, the provider is still silent about a call to the number.
-  const open = model.calls.values().filter(({ stage }) => stage === 'open');
-  const number = (option % 2 === 0 ? pick(open, call)?.body.phone : undefined) ?? toPhone(phone);
+  const silent = option % 2 === 0 ? pickSilent(model, call) : undefined;
+  const number = silent?.body.phone ?? toPhone(phone);
   return {
     route: ['POST', '/console/do-not-call', { phones: [number], reason: 'asked' }],
     expect: (copy, by) => copy.listNumber(by, number),
@@ -326,91 +307,87 @@ const listNumber = byUser(({ phone, call, option }, model) => {
 });
 
 const lift = byUser(({ phone, option, core }, model) => {
-  const listed = [...model.listed.values()].flatMap((numbers) => [...numbers]);
-  const number = (option % 4 === 0 ? undefined : pick(listed, phone)) ?? toPhone(phone);
+  const nodes = listNodes(model, 'account', 'partner');
+  const entries = nodes.flatMap(({ id, listed }) => [...listed].map((number) => ({ id, number })));
+  const none = { id: pick(nodes, phone)?.id ?? '', number: toPhone(phone) };
+  const { id, number } = (option % 4 === 0 ? undefined : pick(entries, phone)) ?? none;
   const path = '/console/do-not-call';
   const search = `${path}?search=${encodeURIComponent(number)}`;
-  let scope: string | null = null;
   return {
-    isKnown: (viewer) => model.findScope(viewer)?.account === null,
     route: ['GET', search],
     async send(world, by) {
       const found = await world.as(by, core, 'GET', search);
-      const [entry] = found.status === 200 ? doNotCallSchema.parse(found.json).entries : [];
-      if (!entry) return found;
-      scope = entry.scope.id;
-      return world.as(by, core, 'DELETE', `${path}/${entry.id}`, { reason: 'asked again' });
+      const listed = found.status === 200 ? doNotCallSchema.parse(found.json).entries : [];
+      const entry = listed.find(({ scope }) => scope.id === id);
+      return entry ? world.as(by, core, 'DELETE', `${path}/${entry.id}`, { reason: 'asked again' }) : found;
     },
-    expect: (copy, by) => copy.lift(by, number, scope),
+    expect: (copy, by) => copy.lift(by, number, id),
   };
 });
 
 const setOptOuts = byUser(({ target, option }, model) => {
-  const id = pick(model.accounts.keys(), target) ?? '';
+  const id = pick(listNodes(model, 'account'), target)?.id ?? '';
   const listedFor = option % 2 === 0 ? 'partner' : 'account';
   return {
     route: ['PUT', `/console/accounts/${id}/opt-outs`, { listedFor }],
-    expect: (copy, by) => copy.setOptOuts(by, id, listedFor === 'partner'),
+    expect: (copy, by) => copy.setRules(by, id, { optsOutForPartner: listedFor === 'partner' }),
   };
 });
 
 const setHours = byUser(({ target, option }, model) => {
-  const [kind, id] = pick(listTargets(model), target) ?? ['campaign', ''];
-  const time = (at: number) => `${String(Math.floor(at / 60)).padStart(2, '0')}:${String(at % 60).padStart(2, '0')}`;
-  const hours = option % 6 < 3 ? null : { from: (option % 6) * 120, to: 1_020 };
+  const node = pick(model.directory.values(), target);
+  if (!node) return null;
+  const from = (option % 6) * 2;
+  const hours = from < 6 ? null : { from: from * 60, to: 17 * 60 };
   const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
-  const rules = hours ? [{ prefix: '', days, from: time(hours.from), to: time(hours.to) }] : [];
+  const rules = hours ? [{ prefix: '', days, from: `${from}:00`.padStart(5, '0'), to: '17:00' }] : [];
   return {
-    route: ['PUT', `/console/calling-hours?scope=${kind}&id=${id}`, { rules }],
-    expect: (copy, by) => copy.setRules(by, id, { hours }),
+    route: ['PUT', `/console/calling-hours?scope=${node.kind}&id=${node.id}`, { rules }],
+    expect: (copy, by) => copy.setRules(by, node.id, { hours }),
   };
 });
 
 const setNumbers = byUser(({ target, option, detail }, model) => {
-  const targets = listTargets(model).filter(([kind]) => kind !== 'campaign');
-  const [kind, id] = pick(targets, target) ?? ['account', ''];
+  const node = pick(listNodes(model, 'account', 'partner'), target);
+  if (!node) return null;
   const countries = pick([null, [], ['DE'], ['US', 'DE']], option) ?? null;
   const kinds = pick([null, [], ['premium-rate' as const]], detail) ?? null;
   return {
-    route: ['PUT', `/console/numbers?scope=${kind}&id=${id}`, { countries, kinds }],
-    expect: (copy, by) => copy.setRules(by, id, { numbers: { countries, kinds } }),
+    route: ['PUT', `/console/numbers?scope=${node.kind}&id=${node.id}`, { countries, kinds }],
+    expect: (copy, by) => copy.setRules(by, node.id, { numbers: { countries, kinds } }),
   };
 });
 
+/** There are only a few accounts and campaigns, because the lists of all of them are compared. */
+const most = { account: 6, campaign: 8 };
+
+/** Creates or renames an account or campaign. */
 const manage = byUser(({ target, option }, model) => {
-  const [account, { partner } = { partner: '' }] = pick(model.accounts, target) ?? [''];
-  const name = `Name ${model.keys.size} ${target}`;
-  const [may, at] = [(viewer: Viewer) => model.manages(viewer, partner), '/console/directory'] as const;
   const what = option % 10;
-  // Every list is compared for every campaign.
-  if (what === 0 && model.accounts.size < 6)
-    return {
-      may,
-      route: ['POST', `${at}/accounts`, { name, partnerId: partner }],
-      expect: (copy, by, answer) => copy.create(by, partner, name, answer),
-    };
-  if (what < 3 && model.campaigns.size < 8)
-    return {
-      may,
-      route: ['POST', `${at}/campaigns`, { name, accountId: account }],
-      expect: (copy, by, answer) => copy.create(by, account, name, answer),
-    };
-  const campaign = what < 6 ? pick(model.campaigns.keys(), target) : undefined;
-  const path = campaign === undefined ? `${at}/accounts/${account}` : `${at}/campaigns/${campaign}`;
-  return { may, route: ['PATCH', path, { name }], expect: (copy, by) => copy.rename(by, campaign ?? account, name) };
+  const [kind, parent] = what === 0 || what > 5 ? (['account', 'partner'] as const) : (['campaign', 'account'] as const);
+  const creates = what < 3 && listNodes(model, kind).length < most[kind];
+  const node = pick(listNodes(model, creates ? parent : kind), target);
+  if (!node) return null;
+  const [name, path] = [`Name ${model.keys.size} ${target}`, `/console/directory/${kind}s`];
+  return {
+    may: (viewer) => model.manages(viewer, node.id),
+    route: creates ? ['POST', path, { name, [`${parent}Id`]: node.id }] : ['PATCH', `${path}/${node.id}`, { name }],
+    expect: (copy, by, answer) => (creates ? copy.create(by, node.id, name, answer) : copy.rename(by, node.id, name)),
+  };
 });
 
-const signOut = byUser(() => ({ route: ['DELETE', '/console/session'], expect: (copy, by) => copy.signOut(by) }));
+const signOut = byUser(() => ({ route: ['DELETE', '/console/session'], expect: (copy, by) => copy.signOut(by.user) }));
 
 const changeFactor: Command = async ({ viewer, core }, model, world) => {
   const by = pickViewer(model, viewer);
-  const isEnrolled = model.users.get(by.user)?.lastCode !== null;
-  const code = (await enter(model, world, by, core)) ? model.findNextCode(by) : null;
+  const { email, lastCode } = model.users.require(by.user);
+  const code = (await enter(model, world, by, core)) ? model.findNextCode(by.user) : null;
   if (code === null) return null;
+  const removes = lastCode !== null;
   return {
-    text: `${model.users.get(by.user)?.email} ${isEnrolled ? 'removes' : 'sets up'} a second factor`,
-    send: () => (isEnrolled ? world.removeFactor(by, core, code) : world.enroll(by, core, code)),
-    expect: (copy) => copy.setFactor(by, isEnrolled ? null : code),
+    text: `${email} ${removes ? 'removes' : 'sets up'} a second factor`,
+    send: () => (removes ? world.removeFactor(by, core, code) : world.enroll(by, core, code)),
+    expect: (copy) => copy.setFactor(by.user, removes ? null : code),
   };
 };
 
@@ -429,9 +406,9 @@ const disableUser = aboutUser(({ id }, { option }) => {
 });
 
 const moveUser = aboutUser((user, { option }, model) => {
-  const accountId = pick([...model.accounts.keys(), null], option) ?? null;
+  const accountId = pick([...listNodes(model, 'account'), null], option)?.id ?? null;
   return {
-    may: (viewer) => model.seesUser(viewer, user) && model.findScope(viewer)?.account === null,
+    may: (viewer) => model.seesUser(viewer, user) && model.isPartner(model.findScope(viewer)),
     route: ['PATCH', `/console/users/${user.id}`, { accountId }],
     expect: (copy, by) => copy.moveUser(by, user.id, accountId),
   };
@@ -453,16 +430,22 @@ const commands = {
   ...{ changeFactor: [1, changeFactor], disableUser: [1, disableUser], moveUser: [2, moveUser], deleteUser: [1, deleteUser] },
 } as const satisfies Readonly<Record<string, readonly [weight: number, Command]>>;
 export type CommandName = keyof typeof commands;
+export const commandNames = Object.keys(commands) as CommandName[];
 
-/** A command with its choice. */
-export type Planned = { name: string; prepare(model: Model, world: World, shared?: Partial<Choice>): Promise<Request | null> };
+export type Planned = { name: CommandName; choice: Choice };
 
-/** Any of the commands. `prepare` can replace some numbers of the choice, so that concurrent requests share them. */
-export function anyRequest(isChosen: (name: string) => boolean = () => true): fc.Arbitrary<Planned> {
-  const chosen = Object.entries(commands).filter(([name]) => isChosen(name));
-  const toPlanned = (name: string, command: Command) => (choice: Choice) => ({
-    name,
-    prepare: async (model: Model, world: World, shared: Partial<Choice> = {}) => command({ ...choice, ...shared }, model, world),
-  });
-  return fc.oneof(...chosen.map(([name, [weight, command]]) => ({ weight, arbitrary: anyChoice.map(toPlanned(name, command)) })));
+/** Any of the commands, with its choice. */
+export function anyRequest(names: readonly CommandName[] = commandNames): fc.Arbitrary<Planned> {
+  const name = fc.oneof(...names.map((one) => ({ weight: commands[one][0], arbitrary: fc.constant(one) })));
+  return fc.record({ name, choice: anyChoice });
+}
+
+/** Builds a command's request. @param shared replaces some numbers of the choice, so that concurrent requests share them */
+export async function prepare(
+  { name, choice }: Planned,
+  model: Model,
+  world: World,
+  shared: Partial<Choice> = {},
+): Promise<Request | null> {
+  return commands[name][1]({ ...choice, ...shared }, model, world);
 }

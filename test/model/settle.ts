@@ -1,29 +1,27 @@
-import { isOpen, type Model } from './model.ts';
-import type { Seen, World } from './world.ts';
+import type { Model } from './model.ts';
+import type { World } from './world.ts';
 
 /** In ms. Dialers and housekeeping usually need a few milliseconds, but a busy machine may need seconds. */
 const patience = 20_000;
 /** In ms. A dialer that couldn't store a result tries again sooner. */
 const quiet = 40;
 
+type Seen = Awaited<ReturnType<World['look']>>;
+
 /**
  * Waits until the cores have done what one of the models says.
  *
  * @param models the model after each possible order of what happened at the same time
- * @param options.mayLoseCalls whether a core may have lost the calls that it was handing off. They count as lost if nothing happens for a while
+ * @param mayLoseCalls whether a core may have lost the calls that it was handing off. They count as lost if nothing happens for a while
  * @returns the model that the cores agree with
  */
-export async function settle(
-  world: World,
-  models: readonly Model[],
-  { withErased = false, mayLoseCalls = false }: { withErased?: boolean; mayLoseCalls?: boolean } = {},
-): Promise<Model> {
+export async function settle(world: World, models: readonly Model[], mayLoseCalls = false): Promise<Model> {
   const deadline = performance.now() + patience;
   let quietSince = Number.POSITIVE_INFINITY;
   for (let round = 0; ; round++) {
     const isQuiet = await world.rest();
     const now = performance.now();
-    const seen = await world.look(models, withErased).catch((error: unknown) => {
+    const seen = await world.look().catch((error: unknown) => {
       if (now > deadline) throw error;
     });
     // If a fault has ended connections between nodes, a node notices that only when it uses one.
@@ -31,12 +29,8 @@ export async function settle(
     const known = mayLoseCalls ? models.map((model) => withLostCalls(model, seen)) : models;
     const differences = known.map((model) => findDifference(model, seen));
     const found = known[differences.indexOf(null)];
-    if (!found || !isQuiet) quietSince = Number.POSITIVE_INFINITY;
-    else quietSince = Math.min(quietSince, now);
-    if (found && (!mayLoseCalls || now - quietSince >= quiet)) {
-      for (const call of found.calls.values()) if (!isOpen(call)) world.compared.add(call);
-      return found;
-    }
+    quietSince = found && isQuiet ? Math.min(quietSince, now) : Number.POSITIVE_INFINITY;
+    if (found && (!mayLoseCalls || now - quietSince >= quiet)) return found;
     if (now > deadline) throw new Error([...new Set(differences)].join('\nor '));
     if (round % 8 === 7) world.wake();
   }
@@ -50,19 +44,12 @@ function withLostCalls(model: Model, { calls, handoffs }: Seen): Model {
   return copy;
 }
 
-function findDifference(model: Model, { calls, open, erased, handoffs, compared }: Seen): string | null {
-  let waiting = 0;
-  let erasedCalls = 0;
-  for (const call of model.calls.values()) {
-    const { id, requestId, isErased } = call;
-    const asked = handoffs.get(id) ?? 0;
-    if (asked !== call.handoffs) return `${requestId} (${id}) should have been handed off ${call.handoffs} times, but was ${asked} times`;
-    if (isErased) erasedCalls++;
-    if (isOpen(call)) waiting++;
-    const expected = `${call.stage} at ${isOpen(call) ? call.dueAt : call.endedAt}`;
-    if (!compared.has(call) && calls.get(id) !== expected) return `${requestId} (${id}) should be ${expected}, but is ${calls.get(id)}`;
+function findDifference(model: Model, seen: Seen): string | null {
+  for (const { id, requestId, stage, dueAt, endedAt, isErased, handoffs } of model.calls.values()) {
+    const [asked, actual] = [seen.handoffs.get(id) ?? 0, seen.calls.get(id)];
+    if (asked !== handoffs) return `${requestId} (${id}) should have been handed off ${handoffs} times, but was ${asked} times`;
+    const expected = `${stage} at ${endedAt ?? dueAt}${isErased ? ', erased' : ''}`;
+    if (actual !== expected) return `${requestId} (${id}) should be ${expected}, but is ${actual}`;
   }
-  if (waiting !== open) return `${open} calls should be ${waiting}`;
-  if (erased !== null && erased !== erasedCalls) return `the data of ${erasedCalls} calls should have been erased, but it was of ${erased}`;
-  return null;
+  return seen.calls.size === model.calls.size ? null : `${seen.calls.size} calls should be ${model.calls.size}`;
 }

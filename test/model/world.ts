@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { request } from 'undici';
@@ -10,44 +9,28 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import type { Randomness } from '../../core/domain/ports/environment.ts';
-import type { Database } from '../../core/storage/engine/database.ts';
-import { shardOf, shardsOf } from '../../core/storage/engine/shards.ts';
+import { inEachShard, shardOf, shardsOf } from '../../core/storage/engine/shards.ts';
 import { type Cluster, startCluster } from '../support/citus.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type DatabaseKind, freshDirectory } from '../support/databases.ts';
 import { type Answer, type Ask, ask, readCookies, textAt } from '../support/http.ts';
-import { signingSecret, startReceiver } from '../support/receiver.ts';
+import { signingSecret } from '../support/receiver.ts';
 import { authenticator } from '../support/second-factor.ts';
 import { createTenants, type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-import { nextChange, noteChange, Switch, switches } from './faults.ts';
-import { type Call, chooseBehavior, isOpen, type Model, retentionDays } from './model.ts';
-import { codeEvery, type User, type Viewer } from './people.ts';
-import { takeTimers } from './timers.ts';
+import { giveTimersBack, nextChange, Switch, switches, takeTimers } from './faults.ts';
+import { type Model, retentionDays } from './model.ts';
+import { codeEvery, day, type Id, type Node, type User, type Viewer } from './people.ts';
+import { startProvider } from './provider.ts';
 
-/** Reads the calls that haven't ended, and those that have been asked for. */
-function findCalls(rows: string): string {
-  const select = "SELECT contact_id, CASE state WHEN 'dialing' THEN handoff ELSE state END AS stage";
-  return `${select}, due_at AS at, 1 AS is_open FROM calls WHERE due_at IS NOT NULL
-    UNION ALL ${select}, ended_at AS at, 0 AS is_open FROM ${rows} CROSS JOIN calls
-    WHERE calls.campaign_id = r.campaign AND calls.contact_id = r.contact AND due_at IS NULL`;
-}
+/** The stage of each call, and the time when it's due or when it ended. */
+const selectCalls = `SELECT contact_id AS id, CASE state WHEN 'dialing' THEN handoff ELSE state END || ' at ' || coalesce(due_at, ended_at)
+  || CASE WHEN phone IS NULL THEN ', erased' ELSE '' END AS seen FROM calls`;
 
-const prepareFindCalls = ({ storage }: DirectAccess) =>
-  shardsOf(storage.database).map((shard) => shard.prepare({ campaign: 'text', contact: 'text' }, findCalls, 'read'));
-
-/** What the database contains, and what the provider was asked. */
-export type Seen = {
-  /** The stage of each call that's open or was asked for, and the time when it's due or when it ended. */
-  calls: ReadonlyMap<string, string>;
-  /** How many calls are open. */
-  open: number;
-  /** How many calls have no contact data; null if no one asked. */
-  erased: number | null;
-  handoffs: ReadonlyMap<string, number>;
-  compared: WeakSet<Call>;
-};
+const selectNodes = `SELECT id, 'partner' AS kind, NULL AS parent, name FROM partners
+  UNION ALL SELECT id, 'account', partner_id, name FROM accounts UNION ALL SELECT id, 'campaign', account_id, name FROM campaigns`;
+const selectUsers = 'SELECT id, email, user_type AS type, coalesce(account_id, partner_id) AS home FROM users';
 
 const placeElsewhere = `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, placed_at)
   SELECT ?, id, account_id, ?, '', 'queued', 0 FROM campaigns WHERE id = ? ON CONFLICT DO NOTHING`;
@@ -75,72 +58,53 @@ export async function stopCluster(): Promise<void> {
   cluster = undefined;
 }
 
-async function createDatabase(kind: WalkKind): ReturnType<typeof databaseWithTenants> {
-  if (kind !== 'citus') return databaseWithTenants(kind);
+async function createDatabase(kind: WalkKind): Promise<string> {
+  if (kind !== 'citus') return (await databaseWithTenants(kind)).database;
   cluster ??= startCluster(['fsync=off']);
   const database = await (await cluster).createWithShards(shards);
   await using direct = await openDirect(database, fakeClock('2020-01-01T00:00:00.000Z'));
-  return { database, tenants: await createTenants(direct.ports) };
+  await createTenants(direct.ports);
+  return database;
 }
+
+type Provider = Awaited<ReturnType<typeof startProvider>>;
+type NewUser = Pick<User, 'id' | 'email' | 'type' | 'home'>;
 
 /** In ms. */
 const restsFor = 200;
 
 /** Two real cores on one database, with the walk's clock, and a provider. */
 export class World {
-  readonly clock: FakeClock;
   readonly cores: (RunningCore & { database: Switch })[] = [];
-  /** How often the provider was asked to make each call. */
-  readonly handoffs = new Map<string, number>();
-  /** The model's calls that ended in the database as they did in the model. */
-  readonly compared = new WeakSet<Call>();
+  readonly clock: FakeClock;
+  readonly provider: Provider;
   readonly #kind: WalkKind;
   readonly #database: string;
   #direct: DirectAccess;
-  readonly #timers = takeTimers();
-  readonly #cookies = new Map<string, string>();
-  readonly #secrets = new Map<string, string>();
-  /** The responses that the silent provider hasn't sent yet. */
-  readonly #silent: ServerResponse[] = [];
+  readonly #cookies = new Map<Id, string>();
+  readonly #secrets = new Map<Id, string>();
   #outcomes = 0;
-  /** Prepared for each shard, because it runs after every command. */
-  #findCalls: ReturnType<Database['prepare']>[];
-  /** How many requests the provider hasn't responded to, except those that it's silent about. */
-  #providing = 0;
-  #receiver: Awaited<ReturnType<typeof startReceiver>> | undefined;
-  isProviderUp = true;
 
-  private constructor(kind: WalkKind, clock: FakeClock, database: string, direct: DirectAccess) {
+  private constructor(kind: WalkKind, clock: FakeClock, database: string, direct: DirectAccess, provider: Provider) {
     this.#kind = kind;
     this.clock = clock;
     this.#database = database;
     this.#direct = direct;
-    this.#findCalls = prepareFindCalls(direct);
+    this.provider = provider;
   }
 
   /** Also tells the model who exists. */
   static async open(kind: WalkKind, model: Model): Promise<World> {
     // The walk decides when a silent provider responds.
-    timeouts.answer = 24 * 60 * 60_000;
-    const { database, tenants } = await createDatabase(kind);
+    timeouts.answer = day;
+    takeTimers();
+    const database = await createDatabase(kind);
     const clock = fakeClock(new Date(model.now).toISOString());
-    const world = new World(kind, clock, database, await openDirect(database, clock));
-    world.#receiver = await startReceiver(({ handoff: { handoffId, contact } }, response) =>
-      world.#provide(handoffId, contact.phone, response),
-    );
-    const { account, siblingAccount, otherAccount, partner, otherPartner } = tenants;
-    for (const [{ id, name }, owner, campaign] of [
-      [account, partner, tenants.campaign],
-      [siblingAccount, partner, tenants.siblingCampaign],
-      [otherAccount, otherPartner, tenants.otherCampaign],
-    ] as const) {
-      model.accounts.set(id, { name, partner: owner.id });
-      model.campaigns.set(campaign.id, { name: campaign.name, account: id });
-    }
-    for (const { id, email, userType: type, account, partner } of Object.values(tenants.users)) {
-      const places = { account: account?.id ?? null, partner: partner?.id ?? null };
-      model.users.set(id, { id, email, type, ...places, isDisabled: false, session: null, lastCode: null });
-    }
+    const direct = await openDirect(database, clock);
+    const provider = await startProvider((outcome) => world.#reportSurely(outcome));
+    const world = new World(kind, clock, database, direct, provider);
+    for (const node of await world.#storage.query<Pick<Node, 'id' | 'kind' | 'parent' | 'name'>>(selectNodes)) model.add(node);
+    for (const user of await world.#storage.query<NewUser>(selectUsers)) model.addUser(user);
     await world.start();
     await world.start();
     return world;
@@ -149,7 +113,7 @@ export class World {
   async start(): Promise<void> {
     const database = new Switch();
     const environment = {
-      ...{ DIALER: 'webhook', DIALER_URL: this.#receiver?.url ?? '', DIALER_SECRETS: signingSecret, DIALER_CONCURRENCY: '50' },
+      ...{ DIALER: 'webhook', DIALER_URL: this.provider.url, DIALER_SECRETS: signingSecret, DIALER_CONCURRENCY: '50' },
       ...{ RETENTION_DAYS: String(retentionDays), LOG_LEVEL: 'info', WEB_CONSOLE: 'off' },
     };
     const options = { clock: this.clock, environment, randomness: dice };
@@ -160,8 +124,7 @@ export class World {
 
   /** Stops a core the way a signal does, and starts another one. */
   async restart(which: number): Promise<void> {
-    const [core] = this.cores.splice(which % this.cores.length, 1);
-    if (core) await this.#end(core);
+    await this.#end(this.#pick(which));
     await this.start();
   }
 
@@ -170,56 +133,35 @@ export class World {
     if (this.#kind !== 'sqlite') return false;
     const backup = join(freshDirectory(), 'backup');
     await this.#storage.query('VACUUM INTO ?', [backup]);
-    for (const core of this.cores.splice(0)) await this.#end(core);
+    for (const core of [...this.cores]) await this.#end(core);
     await this.#direct.close();
     await restoreSqlite(this.#database.slice('sqlite:'.length), backup, new Date());
     this.#direct = await openDirect(this.#database, this.clock);
-    this.#findCalls = prepareFindCalls(this.#direct);
     await this.start();
     await this.start();
     return true;
   }
 
-  async #end(core: RunningCore): Promise<void> {
+  #pick(which: number): RunningCore & { database: Switch } {
+    const core = this.cores[which % this.cores.length];
+    if (!core) throw new Error('No core is running.');
+    return core;
+  }
+
+  async #end(core: RunningCore & { database: Switch }): Promise<void> {
+    this.cores.splice(this.cores.indexOf(core), 1);
     this.#outcomes += await countOutcomes(core);
     await core.close();
   }
 
   async close(): Promise<void> {
-    await this.answerSilent(false);
+    await this.provider.answerSilent(false);
     try {
-      for (const core of this.cores.splice(0)) await this.#end(core);
-      await this.#receiver?.close();
+      for (const core of [...this.cores]) await this.#end(core);
+      await this.provider.close();
       await this.#direct.close();
     } finally {
-      this.#timers.giveBack();
-    }
-  }
-
-  async #provide(handoffId: string, phone: string, response: ServerResponse): Promise<void> {
-    this.handoffs.set(handoffId, (this.handoffs.get(handoffId) ?? 0) + 1);
-    this.#providing++;
-    await this.#respond(handoffId, phone, response).finally(() => {
-      this.#providing--;
-      noteChange();
-    });
-  }
-
-  async #respond(handoffId: string, phone: string, response: ServerResponse): Promise<void> {
-    switch (this.isProviderUp ? chooseBehavior(phone) : 'not-now') {
-      case 'refuses':
-        return void response.writeHead(422).end('no');
-      case 'not-now':
-        return void response.writeHead(this.isProviderUp ? 429 : 503).end();
-      case 'loses':
-        return void response.destroy();
-      case 'is silent':
-        return void this.#silent.push(response);
-      case 'reports immediately':
-        for (const state of ['completed', 'busy']) await this.#reportSurely({ handoffId, state });
-        return void response.writeHead(202).end();
-      default:
-        return void response.writeHead(202).end();
+      giveTimersBack();
     }
   }
 
@@ -233,11 +175,6 @@ export class World {
       if (status === 204) return;
       await pause(5);
     }
-  }
-
-  async answerSilent(takes: boolean): Promise<Answer> {
-    for (const response of this.#silent.splice(0)) response.writeHead(takes ? 202 : 503).end();
-    return { status: 200, headers: {}, text: '', json: {} };
   }
 
   // Requests
@@ -254,12 +191,12 @@ export class World {
   async signIn(core: number, { id, email, lastCode }: User, code: number | null): Promise<number> {
     let answer = await this.request(core, 'POST', '/console/session', { body: { email, password } });
     const cookie = readCookies(answer);
+    const enterCode = (one: number) =>
+      this.request(core, 'POST', '/console/session/second-factor', { cookie, body: { code: this.#codeAt(id, one) } });
     // Sometimes tries a used code first, which must be refused.
-    for (const one of code === null ? [] : [...(code % 3 === 0 ? [lastCode ?? 0] : []), code]) {
-      const body = { code: this.#codeAt(id, one) };
-      answer = await this.request(core, 'POST', '/console/session/second-factor', { cookie, body });
-      if (one !== code && answer.status !== 401) throw new Error(`A used code of ${email} should be refused, but got ${answer.status}.`);
-    }
+    const { status } = code !== null && code % 3 === 0 ? await enterCode(lastCode ?? 0) : { status: 401 };
+    if (status !== 401) throw new Error(`A used code of ${email} should be refused, but got ${status}.`);
+    if (code !== null) answer = await enterCode(code);
     if (answer.status === 201) this.#cookies.set(id, readCookies(answer));
     return answer.status;
   }
@@ -280,11 +217,10 @@ export class World {
   }
 
   as(viewer: Viewer, core: number, method: string, path: string, body?: object): Promise<Answer> {
-    const { tenancy } = viewer;
-    const scope = tenancy && (tenancy.account === null ? `partner/${tenancy.partner}` : `account/${tenancy.account}`);
+    const { user, tenancy } = viewer;
     return this.request(core, method, path, {
-      cookie: this.#cookies.get(viewer.user) ?? 'none=1',
-      ...(scope === null ? {} : { headers: { 'Callkey-Tenancy': scope } }),
+      cookie: this.#cookies.get(user) ?? 'none=1',
+      ...(tenancy ? { headers: { 'Callkey-Tenancy': `${tenancy.kind}/${tenancy.id}` } } : {}),
       ...(body === undefined ? {} : { body }),
     });
   }
@@ -306,7 +242,7 @@ export class World {
 
   /** Makes the dialers look for due calls now. */
   wake(): void {
-    this.#timers.poll();
+    for (const { database } of this.cores) database.poll();
   }
 
   /**
@@ -330,7 +266,7 @@ export class World {
   }
 
   get #isBusy(): boolean {
-    return this.#providing > 0 || this.cores.some(({ database }) => database.isBusy || !this.#timers.isIdle(database));
+    return this.provider.isBusy() || this.cores.some(({ database }) => !database.isIdle);
   }
 
   /**
@@ -339,14 +275,15 @@ export class World {
    */
   async sweep(): Promise<void> {
     const before = this.cores.map(countSweeps);
-    this.#timers.sweep();
+    for (const { database } of this.cores) for (const sweep of database.sweeps) sweep();
     await until(() => this.cores.every((core, n) => countSweeps(core) > (before[n] ?? 0)));
   }
 
-  async addUser(type: UserType, account: string | null, partner: string | null): Promise<{ id: string; email: string }> {
+  async addUser(type: UserType, accountId: Id | null, partnerId: Id | null): Promise<NewUser> {
     const email = `user${this.#cookies.size}-${testRandomness.id()}@example.com`;
-    const input = { email, name: 'Somebody New', userType: type, accountId: account, partnerId: partner };
-    return { id: (await createUser(this.#ports, operator, input, password)).user.id, email };
+    const input = { email, name: 'Somebody New', userType: type, accountId, partnerId };
+    const { user } = await createUser(this.#ports, operator, input, password);
+    return { id: user.id, email, type, home: accountId ?? partnerId };
   }
 
   faults(): readonly Fault[] {
@@ -357,8 +294,7 @@ export class World {
 
   /** Begins a fault once a core has sent some more statements. @returns a function that ends it */
   async fault(fault: Fault, which: number, after: number): Promise<() => Promise<void>> {
-    const core = this.cores[which % this.cores.length];
-    if (!core) throw new Error('No core is running.');
+    const core = this.#pick(which);
     const { database } = core;
     const codes = this.#kind === 'sqlite' ? sqliteCodes : postgresCodes;
     let done: Promise<unknown> = Promise.resolve();
@@ -372,8 +308,7 @@ export class World {
       await done;
       if (fault !== 'a core ends') return database.mend();
       database.cut(0, codes.outage);
-      this.cores.splice(this.cores.indexOf(core), 1);
-      await this.answerSilent(false);
+      await this.provider.answerSilent(false);
       await this.#end(core);
       await this.start();
     };
@@ -381,15 +316,15 @@ export class World {
 
   /** Moves the clock once a core has sent some more statements. @returns a function that makes sure that it has moved */
   moveClock(ms: number, which: number, after: number): () => void {
-    const { database } = this.cores[which % this.cores.length] ?? {};
+    const { database } = this.#pick(which);
     let left = ms;
     const move = () => {
       this.clock.advance(left);
       left = 0;
     };
-    database?.cut(after, '', move);
+    database.cut(after, '', move);
     return () => {
-      database?.mend();
+      database.mend();
       move();
     };
   }
@@ -460,25 +395,10 @@ export class World {
     return this.#direct.storage.database;
   }
 
-  /** Queries all shards. */
-  async #query<Row extends object>(sql: string): Promise<Row[]> {
-    return (await Promise.all(shardsOf(this.#storage).map((shard) => shard.query<Row>(sql)))).flat();
-  }
-
-  /** Reads the calls that haven't ended, and those that have ended in one of the models but weren't compared yet. */
-  async look(models: readonly Model[], withErased: boolean): Promise<Seen> {
-    const ended = models.flatMap((model) => [...model.calls.values()].filter((call) => !isOpen(call) && !this.compared.has(call)));
-    const keys = [...new Map(ended.map(({ campaign, id }) => [id, [campaign, id]])).values()];
-    const rows = (await Promise.all(this.#findCalls.map((find) => find(keys.length === 0 ? [['', '']] : keys)))).flat();
-    const countErased = 'SELECT count(*) AS calls FROM calls WHERE ended_at IS NOT NULL AND phone IS NULL';
-    const erased = withErased ? await this.#query<{ calls: number }>(countErased) : [];
-    return {
-      calls: new Map(rows.map(({ contact_id, stage, at }) => [String(contact_id), `${stage} at ${at}`])),
-      open: rows.filter(({ is_open }) => is_open === 1).length,
-      erased: withErased ? erased.reduce((sum, { calls }) => sum + Number(calls), 0) : null,
-      handoffs: this.handoffs,
-      compared: this.compared,
-    };
+  /** Returns the stage of each call, and how often the provider was asked to make it. */
+  async look() {
+    const rows = await inEachShard(this.#storage, (shard) => shard.query<{ id: Id; seen: string }>(selectCalls));
+    return { calls: new Map(rows.flat().map(({ id, seen }) => [id, seen])), handoffs: this.provider.handoffs };
   }
 
   /** Returns how many outcomes the cores' metrics count, including those of cores that have ended. */
