@@ -2,9 +2,9 @@
 import { randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { Duration } from 'luxon';
 import { missingCitus } from '../support/citus.ts';
 import { cleanUp } from '../support/clean-up.ts';
+import { hour, minute, second } from './people.ts';
 import { walk } from './walk.ts';
 import { stopCluster } from './world.ts';
 
@@ -35,8 +35,7 @@ if (!Number.isSafeInteger(seed) || Math.abs(seed) > 2 ** 31) stop('--seed must b
 if (!Number.isSafeInteger(commands) || commands < 0 || given.commands === '') stop('--commands must be a whole number.');
 if (given.for !== undefined && amount === undefined) stop('--for must be a time such as 90s, 10m or 2h.');
 if (path !== undefined && !/^\d+(:\d+)*,[\w/+:]*$/.test(path)) stop('--path must be the path that a failed walk printed.');
-const units: Readonly<Record<string, object>> = { s: { seconds: 1 }, m: { minutes: 1 }, h: { hours: 1 } };
-const walksFor = Number(amount ?? 0) * Duration.fromObject(units[unit] ?? {}).toMillis();
+const walksFor = Number(amount ?? 0) * ({ s: second, m: minute, h: hour }[unit] ?? 0);
 
 // In memory, a walk is several times as fast.
 if (existsSync('/dev/shm')) process.env['TMPDIR'] ??= '/dev/shm';

@@ -25,16 +25,7 @@ export type WalkOptions = {
 const shrinksFor = 60_000;
 
 /** Walks until there were enough commands. @throws Error with the shortest failing commands, and how to repeat them */
-export async function walk({
-  kind,
-  seed,
-  commands,
-  longest = 3_000,
-  until = 0,
-  path,
-  signal,
-  onRun = () => undefined,
-}: WalkOptions): Promise<number> {
+export async function walk({ kind, seed, commands, longest = 3_000, until = 0, path, signal, onRun }: WalkOptions): Promise<number> {
   let steps = 0;
   for (let run = 0; run === 0 || (path === undefined && (steps < commands || performance.now() < until)); run++) {
     const before = steps;
@@ -57,7 +48,7 @@ export async function walk({
     const result = await fc.check(property, { seed: seed + run, numRuns: 1, ...(shrinkPath === undefined ? {} : { path: shrinkPath }) });
     if (signal?.aborted) return steps;
     if (result.failed) throw new Error(`${describe(kind, result, lines)}\nIt was found after ${steps} commands.`);
-    onRun(seed + run, steps - before);
+    onRun?.(seed + run, steps - before);
   }
   return steps;
 }
@@ -86,22 +77,11 @@ async function compareEverything(state: Walk, world: World): Promise<void> {
   if (faults.length > 0) throw new Error(`The audit chain is broken: ${faults.join(' ')}`);
 }
 
-type Failure = {
-  seed: number;
-  counterexample: readonly unknown[] | null;
-  counterexamplePath: string | null;
-  errorInstance: unknown;
-  numShrinks: number;
-};
-
 /** @param lines what the last failing commands did */
-function describe(
-  kind: WalkKind,
-  { seed, counterexample, counterexamplePath, errorInstance, numShrinks }: Failure,
-  lines: readonly string[],
-): string {
+function describe<Commands>(kind: WalkKind, result: fc.RunDetails<Commands>, lines: readonly string[]): string {
+  const { seed, counterexample, counterexamplePath, errorInstance, numShrinks } = result;
   const reason = errorInstance instanceof Error ? errorInstance.stack : String(errorInstance);
-  const [, replayPath] = /replayPath="([^"]*)"/.exec(String(counterexample?.[0])) ?? [];
+  const [, replayPath] = /replayPath="([^"]*)"/.exec(String(counterexample)) ?? [];
   const repeat = `npm run walk -- --database ${kind} --seed ${seed} --path ${counterexamplePath},${replayPath}`;
   return `${reason}\n\nafter these commands (shrunk ${numShrinks} times):\n${lines.join('\n')}\n\nRepeat it: ${repeat}`;
 }
