@@ -50,10 +50,10 @@ export function pickDependencies(names: readonly string[]): Record<string, strin
 }
 
 /**
- * Writes package.json, and the package next to its folder: NAME-VERSION.tgz. The name is in a scope, because anyone could publish a package
- * under a name outside it.
+ * Writes package.json to `folder`, and packs the folder into NAME-VERSION.tgz next to it. The package's name has our scope, because anyone
+ * could publish a package under a name without one.
  *
- * @param directory the directory of its source in the repository
+ * @param directory the directory of the package's source in the repository
  */
 export function pack(folder: string, directory: string, packageJson: { name: `@callkey/${string}`; [field: string]: unknown }): void {
   const { version, license } = rootPackage;

@@ -23,7 +23,7 @@ const advice: Readonly<Record<number, string>> = {
 export function problemError({ status, headers, text }: Answer): CallkeyError {
   const details = errorDetails({ status, headers }, Date.now());
   if (status >= 300 && status < 400) {
-    const why = `The server responded with a redirect (${status}). callkey doesn't follow it, so that the key isn't sent to another server.`;
+    const why = `The server responded with a redirect (${status}). callkey doesn't follow redirects, because they could send the key to another server.`;
     return new CallkeyError('failed', `${why} ${redirectAdvice(headers.location)}`, details);
   }
   const problem = problemSchema.safeParse(parseJson(text)).data;

@@ -23,7 +23,9 @@ export function accountCommands(program: Command, { withDatabase }: Runner): voi
     .command('opt-outs')
     .argument('<id>')
     .addOption(new Option('--for <scope>', 'where an opt-out applies').choices(optOutScopes).makeOptionMandatory())
-    .description("set whether opt-outs during the account's calls apply to the account (the default) or to its whole partner");
+    .description(
+      "set whether opt-outs during the account's calls apply to this account only (the default) or to all of its partner's accounts",
+    );
   withExamples(optOuts, 'account opt-outs 01a20138-3d19-7da7-9907-3a9fb48fa32a --for partner').action(withDatabase(runOptOuts));
   const list = account.command('list').description('list all accounts');
   withExamples(list, 'account list', '--json account list').action(withDatabase(runList));
@@ -37,7 +39,7 @@ async function runCreate({ ports, actor, output }: AdminContext, name: string, o
 async function runOptOuts({ ports, actor, output }: AdminContext, id: string, options: { for: OptOutScope }): Promise<void> {
   const account = await findScope(ports, { account: id }, ['account']);
   await setOptOuts(ports, actor, account, options.for);
-  const who = options.for === 'partner' ? 'all accounts of its partner' : 'this account alone';
+  const who = options.for === 'partner' ? 'all accounts of its partner' : 'this account only';
   output.answer({ optOuts: { listedFor: options.for } }, `Opt-outs during calls from account ${account.name} now apply to ${who}.`);
 }
 

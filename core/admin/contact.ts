@@ -70,9 +70,7 @@ async function runErase({ ports, actor, output }: AdminContext, phoneOrId: strin
   if (dialing > 0) lines.push(`Not erased, because dialing is in progress: ${counted(dialing, 'call')}. Run this command again later.`);
   lines.push("Data in backups, at the provider and in the integrator's systems wasn't erased.");
   if (!options.doNotCall) {
-    lines.push(
-      "Entries of do-not-call lists weren't deleted, so that the number isn't called again. To delete them, too, pass --do-not-call.",
-    );
+    lines.push('Any do-not-call entries were kept, to prevent further calls. To delete them as well, pass --do-not-call.');
     output.answer({ erased, cancelled, dialing }, lines.join('\n'));
     return dialing === 0;
   }

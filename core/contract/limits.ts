@@ -13,7 +13,7 @@ export const limits = {
   network: 64,
   /** Recent addresses shown in a key's details. */
   shownAddresses: 20,
-  /** The highest limit of calls per day that a key can have. */
+  /** The highest daily call limit that a key can have. */
   callsPerDay: 10_000_000,
   /** Code points in the note about why a key is revoked. */
   revokeNote: 200,

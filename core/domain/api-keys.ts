@@ -100,7 +100,7 @@ export async function listAllApiKeys(
 export type KeyDetails = ApiKeyDetails & {
   usage: { day: string; placed: number; cancelled: number; refused: number }[];
   activity: ListedEvent[];
-  /** Null unless the key has a limit of calls per day. */
+  /** Null unless the key has a daily call limit. */
   today: { day: string; timeZone: string; placed: number; resetsAt: Millis } | null;
 };
 

@@ -35,7 +35,7 @@ const advice: Partial<Record<ProblemCode, string>> = {
   invalid: 'Fix the fields listed in errors.',
   'do-not-call': 'The number is on a do-not-call list. Don’t repeat the request.',
   'outside-calling-hours': 'Calls to this contact aren’t allowed before notAfter. Choose a later notAfter.',
-  'too-many-calls': 'The key has reached its limit of calls per day. Wait for Retry-After, or ask an administrator to raise the limit.',
+  'too-many-calls': 'The key has reached its daily call limit. Wait for Retry-After, or ask an administrator to raise the limit.',
   'too-many-requests': 'Wait for Retry-After, then repeat the request.',
   internal: 'Give the operator the X-Request-Id.',
   unavailable: 'Nothing happened. Wait for Retry-After, then repeat the request with the same request ID.',

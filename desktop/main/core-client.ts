@@ -27,7 +27,7 @@ const timeoutsMs = { connect: 5_000, answer: 15_000, file: 60_000 };
 const decompress = promisify(brotliDecompress);
 const maxAnswerBytes = 8 * 1024 * 1024;
 
-/** Creates a client that doesn't follow redirects, so that the session's cookie isn't sent to another server. */
+/** Creates a client that doesn't follow redirects, because they could send the session's cookie to another server. */
 export function coreClient(server: string, stored: SessionCookies = {}): CoreClient {
   const { origin, pathname } = new URL(server);
   const jar = new CookieJar(stored);

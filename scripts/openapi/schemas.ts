@@ -14,7 +14,7 @@ const names = new Map<unknown, string>(Object.entries(exported).map(([name, sche
 /** Names a body or response after its export: `createApiKeySchema` becomes `CreateApiKey` in the document. */
 export function schemaName(schema: z.ZodType): string {
   const name = names.get(schema);
-  if (!name?.endsWith('Schema')) throw new Error('Export the body and answer of a route under a name that ends in Schema.');
+  if (!name?.endsWith('Schema')) throw new Error("Export the schemas of a route's body and response under names that end in Schema.");
   return name.replace(/Schema$/, '').replace(/^./, (letter) => letter.toUpperCase());
 }
 

@@ -232,7 +232,7 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
     expect(await direct.ports.stores.protection.optOutScope(tenants.account.id)).to.equal('partner');
     await optOuts('account');
     const changes = await read()('audit_events').where({ action: 'account.changed' }).orderBy('id').pluck('detail');
-    expect(changes).to.deep.equal(['opt-outs apply to the whole partner', 'opt-outs apply only to this account']);
+    expect(changes).to.deep.equal(["opt-outs apply to all of the partner's accounts", 'opt-outs apply only to this account']);
     expect((await admin(['account', 'opt-outs', tenants.account.id])).code).to.equal(2);
   });
 

@@ -114,7 +114,7 @@ describe("a profile's key file", () => {
     expect(await rejection((await open()).read())).to.equal(refused('it belongs to another user'));
   });
 
-  it("names the reason if it can't be read", async () => {
+  it("is reported with the reason if it can't be read", async () => {
     mkdirSync(folders.data, { recursive: true });
     writeFileSync(join(folders.data, 'keys'), '');
     const message = `failed: Couldn't read the key file ${path} (ENOTDIR). Check its permissions, or set CALLKEY_API_KEY.`;

@@ -61,5 +61,5 @@ describe("a problem's type", () => {
   });
 
   for (const type of ['about:blank', 'urn:callkey:problems#', 'urn:callkey:problems#toString', 'urn:callkey:problems#nothing'])
-    it(`has no known code in ${type}`, () => expect(problemCode(type)).to.equal(undefined));
+    it(`doesn't contain a known code: ${type}`, () => expect(problemCode(type)).to.equal(undefined));
 });

@@ -45,7 +45,7 @@ describeDesktop("the console's Protection screen", () => {
     await page.getByText('She asked for a call.').waitFor();
   });
 
-  it("applies an account's opt-outs to the whole partner", async () => {
+  it("applies an account's opt-outs to all of its partner's accounts", async () => {
     await openAs('partner');
     await button('Opt-outs…').click();
     await button('Account Blue Clinic').click();

@@ -52,7 +52,7 @@ describe('the dialer and opt-outs', () => {
           ]);
         });
 
-        it("puts the number on the partner's list if the account's opt-outs apply to its partner, and stops calls from the other accounts", async () => {
+        it("puts the number on the partner's list if opt-outs apply to all of the partner's accounts, and stops the other accounts' calls", async () => {
           await start();
           await dialer.direct.ports.stores.protection.setOptOutScope(dialer.tenants.account.id, 'partner', {
             ...{ id: testRandomness.id(), at: dialer.direct.ports.clock.now(), actor: null, action: 'account.changed', address: 'local' },

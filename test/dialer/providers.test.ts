@@ -219,7 +219,7 @@ describe('the recipe for', () => {
       end();
     });
 
-    it('asks for a retry if it created no channel, keeps the variables, and treats a repeated hand-off in progress as accepted', async () => {
+    it("asks for a retry if Asterisk couldn't create a channel, accepts a repeated hand-off in progress, and doesn't retry other errors", async () => {
       const { send, end } = await started();
       api.statuses.push([500, '{"error":"Allocation failed"}'], [409, '{"message":"Channel with given unique ID already exists"}']);
       await place('one');

@@ -224,7 +224,7 @@ describe('a request', () => {
     expect(await failures[1]).to.have.nested.property('cause.message', 'aborted');
   });
 
-  it('counts as secure over TLS, but over no other connection unless a proxy is trusted', () => {
+  it('counts as secure only over TLS if no proxy is trusted', () => {
     const app = new Koa<State>();
     const { isSecure } = clientAddress([], () => undefined);
     const secure = [new TLSSocket(new Socket()), new Socket()].map((socket) => {

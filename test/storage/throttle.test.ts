@@ -119,7 +119,7 @@ describe('attempt counters', () => {
       expect(await points()).to.deep.equal({ other: 1 });
     });
 
-    it('are swept when their window is over, or if it ends later than any window that starts now can end, even on a core with a fast clock', async () => {
+    it('are deleted when they expire, or if they expire later than a counter started now on a core with a fast clock could', async () => {
       const longest = plus(now, maxWindow + clockSkew.toMillis());
       const expires = { over: now, live: plus(now, 1), longest, ahead: plus(longest, 1) };
       await counters().insert(Object.entries(expires).map(([key, expire]) => ({ key, points: 1, expire })));
@@ -128,7 +128,7 @@ describe('attempt counters', () => {
     });
 
     if (kind === 'postgres') {
-      it('are swept without waiting for counters locked by an attempt', async () => {
+      it('are deleted without waiting for counters locked by an attempt', async () => {
         await counters().insert(['locked', 'over'].map((key) => ({ key, points: 1, expire: now })));
         await direct.storage.database.write.transaction(async (trx) => {
           await trx('sign_in_attempts').where({ key: 'locked' }).forUpdate().first();

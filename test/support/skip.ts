@@ -11,7 +11,7 @@ export function skip(context: Mocha.Context, reason: string): never {
 /** Groups tests of the console. If something is missing, they're skipped with the reason, or fail with `CALLKEY_REQUIRE_DESKTOP=1`. */
 export function describeUnless(missing: string | undefined, title: string, tests: () => void): void {
   describe(title, function (this: Mocha.Suite) {
-    // Starting takes about a second, but much longer on a busy machine.
+    // Starting Electron or a browser takes about a second, but much longer on a busy machine.
     this.timeout(60_000);
     if (missing === undefined) tests();
     else if (process.env['CALLKEY_REQUIRE_DESKTOP'] === '1') {

@@ -177,7 +177,7 @@ export const apiKeyDetailsSchema = z.object({
   ),
   /** The address of the last request that the key authenticated; null if none has been recorded. */
   lastUsedAddress: z.string().nullable().default(null),
-  /** The current day in the key's time zone, if the key has a limit of calls per day. */
+  /** The current day in the key's time zone, if the key has a daily call limit. */
   today: z.object({ day: z.iso.date(), timeZone: z.string(), placed: z.number().int(), resetsAt: instantSchema }).nullable().default(null),
   /** The address of a proxy that isn't trusted, if this request came through one. All clients behind it seem to have its address. */
   ignoredProxy: z.string().optional(),

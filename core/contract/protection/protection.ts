@@ -98,7 +98,7 @@ export const setNumbersSchema = numberRulesSchema;
 export const optOutScopes = ['account', 'partner'] as const;
 export type OptOutScope = (typeof optOutScopes)[number];
 
-/** Whether opt-outs during the account's calls apply to the account or to its whole partner. */
+/** Whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
 export const optOutsSchema = z.strictObject({ listedFor: z.enum(optOutScopes, { error: 'Must be account or partner.' }) });
 export type OptOutsView = z.infer<typeof optOutsSchema>;
 

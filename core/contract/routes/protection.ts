@@ -77,14 +77,14 @@ export const protectionRoutes = {
   }),
   showOptOuts: route('GET', '/console/accounts/:id/opt-outs', {
     by: 'session',
-    summary: "Show whether opt-outs during an account's calls apply to the account or to its whole partner",
+    summary: "Show whether opt-outs during an account's calls apply to this account only or to all of its partner's accounts",
     answer: optOutsSchema,
     problems: ['not-found'],
   }),
   setOptOuts: route('PUT', '/console/accounts/:id/opt-outs', {
     by: 'session',
     summary:
-      "Set whether opt-outs during an account's calls apply to the account or to its whole partner (only users who can see the whole partner)",
+      "Set whether opt-outs during an account's calls apply to this account only or to all of its partner's accounts (only users who can see all of them)",
     body: optOutsSchema,
     answer: optOutsSchema,
     problems: ['forbidden', 'not-found'],

@@ -75,7 +75,7 @@ export function capTotal(count: number): Total {
 type FoundPage = Page<ListedCall> & { searchedBackTo: Millis | null };
 export type CallPage = FoundPage & Total;
 
-/** A turn at using the database, for work that may take a long time. */
+/** A turn to use the database, for work that may take a long time. */
 export type Turn = {
   /** Lets waiting requests go first. @returns false if the work must stop and return what it has so far */
   yieldTurn(): Promise<boolean>;

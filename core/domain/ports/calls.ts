@@ -23,7 +23,7 @@ export type KeyedRequest = KnownCaller & { campaignId: string; at: Millis };
 
 export type Refusal = 'unauthorized' | 'campaign-refused';
 
-/** `placedToday` counts the calls of a key that has a limit of calls per day; null for other keys. */
+/** `placedToday` counts the calls of a key that has a daily call limit; null for other keys. */
 export type Placement =
   /** `heldUntil` is when calling hours allow the call; null if they allow it now, or none apply. */
   | { kind: 'placed'; heldUntil: Millis | null; placedToday: number | null }

@@ -101,7 +101,7 @@ export type DirectoryStore = {
   /**
    * Creates the first partner, account and campaign: either all of them or none.
    *
-   * @returns false, without creating anything, if a partner already exists. This is exact across all processes
+   * @returns false, without creating anything, if a partner already exists. If several processes try at the same time, only one succeeds
    */
   setUp(
     partner: Named,

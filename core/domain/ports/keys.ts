@@ -13,7 +13,7 @@ export type Today = { day: string; from: Millis; before: Millis; ids: readonly s
 export type ApiKeyStore = {
   /**
    * @param maxActive the maximum number of the creator's active keys
-   * @returns false, without creating the key, if the creator already has that many; exact across all processes
+   * @returns false, without creating the key, if the creator already has that many, even if several processes create keys concurrently
    */
   create(key: ApiKey, digest: Digest, maxActive: number, event: AuditEvent): Promise<boolean>;
   /** Counts a user's active keys. */
@@ -33,8 +33,8 @@ export type ApiKeyStore = {
   /** Returns what the key has done since this time. It may be up to a minute behind. */
   usage(id: string, since: Millis): Promise<KeyUsage[]>;
   /**
-   * Changes the limits of a key if their version is still `before`. If the key had no limit of calls per day and now has one, all calls
-   * that it has placed today are included in the count once this returns.
+   * Changes the limits of a key if their version is still `before`. If the key had no daily call limit and now has one, all calls that it
+   * has placed today are included in the count once this returns.
    *
    * @returns false, without changing anything, if the key was revoked or has other limits
    */

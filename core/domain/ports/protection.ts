@@ -59,7 +59,7 @@ export type ProtectionStore = {
   findRules(scopeId: string): Promise<ScopeRules>;
   /** Returns the rules that apply to a campaign's calls; null if it doesn't exist. */
   campaignRules(campaignId: string): Promise<CampaignRules | null>;
-  /** Returns whether opt-outs during the account's calls apply to the account or to its whole partner. */
+  /** Returns whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
   optOutScope(accountId: string): Promise<OptOutScope>;
   setOptOutScope(accountId: string, scope: OptOutScope, event: AuditEvent): Promise<void>;
   setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent): Promise<void>;

@@ -7,7 +7,7 @@ import { Problem } from '../problem.ts';
 import { requireAdministrator } from './do-not-call.ts';
 import { findVisible } from './rules.ts';
 
-/** Returns whether opt-outs during the account's calls apply to the account or to its whole partner. */
+/** Returns whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
 export async function showOptOuts(ports: Ports, viewer: Viewer, accountId: string): Promise<OptOutScope> {
   const account = await findVisible(ports, viewer, { scope: 'account', id: accountId });
   return ports.stores.protection.optOutScope(account.id);
@@ -21,9 +21,9 @@ export async function setOptOutsInScope(
 ): Promise<void> {
   requireAdministrator(viewer, 'change the scope of opt-outs');
   const account = await findVisible(ports, viewer, { scope: 'account', id: accountId });
-  // Someone who sees only one account can't decide for the whole partner.
+  // Someone who sees only one account can't decide for all of the partner's accounts.
   if (scopeFor(viewer).campaigns.kind === 'account')
-    throw new Problem('forbidden', 'Only users who can see the whole partner can change the scope of opt-outs.');
+    throw new Problem('forbidden', "Only users who can see all of the partner's accounts can change the scope of opt-outs.");
   await setOptOuts(ports, actor, account, listedFor);
 }
 
@@ -31,6 +31,6 @@ export async function setOptOutsInScope(
 export async function setOptOuts(ports: Ports, actor: Actor, { id, name, owner }: RuleScope, listedFor: OptOutScope): Promise<void> {
   if ((await ports.stores.protection.optOutScope(id)) === listedFor) return;
   const event = auditEvent(ports, actor, 'account.changed', { kind: 'account', id, name }, owner);
-  const detail = listedFor === 'partner' ? 'opt-outs apply to the whole partner' : 'opt-outs apply only to this account';
+  const detail = listedFor === 'partner' ? "opt-outs apply to all of the partner's accounts" : 'opt-outs apply only to this account';
   await ports.stores.protection.setOptOutScope(id, listedFor, { ...event, detail });
 }

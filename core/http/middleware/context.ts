@@ -12,7 +12,7 @@ export type State = {
   route?: string;
   /** Identifies the request in the log, and in every response except the common 401. */
   requestId?: string;
-  /** The turn of a list or search at using the database. */
+  /** A list's or search's turn to use the database. */
   turn?: Turn;
   /** Runs a part of an export in its own turn. */
   takeTurn?: (work: (turn: Turn) => Promise<void>) => Promise<void>;
@@ -73,7 +73,7 @@ export const providerSignInResults = [
 ] as const;
 export type ProviderSignInResult = (typeof providerSignInResults)[number];
 
-/** Returns the turn of a list or search at using the database. */
+/** Returns this request's turn to use the database. Only some lists and searches have one. */
 export function getTurn(ctx: Context): Turn {
   if (!ctx.state.turn) throw new Error("This route doesn't wait for a turn, so it can't use getTurn.");
   return ctx.state.turn;

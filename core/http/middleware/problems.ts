@@ -101,7 +101,7 @@ function answerProblem(ctx: Context, problem: Problem): void {
   writeProblem(ctx, body, [...retryAfter, ...allow, ...quotaHeaders(problem.quota)]);
 }
 
-/** Returns the headers of draft-ietf-httpapi-ratelimit-headers-10 for a key with a limit of calls per day. */
+/** Returns the headers of draft-ietf-httpapi-ratelimit-headers-10 for a key with a daily call limit. */
 export function quotaHeaders(quota: Quota | undefined): string[] {
   if (quota === undefined) return [];
   const { callsPerDay, left, resetsIn } = quota;

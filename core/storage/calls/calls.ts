@@ -36,7 +36,7 @@ import {
 /** Observes the number of requests that shared a statement. */
 export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
 
-/** A call to place with a key that has a limit of calls per day. */
+/** A call to place with a key that has a daily call limit. */
 type CountedPlacing = Placing & { day: string };
 /** A request with one of the call's two identifiers. @property phone empty unless the request places a call */
 type Naming = Judged & { name: string; phone: string };
@@ -256,7 +256,7 @@ function unsettled(): Problem {
   return new Problem('unavailable', 'The data that this request needs is changing too fast. Try again.', { retryAfter: 1 });
 }
 
-/** Inserts calls of keys with a limit of calls per day. */
+/** Inserts calls of keys with a daily call limit. */
 function countingInserter(database: Database) {
   const insert = countedInserter(database);
   const confirmOne = readBack(database);

@@ -29,9 +29,8 @@ async function withPlaced(database: Database, batch: BatchRows, trx: Knex.Transa
 type Inserted = { api_key_id: string; day: string; contact_id: string };
 
 /**
- * Returns a function that inserts calls of keys with a limit of calls per day, and counts them, in one transaction. It inserts a key's
- * calls only up to the limit. Repeats don't count. Calls of keys without a limit don't use this, because it takes three statements instead
- * of one.
+ * Returns a function that inserts calls of keys with a daily call limit, and counts them, in one transaction. It inserts a key's calls only
+ * up to the limit. Repeats don't count. Calls of keys without a limit don't use this, because it takes three statements instead of one.
  *
  * @returns for each contact ID of an inserted call, how many calls its key has placed on that day
  */

@@ -127,7 +127,7 @@ export const newCall: Readonly<Record<string, string>> = {
   answered_held_until: 'r.held_until',
 };
 
-/** Returns a statement that inserts calls of keys without a limit of calls per day. */
+/** Returns a statement that inserts calls of keys without a daily call limit. */
 export function insertStatement(database: Database) {
   return database.prepareChange(
     groupColumnsWith(),

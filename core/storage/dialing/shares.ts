@@ -99,7 +99,7 @@ export function claimer(database: Database, rules: KnownRules, onStopped: OnStop
   return async ({ accounts, limit }: Share, claim: Claim): Promise<ClaimedCall[]> => {
     const others = await turns.findOthers([...accounts.keys()], claim.now, Math.ceil(limit / accounts.size));
     const all: ClaimedCall[] = [];
-    // Calls that calling hours stop must not keep the ones behind them from being dialed, even if there are thousands.
+    // Calls outside their calling hours must not keep the calls behind them from being dialed, even if there are thousands of them.
     for (let round = 0, size = limit; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
       try {
         const { claimed, moved } = await claimOnce(accounts, limit - all.length, size, claim, others);

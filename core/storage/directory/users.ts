@@ -262,8 +262,8 @@ function toColumns({ name, userType, accountId, partnerId }: UserChange) {
 }
 
 /**
- * Returns the columns of a deleted user. They block the keys immediately, and release the values that must be unique. The name is kept,
- * because it's shown with the calls of revoked keys.
+ * Returns the columns that mark a user as deleted. The user's keys stop working immediately, and the email address and the external ID can
+ * be used again. The name is kept, because it's shown with the calls of revoked keys.
  */
 function deletedColumns(id: string, { at, cancelQueuedCalls }: RevokeOptions): Partial<UserRow> {
   const now = at;

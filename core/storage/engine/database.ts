@@ -113,7 +113,7 @@ export type Lane = 'keys' | 'lists' | 'sign-in' | 'background';
 /** The console's lane, with the other lanes. Each opens its first connection when it's first used. */
 export type OpenedDatabase = Database & {
   lanes: Readonly<Record<Lane, Database>>;
-  /** All connection pools, by name. Each shard has its own, under the name of its lane. */
+  /** All connection pools, by name. A lane's pools to the shards are under the lane's name, after its own pool. */
   pools: ReadonlyMap<string, readonly Knex[]>;
   /** Closes the connections of all lanes. */
   close(): Promise<void>;

@@ -43,7 +43,7 @@ declare module 'knex/types/tables.js' {
 type NamedRow = { id: string; external_id: string | null; name: string; created_at: Millis };
 /** `lists_numbers` is 1 once the do-not-call list has had an entry. */
 type PartnerRow = NamedRow & { lists_numbers: number | null; lists_version: number | null; rules_version: number | null };
-/** `opt_outs_for_partner` is 1 if opt-outs during the account's calls apply to the whole partner. */
+/** `opt_outs_for_partner` is 1 if opt-outs during the account's calls apply to all of its partner's accounts. */
 type AccountRow = NamedRow & { partner_id: string; lists_numbers: number | null; opt_outs_for_partner: number | null };
 type CampaignRow = NamedRow & { account_id: string };
 
@@ -140,7 +140,7 @@ export type KeyUsageRow = { api_key_id: string; quarter_at: Millis; placed: numb
 /** When a key was last used from an address. */
 type KeyAddressRow = { api_key_id: string; address: string; used_at: Millis };
 
-/** How many calls a key with a limit of calls per day placed on a day of its time zone (YYYY-MM-DD). */
+/** How many calls a key with a daily call limit placed on a day of its time zone (YYYY-MM-DD). */
 type KeyDayRow = { api_key_id: string; day: string; placed: number };
 
 /** How many calls placed in the quarter-hour ended in a final state. On PostgreSQL, `call_count_changes` has the latest changes. */

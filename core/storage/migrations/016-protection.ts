@@ -17,7 +17,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     // 1 from the first entry on. It never changes back.
     `ALTER TABLE accounts ADD COLUMN lists_numbers ${bigint}`,
     `ALTER TABLE partners ADD COLUMN lists_numbers ${bigint}`,
-    // 1 if someone who opts out in a call of the account is listed for the whole partner.
+    // 1 if someone who opts out in a call of the account is listed for all of its partner's accounts.
     `ALTER TABLE accounts ADD COLUMN opt_outs_for_partner ${bigint}`,
     // Null until the partner, or one of its accounts or campaigns, has rules. Each change of any of these rules increases it.
     `ALTER TABLE partners ADD COLUMN rules_version ${bigint}`,

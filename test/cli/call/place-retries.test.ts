@@ -95,7 +95,7 @@ describe('callkey call place, when a request fails,', () => {
       expect(new Set(sentIds()).size).to.equal(1);
     });
 
-    it("doesn't place a second call if the killed command had already placed it", async () => {
+    it("doesn't place a second call if the killed command already placed one", async () => {
       const phone = somePhone();
       its.network.faults.push('lose the response', { status: 503, headers: { 'Retry-After': '50' } });
       const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);

@@ -47,7 +47,7 @@ export function Field({ label, error = null, hint, warning = null, aside, childr
   );
 }
 
-/** Shows the error of a form as a whole. */
+/** Shows an error that concerns the whole form, not one field. */
 export function FormError({ text }: { text: string | null }) {
   return <div role="alert">{text !== null && <p class="error form-error">{text}</p>}</div>;
 }

@@ -12,7 +12,7 @@ import { sorted } from '../../state/format/sorting.ts';
 const confirmAbove = 10;
 /** A key used within this many days is probably still in use. */
 const recentDays = 7;
-/** The maximum number of placeholder rows. The table's height has room for fewer. */
+/** The maximum number of placeholder rows: enough to fill the table, which then scrolls. */
 const visibleRows = 8;
 
 type DeleteUserProps = { user: UserView; onDeleted: () => void; onAlreadyDeleted: () => void; onClose: () => void };

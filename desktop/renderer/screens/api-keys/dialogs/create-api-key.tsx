@@ -28,7 +28,7 @@ type CreateApiKeyProps = {
   /** The key that the new one replaces. */
   replaced: ApiKeyView | null;
   onCreated: (view: NewApiKey) => void;
-  /** Called if the core didn't respond, so that the key may exist. */
+  /** Called if the core didn't respond, so the key may have been created. */
   onMaybeCreated: () => void;
   onClose: () => void;
 };

@@ -11,7 +11,7 @@ import { generalError } from '../../../state/format/failure-text.ts';
 import { firstPage } from '../../calls/campaign-select.tsx';
 import { type NamedScope, ScopeSelect } from '../scope-select.tsx';
 
-/** Lets users choose whether opt-outs during an account's calls apply to the account or to its whole partner. */
+/** Lets users choose whether opt-outs during an account's calls apply to this account only or to all of its partner's accounts. */
 export function OptOuts({ onClose }: { onClose: () => void }) {
   const accounts = useResource(() => window.callkey.request('listAccounts', firstPage));
   return (
