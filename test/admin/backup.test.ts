@@ -64,7 +64,7 @@ describe('admin backup', () => {
     expect({ code, bytes: statSync(file).size }).to.deep.equal({ code: 4, bytes: 8 });
   });
 
-  describe('interruptions', () => {
+  describe('when interrupted', () => {
     onToolDatabases((databases) => {
       let database: string;
       let folder: string;
@@ -87,7 +87,7 @@ describe('admin backup', () => {
         expect(readdirSync(folder)).to.deep.equal(['backup']);
       });
 
-      it("if killed, doesn't block the next backup, a migration or a core, and the next backup names the files left behind", async () => {
+      it("doesn't block the next backup, a migration or a core if it's killed, and the next backup names the files left behind", async () => {
         const file = join(folder, 'backup');
         const holder = await holdBack(database);
         const child = spawn(process.execPath, [admin, 'backup', file], {

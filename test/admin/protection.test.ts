@@ -49,7 +49,7 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
       expect(await listed()).to.deep.equal([phone]);
     });
 
-    it('lists and removes numbers of an account or of a whole partner, with a reason', async () => {
+    it('lists the numbers of an account or a partner, and removes them with a reason', async () => {
       await admin(['do-not-call', 'add', phone, ...account]);
       await admin(['do-not-call', 'add', '+33123456789', ...partner]);
       const listPhones = async (...scope: string[]) =>
@@ -225,7 +225,7 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
     });
   });
 
-  it("applies an account's opt-outs to its partner, and records that setting once", async () => {
+  it("applies an account's opt-outs to all of its partner's accounts, and records each change only once", async () => {
     const optOuts = (scope: string) => json('account', 'opt-outs', tenants.account.id, '--for', scope);
     expect(await optOuts('partner')).to.deep.equal({ optOuts: { listedFor: 'partner' } });
     await optOuts('partner');

@@ -19,7 +19,7 @@ describe('the signature of', () => {
     expect(check('AAAA')).to.equal(false);
   });
 
-  it('Retell is verified as in its library: over the body and time, for five minutes', () => {
+  it("Retell covers the body and the time, and is valid for five minutes, as in Retell's library", () => {
     const [key, body, time] = ['key_1', '{"event":"call_ended"}', 1_795_000_000_000];
     const digest = createHmac('sha256', key).update(`${body}${time}`).digest('hex');
     const check = (signature: string, now = time) => isSignedByRetell(key, signature, body, now);

@@ -137,7 +137,7 @@ describe("a webhook's response", () => {
     });
   });
 
-  it('can ask for a year at most', async () => {
+  it('can postpone the next attempt by at most a year', async () => {
     expect(await handOff((response) => response.writeHead(503, { 'Retry-After': '9'.repeat(20) }).end())).to.include({
       retryAfter: 31_536_000,
     });

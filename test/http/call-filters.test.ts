@@ -92,7 +92,7 @@ describe('filtered calls and activity in the console', () => {
         expect(await listIds(`${own()}?search=${encodeURIComponent(number)}`)).to.deep.equal(['first']);
       });
 
-    it('have the same daily counts as the list', async () => {
+    it('are counted by day with the same filters as in the list', async () => {
       const days = async (query: string) => {
         const { days } = callsSummarySchema.parse((await get(`${own()}/summary?${query}`)).json);
         return days.map(({ day, states }) => [day, states]);
@@ -209,7 +209,7 @@ describe('filtered calls and activity in the console', () => {
       expect(actors.map(({ email }) => email ?? null)).to.have.members([null, null, 'ada@example.com', 'pat@example.com']);
     });
 
-    it('include the reason for which a key was revoked, also when exported', async () => {
+    it('are exported with the reason for which a key was revoked', async () => {
       const { id } = await createKey(core.url, cookie, 'Leaked');
       await ask('DELETE', `${core.url}/console/api-keys/${id}?reason=leaked&note=on+GitHub`, { cookie });
       const { text } = await get('/console/activity.csv?action=api-key.revoked');
@@ -247,7 +247,7 @@ describe('filtered calls and activity in the console', () => {
         return async () => (await response.text()).split('\r\n').slice(1);
       }
 
-      it("say in the file's last line if the export was cut short, and after how many rows", async () => {
+      it('end with a line that says if the export was cut short, and after how many rows', async () => {
         expect((await get('/console/calls.csv?to=2026-11-21', oda)).text.split('\r\n').at(-2)).to.equal(`# complete, ${count} rows`);
         const read = await start();
         await ask('DELETE', `${core.url}/console/session`, { cookie: oda });
@@ -279,7 +279,7 @@ describe('filtered calls and activity in the console', () => {
         }
       });
 
-      it("are logged with the request's ID if the rest of them can't be read", async () => {
+      it("cause a log line with the request's ID if the rest of them can't be read", async () => {
         const { write } = direct.storage.database;
         const read = await start({ 'X-Request-Id': 'export-1' });
         await write.raw('ALTER TABLE calls RENAME TO calls_elsewhere');

@@ -110,7 +110,7 @@ describe('a call summary', () => {
       expect(await filled()).to.deep.equal([{ day: '2026-10-23', states: { queued: 1 } }]);
     });
 
-    it("of several campaigns excludes ended calls that were placed after its range, and counts calls from a clock that was ahead as today's", async () => {
+    it('of several campaigns excludes ended calls that were placed after its range, and counts calls placed while the clock was ahead as placed today', async () => {
       await place('ended');
       await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/ended`, { key: key.keyValue });
       clock.set('2026-11-20T09:00:00.000Z');

@@ -46,7 +46,7 @@ describe('a connection', () => {
       });
 
       for (const isRead of [true, false])
-        it(`is cut off if a body that is ${isRead ? 'read' : 'dropped'} keeps arriving in one-byte chunks`, async () => {
+        it(`is cut off if a body that the core ${isRead ? 'reads' : 'drops'} keeps arriving in one-byte chunks`, async () => {
           let pieces = 0;
           ({ listener } = await open({ isSecure }, (request, response) => {
             if (isRead) request.on('data', () => pieces++);

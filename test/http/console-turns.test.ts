@@ -3,7 +3,7 @@ import type { Turn } from '../../core/domain/calls/call-list.ts';
 import { ConsoleTurns } from '../../core/http/console/console-turns.ts';
 import { readProblem } from '../support/ports.ts';
 
-/** Long enough for every test except those that wait for it to run out. */
+/** The times are long enough for every test, except tests of a time limit, which shorten it. */
 const ample = { search: 60_000, wait: 60_000, atOnce: 1, waitingOfUser: 3 };
 
 function stage(limits: Partial<typeof ample> = {}) {
@@ -56,7 +56,7 @@ describe('turns to read a console list', () => {
     expect(log).to.deep.equal(['search begins', 'search 1', 'list begins', 'list ends', 'search 2', 'search 3', 'search ends']);
   });
 
-  it('end a search when the same session starts another, but not when another session or list does', async () => {
+  it('end a search when the same session starts another search, but not when it reads a list or another session starts a search', async () => {
     const { run, log } = stage();
     const older = run('a', 'older', pieces(3, log, 'older'), true);
     await Promise.all([

@@ -156,7 +156,7 @@ describe("an API key's addresses", () => {
       clock.set('2026-11-21T09:00:00.000Z');
     });
 
-    it('limit how many audit events a flood of refused addresses can cause', async () => {
+    it('cause only a limited number of audit events, however many other addresses are refused', async () => {
       await limit({ addresses: ['203.0.113.7'] });
       await Promise.all(Array.from({ length: 200 }, (_, n) => placeFrom(`198.51.100.${n}`)));
       await behindProxy.close();

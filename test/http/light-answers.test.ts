@@ -41,7 +41,7 @@ describe('a response to the console', () => {
     expect(brotli.bytes.length).to.be.below(plain.bytes.length / 3);
   });
 
-  it('to a change is compressed, too, but has no ETag', async () => {
+  it('is also compressed if the request changed something, but then has no ETag', async () => {
     const { id } = await createKey(harness.core.url, cookie, 'Limited');
     const change = async (encodings: string) => {
       const headers = { Cookie: cookie, 'Content-Type': 'application/json', 'Accept-Encoding': encodings };

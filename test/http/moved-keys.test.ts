@@ -28,7 +28,7 @@ describe('a key whose creator has moved to another partner', () => {
       const limit = (cookie = '', addresses = ['192.0.2.0/24']) => ask('PATCH', url, { cookie, body: { addresses } });
       expect((await limit(pat)).status).to.equal(404);
       expect((await limit(otto)).status).to.equal(200);
-      // A core that stops records all refused addresses.
+      // When a core stops, it records all refused addresses.
       const another = await startCoreHere(database);
       expect((await placeCall(another.url, tenants.otherCampaign.id, keyValue)).status).to.equal(401);
       await another.close();

@@ -24,7 +24,7 @@ describe('an outcome report', () => {
 
   const readState = async (contactId: string) =>
     (await harness.direct.storage.database.read('calls').where({ contact_id: contactId }).first())?.state;
-  /** Returns a call that the provider has. */
+  /** Adds a call that the provider has accepted. @returns its ID */
   const handedOff = async () => {
     const contactId = `call-${++calls}`;
     const { campaign, account } = harness.tenants;

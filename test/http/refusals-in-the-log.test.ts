@@ -59,7 +59,7 @@ describe('refused requests', () => {
     }
   });
 
-  it('cause one log line about TRUSTED_PROXIES if forwarding headers come from elsewhere', async () => {
+  it('cause one log line about TRUSTED_PROXIES if forwarding headers come from an untrusted address', async () => {
     const { database } = await databaseWithTenants('sqlite');
     const core = await startCoreHere(database, { environment: { TRUSTED_PROXIES: '192.0.2.1' } });
     for (let n = 0; n < 3; n++) await ask('GET', `${core.url}/console/session`, { headers: from(`203.0.113.${n}`) });
@@ -69,7 +69,7 @@ describe('refused requests', () => {
     expect(lines.map((line) => [line['level'], line['from'], line['requests']])).to.deep.equal([['warn', ['127.0.0.1'], 3]]);
   });
 
-  /** Returns the log lines of a burst. */
+  /** Refuses a key once for each of these addresses. @returns the log lines */
   async function findLines(addresses: readonly string[]): Promise<LogLine[]> {
     const log: LogLine[] = [];
     const lines = new Writable({

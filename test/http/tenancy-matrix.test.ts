@@ -226,7 +226,7 @@ describe('the rules for who can see, revoke and use what', () => {
       }
 
       const ownsPartner = ['partner', 'staff in partner'].includes(viewer);
-      it(`${viewer} ${ownsPartner ? 'sees and changes' : 'neither sees nor changes'} the calling hours, numbers and list of the whole partner`, async () => {
+      it(`${viewer} ${ownsPartner ? 'sees and changes' : 'neither sees nor changes'} the calling hours, numbers and do-not-call list of the partner itself`, async () => {
         const owner = { accountId: null, partnerId: tenants.partner.id };
         const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
         const { id, phone, createdAt } = { id: direct.ports.randomness.id(), phone: somePhone(), createdAt: direct.ports.clock.now() };

@@ -28,7 +28,7 @@ type Attempt = {
   body?: object;
   /** The status for a user who is allowed to send the request, if it isn't 2xx. */
   status?: number;
-  /** The response to all other users, if it's a success although nothing changes. */
+  /** The response to all other users, if it's a success that changes nothing. */
   unchanged?: object;
 };
 

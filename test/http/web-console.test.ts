@@ -144,7 +144,7 @@ describe('the console’s page', () => {
   });
 });
 
-describe("a file over TLS whose client doesn't read it", () => {
+describe("a file sent over TLS to a client that doesn't read it", () => {
   it('is read into memory only in small parts', async function () {
     if (!hasOpenssl) skip(this, "openssl isn't installed");
     const folder = freshDirectory();

@@ -64,7 +64,7 @@ describe('the core process', () => {
     expect([new Set(answers), (await ended)[0]]).to.deep.equal([new Set([401]), 0]);
   });
 
-  it("announces that it's listening even if it logs only what's fatal", async () => {
+  it("announces that it's listening even with LOG_LEVEL=fatal", async () => {
     const core = await spawnCore(await freshDatabase('sqlite'), { LOG_LEVEL: 'fatal' });
     await core.stop();
     const lines = core.stdout.map((line): unknown => JSON.parse(line)['msg']);

@@ -45,7 +45,7 @@ describe('a provider with a certificate from its own authority (needs openssl)',
     expect(await signInWithProvider({ url: front.url })).to.equal('done');
   });
 
-  it('isn’t trusted without it, even with NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
+  it('isn’t trusted without NODE_EXTRA_CA_CERTS, even with NODE_TLS_REJECT_UNAUTHORIZED=0', async () => {
     await start({ NODE_TLS_REJECT_UNAUTHORIZED: '0' });
     const { headers } = await new TestBrowser().open(`${front.url}/console/oidc`);
     expect(headers['location']).to.equal(`${front.url}/?sign-in=unreachable`);

@@ -35,7 +35,7 @@ const hasMigrated = ({ log }: RunningCore) => log.some(({ msg }) => msg === 'sch
 
 describe('an upgrade', () => {
   onEachDatabase((kind) => {
-    it("starts two cores at the same time on the previous release's schema, and one migrates it before both serve", async () => {
+    it("works with two cores that start at the same time on the previous release's schema: one migrates it, and both serve requests", async () => {
       const url = await emptyDatabase(kind);
       await previousRelease(url);
       const cores = await Promise.all([startCoreHere(url), startCoreHere(url)]);

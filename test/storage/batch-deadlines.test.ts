@@ -40,7 +40,7 @@ describe("a request's deadline", () => {
     expect([outcomes[1], runs.map(({ inputs }) => inputs)]).to.deep.equal(['waits', [[2]]]);
   });
 
-  it("lets a request with time left take the expired request's place, and starts no batch if there is none", async () => {
+  it("lets a request with time left take the expired request's place, and starts no batch if none has time left", async () => {
     const { ask, runs } = controlled({ size: 2 });
     const late = settleAll(ask(1, 0));
     await turns();
@@ -114,7 +114,7 @@ describe("a request's deadline", () => {
     expect(await change).to.equal('answer to 1');
   });
 
-  it("fails the whole batch if a change wasn't sent in time, and doesn't send any of it", async () => {
+  it('fails the whole batch if it passes before a change is sent, and none of the batch is sent', async () => {
     const { ask, runs } = controlled({ changes: true });
     const outcomes = settleAll(ask(1, deadlines.statement + 250), ask(2));
     await turns();

@@ -212,7 +212,7 @@ describe('a batch', () => {
     expect(runs.map(({ inputs }) => inputs)).to.deep.equal([[0], [1, 100, 101, 2, 100, 3, 4], [5, 6, 7, 8], [9, 10]]);
   });
 
-  it('gives a requester at most 12 places if another one has sent a request within a second, and otherwise every place', async () => {
+  it('gives a requester at most 12 places if another requester has sent a request within the last second, and all places otherwise', async () => {
     const { ask, runs, finish } = controlled({ size: 32, getShare: ({ n }) => (n < 100 ? 'flood' : 'quiet') });
     const flood = (count: number) => void Promise.all(Array.from({ length: count }, (_, n) => ask(n)));
     void ask(100);

@@ -49,7 +49,7 @@ describe('calls in the database', () => {
       });
     }
 
-    it('leave the result unknown if two requests cancel the same call in one batch, and the lookup that tells them apart fails', async () => {
+    it('are cancelled, but both results are unknown, if two requests cancel the same call in one batch and the lookup that tells them apart fails', async () => {
       const { database } = store.direct.storage;
       await place('r');
       store.calls = storeOn({
@@ -99,7 +99,7 @@ describe('calls in the database', () => {
       ]).to.deep.equal(['authorized', 'campaign-refused', 'unauthorized']);
     });
 
-    it('make a request fail, to be retried later, if they change between its statement and its lookup five times', async () => {
+    it('make a request fail after five tries, with a Retry-After, if they change each time between its statement and its lookup', async () => {
       const { database } = store.direct.storage;
       let tries = 0;
       const never =

@@ -111,7 +111,7 @@ describe("a key's use", () => {
       expect(ran.slice(2)).to.deep.equal(['write UPDATE api_keys', 'write INSERT INTO', 'write INSERT INTO']);
     });
 
-    it('includes the address of the latest request, but not of a refused one, which is only counted', async () => {
+    it('includes the address of the latest accepted request, and only counts refused ones', async () => {
       const use = createKeyUse(direct.storage.database, clock, unexpected);
       use.noteRefused(key.digest, clock.now());
       await use.close();

@@ -39,7 +39,7 @@ describe('the do-not-call lists that a process remembers', () => {
       return partner?.lists_version ?? null;
     };
 
-    it('never let through a call to a number that was listed before, however recently they were refreshed', async () => {
+    it('never let through a call to a number that was already listed, even if it was listed right after they were refreshed', async () => {
       const caller = { viewer: { ...tenants.users.account, tenancy: null }, actor: operator };
       const { keyValue } = await createApiKey(here.ports, caller, { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' });
       let version: number | null = null;

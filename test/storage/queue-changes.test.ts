@@ -47,7 +47,7 @@ describe('queued calls', () => {
       return Object.fromEntries(Object.entries(Object.groupBy(rows, (state) => state)).map(([state, of]) => [state, of?.length ?? 0]));
     };
 
-    it("lapse after their notAfter even if the dialer is off, and end at that time, however late it's noticed", async () => {
+    it('lapse after their notAfter even if the dialer is off, and end at their notAfter even if a core notices later', async () => {
       const notAfter = clock.now() + 1_000;
       await addCalls('past', 2, { not_after: instant(notAfter) });
       await addCalls('past-between-tries', 1, { not_after: instant(notAfter), state: 'dialing', handoff: 'retry', provider: 'webhook' });

@@ -136,7 +136,7 @@ describe('sessions in the database', () => {
       expect([await ids(), (await events()).length]).to.deep.equal([['other'], 4]);
     });
 
-    it('end the least recently used session of the same user and kind if there are too many', async () => {
+    it('are ended, least recently used first, if a user has too many of the same kind', async () => {
       await startNow('other', tenants.users.sibling.id);
       const kept = ['other'];
       for (const [kind, halfOpenUntil] of [
@@ -154,7 +154,7 @@ describe('sessions in the database', () => {
       expect(await ids()).to.have.members(kept);
     });
 
-    it('are swept if they started, or were last seen, too long ago or in the future', async () => {
+    it('are deleted if they started, or were last seen, too long ago or in the future', async () => {
       const [early, now, late] = ['2026-11-21T08:59:59.999Z', '2026-11-21T09:00:00.000Z', '2026-11-21T09:00:00.001Z'];
       for (const [id, startedAt, seenAt] of [
         ['kept', now, now],

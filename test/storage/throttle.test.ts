@@ -60,7 +60,7 @@ describe('attempt counters', () => {
       expect(await points()).to.deep.equal({ one: 1, other: 3 });
     });
 
-    it('count for a core whose clock is behind by up to five minutes, but not further', async () => {
+    it('also count on a core whose clock is behind by up to five minutes, but not by more', async () => {
       const skew = clockSkew.toMillis();
       for (let n = 0; n < 2; n++) await take(now + skew, one);
       expect([await throttle.blockedUntil([one], now), await take(now, one)]).to.deep.equal([now + skew + window, false]);
@@ -138,7 +138,7 @@ describe('attempt counters', () => {
       });
     }
 
-    it('are bounded during a flood: every thousandth attempt keeps only the highest counts and, among equal counts, those that end last', async () => {
+    it('are limited in number during a flood: every thousandth attempt keeps only those with the highest counts and, if counts are equal, those that expire last', async () => {
       const expire = plus(now, window);
       const series =
         kind === 'sqlite'

@@ -11,10 +11,10 @@ describe('time limits of the storage and dialer', () => {
   const leaseSkew = 5_000;
   const ordered: [string, number, number][] = [
     ["a request's deadline is longer than the longest wait for PostgreSQL", timeLimits.connection + timeLimits.batch, deadlines.answer],
-    ["PostgreSQL's own limit ends a statement first", timeLimits.server, timeLimits.statement],
+    ["PostgreSQL's own limit ends a statement before the core's limit does", timeLimits.server, timeLimits.statement],
     ["a provider's time to respond includes connecting", timeouts.connect, timeouts.answer],
     [
-      "a lease outlasts a hand-off and the slowest statement that settles it, by another core's clock, too",
+      "a lease outlasts a hand-off and the slowest statement that settles it, even by another core's clock",
       timeouts.answer + timeLimits.statement + settleEvery + leaseSkew,
       lease,
     ],

@@ -70,9 +70,8 @@ export function useStillClock(): void {
     mock.timers.enable({ apis: ['setTimeout'] });
   });
   afterEach(() => {
-    // A test may mock a timer function that's already mocked. `reset` restores such a mock before the timers, because in the opposite
-    // order, restoring it would bring the mocked function back. Unlike `restoreAll`, it also forgets the mock, so the next file can't do
-    // the same.
+    // If a test mocked a timer function again, `reset` restores that mock before the timers. In the opposite order, the mocked function
+    // would come back. Unlike `restoreAll`, `reset` also forgets the mock, so the function can't come back in the next file either.
     mock.reset();
   });
 }

@@ -73,7 +73,7 @@ export function callStoreForEach(kind: DatabaseKind) {
     get partnerDigest() {
       return partnerDigest;
     },
-    /** What the store has reported since the start of the test, or since the test set it. */
+    /** What the store has reported since the test started or last assigned `seen`. */
     get seen() {
       return seen;
     },

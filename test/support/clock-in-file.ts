@@ -11,7 +11,7 @@ export function clockInFile(start: string): ClockInFile {
   const clock = fakeClock(start);
   const file = join(freshDirectory(), 'now');
   const write = () => {
-    // A core never reads a file that's only half written.
+    // Renaming the file keeps cores from reading it half-written.
     writeFileSync(`${file}.new`, String(clock.now()));
     renameSync(`${file}.new`, file);
   };

@@ -34,7 +34,7 @@ export const testRandomness: Randomness = { bytes: (size) => randomBytes(size), 
 
 let lastId = '';
 
-/** Returns IDs in ascending order, also within a millisecond, so that a list's order doesn't depend on the speed of the machine. */
+/** Returns IDs in ascending order, even within a millisecond, so that a list's order doesn't depend on the speed of the machine. */
 function nextId(): string {
   let id: string;
   do id = randomUUIDv7();

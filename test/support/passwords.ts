@@ -2,7 +2,7 @@ import type { Passwords } from '../../core/domain/ports/environment.ts';
 import { argon2Passwords } from '../../core/server/passwords.ts';
 import { testRandomness } from './clock.ts';
 
-/** Returns the product's own hashing, for tests where many have to wait for it. A hash takes 20 ms of processor time. */
+/** Returns the product's own hashing, for tests in which many requests wait for it. A hash takes 20 ms of processor time. */
 export const costlyPasswords = (): Passwords => argon2Passwords(testRandomness);
 
 /** Returns the product's own hashing, but with hashes as cheap as argon2 allows. */

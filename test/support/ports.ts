@@ -10,7 +10,7 @@ import { fakeClock, unknownIds } from './clock.ts';
 type SomeStores = { [Name in keyof Stores]?: Partial<Stores[Name]> };
 
 /**
- * Creates ports without a database, for testing the rules alone: identifiers are counted, passwords are hashed readably, and every password is
+ * Creates ports without a database, for testing the rules alone: IDs are numbered, hashes contain their passwords, and every password is
  * wrong.
  */
 export function fakePorts({

@@ -23,7 +23,7 @@ export type Home<Shown extends EnginePage = Page> = {
 
 const timeZone = 'Europe/Berlin';
 
-/** More failed responses than any screen makes requests, so that all of its requests fail. */
+/** More faults than any screen has requests, so that all of its requests fail. */
 const outage = Array.from({ length: 100 }, () => ({ status: 502 }));
 
 export async function openInElectron(): Promise<Home & { app: ElectronApplication }> {
@@ -42,14 +42,14 @@ export async function openInChromium(url: string): Promise<Home> {
   return { page, choose: null, close: () => context.close() };
 }
 
-/** Each home with its name and how to describe its tests. */
+/** Each home with its name and the function that groups its tests. */
 export const homes = [
   ['in a browser', describeBrowser, openInChromium],
   ['in Electron', describeDesktop, openInElectron],
 ] as const;
 
 /**
- * Shows every screen of the console in every state, one after the other. Covers secrets at each stop.
+ * Shows every screen of the console in every state, one after the other. Replaces each secret with dots before it yields the state.
  *
  * @param open receives the address of the core
  */

@@ -38,7 +38,7 @@ let last: Promise<unknown> = Promise.resolve();
 process.on('message', (job: Job) => {
   last = last.then(async () => {
     process.send?.(await run(job, ++turn));
-    // This process is killed at its end, and then wouldn't store what it has compiled.
+    // Store the compiled code now, because this process ends by being killed.
     if (turn === 1) flushCompileCache();
   });
 });

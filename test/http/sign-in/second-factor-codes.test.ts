@@ -40,7 +40,7 @@ describe('a second factor', () => {
         expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([201, 401, 401, 401]);
       });
 
-      it('works in the step before and after its own, but not two steps later', async () => {
+      it('works with the code of the previous or next time step, but not with one that is two steps away', async () => {
         const { email, app } = await newUser();
         expect((await signInWith(email, app.code(-2))).status).to.equal(401);
         expect((await signInWith(email, app.code(-1))).status).to.equal(201);

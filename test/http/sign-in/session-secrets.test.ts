@@ -52,7 +52,7 @@ describe('replacing session secrets on two cores', () => {
     return statuses;
   }
 
-  it('keeps all sessions if both cores have the new secret after the old one before either core puts it first', async () => {
+  it('keeps all sessions if both cores list the new secret second before either core lists it first', async () => {
     const browsers: { cookie: string }[] = [];
     for (const secrets of inTwoSteps) {
       // Requests alternate, so that each core gets sessions signed by the other.
@@ -61,7 +61,7 @@ describe('replacing session secrets on two cores', () => {
     }
   });
 
-  it("signs a cookie again with the cookie's own expiry, so that a browser keeps the new signature after it is closed", async () => {
+  it("gives a cookie's new signature the cookie's expiry, so that the browser still has both after it was closed", async () => {
     const browser = { cookie: '' };
     const visits: string[][] = [];
     for (const secrets of [old, `${renewed},${old}`]) {

@@ -48,7 +48,7 @@ describe('sessions', () => {
       });
 
       it('sets a Secure cookie with the __Host- prefix over HTTPS', async () => {
-        // The scheme of the client's connection comes first.
+        // The header's first value is the scheme of the client's connection.
         const answer = await tryPassword('ada@example.com', password, { 'X-Forwarded-Proto': 'HTTPS , http' });
         for (const cookie of readSetCookies(answer)) expect(cookie).to.match(/^__Host-callkey_.*; secure/i);
         const cookie = readCookies(answer);
