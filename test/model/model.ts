@@ -159,6 +159,10 @@ export class Model extends People {
     return this.pathOf(campaign).some(({ listed }) => listed.has(phone));
   }
 
+  countListed(): number {
+    return this.directory.values().reduce((sum, { listed }) => sum + listed.size, 0);
+  }
+
   listNumber(viewer: Viewer, phone: string): Expected {
     const isNew = this.#list(this.findScope(viewer) ?? refuse('forbidden'), phone);
     return { json: { added: isNew ? 1 : 0, known: isNew ? 0 : 1 } };

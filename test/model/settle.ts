@@ -21,7 +21,7 @@ export async function settle(world: World, models: readonly Model[], mayLoseCall
   for (let round = 0; ; round++) {
     const isQuiet = await world.rest();
     const now = performance.now();
-    const seen = await world.look().catch((error: unknown) => {
+    const seen = await world.look(models.length > 1).catch((error: unknown) => {
       if (now > deadline) throw error;
     });
     // If a fault has ended connections between nodes, a node notices that only when it uses one.
@@ -51,5 +51,6 @@ function findDifference(model: Model, seen: Seen): string | null {
     const expected = `${stage} at ${endedAt ?? dueAt}${isErased ? ', erased' : ''}`;
     if (actual !== expected) return `${requestId} (${id}) should be ${expected}, but is ${actual}`;
   }
+  if (seen.listed !== null && seen.listed !== model.countListed()) return `${seen.listed} listed numbers should be ${model.countListed()}`;
   return seen.calls.size === model.calls.size ? null : `${seen.calls.size} calls should be ${model.calls.size}`;
 }

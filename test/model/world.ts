@@ -395,10 +395,16 @@ export class World {
     return this.#direct.storage.database;
   }
 
-  /** Returns the stage of each call, and how often the provider was asked to make it. */
-  async look() {
+  /**
+   * Returns the stage of each call, and how often the provider was asked to make it.
+   *
+   * @param countsListed whether to count the do-not-call entries: after a fault, an opt-out may have been lost together with its response
+   */
+  async look(countsListed: boolean) {
     const rows = await inEachShard(this.#storage, (shard) => shard.query<{ id: Id; seen: string }>(selectCalls));
-    return { calls: new Map(rows.flat().map(({ id, seen }) => [id, seen])), handoffs: this.provider.handoffs };
+    const [listed] = countsListed ? await this.#storage.query<{ numbers: number }>('SELECT count(*) AS numbers FROM do_not_call') : [];
+    const calls = new Map(rows.flat().map(({ id, seen }) => [id, seen]));
+    return { calls, handoffs: this.provider.handoffs, listed: listed ? Number(listed.numbers) : null };
   }
 
   /** Returns how many outcomes the cores' metrics count, including those of cores that have ended. */
