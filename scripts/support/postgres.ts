@@ -102,7 +102,11 @@ export async function createFiles({ initdb }: Programs, directory: string, passw
 const running = new Set<ChildProcess>();
 const folders = new Set<string>();
 process.once('exit', () => {
-  for (const server of running) server.kill('SIGQUIT');
+  for (const server of running) {
+    server.kill('SIGQUIT');
+    // A frozen server ends only once it continues.
+    server.kill('SIGCONT');
+  }
   for (const folder of folders) rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
 });
 

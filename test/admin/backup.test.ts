@@ -118,7 +118,7 @@ describe('admin backup', () => {
 const admin = fileURLToPath(new URL('../../core/admin.ts', import.meta.url));
 
 /** Keeps a backup from finishing: on PostgreSQL with a lock on a table, on SQLite with a hundred megabytes to copy. */
-async function holdBack(database: string): Promise<{ underWay(): Promise<void>; release(): Promise<void> }> {
+async function holdBack(database: string): Promise<{ underWay(): Promise<unknown>; release(): Promise<void> }> {
   if (database.startsWith('sqlite:')) {
     const direct = await openDirect(database);
     await direct.storage.database.write.raw('CREATE TABLE filler AS SELECT zeroblob(100000000) AS content');

@@ -2,13 +2,12 @@ import { Console } from 'node:console';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
 import { type DatabaseKind, databaseKinds } from '../support/databases.ts';
-import { skip } from '../support/skip.ts';
-import { createLedger, type Ledger } from './ledger.ts';
+import { Ledger } from './ledger.ts';
 
 /** The options of `npm run chaos`. Without them, this is `npm test`, which runs the short version. */
-type Options = { quick?: boolean; only?: string[]; database?: string };
+type Options = { quick?: boolean; only?: string; database?: string };
 const options: Options | null = JSON.parse(process.env['CHAOS'] ?? 'null');
-export const isQuick = options?.quick ?? true;
+export const isQuick = options === null || options.quick === true;
 
 export type Attack = {
   /** For `--only`. */
@@ -25,24 +24,16 @@ export type Attack = {
 };
 
 /** One attack on one database. An attack adds everything that it opens to `cleanup`. */
-export type Trial = { kind: DatabaseKind; ledger: Ledger; cleanup: AsyncDisposableStack };
+export type Trial = {
+  kind: DatabaseKind;
+  ledger: Ledger;
+  cleanup: AsyncDisposableStack;
+  /** For `skip`, if the attack can't run here. */
+  context: Mocha.Context;
+};
 
-/** A reason why an attack can't run here. */
-export class Skipped extends Error {}
-
-/** Calls `end` after the attack, or when this process exits early, to end something that would outlive the process. */
-export function endLater({ cleanup }: Trial, end: () => void): void {
-  ends.add(end);
-  cleanup.defer(() => {
-    ends.delete(end);
-    end();
-  });
-}
-
-const ends = new Set<() => void>();
-process.once('exit', () => {
-  for (const end of ends) end();
-});
+/** In ms. On a very busy machine, even a short attack takes minutes. */
+const limit = 300_000;
 
 /** Defines a test for each attack and database. */
 export function describeAttacks(...attacks: readonly Attack[]): void {
@@ -52,11 +43,10 @@ export function describeAttacks(...attacks: readonly Attack[]): void {
     for (const { attack, kind } of chosen) {
       it(`${attack.title}, on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, async function () {
         this.timeout(2 * limit).slow(60_000);
-        const ledger = createLedger();
+        const ledger = new Ledger();
         const startedAt = performance.now();
-        const reason = await runAttack(attack, kind, ledger);
-        if (reason !== undefined) return skip(this, reason);
-        const [counts, notes] = [ledger.counts(), ledger.notes().join('; ')];
+        await runAttack(attack, kind, ledger, this);
+        const [counts, notes] = [ledger.count(), ledger.notes.join('; ')];
         if (options) output.log(`    ${notes}`);
         table[`${attack.name} on ${kind}`] = { ...counts, s: Math.round((performance.now() - startedAt) / 1_000) };
         const { sent: _, acknowledged: __, ...faults } = counts;
@@ -67,26 +57,20 @@ export function describeAttacks(...attacks: readonly Attack[]): void {
 }
 
 function chooseDatabases({ name, databases = databaseKinds, quickOn = databases[0] }: Attack): DatabaseKind[] {
-  if (options?.only?.includes(name) === false) return [];
+  if (options?.only?.split(',').includes(name) === false) return [];
   return databases.filter((kind) => (!isQuick || kind === quickOn) && (options?.database ?? kind) === kind);
 }
 
-/** In ms. On a very busy machine, even a short attack takes minutes. */
-const limit = 300_000;
-
-/** Runs an attack until it ends or its time is up, and leaves nothing behind. @returns a reason if it can't run here */
-async function runAttack({ run }: Attack, kind: DatabaseKind, ledger: Ledger): Promise<string | undefined> {
+/** Runs an attack until it ends or its time is up, and leaves nothing behind. */
+async function runAttack({ run }: Attack, kind: DatabaseKind, ledger: Ledger, context: Mocha.Context): Promise<void> {
   await using cleanup = new AsyncDisposableStack();
   const tooLong = pause(limit, undefined, { ref: false }).then(() => Promise.reject(new Error(`it took longer than ${limit} ms`)));
   try {
-    await Promise.race([run({ kind, ledger, cleanup }), tooLong]);
+    await Promise.race([run({ kind, ledger, cleanup, context }), tooLong]);
   } catch (error) {
-    if (error instanceof Skipped) return error.message;
+    if (context.test?.isPending()) throw error;
     ledger.fail(`it ended early: ${error instanceof Error ? error.message : String(error)}`);
-  } finally {
-    await ledger.close();
   }
-  return undefined;
 }
 
 /** The results of the attacks. `npm run chaos` prints this table at the end. */

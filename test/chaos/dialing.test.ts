@@ -1,28 +1,55 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { sign } from '#contract/calls/signature.ts';
+import { dialingLimits } from '../../core/domain/calls/dialing.ts';
+import { clockAhead } from '../support/clock-in-file.ts';
+import { ask } from '../support/http.ts';
+import { signingSecret } from '../support/receiver.ts';
 import { createKey, openDirect, signIn } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 import { type Attack, describeAttacks, isQuick } from './attack.ts';
-import { leaseClock } from './faults.ts';
-import { inParallel, startLoad } from './load.ts';
-import { type Behavior, failsAndDrops, reportCompleted, takes, takesAfter } from './provider.ts';
-import { callBody, eventually, expectDialed, listCalls, openScene, waitForNone, watchMemory } from './scene.ts';
+import { startCrowd, startLoad } from './load.ts';
+import { type Behavior, takes } from './provider.ts';
+import { callBody, expectDialed, listCalls, openScene, readPeakMemory, waitForNone } from './scene.ts';
+
+/** Accepts calls after a delay, so that there are always queued calls and hand-offs in progress. */
+const takesAfter =
+  (ms: number): Behavior =>
+  (turn, response) => {
+    setTimeout(() => takes(turn, response), ms);
+    return true;
+  };
+
+/** Refuses every fifth call temporarily, and accepts every twentieth without responding. */
+const failsAndDrops: Behavior = (turn, response) => {
+  if (turn % 20 === 1) response.destroy();
+  else response.writeHead(turn % 5 === 0 ? 503 : 202).end();
+  return turn % 5 !== 0;
+};
+
+/** Reports that a call has ended. @returns whether the core accepted it */
+async function reportCompleted(coreUrl: string, handoffId: string): Promise<boolean> {
+  const raw = JSON.stringify({ handoffId, state: 'completed' });
+  const headers = sign(handoffId, raw, signingSecret, Math.floor(Date.now() / 1_000));
+  const answer = await ask('POST', `${coreUrl}/dialer/outcomes`, { raw, headers }).catch(() => null);
+  return answer?.status === 204;
+}
+
+/** In ms. */
+const beyondLease = dialingLimits.lease.toMillis() + 3_000;
 
 /** Uses a provider that fails and drops responses, and kills the core again and again. Each call must end exactly once. */
 const killed = (deduplicates: boolean): Attack['run'] =>
   async function attack(trial) {
-    const leases = leaseClock();
-    const environment = { DIALER_CONCURRENCY: '50', ...leases.environment };
+    const clock = clockAhead();
+    const environment = { DIALER_CONCURRENCY: '50', ...clock.environment };
     const scene = await openScene(trial, { environment, behavior: failsAndDrops, deduplicates });
-    let isOver = false;
-    trial.cleanup.defer(() => {
-      isOver = true;
-    });
-    scene.provider.onTaken(async (handoffId) => {
+    scene.provider.onTaken = async (handoffId) => {
       // Reports the outcome only after the core has repeated a hand-off whose response was lost: an earlier outcome would end the call
       // first.
       await pause(1_500);
-      while (!isOver && !(await reportCompleted(scene.core().url, handoffId))) await pause(200);
-    });
+      while (!trial.cleanup.disposed && !(await reportCompleted(scene.core().url, handoffId))) await pause(200);
+    };
     const count = isQuick ? 150 : 2_000;
     const kills = isQuick ? 2 : 20;
     const load = startLoad(scene, { every: 10, stopAt: count });
@@ -34,7 +61,8 @@ const killed = (deduplicates: boolean): Attack['run'] =>
     await load.more(count, 60_000);
     await load.stop();
     // Calls that a killed core was handing off wait until their lease ends; calls whose hand-off failed wait for their next attempt.
-    await leases.passLease();
+    clock.setAhead(beyondLease);
+    await pause(3_000);
     await waitForNone(scene, ['queued', 'dialing'], isQuick ? 30_000 : 120_000);
     const states = Map.groupBy(await scene.stopAndCompare(), ({ state }) => state);
     trial.ledger.note(`${kills} kills: ${[...states].map(([state, calls]) => `${calls.length} ${state}`).join(', ')}`);
@@ -42,29 +70,30 @@ const killed = (deduplicates: boolean): Attack['run'] =>
 
 /** A dialer is stopped for longer than its lease during hand-offs, and then continues. */
 const stopped: Attack['run'] = async (trial) => {
-  const leases = leaseClock();
-  const scene = await openScene(trial, { behavior: takesAfter(300), environment: { ...leases.environment, DIALER_CONCURRENCY: '5' } });
+  const clock = clockAhead();
+  const scene = await openScene(trial, { behavior: takesAfter(300), environment: { ...clock.environment, DIALER_CONCURRENCY: '5' } });
   const one = scene.core();
   const count = isQuick ? 100 : 500;
   const load = startLoad(scene, { every: 1, stopAt: count });
   await load.more(count, 30_000);
   // No client waits for a response from the stopped process.
   await load.stop();
-  {
-    await using direct = await openDirect(scene.database);
-    // A process that is stopped during a SQLite transaction keeps the file locked, so it's stopped at another moment.
-    const isFree = () =>
-      direct.storage.database.write
-        .transaction(async () => true)
-        .catch(() => {
-          one.child.kill('SIGCONT');
-          return pause(7, false);
-        });
-    do one.child.kill('SIGSTOP');
-    while (!(await isFree()));
-  }
+  const direct = await openDirect(scene.database);
+  // A process that is stopped during a SQLite transaction keeps the file locked, so it's stopped at another moment.
+  const isFree = () =>
+    direct.storage.database.write
+      .transaction(async () => true)
+      .catch(() => {
+        one.child.kill('SIGCONT');
+        return pause(7, false);
+      });
+  do one.child.kill('SIGSTOP');
+  while (!(await isFree()));
+  await direct.close();
   const other = await scene.start({ DIALER_CONCURRENCY: '10' });
-  await leases.passLease();
+  // In the long version, the stopped process's timers end as well.
+  if (isQuick) clock.setAhead(beyondLease);
+  await pause(isQuick ? 3_000 : beyondLease);
   one.child.kill('SIGCONT');
   const after = startLoad(scene, { stopAt: 30, url: (n) => (n % 2 ? one : other).url });
   if (!(await after.more(30))) trial.ledger.fail('nothing can be placed after the dialer continues');
@@ -76,17 +105,18 @@ const stopped: Attack['run'] = async (trial) => {
 /** Cancels compete with two dialers: each call is either cancelled or handed off, never both and never neither. */
 const races: Attack['run'] = async (trial) => {
   const scene = await openScene(trial);
-  const { ledger, campaignId, key, provider } = scene;
+  const { ledger, provider } = scene;
   const cores = [scene.core(), await scene.start()] as const;
   const dialed = new Set<string>();
-  await inParallel(trial, isQuick ? 200 : 5_000, 32, async (n) => {
+  const race = async (n: number) => {
     const { contactId } = await scene.place(`race-${n}`, { url: cores[n % 2 ? 0 : 1].url });
-    const { status } = await ledger.cancel(cores[n % 3 ? 0 : 1].url, campaignId, key, `race-${n}`);
+    const { status } = await scene.cancel(`race-${n}`, { url: cores[n % 3 ? 0 : 1].url });
     if (status === 409 && contactId !== null) dialed.add(contactId);
     else if (status !== 200) ledger.fail(`a cancel got ${status}`);
-  });
+  };
+  await startCrowd(trial, 32, race, isQuick ? 200 : 5_000).ended();
   const areDialed = () => [...dialed].every((contactId) => provider.hasCalled(contactId));
-  if (!(await eventually(areDialed, 30_000))) ledger.fail('some calls are neither cancelled nor dialed');
+  await ledger.expect(areDialed, 30_000, 'some calls are neither cancelled nor dialed');
   ledger.note(`${ledger.cancelled.size} won by cancel, ${dialed.size} by the dialer`);
   await scene.stopAndCompare();
 };
@@ -97,17 +127,17 @@ const flood: Attack['run'] = async (trial) => {
   const { ledger, provider, tenants } = scene;
   const { url } = scene.core();
   const { keyValue: key } = await createKey(url, await signIn(url, 'oda@example.com'));
-  const flooding = inParallel(trial, isQuick ? 600 : 8_000, 64, (n) => scene.place(`flood-${n}`));
-  await eventually(() => provider.arrivals.size >= 50, 20_000);
+  const flooding = startCrowd(trial, 64, (n) => scene.place(`flood-${n}`), isQuick ? 600 : 8_000);
+  await until(() => provider.called() >= 50, 20_000);
   const waits: number[] = [];
   for (let n = 0; n < (isQuick ? 5 : 20); n++) {
     const reply = await scene.place(`single-${n}`, { key, campaignId: tenants.otherCampaign.id });
     const placedAt = performance.now();
     await expectDialed(scene, reply, 10_000, 'within 10 s beside the flood');
-    waits.push((provider.arrivals.get(reply.contactId ?? '') ?? performance.now()) - placedAt);
+    waits.push(performance.now() - placedAt);
   }
   const queued = (await listCalls(scene.database)).filter(({ state }) => state === 'queued').length;
-  await flooding;
+  await flooding.ended();
   ledger.note(`with ${queued} calls queued, single calls were handed off after ${Math.round(Math.max(...waits))} ms at most`);
   await pause(500);
   await scene.stopAndCompare();
@@ -153,27 +183,20 @@ const misbehaves: Behavior = (turn, response) => {
 const hostile: Attack['run'] = async (trial) => {
   const scene = await openScene(trial, { behavior: misbehaves, environment: { DIALER_CONCURRENCY: '100' } });
   const { ledger, provider } = scene;
-  const memory = watchMemory(trial, scene.core());
   const load = startLoad(scene, { every: 200 });
   await pause(isQuick ? 3_000 : 60_000);
   await load.stop();
-  const max = memory();
+  const max = readPeakMemory(scene.core());
   if (max > memoryBound) ledger.fail(`the core used ${max} MB`);
-  provider.behave(takes);
+  provider.behavior = takes;
   await expectDialed(scene, await scene.place(callBody('after-it-all')), 30_000, 'although the provider works again');
   ledger.note(`${provider.handOffs()} hand-offs, ${max} MB at most`);
   await scene.stopAndCompare();
 };
 
 describeAttacks(
-  {
-    ...{ name: 'kills', title: "repeated kills and a provider that doesn't deduplicate" },
-    ...{ quickOn: 'postgres', run: killed(false) },
-  },
-  {
-    ...{ name: 'kills-deduplicated', title: 'repeated kills and a provider that deduplicates' },
-    ...{ quickOn: null, run: killed(true) },
-  },
+  { name: 'kills', title: "repeated kills and a provider that doesn't deduplicate", quickOn: 'postgres', run: killed(false) },
+  { name: 'kills-deduplicated', title: 'repeated kills and a provider that deduplicates', quickOn: null, run: killed(true) },
   { name: 'stopped', title: 'a dialer stopped for longer than its lease', quickOn: 'postgres', run: stopped },
   { name: 'races', title: 'cancels racing with two dialers', quickOn: 'postgres', run: races },
   { name: 'flood', title: 'one account flooding the queue that others use', quickOn: 'postgres', run: flood },

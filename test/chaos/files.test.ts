@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Attack, describeAttacks, isQuick } from './attack.ts';
 import { startLoad } from './load.ts';
-import { eventually, isReady, openScene } from './scene.ts';
+import { expectReady, openScene } from './scene.ts';
 
 /** In ms, how long a core may take to notice the damage. */
 const detection = 2_000;
@@ -50,8 +50,7 @@ const attacks: readonly Attack[] = harms.map(({ name, title, inQuick, harm, afte
     await load.more(100);
     shell(harm);
     const before = ledger.placed.size;
-    for (const core of cores)
-      if (!(await eventually(async () => !(await isReady(core)), detection))) ledger.wronglyReady(`ready with ${title}`);
+    for (const core of cores) await expectReady(scene, core, false, `with ${title}`, detection);
     const untilSeen = ledger.placed.size;
     await pause(isQuick ? 500 : 5_000);
     await load.stop();

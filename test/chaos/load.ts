@@ -1,31 +1,25 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { until } from '../support/until.ts';
 import { isQuick, type Trial } from './attack.ts';
-import { callBody, eventually, type Scene } from './scene.ts';
+import { callBody, type Scene } from './scene.ts';
 
-/** Repeats `work` in this many lanes until it's stopped or has run `until` times. `n` counts the runs of all lanes. */
-export function startCrowd(trial: Trial, width: number, work: (n: number) => Promise<unknown>, until = Number.POSITIVE_INFINITY) {
-  let [isOver, turn] = [false, 0];
-  trial.cleanup.defer(() => {
-    isOver = true;
-  });
+/** Repeats `work` in this many lanes until it's stopped, has run `count` times, or the attack is over. `n` counts the runs of all lanes. */
+export function startCrowd({ cleanup }: Trial, width: number, work: (n: number) => Promise<unknown>, count = Number.POSITIVE_INFINITY) {
+  let [isStopped, turn] = [false, 0];
+  const isOver = () => isStopped || cleanup.disposed;
   const lanes = Array.from({ length: width }, async () => {
-    while (!isOver && turn < until) await work(turn++);
+    while (!isOver() && turn < count) await work(turn++);
   });
   return {
-    isOver: () => isOver,
+    isOver,
+    ended: () => Promise.all(lanes),
     /** Waits for work in progress. @returns how often the work was done */
     async stop(): Promise<number> {
-      isOver = true;
+      isStopped = true;
       await Promise.all(lanes);
       return turn;
     },
-    ended: () => Promise.all(lanes),
   };
-}
-
-/** Does `work` for every number below `count`, `width` at a time. */
-export async function inParallel(trial: Trial, count: number, width: number, work: (n: number) => Promise<unknown>): Promise<void> {
-  await startCrowd(trial, width, work, count).ended();
 }
 
 export type Load = ReturnType<typeof startLoad>;
@@ -60,18 +54,17 @@ export function startLoad(scene: Scene, { every = 40, extra = {}, stopAt = Numbe
       await pause(200);
     }
     acknowledged++;
-    if (n % 3 === 0 && !crowd.isOver()) await scene.ledger.cancel(url(n + 1), campaignId, scene.key, body.requestId);
+    if (n % 3 === 0 && !crowd.isOver()) await scene.cancel(body.requestId, { url: url(n + 1), campaignId });
     await pause(every);
   }
   const crowd = startCrowd(scene.trial, placers, place, stopAt);
 
   return {
-    acknowledged: () => acknowledged,
     stop: crowd.stop,
     /** Waits until this many more calls are acknowledged or the load is stopped. @returns whether they were acknowledged in time */
-    async more(count: number, within = 20_000): Promise<boolean> {
+    more(count: number, within = 20_000): Promise<boolean> {
       const goal = Math.min(acknowledged + count, stopAt);
-      return eventually(() => acknowledged >= goal || crowd.isOver(), within);
+      return until(() => acknowledged >= goal || crowd.isOver(), within);
     },
   };
 }

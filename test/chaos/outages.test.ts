@@ -1,11 +1,17 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { ask } from '../support/http.ts';
+import { npmPrograms } from '../../scripts/support/postgres.ts';
+import { track } from '../../scripts/support/server-process.ts';
+import { mountDisk } from '../support/disk.ts';
+import { createNode, type PostgresNode } from '../support/postgres-node.ts';
+import { skip } from '../support/skip.ts';
 import { createKey } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 import { describeAttacks, isQuick, type Trial } from './attack.ts';
-import { type Cluster, startCluster } from './cluster.ts';
-import { failSyncs, smallDisk } from './faults.ts';
 import { type Load, startLoad } from './load.ts';
-import { eventually, expectPlacing, expectReady, openScene, type Scene } from './scene.ts';
+import { expectPlacing, expectReady, openScene, type Scene } from './scene.ts';
 
 /** Long enough to fill the space that SQLite and PostgreSQL have reserved for their logs. */
 const variables = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`v${n}`, 'x'.repeat(1_000)]));
@@ -17,71 +23,88 @@ const variables = Object.fromEntries(Array.from({ length: 10 }, (_, n) => [`v${n
  */
 const outage = (
   title: string,
-  prepare: (trial: Trial) => { directory?: string; extra?: object; fail(scene: Scene, load: Load, cluster?: Cluster): Promise<void> },
+  prepare: (trial: Trial) => { directory?: string; extra?: object; fail(scene: Scene, load: Load, server?: PostgresNode): Promise<void> },
 ) =>
   async function attack(trial: Trial): Promise<void> {
     const { directory, extra = {}, fail } = prepare(trial);
-    const cluster = trial.kind === 'postgres' ? await startCluster(trial, directory) : undefined;
-    const scene = await openScene(trial, { database: cluster?.url ?? (directory && `sqlite:${directory}/callkey.db`) });
+    const server = trial.kind === 'postgres' ? await startServer(trial, directory) : undefined;
+    const scene = await openScene(trial, { database: server?.url('callkey') ?? (directory && `sqlite:${directory}/callkey.db`) });
     for (let round = 0; round < (isQuick ? 1 : 3); round++) {
       if (round > 0) await scene.start();
       const load = startLoad(scene, { extra });
       await load.more(100);
-      await fail(scene, load, cluster);
+      await fail(scene, load, server);
       // PostgreSQL may have given up.
-      await cluster?.revive();
+      if (server && !(await until(() => server.query('postgres', 'SELECT 1').then(Boolean, () => false), 3_000))) {
+        await server.stop();
+        await server.start();
+      }
       await expectPlacing(scene, `after ${title}`);
-      await revokeAndUse(scene);
+      const { id, keyValue: key } = await createKey(scene.core().url, scene.cookie);
+      await scene.revoke(id, key);
+      await scene.place(`revoked-${id}`, { key });
       await load.more(100);
       await load.stop();
       await scene.stopAndCompare(round % 2 === 0 ? 'SIGKILL' : 'SIGTERM');
     }
   };
 
+async function startServer({ cleanup }: Trial, directory?: string): Promise<PostgresNode> {
+  const settings = ['max_wal_size = 8MB', 'min_wal_size = 2MB'];
+  const server = await createNode(await npmPrograms(), { directory, settings, flags: ['--wal-segsize=1'] });
+  cleanup.defer(() => server.stop());
+  await server.start();
+  await server.query('postgres', 'CREATE DATABASE callkey');
+  return server;
+}
+
 const diskFull = outage('the full disk', (trial) => {
-  const disk = smallDisk(trial, trial.kind === 'sqlite' ? 48 : 192);
+  const directory = mountDisk(trial.context, `size=${trial.kind === 'sqlite' ? 48 : 192}m`);
+  const unmount = () => void spawnSync('umount', ['-l', directory]);
+  process.once('exit', unmount);
+  trial.cleanup.defer(unmount);
+  const ballast = join(directory, 'ballast');
   return {
-    ...{ directory: disk.directory, extra: { variables } },
+    ...{ directory, extra: { variables } },
     async fail(scene, load) {
-      disk.fill();
-      if (await eventually(() => hasStopped(load), 30_000)) await expectReady(scene, false, 'while the disk is full');
+      // Writes until nothing more fits.
+      spawnSync('dd', ['if=/dev/zero', `of=${ballast}`, 'bs=4k'], { stdio: 'ignore' });
+      const hasStopped = async () => !(await load.more(1, 1_000));
+      if (await until(hasStopped, 30_000)) await expectReady(scene, scene.core(), false, 'while the disk is full');
       else scene.ledger.note('the disk was never full enough to stop it');
       await pause(2_000);
-      disk.free();
+      rmSync(ballast);
     },
   };
 });
 
 const failingSync = outage('failing fsyncs', (trial) => ({
-  async fail(scene, _load, cluster) {
+  async fail(scene, _load, server) {
     const { ledger } = scene;
-    const stop = await failSyncs(trial, cluster?.processes() ?? [scene.core().child.pid ?? 0]);
+    const stop = await failSyncs(trial, server?.processes() ?? [scene.core().pid]);
     await pause(500);
     const before = ledger.placed.size;
-    await expectReady(scene, false, 'while no write reaches the disk');
+    await expectReady(scene, scene.core(), false, 'while no write reaches the disk');
     await pause(isQuick ? 1_000 : 4_000);
     if (ledger.placed.size > before) ledger.fail(`${ledger.placed.size - before} calls were acknowledged while no write reached the disk`);
     await stop();
   },
 }));
 
-/** Whether no call is acknowledged within a second. */
-async function hasStopped(load: Load): Promise<boolean> {
-  const before = load.acknowledged();
-  await pause(1_000);
-  return load.acknowledged() === before;
-}
-
-/** Checks that a key can be revoked, and is then refused. */
-async function revokeAndUse(scene: Scene): Promise<void> {
-  const { url } = scene.core();
-  const { ledger, cookie } = scene;
-  const created = await createKey(url, cookie).catch(() => null);
-  if (!created) return ledger.fail('no key can be created afterwards');
-  const { status } = await ask('DELETE', `${url}/console/api-keys/${created.id}`, { cookie });
-  if (status !== 204) return ledger.fail(`revoking a key got ${status} afterwards`);
-  ledger.revoke(created.keyValue);
-  await scene.place(`revoked-${created.id}`, { key: created.keyValue });
+/** Makes every fsync of these processes and their children fail. @returns a function that stops it */
+async function failSyncs({ cleanup, context }: Trial, pids: readonly number[]): Promise<() => Promise<void>> {
+  const calls = 'fsync,fdatasync,sync_file_range';
+  const args = ['-f', '-qq', '-o', '/dev/null', '-e', `trace=${calls}`, '-e', `inject=${calls}:error=EIO`];
+  const child = spawn('strace', [...args, ...pids.flatMap((pid) => ['-p', String(pid)])], { stdio: 'ignore' });
+  const ended = track(child);
+  const stop = async () => {
+    child.kill('SIGTERM');
+    await ended;
+  };
+  cleanup.defer(stop);
+  // strace prints nothing once it's attached, and exits if it can't attach.
+  if ((await Promise.race([ended, pause(1_000, 'attached')])) !== 'attached') skip(context, 'strace is missing or may not trace');
+  return stop;
 }
 
 describeAttacks(

@@ -1,13 +1,15 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { chmodSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, own, postgresTools, readOwner } from '../../scripts/support/postgres.ts';
+import { track } from '../../scripts/support/server-process.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { describeAttacks, endLater, Skipped, type Trial } from './attack.ts';
-import { listProcesses, queryOnce, signalAll } from './cluster.ts';
+import { listProcesses, queryOnce, signalAll } from '../support/postgres-node.ts';
+import { skip } from '../support/skip.ts';
+import { until } from '../support/until.ts';
+import { describeAttacks, type Trial } from './attack.ts';
 import { startLoad } from './load.ts';
-import { eventually, expectPlacing, openScene, type Scene } from './scene.ts';
+import { expectPlacing, openScene, type Scene } from './scene.ts';
 
 /** A PostgreSQL server with the Patroni that manages it. */
 type Node = { name: string; port: number; rest: string; kill(): void };
@@ -16,18 +18,14 @@ type Node = { name: string; port: number; rest: string; kill(): void };
 async function switchAndFailOver(trial: Trial): Promise<void> {
   const bin = postgresTools();
   const missing = ['patroni', 'etcd'].find((program) => spawnSync(program, ['--version']).error);
-  if (bin === undefined || missing !== undefined) throw new Skipped(`no ${missing ?? 'PostgreSQL in /usr/lib/postgresql'}`);
+  if (bin === undefined || missing !== undefined) skip(trial.context, `no ${missing ?? 'PostgreSQL in /usr/lib/postgresql'}`);
   const etcd = await startEtcd(trial);
-  const password = randomBytes(16).toString('hex');
-  const one = await startNode(trial, { name: 'one', bin, etcd, password });
+  const one = await startNode(trial, 'one', bin, etcd);
   await waitFor(one, 'primary');
-  const two = await startNode(trial, { name: 'two', bin, etcd, password });
+  const two = await startNode(trial, 'two', bin, etcd);
   await waitFor(two, 'sync');
-  const formatAddress = (...nodes: Node[]) =>
-    `postgres://postgres:${password}@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}/callkey`;
-  await queryOnce(formatAddress(one).replace(/callkey$/, 'postgres'), 'CREATE DATABASE callkey');
-
-  const scene = await openScene(trial, { database: formatAddress(one, two) });
+  await queryOnce(`postgres://postgres@127.0.0.1:${one.port}/postgres`, 'CREATE DATABASE callkey');
+  const scene = await openScene(trial, { database: `postgres://postgres@127.0.0.1:${one.port},127.0.0.1:${two.port}/callkey` });
   const load = startLoad(scene);
   await load.more(1_000, 60_000);
   await measureOutage(scene, 'switchover', two, async () => {
@@ -40,7 +38,7 @@ async function switchAndFailOver(trial: Trial): Promise<void> {
   await measureOutage(scene, 'kill -9', one, async () => two.kill());
   await load.more(1_000, 60_000);
   await load.stop();
-  await scene.stopAndCompare('SIGTERM', formatAddress(one));
+  await scene.stopAndCompare('SIGTERM', `postgres://postgres@127.0.0.1:${one.port}/callkey`);
 }
 
 /** Records how long no calls could be placed. */
@@ -54,7 +52,7 @@ async function measureOutage(scene: Scene, what: string, next: Node, happen: () 
 
 /** Waits until the node reports that it's the `primary` or the synchronous standby (`sync`). */
 async function waitFor({ name, rest }: Node, role: string): Promise<void> {
-  if (!(await eventually(() => isOk(`${rest}/${role}`), 90_000))) throw new Error(`node ${name} didn't become ${role}`);
+  if (!(await until(() => isOk(`${rest}/${role}`), 90_000))) throw new Error(`node ${name} didn't become ${role}`);
 }
 
 const isOk = async (url: string) => (await fetch(url).catch(() => null))?.ok === true;
@@ -66,14 +64,16 @@ async function startEtcd(trial: Trial): Promise<string> {
   const listen = [`--listen-client-urls=${url}`, `--advertise-client-urls=${url}`, `--listen-peer-urls=${peer}`];
   const cluster = [`--initial-advertise-peer-urls=${peer}`, `--initial-cluster=default=${peer}`];
   const etcd = spawn('etcd', [`--data-dir=${join(freshDirectory(), 'etcd')}`, ...listen, ...cluster], { stdio: 'ignore' });
-  endLater(trial, () => etcd.kill('SIGKILL'));
-  if (!(await eventually(() => isOk(`${url}/health`), 30_000))) throw new Error("etcd doesn't start");
+  const ended = track(etcd);
+  trial.cleanup.defer(async () => {
+    etcd.kill('SIGKILL');
+    await ended;
+  });
+  if (!(await until(() => isOk(`${url}/health`), 30_000))) throw new Error("etcd doesn't start");
   return `127.0.0.1:${port}`;
 }
 
-type Settings = { name: string; bin: string; etcd: string; password: string };
-
-async function startNode(trial: Trial, { name, bin, etcd, password }: Settings): Promise<Node> {
+async function startNode(trial: Trial, name: string, bin: string, etcd: string): Promise<Node> {
   const directory = freshDirectory();
   const data = join(directory, 'data');
   const [port, restPort] = [await freePort(), await freePort()];
@@ -88,26 +88,27 @@ async function startNode(trial: Trial, { name, bin, etcd, password }: Settings):
     },
     postgresql: {
       ...{ listen: server, connect_address: server, data_dir: data, bin_dir: bin, pgpass: join(directory, 'pgpass') },
-      pg_hba: ['host all all 127.0.0.1/32 scram-sha-256', 'host replication all 127.0.0.1/32 scram-sha-256'],
-      authentication: { superuser: { username: 'postgres', password }, replication: { username: 'replicator', password } },
+      pg_hba: ['host all all 127.0.0.1/32 trust', 'host replication all 127.0.0.1/32 trust'],
+      authentication: { superuser: { username: 'postgres' }, replication: { username: 'replicator' } },
       parameters: { unix_socket_directories: '' },
     },
   };
-  chmodSync(directory, 0o755);
-  mkdirSync(data);
-  chmodSync(data, 0o700);
+  mkdirSync(data, { mode: 0o700 });
   // JSON is valid YAML.
   const file = join(directory, 'patroni.yml');
-  writeFileSync(file, JSON.stringify(configuration), { mode: 0o600 });
+  writeFileSync(file, JSON.stringify(configuration));
+  chmodSync(directory, 0o755);
   own(directory);
   const log = openSync(join(directory, 'patroni.log'), 'w');
   const child = spawn('patroni', [file], { ...readOwner(), cwd: directory, stdio: ['ignore', log, log] });
+  // Patroni's PostgreSQL outlives it.
   const kill = () => {
     child.kill('SIGKILL');
     const pidFile = join(data, 'postmaster.pid');
     if (existsSync(pidFile)) signalAll(listProcesses(Number.parseInt(readFileSync(pidFile, 'utf8'), 10), data), 'SIGKILL');
   };
-  endLater(trial, kill);
+  process.once('exit', kill);
+  trial.cleanup.defer(kill);
   return { name, port, rest: `http://${rest}`, kill };
 }
 

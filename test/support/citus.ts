@@ -1,9 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { appendFileSync, existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import pg from 'pg';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createCampaign } from '../../core/domain/directory/tenancies.ts';
 import type { Ports } from '../../core/domain/ports/ports.ts';
@@ -12,13 +10,11 @@ import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { createShards } from '../../core/storage/engine/postgres/cluster.ts';
 import { shardNumber } from '../../core/storage/engine/shards.ts';
 import { openStorage, unobserved } from '../../core/storage/index.ts';
-import { createFiles, freePort, postgresTools, startServer } from '../../scripts/support/postgres.ts';
-import { listProcesses, signalAll } from '../chaos/cluster.ts';
-import { freshDirectory } from './databases.ts';
+import { postgresTools } from '../../scripts/support/postgres.ts';
+import { createNode, type PostgresNode } from './postgres-node.ts';
 
 /** Several PostgreSQL servers with Citus. The first node is the coordinator. */
 export type Cluster = Awaited<ReturnType<typeof startCluster>>;
-type Node = Awaited<ReturnType<typeof startNode>>;
 
 /** The page about setting up a cluster. The tests use its settings and commands. */
 const page = readFileSync(new URL('../../core/docs/scaling.md', import.meta.url), 'utf8');
@@ -48,44 +44,10 @@ export function missingCitus(): string | undefined {
   return existsSync(join(share, 'extension', 'citus.control')) ? undefined : 'no Citus for that PostgreSQL';
 }
 
-async function startNode(bin: string, more: readonly string[]) {
+async function startNode(bin: string, more: readonly string[]): Promise<PostgresNode> {
   const programs = { initdb: join(bin, 'initdb'), postgres: join(bin, 'postgres') };
-  const [directory, port] = [freshDirectory(), await freePort()];
-  const data = await createFiles(programs, directory, 'unused', ['--auth=trust']);
-  // The settings are in a file instead of on the command line, so that a test can change them.
-  appendFileSync(join(data, 'postgresql.conf'), [...settings, ...more].join('\n'));
-  const node = {
-    port,
-    data,
-    server: await startServer(programs, data, port),
-    url: (database: string) => `postgres://postgres@127.0.0.1:${port}/${database}`,
-    /** Sends a signal to the server's processes. */
-    signal: (name: NodeJS.Signals) => signalAll(listProcesses(node.server.pid ?? 0, node.data), name),
-    /** Starts the server again, possibly on other files. */
-    async start(files = data): Promise<void> {
-      node.data = files;
-      node.server = await startServer(programs, files, port);
-    },
-    /** Stops the server as in a crash, even if it's frozen. */
-    async stop(): Promise<void> {
-      const { server } = node;
-      if (server.exitCode !== null || server.signalCode !== null) return;
-      const ended = once(server, 'exit');
-      node.signal('SIGCONT');
-      server.kill('SIGQUIT');
-      await ended;
-    },
-    async query<Row extends pg.QueryResultRow>(database: string, sql: string): Promise<Row[]> {
-      const client = new pg.Client(node.url(database));
-      client.on('error', () => undefined);
-      await client.connect();
-      try {
-        return (await client.query<Row>(sql)).rows;
-      } finally {
-        await client.end().catch(() => undefined);
-      }
-    },
-  };
+  const node = await createNode(programs, { settings: [...settings, ...more] });
+  await node.start();
   return node;
 }
 
@@ -94,8 +56,8 @@ export async function startCluster(more: readonly string[] = []) {
   const bin = postgresTools() ?? dirname('');
   const nodes = [await startNode(bin, more), await startNode(bin, more), await startNode(bin, more)] as const;
   const [coordinator, ...others] = nodes;
-  const added: Node[] = [];
-  const prepare = async (node: Node, name: string) => {
+  const added: PostgresNode[] = [];
+  const prepare = async (node: PostgresNode, name: string) => {
     await node.query('postgres', `CREATE DATABASE ${name}`);
     await node.query(name, 'CREATE EXTENSION citus');
   };
@@ -117,7 +79,7 @@ export async function startCluster(more: readonly string[] = []) {
       return coordinator.url(name);
     },
     /** Starts another node, which doesn't belong to the database yet. */
-    async startAnother(name: string): Promise<Node> {
+    async startAnother(name: string): Promise<PostgresNode> {
       const node = await startNode(bin, more);
       added.push(node);
       await prepare(node, name);
@@ -143,7 +105,7 @@ export async function startCluster(more: readonly string[] = []) {
   };
 }
 
-export function formatUrl(nodes: readonly Node[], database: string): string {
+export function formatUrl(nodes: readonly PostgresNode[], database: string): string {
   return `postgres://postgres@${nodes.map(({ port }) => `127.0.0.1:${port}`).join(',')}/${database}`;
 }
 

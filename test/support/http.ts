@@ -11,16 +11,17 @@ export type Answer = {
 };
 
 export type Ask = {
-  key?: string;
-  cookie?: string;
+  key?: string | undefined;
+  cookie?: string | undefined;
   body?: unknown;
+  signal?: AbortSignal | null;
   /** A body that is sent unchanged. */
   raw?: string | Buffer;
   headers?: Record<string, string | string[]>;
 };
 
 /** Sends one request as a program would, without redirects, retries or stored cookies. The response must match core/openapi.json. */
-export async function ask(method: string, url: string, { key, cookie, body, raw, headers = {} }: Ask = {}): Promise<Answer> {
+export async function ask(method: string, url: string, { key, cookie, body, signal = null, raw, headers = {} }: Ask = {}): Promise<Answer> {
   const sent = raw ?? (body === undefined ? null : JSON.stringify(body));
   const response = await request(url, {
     method: method as Dispatcher.HttpMethod,
@@ -31,6 +32,7 @@ export async function ask(method: string, url: string, { key, cookie, body, raw,
       ...headers,
     },
     body: sent,
+    signal,
   });
   const text = await response.body.text();
   const isJson = /json/.test(String(response.headers['content-type']));

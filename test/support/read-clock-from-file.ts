@@ -1,5 +1,10 @@
 // A core loads this before its own code, so that a test sets its clock: see clock-in-file.ts.
 import { readFileSync } from 'node:fs';
 
+const { now } = Date;
 const file = process.env['CLOCK_FILE'];
-if (file !== undefined) Date.now = () => Number(readFileSync(file, 'utf8'));
+if (file !== undefined)
+  Date.now = () => {
+    const text = readFileSync(file, 'utf8');
+    return Number(text) + (text.startsWith('+') ? now() : 0);
+  };

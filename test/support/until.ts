@@ -3,9 +3,17 @@ import { setTimeout as pause } from 'node:timers/promises';
 /**
  * Waits for a condition that no event signals. Pauses between checks, because checking nonstop would slow down the work that it waits for.
  * Each pause is a bit longer, because the end of slow work needn't be noticed to the millisecond.
+ *
+ * @param within in ms
+ * @returns whether the condition became true in time
  */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let ms = 5; !(await condition()); ms = Math.min(ms + 1, 25)) await pause(ms);
+export async function until(condition: () => boolean | Promise<boolean>, within = Number.POSITIVE_INFINITY): Promise<boolean> {
+  const end = performance.now() + within;
+  for (let ms = 5; !(await condition()); ms = Math.min(ms + 1, 25)) {
+    if (performance.now() > end) return false;
+    await pause(ms);
+  }
+  return true;
 }
 
 /**
