@@ -91,7 +91,7 @@ function hasSameReadOptions(a: RunRequest, b: RunRequest): boolean {
 function isEarlierVersion(run: Run, request: RunRequest): boolean {
   const { header } = run;
   if (header.ownRequestIds && request.ownRequestIds) return false;
-  // The lines of the same file get the same request IDs, but if it's read with other options, they're different calls.
+  // If the same file is read with different options, its lines get the same request IDs, but can mean different calls.
   if (header.content === request.content) return !hasSameReadOptions(header, request);
   return !hasEnded(run) && header.path !== null && header.path === request.path;
 }

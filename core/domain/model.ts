@@ -324,7 +324,7 @@ export type CallDetails = {
   notBefore: Millis | null;
   notAfter: Millis | null;
   durationSeconds: number | null;
-  /** How often a dialer has claimed the call. */
+  /** How many times a dialer has claimed the call. */
   attempts: number;
   firstAttemptAt: Millis | null;
   /** Null unless the call is waiting for a dialer. */

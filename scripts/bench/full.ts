@@ -113,6 +113,6 @@ function runText({ at, commit, machine, rounds, otherLoad, rows, figures }: Resu
   const goals = [...rows.flatMap(({ goal, ratio }) => (goal === null ? [] : [ratio.median >= goal])), ...figures.map(({ holds }) => holds)];
   const [reached, out, unknown] = [true, false, null].map((value) => goals.filter((holds) => holds === value).length);
   return `${formatDate(at)}, commit ${commit}, ${rounds} rounds: ${Object.values(machine).join(', ')}.
-Other work took at most ${otherLoad.others.toFixed(2)} of a processor for half a minute, and other virtual machines of the host ${otherLoad.stolen.toFixed(2)}.
+Other programs used at most ${otherLoad.others.toFixed(2)} of a processor, and the host's other virtual machines at most ${otherLoad.stolen.toFixed(2)} (each the lower of two consecutive 15-second averages).
 Of ${goals.length} goals, ${reached} are reached, ${out} are missed, and ${unknown} can't be decided on this machine.\n`;
 }

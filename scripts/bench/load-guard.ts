@@ -8,7 +8,7 @@ import { hasProc, listProcesses, processTree, sumCpu } from './proc.ts';
  */
 type Reading = { at: number; busy: number; own: number; kernel: number; stolen: number };
 
-/** How many processors other work uses, and how many the host of a virtual machine gives to other machines. */
+/** How many processors other programs use, and how many the host of a virtual machine gives to other machines. */
 export type OtherLoad = { others: number; stolen: number };
 
 /** In ms. The windows are long, because a program that runs only briefly isn't a reason to stop. */
@@ -33,13 +33,15 @@ function readLoad(): Reading {
   return parseReading(cpuLine, performance.now(), sumCpu(processTree(process.pid, all)), sumCpu(processTree(2, all)));
 }
 
-/** @param limit how many processors other work may use */
+/** @param limit how many processors other programs may use */
 function refuseAbove(used: number, limit: number): void {
   if (used > limit)
-    throw new Error(`Other work uses ${used.toFixed(2)} of a processor; at most ${limit} is allowed. Stop it, then run the bench again.`);
+    throw new Error(
+      `Other programs use ${used.toFixed(2)} of a processor; at most ${limit} is allowed. Stop them, then run the bench again.`,
+    );
 }
 
-/** @throws Error if the machine does other work */
+/** @throws Error if other programs use the processors too much */
 export async function requireQuiet(): Promise<void> {
   if (!hasProc) return refuseAbove(loadavg()[0] ?? 0, 0.5);
   const watch = watchOtherLoad(false, window.beforeStart);
@@ -47,7 +49,7 @@ export async function requireQuiet(): Promise<void> {
 }
 
 /**
- * Watches how much other work uses the processors: for both of the last two windows. On systems other than Linux, reports none, because
+ * Watches how much other programs use the processors: for both of the last two windows. On systems other than Linux, reports none, because
  * only the load average would show it.
  */
 export function watchOtherLoad(isAllowed: boolean, every = window.during) {

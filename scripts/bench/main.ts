@@ -97,7 +97,7 @@ async function runChosen(): Promise<void> {
   if (values.against !== undefined) return void print(await compareCommits(values.against, rounds(12)));
   for (const name of ['full', 'soak', 'file', 'poolers', 'rules', 'import', 'tail', 'timing'] as const) {
     if (values[name] === undefined) continue;
-    if (!(Number(values[name]) > 0)) throw new Error(`Pass --${name} and a positive number.`);
+    if (!(Number(values[name]) > 0)) throw new Error(`--${name} must be a positive number.`);
     return runs[name](Number(values[name]));
   }
   await mainRows();

@@ -62,6 +62,6 @@ export function soakSection({ at, commit, database, minutes, memory, otherLoad }
   const { slope, min, max, peak, isFlat, warmUpMinutes } = memory;
   const median = (name: 'perSecond' | 'p99') => computeSpread(minutes.map((minute) => minute[name])).median;
   return `${databaseLabel(database)}, ${formatDate(at)}, commit ${commit}: ${minutes.length} minutes of placing, cancelling and refusing at ${count(median('perSecond'))} requests per second.
-Memory ${isFlat ? 'is flat' : 'is **not flat**'}: after ${warmUpMinutes} minutes, it grows by ${slope.toFixed(1)} MB an hour (${min.toFixed(1)} to ${max.toFixed(1)}), and it never exceeds ${peak.toFixed(0)} MB (goal: < 200 MB${missed(peak < 200)}).
-p99 ${median('p99').toFixed(1)} ms; ${minutes.at(-1)?.files} open files at the end; other work took at most ${otherLoad.others.toFixed(2)} of a processor.\n`;
+Memory ${isFlat ? 'is flat' : 'is **not flat**'}: after ${warmUpMinutes} minutes, it grows by ${slope.toFixed(1)} MB per hour (${min.toFixed(1)} to ${max.toFixed(1)}), and it never exceeds ${peak.toFixed(0)} MB (goal: < 200 MB${missed(peak < 200)}).
+p99 ${median('p99').toFixed(1)} ms; ${minutes.at(-1)?.files} open files at the end; other programs used at most ${otherLoad.others.toFixed(2)} of a processor.\n`;
 }

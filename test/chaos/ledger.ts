@@ -42,7 +42,7 @@ export class Ledger {
     late: 0,
     /** Requests that were accepted although the revocation or limit of their key had been acknowledged before they were sent. */
     'accepted too late': 0,
-    /** How often a core said that it was ready although it couldn't write, or that it wasn't ready although it could write. */
+    /** How many times a core said that it was ready although it couldn't write, or that it wasn't ready although it could write. */
     'wrongly ready': 0,
     other: 0,
   };

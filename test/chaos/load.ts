@@ -13,7 +13,7 @@ export function startCrowd({ cleanup }: Trial, width: number, work: (n: number) 
   return {
     isOver,
     ended: () => Promise.all(lanes),
-    /** Waits for work in progress. @returns how often the work was done */
+    /** Waits for work in progress. @returns how many times the work was done */
     async stop(): Promise<number> {
       isStopped = true;
       await Promise.all(lanes);

@@ -11,7 +11,7 @@ export const takes: Behavior = (_, response) => {
 
 export type Provider = Awaited<ReturnType<typeof startProvider>>;
 
-/** Starts a provider that counts whom it calls and how often. If it deduplicates, it calls once per hand-off ID. */
+/** Starts a provider that counts whom it calls and how many times. If it deduplicates, it calls once per hand-off ID. */
 export async function startProvider(behavior: Behavior, deduplicates: boolean) {
   /** The accepted hand-offs by contact ID. */
   const handoffs = new Map<string, string[]>();

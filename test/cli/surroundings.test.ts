@@ -184,7 +184,7 @@ describe('callkey in its environment', () => {
         .and.not.match(/^ {4}at /m);
     });
 
-    it("stops a file if its results can't be written, and the file can be resumed", async () => {
+    it("stops placing a file if its results can't be written, and the file can be resumed", async () => {
       const path = join(its.home.directory, 'calls.csv');
       const before = await allCalls();
       writeFileSync(path, ['phone', ...Array.from({ length: 300 }, somePhone)].join('\n'));
@@ -204,7 +204,7 @@ describe('callkey in its environment', () => {
       });
     });
 
-    it("stops a file if its journal can't be written, and no call is placed twice (needs root to mount a disk)", async function () {
+    it("stops placing a file if its journal can't be written, and resuming places no call twice (needs root to mount a disk)", async function () {
       const state = join(freshDirectory(), 'state');
       mkdirSync(state);
       mountDisk(this, 'size=48k', state);

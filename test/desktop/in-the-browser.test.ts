@@ -50,7 +50,7 @@ describeBrowser('the console in a browser', () => {
     await secure.close();
   });
 
-  it('moves the focus to the heading of a screen and listens to keys as soon as the screen is visible, before its first frame and timer', async () => {
+  it('moves the focus to the heading of a screen and listens to keys as soon as the screen is visible, before any frame or timer has run', async () => {
     await browser.page.goto(browser.harness.core.url);
     await browser.page.getByLabel('Email').waitFor();
     // From here on, no frame or timer runs.

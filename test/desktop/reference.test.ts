@@ -5,7 +5,7 @@ import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { openapiText } from '../support/openapi.ts';
 
-describeBrowser('the reference pages', () => {
+describeBrowser('the reference page', () => {
   let core: RunningCore;
   before(async () => {
     core = await startCoreHere(await freshDatabase('sqlite'));

@@ -118,7 +118,7 @@ describeBrowser('the layout in a browser', () => {
     await eventually(async () => expect(await rows().count()).to.equal(10));
   });
 
-  it('says that an account exists if only the response was lost', async () => {
+  it('says that the account already exists if it was created but the response was lost', async () => {
     await resize(1280);
     await goTo('Directory');
     await button('Create account').click();

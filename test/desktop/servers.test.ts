@@ -149,7 +149,7 @@ describeDesktop('several servers', () => {
     await network.close();
   });
 
-  it('can be forgotten together with their session', async () => {
+  it("can be forgotten individually, which ends that server's session", async () => {
     const sessions = async () => (await first.direct.storage.database.read('sessions').select('id')).length;
     await signInToBoth();
     const before = await sessions();

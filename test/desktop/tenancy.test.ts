@@ -101,7 +101,7 @@ describeDesktop('a menu command', () => {
   });
   afterEach(() => harness.close());
 
-  it('works as soon as the screen is visible, before its first frame and timer', async () => {
+  it('works as soon as the screen is visible, before any frame or timer has run', async () => {
     const { page, desktop } = harness;
     await page.getByLabel('Server address').waitFor();
     // From here on, no frame or timer runs, and neither does code that waits for one.

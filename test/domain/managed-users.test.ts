@@ -166,7 +166,7 @@ describe('managing other users', () => {
       oneTimePassword,
     );
     const own = createUsers({ found: [partner] });
-    const refusal = 'conflict: To change your own password, use your current password instead.';
+    const refusal = "conflict: You can't reset your own password. Change it instead, which requires your current password.";
     expect(
       await readProblem(resetManagedUserPassword(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'pat')),
     ).to.equal(refusal);

@@ -225,7 +225,7 @@ describe('a do-not-call list', () => {
       expect((await add([phone], { accountId: harness.tenants.siblingAccount.id }, ada)).status).to.equal(404);
     });
 
-    it("can't be used with a key", async () => {
+    it("can't be read or changed with an API key", async () => {
       for (const method of ['GET', 'POST']) {
         expect((await ask(method, `${harness.core.url}/console/do-not-call`, { key })).status).to.equal(401);
       }

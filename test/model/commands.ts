@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { type Answer, readCode } from '../support/http.ts';
 import { until } from '../support/until.ts';
 import { compareLists } from './lists.ts';
-import { type Call, isOpen, type Model, zones } from './model.ts';
+import { isOpen, type Model, zones } from './model.ts';
 import { day, type Expected, hour, minute, Refused, second } from './people.ts';
 import type { Choice, CommandName, Planned, Request } from './requests.ts';
 import { anyChoice, anyRequest, commandNames, enter, listNodes, pick, pickViewer, placeLater, prepare } from './requests.ts';
@@ -223,17 +223,7 @@ function listEdges(model: Model): number[] {
   return [today + day, ...calls, ...keys, ...nearDays].filter((at) => at > model.now + 1 && at < model.now + 61 * day);
 }
 
-/**
- * Returns a time that isn't too early: a call whose `notAfter` comes before its next attempt lapses at one of these times or within a
- * minute, depending on what the cores do first.
- */
-function clearTime({ calls }: Model, until: number): number {
-  const isUnclear = ({ stage, dueAt, body }: Call) => stage === 'retry' && (body.notAfter ?? until) < until && dueAt > until;
-  return Math.max(until, ...[...calls.values()].filter(isUnclear).map(({ dueAt }) => dueAt));
-}
-
-async function pass(given: number, walk: Walk, world: World): Promise<void> {
-  const ms = clearTime(walk.model, walk.model.now + given) - walk.model.now;
+async function pass(ms: number, walk: Walk, world: World): Promise<void> {
   walk.model.now += ms;
   world.clock.advance(ms);
   walk.lines.push(`  … until ${new Date(walk.model.now).toISOString()}`);
@@ -270,7 +260,7 @@ const events = [
   command(10, async (walk, world, { option, core, detail, ...choice }) => {
     const { model } = walk;
     const edges = listEdges(model).filter((at) => at <= model.now + day);
-    const until = clearTime(model, (option % 2 === 0 ? undefined : pick(edges, option)) ?? (Math.floor(model.now / day) + 1) * day);
+    const until = (option % 2 === 0 ? undefined : pick(edges, option)) ?? (Math.floor(model.now / day) + 1) * day;
     const request = placeLater({ ...choice, option, core, detail }, model);
     if (!request) return 'the clock stays';
     const end = world.moveClock(until - model.now, core, detail % 6);

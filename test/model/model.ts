@@ -1,7 +1,7 @@
 /**
- * What Callkey promises, as a program without a database, a network or a dialer: people.ts says who may do what, and this file what becomes
- * of calls. The walk (walk.ts) sends the same random commands to this model and to real cores, and compares. The model imports only
- * the contract from the core, so that it can't repeat the core's mistakes.
+ * A model of what Callkey promises, without a database, a network or a dialer: people.ts defines who can do what, and this file defines
+ * what happens to calls. The walk (walk.ts) sends the same random commands to this model and to real cores, and compares. The model imports
+ * only the contract from the core, so that it can't repeat the core's mistakes.
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { CallState } from '#contract/calls/calls.ts';
@@ -44,7 +44,7 @@ export type Call = Readonly<{
   dialedAt: number | null;
   endedAt: number | null;
   isErased: boolean;
-  /** How often the provider has been asked. */
+  /** How many times the provider has been asked. */
   handoffs: number;
 }>;
 export type Body = { phone: string; zone: Zone; notBefore: number | null; notAfter: number | null; note: string };
@@ -190,7 +190,7 @@ export class Model extends People {
     this.requireAdministrator(viewer);
     const scope = this.findScope(viewer) ?? refuse('forbidden');
     if (!this.isWithin(target, scope)) refuse('not-found');
-    // Only those who see the whole partner decide for it. The decision doesn't change earlier opt-outs.
+    // Only users who act for a partner, not for a single account, can set this. It doesn't change earlier opt-outs.
     if ('optsOutForPartner' in rules && !this.isPartner(scope)) refuse('forbidden');
     this.directory.change(target, rules);
   }

@@ -29,7 +29,7 @@ export type Node = Readonly<{
   name: string;
   /** Numbers that must not be called. Campaigns have none. */
   listed: ReadonlySet<string>;
-  /** Whether an account's opt-outs apply to its whole partner. */
+  /** Whether an account's opt-outs apply to all of its partner's accounts. */
   optsOutForPartner: boolean;
   /** Calling hours, the same every day, in minutes of the person's day. */
   hours: Readonly<{ from: number; to: number }> | null;
@@ -176,7 +176,7 @@ export abstract class People {
     return id !== null && this.directory.require(id).kind === 'partner';
   }
 
-  /** Returns the account or partner for which a viewer acts, and creates keys; null for staff who have chosen none. */
+  /** Returns the account or partner that a viewer acts and creates keys for; null for staff who haven't selected one. */
   findScope({ user, tenancy }: Viewer): Id | null {
     const { type, home } = this.users.require(user);
     return type === 'staff' ? (tenancy?.id ?? null) : home;
@@ -268,7 +268,7 @@ export abstract class People {
     this.users.change(id, { isDisabled, session: isDisabled && !wasDisabled ? null : found });
   }
 
-  /** Only users who see a whole partner can move its users. @param account null for all accounts */
+  /** Only users who act for a partner, not for a single account, can move its users. @param account null for all accounts */
   moveUser(viewer: Viewer, id: Id, account: Id | null): undefined {
     const { type, home } = this.#requireUser(viewer, id);
     const [scope, to] = [this.findScope(viewer), account ?? this.partnerOf(home)];

@@ -5,7 +5,7 @@ import { chooseBehavior } from './model.ts';
 
 /** Starts a provider that behaves as the model says. @param report reports an outcome until a core has stored it */
 export async function startProvider(report: (outcome: object) => Promise<void>) {
-  /** How often the provider was asked to make each call. */
+  /** How many times the provider was asked to make each call. */
   const handoffs = new Map<string, number>();
   /** The responses that the silent provider hasn't sent yet. */
   const silent: ServerResponse[] = [];

@@ -396,7 +396,7 @@ export class World {
   }
 
   /**
-   * Returns the stage of each call, and how often the provider was asked to make it.
+   * Returns the stage of each call, and how many times the provider was asked to make it.
    *
    * @param countsListed whether to count the do-not-call entries: after a fault, an opt-out may have been lost together with its response
    */
@@ -424,7 +424,7 @@ async function countOutcomes({ managementUrl }: RunningCore): Promise<number> {
   return [...text.matchAll(/^callkey_outcomes_total\{.*\} (\d+)$/gm)].reduce((sum, [, count]) => sum + Number(count), 0);
 }
 
-/** Counts how often a core has done what it does every hour. */
+/** Counts a core's hourly sweeps by the line that each of them logs. */
 function countSweeps({ log }: RunningCore): number {
   return log.filter(({ msg }) => msg === 'audit events sealed').length;
 }

@@ -42,7 +42,9 @@ export async function openInChromium(url: string): Promise<Home> {
   return { page, choose: null, close: () => context.close() };
 }
 
-/** Each home with its name and the function that groups its tests. */
+/**
+ * The two places where the screens are shown: the name, the function that groups the tests, and the function that opens the console there.
+ */
 export const homes = [
   ['in a browser', describeBrowser, openInChromium],
   ['in Electron', describeDesktop, openInElectron],

@@ -57,7 +57,11 @@ async function change(context: Context, changed: (aliases: Record<string, string
   const { profileName } = await loadSettings(context);
   const all = await readAll(context.folders);
   const aliases: Aliases = { ...all, [profileName]: changed(all[profileName] ?? {}) };
-  await writeDurably(aliasesFile(context.folders), `${JSON.stringify(aliases, undefined, 2)}\n`, 'You can also use a campaign ID.');
+  await writeDurably(
+    aliasesFile(context.folders),
+    `${JSON.stringify(aliases, undefined, 2)}\n`,
+    "You can use the campaign's ID instead of an alias.",
+  );
 }
 
 async function readAll(folders: Folders): Promise<Aliases> {

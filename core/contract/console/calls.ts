@@ -72,7 +72,7 @@ export const callDetailsSchema = z.object({
   notAfter: instantSchema.nullable(),
   /** As reported by the provider. */
   durationSeconds: z.number().nullable(),
-  /** How often a dialer has claimed the call, to hand it off or to check on its outcome. */
+  /** How many times a dialer has claimed the call, to hand it off or to check on its outcome. */
   attempts: z.number().int(),
   firstAttemptAt: instantSchema.nullable(),
   /** When a dialer will claim the call next; null while a provider has it, and once it has ended. */

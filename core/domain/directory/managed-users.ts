@@ -96,7 +96,12 @@ export async function resetManagedUserPassword(
 ): Promise<string> {
   requirePasswordSignIn(ports);
   // Changing your own password requires the current one, so that someone who has taken over a session can't lock out its user.
-  const user = await findManagedUser(ports, viewer, id, 'To change your own password, use your current password instead.');
+  const user = await findManagedUser(
+    ports,
+    viewer,
+    id,
+    "You can't reset your own password. Change it instead, which requires your current password.",
+  );
   await requireCode(ports, actor, viewer, code);
   const { password } = await resetPassword(ports, actor, user, null);
   if (password === null) throw new Error('The password was reset, but no one-time password was returned.');
@@ -117,7 +122,12 @@ export async function resetManagedUserSecondFactor(
   id: string,
   code?: string,
 ): Promise<void> {
-  const user = await findManagedUser(ports, viewer, id, 'To turn off your own second factor, use a code instead.');
+  const user = await findManagedUser(
+    ports,
+    viewer,
+    id,
+    "You can't reset your own second factor. Turn it off instead, which requires a code.",
+  );
   if (!user.hasSecondFactor) throw new Problem('conflict', `${user.name} has no second factor.`);
   await requireCode(ports, actor, viewer, code);
   await resetSecondFactor(ports, actor, user);

@@ -70,7 +70,7 @@ async function findOwner(ports: Ports, viewer: Viewer, { accountId, partnerId }:
   const kind = accountId === undefined ? 'partner' : 'account';
   const access = requireAccess(campaigns);
   const scope = await ports.stores.protection.findScope(access, kind, accountId ?? partnerId ?? '');
-  // Someone who sees only one account can't decide for the whole partner.
+  // Someone who sees only one account can't decide for all of the partner's accounts.
   if (!scope || (kind === 'partner' && access.kind === 'account')) throw notInScope();
   return scope.owner;
 }

@@ -93,7 +93,7 @@ function describeError(error: unknown): string {
   return error.code === 'unauthorized' ? 'The session has ended. Sign in and export again.' : error.message;
 }
 
-/** How often to try a part if the server is busy, and the pause between attempts in ms. */
+/** The maximum number of times that a part is tried if the server is busy, and the pause between attempts in ms. */
 const tries = 10;
 const pause = 1_000;
 

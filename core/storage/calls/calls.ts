@@ -44,7 +44,7 @@ type Naming = Judged & { name: string; phone: string };
 /** The table's primary key. The index by contact alone contains only calls that were handed off. */
 export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', 'contact_id'];
 
-/** How often a request is tried if the row changes between the statement and the lookup. */
+/** The maximum number of times that a request is tried if the row changes between the statement and the lookup. */
 const attempts = 5;
 
 type Explanation =

@@ -91,7 +91,7 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
 
 /**
  * Makes calls due if they'd wait longer than they could with a correct clock. A queued call waits until `notBefore` or until calling hours
- * open, which the next claim computes again; an open call until its lease ends; any other at most as long as for an outcome. The hour for
+ * open, which the next claim computes again; an open call until its lease ends; any other for at most `dialingLimits.outcome`. The hour for
  * retries starts again. A call in doubt also becomes due if it isn't known when its hour began, so that the next claim ends it. Reads the
  * queue once, from start to end, because a million calls may wait.
  *
@@ -110,8 +110,9 @@ export async function markAllDue(
   const isHeldTooLong = judgesHeldAgain
     ? 'held_until IS NOT NULL'
     : `(held_until IS NOT NULL AND (placed_at > ${latest} OR (due_at > ${latest + longest} AND due_at > coalesce(not_before, 0) + ${longest})))`;
-  // Normally, a call at `retry` may wait longer than for an outcome: if it has `notAfter`, for as long as the provider's `Retry-After`
-  // says, or until calling hours open.
+  // `dialingLimits.outcome` limits a call at `retry` only if the clock was wrong when calls were held. Otherwise, such a call may rightly
+  // wait longer: until calling hours open or, if it has `notAfter`, for as long as the provider's `Retry-After` says, but at most until
+  // right after its `notAfter`.
   const isLimited = judgesHeldAgain ? isDialing : isAt('open', 'doubt', 'taken');
   const isTooFar = `due_at > ${latest} AND (
     (${isQueued} AND (${isHeldTooLong} OR (held_until IS NULL AND due_at > coalesce(not_before, 0))))

@@ -53,7 +53,9 @@ export function importStore({ read, write }: Database): ImportStore {
   };
 }
 
-/** How often each step is tried. Each attempt waits for SQLite's lock, which a busy core may take again and again. */
+/**
+ * The maximum number of times that each step is tried. Each attempt waits for SQLite's lock, which a busy core may take again and again.
+ */
 const attempts = 12;
 
 async function retryWhileLocked(work: () => Promise<void>): Promise<void> {

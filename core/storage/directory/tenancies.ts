@@ -158,7 +158,8 @@ function narrow(query: Knex.QueryBuilder, { sql, values }: Condition): void {
 const ranks = ['whole', 'start', 'word'] as const;
 
 /**
- * Finds the best matches: equal names come first, then beginnings of names, beginnings of words, and other matches.
+ * Finds the best matches: exact matches come first, then names that start with the text, names with another word that starts with it, and
+ * other matches.
  *
  * @param tenancies a query on a table named `t`
  */

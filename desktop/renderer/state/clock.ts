@@ -15,7 +15,7 @@ export const now = computed(() => machineNow.value.minus(clockLead.value));
 
 const toleranceMs = 120_000;
 
-/** Compares the machine's clock with that of the server's latest response. */
+/** Updates `clockLead` from the server's latest response. Ignores small differences. */
 export async function readServerClock(): Promise<void> {
   const lead = (await window.callkey.readClockLead()) ?? 0;
   clockLead.value = Math.abs(lead) < toleranceMs ? 0 : lead;

@@ -274,7 +274,7 @@ describe('callkey call cancel, for many calls', () => {
       expect(await states(numbers)).to.deep.equal(allCancelled(3));
     });
 
-    it('cancels the calls of the placed file itself, which works on any machine', async () => {
+    it('accepts the placed file itself instead of the results', async () => {
       const numbers = phones(3);
       await place(numbers);
       const { code } = await cancelFrom(csv(numbers));

@@ -135,7 +135,7 @@ export async function send(connection: pg.Client, query: Statement, beforeCommit
   }
 }
 
-/** The clients of shards, by their connections. */
+/** For each connection to a shard, the Knex client that opened it. */
 const shardClients = new WeakMap<pg.Client, PostgresClient>();
 /**
  * In ms: how long a core leaves a shard alone after it didn't respond. Until then, each attempt would tie up a connection of the node that

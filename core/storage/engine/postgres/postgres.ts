@@ -163,7 +163,7 @@ function openPool(
 }
 
 const deadlock = '40P01';
-/** How often a transaction that keeps ending in a deadlock is tried. */
+/** The maximum number of times that a transaction is tried if it keeps ending in a deadlock. */
 const attempts = 3;
 
 /**
