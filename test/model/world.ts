@@ -351,8 +351,9 @@ export class World {
     work: () => Promise<Result>[],
     places?: readonly (readonly [requestId: string, campaign: string])[],
   ): Promise<Result[]> {
-    // If a fault has ended connections between nodes, a node notices that when it uses one.
-    const transactions = await this.#lock(places).catch(() => this.#lock(places));
+    // If a fault has ended connections between nodes, a node notices that when it uses one. Each of the walk's connections has its own.
+    const lock = () => this.#lock(places);
+    const transactions = await lock().catch(lock).catch(lock).catch(lock);
     const results = Promise.all(work());
     await Promise.race([results, pause(10)]).finally(() => Promise.all(transactions.map((trx) => trx.rollback())));
     return results;
