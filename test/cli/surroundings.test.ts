@@ -155,7 +155,7 @@ describe('callkey in its environment', () => {
         expect(placed.code).to.equal(1);
         expect(placed.stderr).to.match(/the file system is read-only\. Nothing was sent\..*--state DIR/);
         const alias = await run(['campaign', 'alias', 'reminders', its.tenants.campaign.id]);
-        expect(alias.stderr).to.match(/the file system is read-only\. .*campaign ID/);
+        expect(alias.stderr).to.match(/the file system is read-only\. .*campaign's ID/);
         const key = await run(['key', 'set', '--insecure-storage'], its.key);
         expect(key.stderr).to.match(/the file system is read-only\. .*Or set CALLKEY_SERVER and either CALLKEY_API_KEY/);
         const from = await its.home.run(['call', 'place', its.tenants.campaign.id, '--from', '-'], {

@@ -72,7 +72,7 @@ describe('shards', function () {
       );
       await node.query('postgres', `ALTER SYSTEM SET citus.recover_2pc_interval = '1min'`);
       await node.query('postgres', 'SELECT pg_reload_conf()');
-      const slow = `- citus.recover_2pc_interval is 60000 on 127.0.0.1:${node.port}: set it to 2s: `;
+      const slow = `- citus.recover_2pc_interval is 60000 on 127.0.0.1:${node.port}: set it to 2s, because`;
       await until(async () => (await admin(['shards', 'create', '2'])).stderr.includes(slow));
       await node.query('postgres', 'ALTER SYSTEM RESET citus.recover_2pc_interval');
       await node.stop();
