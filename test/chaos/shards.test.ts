@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { shardNumber, shardSchema } from '../../core/storage/engine/shards.ts';
 import { own, postgresTools } from '../../scripts/support/postgres.ts';
-import { createCampaignIn, formatUrl, missingCitus, readPage, startCluster } from '../support/citus.ts';
+import { createCampaignIn, formatUrl, missingCitus, moveShard, readPage, startCluster } from '../support/citus.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { startGate } from '../support/gate.ts';
 import { ask } from '../support/http.ts';
@@ -147,7 +147,7 @@ const moved: Attack['run'] = async (trial) => {
     const where = `SELECT nodeport AS port FROM citus_shards WHERE table_name::text = '${schema}.calls'`;
     const [shard] = await coordinator.query<{ port: number }>(name, where);
     const { port } = shard?.port === first.port ? second : first;
-    const moving = coordinator.query(name, `SELECT citus_schema_move('${schema}', '127.0.0.1', ${port})`);
+    const moving = moveShard(coordinator, name, schema, port);
     if (round % 2 === 1) {
       await pause(300);
       await cores[1]?.stop('SIGKILL');

@@ -7,7 +7,7 @@ import { createShards } from '../../core/storage/engine/postgres/cluster.ts';
 import { shardNumber, shardOf, shardsOf } from '../../core/storage/engine/shards.ts';
 import { migrate, toSchemaState } from '../../core/storage/migrations/index.ts';
 import { adminOn } from '../support/admin.ts';
-import { type Cluster, createCampaignIn, formatUrl, missingCitus, readPage, startCluster } from '../support/citus.ts';
+import { type Cluster, createCampaignIn, formatUrl, missingCitus, moveShard, readPage, startCluster } from '../support/citus.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { type Gate, startGate } from '../support/gate.ts';
@@ -415,7 +415,7 @@ describe('shards', function () {
         }
       });
       for (const [n, port] of [first.port, gate.port].entries()) {
-        const moving = coordinator.query(name, `SELECT citus_schema_move('${schema}', '127.0.0.1', ${port})`);
+        const moving = moveShard(coordinator, name, schema, port);
         if (n === 1) {
           await pause(300);
           await other.stop('SIGKILL');

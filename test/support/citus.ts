@@ -12,6 +12,7 @@ import { shardNumber } from '../../core/storage/engine/shards.ts';
 import { openStorage, unobserved } from '../../core/storage/index.ts';
 import { postgresTools } from '../../scripts/support/postgres.ts';
 import { createNode, type PostgresNode } from './postgres-node.ts';
+import { until } from './until.ts';
 
 /** Several PostgreSQL servers with Citus. The first node is the coordinator. */
 export type Cluster = Awaited<ReturnType<typeof startCluster>>;
@@ -103,6 +104,19 @@ export async function startCluster(more: readonly string[] = []) {
       await Promise.all([...nodes, ...added].map((node) => node.stop()));
     },
   };
+}
+
+/** Moves a shard to the node with this port. Repeats that until Citus can remove what an earlier move left there. */
+export async function moveShard({ query }: PostgresNode, database: string, schema: string, port: number): Promise<void> {
+  await until(async () => {
+    try {
+      await query(database, `SELECT citus_schema_move('${schema}', '127.0.0.1', ${port})`);
+      return true;
+    } catch (error) {
+      if (String(error).includes('could not be cleaned up')) return false;
+      throw error;
+    }
+  });
 }
 
 export function formatUrl(nodes: readonly PostgresNode[], database: string): string {
