@@ -24,8 +24,8 @@ if (argument !== undefined) {
  * - The third turns off the helper threads that collect young objects. They cost as much as they save, and on a busy machine the main
  *   thread waits for them (measured: the slowest 5% of pauses took 17 to 25 ms with them, and 3 to 6 ms without).
  * - The fourth keeps V8 from allocating short-lived objects as old ones just because a few survived a burst. Each of these objects would
- *   keep its whole request in memory until the next full collection. We measured that: in some runs, and in all that began with a sign-in,
- *   the core served less than half as many requests, with pauses of 5 to 11 ms instead of 0.4.
+ *   keep its whole request in memory until the next full collection. Without this flag, the core served less than half as many requests in
+ *   some runs, and in all runs that began with a sign-in, with pauses of 5 to 11 ms instead of 0.4.
  */
 const nodeFlags = ['--max-semi-space-size=16', '--heap-growing-percent=40', '--no-parallel-scavenge', '--no-allocation-site-pretenuring'];
 /** By default, glibc would give each thread its own memory arena. */

@@ -348,6 +348,8 @@ describe('shards', function () {
       do {
         gate.open();
         await gate.listen();
+        // On a busy machine, an attempt can time out after it was prepared. Its lock would stop all further attempts.
+        await until(async () => (await cluster.nodes[2].query(name, 'SELECT 1 FROM pg_prepared_xacts')).length === 0);
         void gate.hold('COMMIT PREPARED').then(gate.close);
         listing = await list();
         await gate.close();

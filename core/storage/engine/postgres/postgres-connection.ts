@@ -238,6 +238,8 @@ export class PostgresClient extends Client {
   }
 
   override async _query(connection: pg.Client, query: Query): Promise<Query> {
+    // Batches don't wait for all nodes. A warning that one of them got isn't about this statement.
+    unconfirmed.delete(connection);
     const response = await send(connection, { text: query.sql, values: [...(query.bindings ?? [])], ...query.options });
     if (unconfirmed.delete(connection)) await awaitNodes(connection);
     return Object.assign(query, { response });
