@@ -10,6 +10,7 @@ import { requireHost } from './middleware/host.ts';
 import { methodNotAllowed } from './middleware/not-found.ts';
 import { jsonLine, problems, toBody, writeProblem } from './middleware/problems.ts';
 import { requestId, setRequestId } from './middleware/request-id.ts';
+import { hasReadablePath } from './middleware/request-path.ts';
 import { serveReference } from './reference.ts';
 
 /**
@@ -52,6 +53,7 @@ export function createManagementApp(deps: {
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
       throw methodNotAllowed(['GET', 'HEAD']);
     }
+    if (!hasReadablePath(ctx)) throw new Problem('malformed-request', "The URL can't be parsed.");
     switch (ctx.path) {
       case '/healthz':
         ctx.body = jsonLine({ status: 'alive', version: deps.version });

@@ -160,6 +160,7 @@ describe('an error response of the management listener', () => {
   for (const [what, line, host, status, code, header] of [
     ['for a missing Host', 'GET /healthz', null, 400, 'malformed-request', ''],
     ['for an unknown path', 'GET /nowhere', 'localhost', 404, 'not-found', ''],
+    ["for a URL that can't be parsed", 'GET http://[::1', 'localhost', 400, 'malformed-request', ''],
     ['for another method', 'POST /healthz', 'localhost', 405, 'method-not-allowed', 'Allow: GET, HEAD'],
     ['for an unknown name', 'GET /healthz', 'evil.example', 421, 'malformed-request', ''],
     ["for a core that isn't ready", 'GET /readyz', 'localhost', 503, 'unavailable', 'Retry-After: 2'],

@@ -1,5 +1,5 @@
 import { Problem } from '../../domain/problem.ts';
-import type { Middleware } from './context.ts';
+import type { Context, Middleware } from './context.ts';
 import { refuse } from './problems.ts';
 
 /** Whether a path or query contains only valid percent-encoding. */
@@ -17,12 +17,14 @@ export function badEncoding(): Problem {
   return new Problem('malformed-request', 'The URL has invalid percent-encoding.');
 }
 
-/** Treats a URL that Node can't parse, such as `http://[::1`, like an unknown path. Otherwise, Koa would throw when it reads the path. */
-export const requireReadablePath: Middleware = (ctx, next) => {
+/** Whether Koa can read a request's path. Otherwise, as for `http://[::1`, it throws. */
+export function hasReadablePath(ctx: Context): boolean {
   try {
-    void ctx.path;
+    return ctx.path !== undefined;
   } catch {
-    return refuse(ctx);
+    return false;
   }
-  return next();
-};
+}
+
+/** Treats a URL that can't be parsed like an unknown path. */
+export const requireReadablePath: Middleware = (ctx, next) => (hasReadablePath(ctx) ? next() : refuse(ctx));
