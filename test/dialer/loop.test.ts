@@ -5,6 +5,7 @@ import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import type { DialingStore, HandoffResult, Provider } from '../../core/domain/ports/dialing.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase } from '../support/databases.ts';
+import { insertCalls } from '../support/stored-calls.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -26,11 +27,7 @@ describe('the dialer loop', () => {
     await direct.close();
   });
 
-  const addCall = (contactId: string) =>
-    direct.storage.database.write('calls').insert({
-      ...{ contact_id: contactId, request_id: contactId, campaign_id: tenants.campaign.id, account_id: tenants.account.id },
-      ...{ api_key_id: 'key', placed_at: clock.now(), due_at: clock.now(), phone: '+493012345678', state: 'queued' as const },
-    });
+  const addCall = (contactId: string) => insertCalls(direct, tenants, [contactId]);
   const call = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
   /** Creates a provider that returns these results in order, and then repeats the last one. */
   const createProvider = (results: HandoffResult[], deduplicates = true): Provider => ({

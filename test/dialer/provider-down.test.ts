@@ -6,6 +6,7 @@ import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask } from '../support/http.ts';
 import { signingSecret, startReceiver } from '../support/receiver.ts';
+import { insertCalls } from '../support/stored-calls.ts';
 import { createKey, onDemand, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -34,17 +35,8 @@ describe('a provider that is down', () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const key = await createKey(core.url, cookie);
       const { database } = direct.storage;
-      const rows = Array.from({ length: placed }, (_, n) => ({
-        ...{
-          campaign_id: tenants.campaign.id,
-          account_id: tenants.account.id,
-          api_key_id: key.id,
-          contact_id: `c${n}`,
-          request_id: `c${n}`,
-        },
-        ...{ state: 'queued' as const, phone: '+493012345678', placed_at: clock.now(), due_at: clock.now() },
-      }));
-      await database.write('calls').insert(rows);
+      const ids = Array.from({ length: placed }, (_, n) => `c${n}`);
+      await insertCalls(direct, tenants, ids, { api_key_id: key.id });
       const count = async (where: object): Promise<number> =>
         Number((await database.read('calls').where(where).count({ n: '*' }).first<{ n: number }>()).n);
       const trouble = async () => {
@@ -70,7 +62,7 @@ describe('a provider that is down', () => {
       const warnings = core.log.filter(({ msg }) => msg === "the provider isn't accepting calls");
       expect(warnings.map(({ reason }) => reason)).to.deep.equal(['connection refused']);
 
-      const cancelled = rows.slice(0, 20).map((row) => row.contact_id);
+      const cancelled = ids.slice(0, 20);
       const answers = new Map<string, number>();
       await Promise.all(
         cancelled.map(async (id) =>

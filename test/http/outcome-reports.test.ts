@@ -8,7 +8,7 @@ import { startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { ask, readCode } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
-import { somePhone } from '../support/tenants.ts';
+import { insertCalls } from '../support/stored-calls.ts';
 import { until } from '../support/until.ts';
 
 describe('an outcome report', () => {
@@ -27,12 +27,8 @@ describe('an outcome report', () => {
   /** Adds a call that the provider has accepted. @returns its ID */
   const handedOff = async () => {
     const contactId = `call-${++calls}`;
-    const { campaign, account } = harness.tenants;
-    await harness.direct.storage.database.write('calls').insert({
-      ...{ contact_id: contactId, request_id: contactId, campaign_id: campaign.id, account_id: account.id, api_key_id: 'key' },
-      ...{ state: 'dialing', handoff: 'taken', provider: 'webhook', phone: somePhone() },
-      ...{ placed_at: clock.now(), due_at: instant(clock.now() + 60_000) },
-    });
+    const taken = { state: 'dialing', handoff: 'taken', provider: 'webhook', due_at: instant(clock.now() + 60_000) } as const;
+    await insertCalls(harness.direct, harness.tenants, [contactId], taken);
     return contactId;
   };
   const report = (raw: string, { of = harness.core, signed = raw, headers = {} } = {}) =>

@@ -8,6 +8,7 @@ import { countWrongCounts, repairCounts } from '../../core/storage/keys/key-coun
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
+import { insertCalls } from '../support/stored-calls.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -54,11 +55,7 @@ describe('a user with thousands of API keys', () => {
       const rows = Array.from({ length: many + 1 }, (_, n) => row(n, n === 0 ? teammate.id : account.id));
       for (let start = 0; start < rows.length; start += 400) await write('api_keys').insert(rows.slice(start, start + 400));
       await repairCounts(direct.storage.database);
-      const call = (n: number) => ({
-        ...{ campaign_id: tenants.campaign.id, account_id: tenants.account.id, api_key_id: `k${n}`, contact_id: `c${n}` },
-        ...{ request_id: `c${n}`, placed_at: clock.now(), due_at: clock.now(), phone: '+493012345678', state: 'queued' as const },
-      });
-      await write('calls').insert([call(0), call(1), call(many)]);
+      for (const n of [0, 1, many]) await insertCalls(direct, tenants, [`c${n}`], { api_key_id: `k${n}` });
     });
     afterEach(() => direct.close());
 

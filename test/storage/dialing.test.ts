@@ -6,7 +6,9 @@ import { instant } from '../../core/domain/instant.ts';
 import type { DialingStore, Provider } from '../../core/domain/ports/dialing.ts';
 import { dialingStore } from '../../core/storage/dialing/dialing.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
+import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { insertCalls } from '../support/stored-calls.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);
@@ -19,18 +21,14 @@ describe('claiming and settling calls', () => {
     let store: DialingStore;
 
     before(async () => {
-      direct = await openDirect(await freshDatabase(kind));
+      direct = await openDirect(await freshDatabase(kind), fakeClock(new Date(now).toISOString()));
       tenants = await createTenants(direct.ports);
       store = direct.ports.stores.dialing;
     });
     beforeEach(() => direct.storage.database.write('calls').delete());
     after(() => direct.close());
 
-    const addCall = (contactId: string, more: Partial<CallRow> = {}) =>
-      direct.storage.database.write('calls').insert({
-        ...{ contact_id: contactId, request_id: contactId, campaign_id: tenants.campaign.id, account_id: tenants.account.id },
-        ...{ api_key_id: 'key', placed_at: now, due_at: now, phone: '+493012345678', state: 'queued' as const, ...more },
-      });
+    const addCall = (contactId: string, more: Partial<CallRow> = {}) => insertCalls(direct, tenants, [contactId], more);
     const call = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
     const claim = async (limit: number, { provider = 'webhook', at = now }: { provider?: Provider['name']; at?: number } = {}) =>
       store.claim(limit, provider, instant(at), instant(at + lease));
@@ -131,18 +129,8 @@ describe('claiming and settling calls', () => {
     });
 
     it("lets a key's call wait for only a few claims behind another key's long queue", async () => {
-      const flood = Array.from({ length: 25_000 }, (_, n) => ({
-        ...{ contact_id: `flood-${String(n).padStart(5, '0')}`, request_id: `flood-${n}`, campaign_id: tenants.campaign.id },
-        ...{
-          account_id: tenants.account.id,
-          api_key_id: 'flood',
-          placed_at: now,
-          due_at: now,
-          phone: '+493012345678',
-          state: 'queued' as const,
-        },
-      }));
-      await direct.storage.database.write.batchInsert('calls', flood, 50);
+      const flood = Array.from({ length: 25_000 }, (_, n) => `flood-${String(n).padStart(5, '0')}`);
+      await insertCalls(direct, tenants, flood, { api_key_id: 'flood' });
       for (const n of [1, 2, 3]) await addCall(`zz-quiet-${n}`, { api_key_id: 'quiet', placed_at: instant(now + n) });
       const served: string[] = [];
       for (let turn = 0; turn < 12; turn++) served.push(...(await claim(2)).map(({ contactId }) => contactId));

@@ -4,7 +4,9 @@ import { instant } from '../../core/domain/instant.ts';
 import type { DialingStore, Provider } from '../../core/domain/ports/dialing.ts';
 import { retentionStore } from '../../core/storage/calls/retention.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
+import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { insertCalls } from '../support/stored-calls.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);
@@ -17,18 +19,14 @@ describe("recording a call's outcome", () => {
     let store: DialingStore;
 
     before(async () => {
-      direct = await openDirect(await freshDatabase(kind));
+      direct = await openDirect(await freshDatabase(kind), fakeClock(new Date(now).toISOString()));
       tenants = await createTenants(direct.ports);
       store = direct.ports.stores.dialing;
     });
     beforeEach(() => direct.storage.database.write('calls').delete());
     after(() => direct.close());
 
-    const addCall = (contactId: string, more: Partial<CallRow> = {}) =>
-      direct.storage.database.write('calls').insert({
-        ...{ contact_id: contactId, request_id: contactId, campaign_id: tenants.campaign.id, account_id: tenants.account.id },
-        ...{ api_key_id: 'key', placed_at: now, due_at: now, phone: '+493012345678', state: 'queued' as const, ...more },
-      });
+    const addCall = (contactId: string, more: Partial<CallRow> = {}) => insertCalls(direct, tenants, [contactId], more);
     const call = (contactId: string) => direct.storage.database.read('calls').where({ contact_id: contactId }).first();
     const claim = async (limit: number, { provider = 'webhook', at = now }: { provider?: Provider['name']; at?: number } = {}) =>
       store.claim(limit, provider, instant(at), instant(at + lease));

@@ -9,6 +9,7 @@ import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { insertCalls } from '../support/stored-calls.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -27,20 +28,9 @@ describe('queued calls', () => {
       tenants = await createTenants(direct.ports);
     });
     afterEach(() => direct.close());
-    const addCalls = async (key: string, count: number, more: Partial<CallRow> = {}) => {
-      const placed = {
-        placed_at: clock.now(),
-        due_at: clock.now(),
-        phone: '+493012345678',
-        name: 'Ada',
-        state: 'queued' as const,
-        ...more,
-      };
-      const rows = Array.from({ length: count }, (_, n) => ({
-        ...{ campaign_id: tenants.campaign.id, account_id: tenants.account.id, api_key_id: key },
-        ...{ contact_id: `${key}-${n}`, request_id: `${key}-${n}`, ...placed },
-      }));
-      for (let start = 0; start < count; start += 500) await direct.storage.database.write('calls').insert(rows.slice(start, start + 500));
+    const addCalls = (key: string, count: number, more: Partial<CallRow> = {}) => {
+      const ids = Array.from({ length: count }, (_, n) => `${key}-${n}`);
+      return insertCalls(direct, tenants, ids, { api_key_id: key, name: 'Ada', ...more });
     };
     const states = async (): Promise<Record<string, number>> => {
       const rows: string[] = await direct.storage.database.read('calls').pluck('state');

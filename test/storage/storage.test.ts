@@ -13,6 +13,7 @@ import { createKeyUse } from '../../core/storage/keys/key-use.ts';
 import { migrate } from '../../core/storage/migrations/index.ts';
 import { fakeClock } from '../support/clock.ts';
 import { emptyDatabase, freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
+import { insertCalls } from '../support/stored-calls.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -198,18 +199,9 @@ describe('storage', () => {
   itOnPostgres('claims the other due calls immediately if one of them is locked on PostgreSQL', async () => {
     const database = await freshDatabase('postgres');
     const direct = await openDirect(database);
-    const { campaign, account } = await createTenants(direct.ports);
-    const due = {
-      campaign_id: campaign.id,
-      account_id: account.id,
-      api_key_id: 'k',
-      state: 'queued',
-      placed_at: instant(1),
-      phone: '+4930',
-    } as const;
-    const ids = ['a', 'locked', 'z'];
+    const tenants = await createTenants(direct.ports);
+    await insertCalls(direct, tenants, ['a', 'locked', 'z'], { placed_at: instant(1) });
     const now = direct.ports.clock.now();
-    await direct.storage.database.write('calls').insert(ids.map((id) => ({ ...due, contact_id: id, request_id: id, due_at: now })));
     const holder = new pg.Client(database);
     await holder.connect();
     await holder.query(`BEGIN; SELECT 1 FROM calls WHERE request_id = 'locked' FOR UPDATE`);
