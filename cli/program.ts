@@ -129,7 +129,7 @@ function addPrinters(program: Command, runAction: RunAction): void {
     .action((shell: string) =>
       runAction(async (context) => (await import('./commands/completion.ts')).completion(context, program, shell)),
     );
-  // Completion scripts run this command. The other words are the command line so far. If it contains --profile or --state, these options
+  // Completion scripts run this command, and pass the command line so far as `words`. If it contains --profile or --state, these options
   // apply.
   program
     .command('complete', { hidden: true })

@@ -45,7 +45,7 @@ pack(out, 'cli', {
   files: ['lib', 'types', 'man', 'mcp.md', 'results.schema.json', 'THIRD-PARTY-LICENSES.txt'],
 });
 
-/** Writes the library's entry. Imports run in order, so an older Node.js throws this error before it would fail to load undici. */
+/** Writes the library's entry. It imports the version check first, because undici fails to load on an older Node.js. */
 function writeLibraryEntry(): void {
   const { major, minor } = minNodeVersion;
   const check = `const [major, minor] = process.versions.node.split('.').map(Number);

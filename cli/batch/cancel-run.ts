@@ -61,7 +61,7 @@ export async function cancelRun(batch: CancelBatch, run: Run): Promise<void> {
       }
       await cancelTargets(batch, runTargets(run, done), counts, { journal, done, isLast: run.completedAt !== null });
       if (run.completedAt !== null || batch.interrupt.controller.signal.aborted) return;
-      // A command that is still placing this run, or was killed, may have placed more calls in the meantime.
+      // Try once more, because a command that is still placing this run, or was killed, may have placed more calls in the meantime.
       await wait(settlingTime, undefined, { signal: batch.interrupt.controller.signal }).catch(() => undefined);
       await cancelTargets(batch, runTargets(run, done), counts, { journal, done, isLast: true });
     });

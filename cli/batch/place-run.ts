@@ -29,9 +29,10 @@ type Batch = {
 };
 
 /**
- * Counts the lines that the core rejected, and by problem code, the lines that were skipped because the person must not be called.
+ * Counts the lines that the core rejected.
  *
  * @property isUnclear whether a proxy rejected a line that an earlier attempt may have placed
+ * @property skipped the number of lines whose person must not be called, by problem code
  */
 type Refusals = { count: number; isUnclear: boolean; first?: CallkeyError; skipped: Map<string, number> };
 

@@ -26,7 +26,8 @@ export function createDispatcher(server: string, connections: number, timeout: n
   const deadline = withDeadline(timeout);
   // Doesn't use a proxy, which would see the key without TLS. Only the local machine is contacted without TLS.
   if (server.startsWith('http:')) return new Agent(options).compose(deadline);
-  // The options `connect` and `headersTimeout` don't apply to the proxy, so the connection to it and its response have other limits.
+  // The options `connect` and `headersTimeout` don't apply to the proxy. Instead, `toProxy` and `deadline` limit the connection to it and
+  // its response.
   return new EnvHttpProxyAgent({
     ...options,
     connectTimeout,

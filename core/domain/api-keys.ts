@@ -142,7 +142,7 @@ export function changeApiKey(ports: Ports, { viewer, actor }: SignedInCaller, id
 export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<RevocationPreview> {
   const apiKey = await findApiKey(ports, scopeFor(viewer).apiKeys, id);
   const store = ports.stores.apiKeys;
-  // Count all of the quarter-hour in which the last 24 hours begin, because a leaked key's calls must not be missing.
+  // Include all of the quarter-hour in which the last 24 hours begin, so that none of a leaked key's calls is missing.
   const now = ports.clock.now();
   const since = plus(now, -oneDay - (now % quarterHour));
   const [queuedCalls, counts, addresses] = await Promise.all([

@@ -16,7 +16,7 @@ export const maxPause = Duration.fromObject({ days: 7 });
 /** How often cores record the time, in ms. */
 const recordEvery = 60_000;
 
-/** What a clock was compared with (a recorded time or the database server's clock), and how far ahead of that it is, in ms. */
+/** Why a clock can't be trusted: how far it's ahead, in ms, of a time that a core has recorded, or of the database server's clock. */
 export type ClockDoubt = { than: 'recorded' | 'server'; at: Millis; aheadBy: number };
 
 /**

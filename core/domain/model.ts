@@ -107,7 +107,7 @@ export type Session = {
 /** A second factor as it's stored. @property secret encrypted */
 export type SecondFactor = { secret: string; isConfirmed: boolean };
 
-/** A correct code, in the form in which it's used up: the time step of a code from the app, or the digest of a recovery code. */
+/** A correct code, in the form that's needed to use it up: the time step of a code from the app, or the digest of a recovery code. */
 export type CheckedCode = { kind: 'step'; step: number } | { kind: 'recovery'; digest: Digest };
 
 /** The scope in which a key was created: a partner, or an account with its partner. */
@@ -337,8 +337,8 @@ export type CallDetails = {
 export type ListFilter = { search: string; cursor: string | null };
 
 /**
- * The start or end of a time range. An ID that's lower than `lowestId` is from before it, and one that isn't lower than `highestId` isn't:
- * see `Randomness.idsAround`.
+ * The start or end of a time range. An ID below `lowestId` is certainly from before `at`, and an ID of at least `highestId` from `at` or
+ * later: see `Randomness.idsAround`.
  */
 export type RangeEnd = { at: Millis; lowestId: string; highestId: string };
 /** A time range of a day or more: includes `from`, excludes `before`; null means open. */

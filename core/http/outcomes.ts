@@ -36,8 +36,9 @@ export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
 }
 
 /**
- * The maximum number of reports over 8 KiB that are read at the same time, because anyone can send one, and each takes up to 64 KiB until
- * its signature is checked. They're too long to be valid, but if the provider got a 401, it would look for a wrong secret.
+ * The maximum number of reports over 8 KiB that are read at the same time. They're too long to be valid, but they're read to check their
+ * signatures: if a provider with the right secret got a 401, it would look for an error in the secret. The number is limited, because
+ * anyone can send such a report, and each takes up to 64 KiB until its signature is checked.
  */
 const maxLarge = 100;
 

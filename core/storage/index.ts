@@ -75,7 +75,7 @@ export type Storage = {
   schema(): Promise<SchemaState>;
   /** Whether a write would be durable now, and the schema is complete. */
   isReady(): Promise<boolean>;
-  /** Calls `onAddressRefused` for the refusals that are still waiting, so that its owner can close. */
+  /** Calls `onAddressRefused` for the refusals that are still waiting. Call this before closing what that callback uses. */
   finishRefusals(): void;
   close(): Promise<void>;
 };

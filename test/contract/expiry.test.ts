@@ -154,7 +154,7 @@ describe('expiry', () => {
     expect(isExpired(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
   });
 
-  it('counts as soon if it is at most thirty days away or has passed', () => {
+  it("is soon if it's at most thirty days away or has passed", () => {
     const thirtyDays = 30 * 86_400_000;
     expect([thirtyDays + 1, thirtyDays, 0, -1].map((left) => expiresSoon(1_000 + left, 1_000))).to.deep.equal([false, true, true, true]);
     expect(expiresSoon(null, Number.MAX_SAFE_INTEGER)).to.equal(false);

@@ -71,7 +71,7 @@ describeBrowser('the console in a browser', () => {
       expect(await readHeap(browser.page), 'the heap of the page').not.to.include(secret);
     });
 
-    it('is gone after its dialog is closed, and so is every one-time password, whichever button showed it', async () => {
+    it('is gone after its dialog is closed, and so is a one-time password, whether for a new user or after a reset', async () => {
       await open(browser.harness.core.url, 'partner');
       const secrets = await showOneTimePasswords(browser.page, 'Blue Clinic');
       const places = await browser.page.evaluate(

@@ -87,7 +87,7 @@ describeBrowser('the screens in a browser', () => {
     });
   }
 
-  it("don't count a list that couldn't be loaded", async () => {
+  it("show no count for a list that couldn't be loaded", async () => {
     await goTo('Directory');
     network.faults.push(...Array.from({ length: 30 }, () => ({ status: 502 })));
     await page().getByRole('combobox', { name: 'Show', exact: true }).selectOption('Campaigns');

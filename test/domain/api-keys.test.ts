@@ -31,8 +31,8 @@ const createKey = (id: string): ApiKey => ({
   ...{ createdAt: at('2026-11-01T00:00:00Z'), lastUsedAt: null, expiresAt: null, expiryTimeZone: null, timeZone: 'UTC', limits: null },
 });
 
-/** A fake store with these keys, which records its calls. */
 type Options = { there?: string[]; revocable?: string[]; usage?: KeyUsage[] };
+/** Creates a fake store with these keys, which records its calls. */
 function createKeys({ there = ['k1', 'k2'], revocable = there, usage = [] }: Options = {}) {
   const created: [ApiKey, string][] = [];
   const events: AuditEvent[] = [];

@@ -11,7 +11,8 @@ import { fakePorts } from '../support/ports.ts';
 /**
  * Creates a fake store with a chain of this many events, which tests tamper with.
  *
- * @param pruned the number of deleted events, which the newest event records, unless `record` says another number
+ * @param pruned the number of deleted events
+ * @param record the number of deleted events that the newest event records
  */
 function createChain(count: number, pruned = 0, record = pruned, says: { action?: string; name?: string; of?: number } = {}) {
   const { action = 'audit.pruned', name = `1 to ${record}`, of = record } = says;

@@ -8,7 +8,7 @@ const { tenancy: _, ...ada } = viewers.account;
 const stan = viewers.staff;
 const actor = { who: stan, address: '192.0.2.1' };
 
-/** Creates a fake store that ended this many sessions, or didn't find the user to change, or found someone else's change. */
+/** Creates a fake store in which the user is missing, was changed by someone else, or has this many sessions to end. */
 function createUsers({ isThere = true, isUnchanged = true, ended = 2 as number | null } = {}) {
   const done: unknown[] = [];
   const events: AuditEvent[] = [];

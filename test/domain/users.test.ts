@@ -52,7 +52,7 @@ describe('a new user', () => {
     ['a partner and one of its accounts', { userType: 'partner', partnerId: 'p1', accountId: 'a1' }, 'p1'],
     ['the service', {}, null],
   ] as const) {
-    it(`of ${what} is stored with their partner and with a one-time password that is valid for seven days`, async () => {
+    it(`of ${what} is stored with their partner, if any, and with a one-time password that is valid for seven days`, async () => {
       const { ports, created, events } = createUsers();
       const { user, password } = await createUser(ports, actor, input(more), null);
       const createdAt = ports.clock.now();

@@ -73,7 +73,7 @@ describe('calls in the database', () => {
       expect(cancelled.map((one) => one.kind === 'cancelled' && one.contactId)).to.deep.equal(campaigns.map((id) => `in ${id}`));
     });
 
-    it("are accepted only with a key that's active at the time of the request, and its use is recorded", async () => {
+    it("require a key that's active at the time of the request, and record the key's use", async () => {
       const end = '2026-11-22T23:59:59.999Z';
       const ending = await createKey(store.tenants.users.account, { kind: 'custom', date: end.slice(0, 10) });
       const last = Date.parse(end);
@@ -91,7 +91,7 @@ describe('calls in the database', () => {
       ]);
     });
 
-    it('are accepted only with a key that has access to the campaign', async () => {
+    it('require a key that has access to the campaign', async () => {
       expect([
         await store.calls.authorize(request()),
         await store.calls.authorize(request({ campaignId: store.tenants.otherCampaign.id })),

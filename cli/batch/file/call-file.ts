@@ -54,7 +54,7 @@ export async function openCallFile(source: Source, reading: Reading): Promise<Ca
   return { name, path, content, reading, notes, lines, rows: () => readCsv(text(), format, reading, name) };
 }
 
-/** What checkCalls has found in a whole file. */
+/** The result of checking a whole file. */
 export type CheckedFile = {
   /** The number of lines that can be placed. */
   good: number;

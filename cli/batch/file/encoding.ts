@@ -74,7 +74,7 @@ function utf8Check() {
       attempt(() => decoder.decode(chunk, { stream: true }));
       hasLetters ||= /\xc3[\x80-\xbf]/.test(chunk.toString('latin1'));
     },
-    /** Whether the text contains a letter such as é in UTF-8, which would be Ã© in Latin-1. */
+    /** Whether at least one letter is in UTF-8: the bytes of é in UTF-8, for example, would be Ã© in Latin-1. */
     isPartly: () => hasLetters,
     isWhole(): boolean {
       attempt(() => decoder.decode());

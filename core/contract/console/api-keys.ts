@@ -64,8 +64,8 @@ export const revocationSchema = z.object({
   apiKey: apiKeySchema,
   queuedCalls: z.number().int(),
   /**
-   * The key's use in the last 24 hours, counted from the start of a quarter-hour. Earlier cores don't send it. The counts are up to a
-   * minute behind.
+   * The key's use in the last 24 hours, including all of the quarter-hour in which they begin. Earlier cores don't send it. The counts are
+   * up to a minute behind.
    */
   lastDay: z
     .object({

@@ -167,7 +167,10 @@ function chartStart({ randomness }: Ports, { placed }: CallFilter, days: readonl
   return placed.from !== null && placed.from.at >= from ? placed : { ...placed, from: rangeEnd(randomness, from) };
 }
 
-/** Reads calls and counts them, newest first, until it runs out of time. Stored counts don't cover a key or a search. */
+/**
+ * Reads calls and counts them, newest first, until it runs out of time. The stored counts don't cover older days, and can't be filtered by
+ * key or search.
+ */
 async function countByReading({ stores }: Ports, ids: readonly string[], filter: CallFilter, turn: Turn) {
   const counts: CountOfCampaign[] = [];
   for (let cursor: string | null = null; ; ) {

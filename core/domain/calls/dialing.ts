@@ -77,8 +77,8 @@ export function toSettlement(call: ClaimedCall, result: HandoffResult, provider:
       return ended('rejected', call, result.detail, now);
     case 'not-taken': {
       const dueAt = plus(now, Math.max(retryDelay(call.attempt, random), (result.retryAfter ?? 0) * 1_000));
-      // If the provider hasn't accepted the call and there won't be another attempt before `notAfter`, the call can still be cancelled
-      // until then. After that, the next claim lets it lapse, so it must be due by then.
+      // If the provider hasn't accepted the call, and the next attempt would come after `notAfter`, don't end the call yet, because it can
+      // still be cancelled until then. It's due right after `notAfter`, and the next claim lets it lapse.
       const lapsesAt = call.handoff === 'open' && call.notAfter !== null ? plus(call.notAfter, 1) : null;
       if (isTooLate(call, dueAt, now) && lapsesAt === null) return ended('too-late', call, result.detail, now);
       const nextAt = lapsesAt !== null && lapsesAt < dueAt ? lapsesAt : dueAt;

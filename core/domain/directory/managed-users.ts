@@ -10,7 +10,10 @@ import { requireCode, resetSecondFactor } from '../sign-in/second-factor.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
 import { changeUser, createUser, deleteUser, resetPassword, setDisabled, unlinkUser } from './users.ts';
 
-/** Users who haven't signed in since this time may have left the company. Removing them at the provider doesn't revoke their keys. */
+/**
+ * Returns the start of the last `awayDays` days. Users who haven't signed in since then may have left the company, and removing them at the
+ * provider doesn't revoke their keys.
+ */
 export function awaySince(now: Millis): Millis {
   return plus(now, -limits.awayDays * oneDay);
 }

@@ -12,8 +12,8 @@ export type Randomness = {
   /** Returns a new ID. It sorts after all IDs from earlier milliseconds, so that tables grow at their end. */
   id(): string;
   /**
-   * Returns the limits of IDs generated around a time. An ID that's lower than `lowestId` was certainly generated earlier, and one that
-   * isn't lower than `highestId` certainly wasn't.
+   * Returns the limits of IDs generated around a time. An ID below `lowestId` was certainly generated before that time, and an ID of at
+   * least `highestId` at that time or later.
    */
   idsAround(at: Millis): { lowestId: string; highestId: string };
 };

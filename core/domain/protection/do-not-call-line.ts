@@ -24,7 +24,7 @@ const detailsSchema = z.object({
 type Details = Omit<ImportedNumber, 'phone'>;
 
 /**
- * Returns a function that reads the details of a line's number, in the columns of an exported list. It returns a message if a detail is
+ * Returns a function that reads a line of an exported list: the details of the number in its columns, or a message if one of them is
  * invalid.
  */
 export function detailsReader(header: string): (line: string) => Details | string {

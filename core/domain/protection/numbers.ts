@@ -25,7 +25,7 @@ const wholeCodes: Readonly<Record<string, RestrictedKind>> = {
 type NumberType = { kind: RestrictedKind | null; whole: RegExp; lengths: readonly number[] | undefined; start: RegExp };
 type Country = { code: string; leadingDigits: RegExp | null; types: readonly NumberType[] };
 
-/** The countries with one country code. `suspicious` matches every number that could be of a restricted kind. */
+/** The countries that share a country code. `suspicious` matches every number that could be of a restricted kind. */
 type Plan = { countries: readonly Country[]; suspicious: RegExp };
 
 /** A country code. `plan` is undefined until it's first needed. */

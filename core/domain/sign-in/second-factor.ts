@@ -48,8 +48,8 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
   const secret = secretBox.open(user.id, waiting.secret);
   const codes = makeRecoveryCodes(ports);
   const event = userEvent(ports, actor, user, 'second-factor.enabled');
-  // Don't count wrong six-digit codes for the user: guessing gains nothing, because the secret was just shown, and a user who's blocked
-  // wouldn't have a recovery code to enter instead yet.
+  // Don't count wrong six-digit codes for the user: guessing gains nothing, because the secret was just shown, and a blocked user would
+  // have no recovery code to enter instead.
   const attempt = { ...ownAttempt(actor, user), sixDigitUserId: null, followsPassword: false };
   await countCode(ports, attempt, async () => {
     const step = matchingStep(secret, plain(code), clock.now());

@@ -27,7 +27,7 @@ export class ConsoleTurns {
   /**
    * Runs the work when its turn comes.
    *
-   * @param request.search the kind of search. The session's next search of that kind ends this one, because its result is no longer needed
+   * @param request.search the kind of search. The session's next search of that kind ends this one, whose result is then no longer needed
    * @param request.isGone whether the client no longer waits for the response
    * @param work is told whether it had to wait
    * @throws Problem `too-many-requests` or `unavailable`

@@ -54,6 +54,6 @@ export function toEncodedStream(ctx: Context, stream: Readable): Readable {
   ctx.vary('Accept-Encoding');
   if (!ctx.acceptsEncodings('gzip')) return stream;
   ctx.set('Content-Encoding', 'gzip');
-  // If the client hangs up, Koa destroys the compressed stream, and the pipeline then ends the other one.
+  // If the client hangs up, Koa destroys the compressed stream, and the pipeline then ends `stream`.
   return pipeline(stream, createGzip({ flush: constants.Z_SYNC_FLUSH }), () => undefined);
 }

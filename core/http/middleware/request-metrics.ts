@@ -6,8 +6,8 @@ import { requestNames } from './request-id.ts';
 export type ObserveRequest = (route: string, method: string, status: number, seconds: number) => void;
 
 /**
- * Counts each request, and logs an allow-list of fields at `debug`. Of these, only the ID and the trace come from the client, and they can
- * contain only certain characters.
+ * Counts each request, and logs the fields on an allow-list at `debug`. Of these, only the ID and the trace come from the client, and they
+ * can contain only certain characters.
  */
 export function requestMetrics(observe: ObserveRequest, log: Logger): Middleware {
   const isLogged = log.isLevelEnabled('debug');

@@ -171,8 +171,8 @@ class HostCookies extends Cookies {
   }
 
   override set(name: string, value?: string | null, options?: Cookies.SetOption): this {
-    // `Cookies` renews a signature that was made with an older secret, but doesn't set an expiry, so a browser would lose the signature
-    // when it's closed. Set a long one, because a signature that outlives its cookie does no harm.
+    // `Cookies` renews a signature that was made with an older secret, but doesn't set an expiry, so a browser would drop the signature
+    // when the user closes it. Set a long one, because a signature that outlives its cookie does no harm.
     const isNewSignature = Boolean(value) && options?.signed === false;
     const lasting = { maxAge: deviceLife.toMillis(), sameSite: 'strict' } as const;
     return super.set(this.#prefixed(name), value, isNewSignature ? { ...options, ...lasting } : options);

@@ -7,7 +7,7 @@ import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { AuditEventRow } from '../engine/tables.ts';
 
-/** Rows are changed one at a time, so other writers of a SQLite file wait for only a few milliseconds. */
+/** Small, because rows are changed one at a time, and other writers of a SQLite file should wait for only a few milliseconds. */
 const chainBatchSize = 200;
 const pruneBatchSize = 500;
 

@@ -2,8 +2,9 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Counts what the console shows in charts, by quarter-hour, because in all of today's time zones days begin on one: how many calls each key
- * placed and cancelled, and how the calls of each campaign ended. See core/docs/decisions/counted-by-the-quarter.md.
+ * Counts what the console shows in charts: how many calls each key placed and cancelled, and how the calls of each campaign ended. The
+ * counts are by quarter-hour, because in all of today's time zones, days begin on a quarter-hour. See
+ * core/docs/decisions/counted-by-the-quarter.md.
  *
  * A trigger counts a call when it ends, not when it's placed, so a placed call doesn't cost more than before. On PostgreSQL, each call that
  * ends adds a row, and housekeeping adds these up, because otherwise all dialers and cancels of a campaign would wait for each other.

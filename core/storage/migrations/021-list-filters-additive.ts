@@ -3,8 +3,8 @@ import type { Knex } from 'knex';
 /**
  * Makes each page of the console's filtered lists one short range of an index, no matter how many rows there are. A call in an uncommon
  * state is added to its index when it ends, so a placed call doesn't cost more. The index also has the time and the key, so that matches
- * can be counted without reading their rows. Events get an index for each combination of filters that no other index supports: most
- * subjects are rare, but `calls`, the subject of exports, occurs with every partner.
+ * can be counted without reading their rows. Events get an index for each combination of filters that no other index supports. An index of
+ * the subject alone isn't enough: most subjects are rare, but `calls`, the subject of exports, occurs with every partner.
  */
 export async function up(trx: Knex): Promise<void> {
   const statements = [

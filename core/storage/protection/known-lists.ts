@@ -120,7 +120,7 @@ export function knownLists(database: Database): KnownLists {
   const timer = setInterval(() => {
     if (!isAsked || refreshing) return;
     isAsked = false;
-    // Ignore errors, because unless this version of the lists is current, the statement that places a call looks up the number itself.
+    // Ignore errors, because if the known version isn't current, the statement that places a call looks up the number itself.
     refreshing = refresh()
       .catch(() => undefined)
       .finally(() => {

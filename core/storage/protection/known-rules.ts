@@ -54,8 +54,8 @@ const maxShared = 100;
 const sharedHours = new Map<string, readonly HoursRule[]>();
 
 /**
- * Parses calling hours, and returns the same array for the same text: many campaigns may share hundreds of rules, and not only parsing them
- * takes long, but also what's prepared for each array (`hours-rules.ts`).
+ * Parses calling hours. Returns the same array for the same text, because many campaigns may share hundreds of rules. Parsing these takes
+ * long, and so does preparing each array for use (`hours-rules.ts`).
  */
 function shareHours(json: string | null): readonly HoursRule[] {
   if (json === null) return [];

@@ -23,7 +23,7 @@ export async function blockListed(database: Database, now: Millis, signal?: Abor
   let blocked = 0;
   const sweeps: Sweep[] = await database.read('do_not_call_sweeps').orderBy('scope_id');
   if (sweeps.length === 0) return 0;
-  // A batch that placed calls without seeing the entries has ended by now.
+  // Wait for batches that may be placing calls without seeing the new entries.
   await database.awaitWriters();
   for (const { scope_id, account_id, partner_id, token } of sweeps) {
     const blockIn = (account: string) => sumOfShards(database, (shard) => blockInAccount(shard, account, now, signal));

@@ -3,8 +3,8 @@
  * they respect every entry that was committed before they started.
  *
  * Both lists are looked up at a single place in one index, because with millions of entries, each additional place takes a tenth of the
- * time of a placed call. That's possible because an account never moves to another partner. It's a subquery with LIMIT, because PostgreSQL
- * may turn EXISTS into a hash of the whole list.
+ * time of a placed call. That's possible because an account never moves to another partner. The lookup is a subquery with LIMIT, because
+ * PostgreSQL may turn EXISTS into a hash of the whole list.
  *
  * @param sql.listing from {@link listingSql}
  */

@@ -33,7 +33,7 @@ describe('callkey call cancel', () => {
     });
   }
 
-  it('cancels the last placed call with --last, even if the key then reached its daily call limit', async () => {
+  it('cancels the last placed call with --last, even if a later call was refused because of the daily call limit', async () => {
     const placed = answer(await place(somePhone(), '--json'));
     const type = 'urn:callkey:problems#too-many-calls';
     const body = JSON.stringify({ type, title: 'Too many calls today', status: 429, detail: 'This key has reached its limit.' });

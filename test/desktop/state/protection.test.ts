@@ -31,7 +31,7 @@ describe('a week of calling hours', () => {
     ]);
   });
 
-  it('lists the rules for all other numbers first, then groups prefixes that have the same hours', () => {
+  it('lists the rules without a prefix first, and groups prefixes that have the same hours', () => {
     const weeks = toWeeks([
       rule('+1305', '08:00', '20:00'),
       rule('+1', '08:00', '21:00'),

@@ -7,7 +7,7 @@ import { ask } from '../../support/http.ts';
 import { costlyPasswords } from '../../support/passwords.ts';
 import { type DirectAccess, signIn } from '../../support/tenants.ts';
 
-describe('the sign-in throttle', () => {
+describe('signing in', () => {
   let database: string;
   let core: RunningCore;
   let close: CoreHarness['close'];
@@ -38,7 +38,7 @@ describe('the sign-in throttle', () => {
     });
   const session = (cookie: string) => ask('GET', `${core.url}/console/session`, { cookie });
 
-  describe('while password checks are slow', () => {
+  describe('while password checks are slow, the throttle', () => {
     let busy: RunningCore;
     before(async () => {
       busy = await startAnother({ passwords: costlyPasswords() });
@@ -55,7 +55,7 @@ describe('the sign-in throttle', () => {
       expect((await counters()).length).to.equal(3 * checked + 1);
     });
 
-    it('still throttles an account after ten wrong passwords while other sign-ins are rejected because too many are waiting', async () => {
+    it('still blocks an account after ten wrong passwords while other sign-ins are rejected because too many are waiting', async () => {
       const attempt = () => tryPassword('crowd@example.com', 'wrong', { at: busy });
       for (let n = 0; n < 9; n++) await attempt();
       const crowd = await Promise.all(
@@ -71,7 +71,7 @@ describe('the sign-in throttle', () => {
     });
   });
 
-  describe('sessions, if the clock is set back', () => {
+  describe('if the clock is set back, sessions', () => {
     it('are refused if they started in the future', async () => {
       clock.advance({ minutes: 6 });
       const cookie = await signIn(core.url, 'ada@example.com');

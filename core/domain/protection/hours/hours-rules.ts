@@ -14,8 +14,8 @@ const selections = new WeakMap<readonly HoursRule[], PrefixTree<{ prefix: string
 const schedules = new WeakMap<readonly HoursRule[], Schedule>();
 
 /**
- * Selects the rules that apply to a number: among those for a date, and among those for days of the week, the ones with the longest
- * matching prefix. Numbers with the same rules get the same array. If it's empty, no calling hours apply.
+ * Selects the rules that apply to a number: of the rules for a date, those with the longest matching prefix, and likewise of the rules for
+ * days of the week. Numbers with the same rules get the same array. If it's empty, no calling hours apply.
  */
 export function selectRules(rules: readonly HoursRule[], phone: string): readonly HoursRule[] {
   let selection = selections.get(rules);

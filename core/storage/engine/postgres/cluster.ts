@@ -172,6 +172,6 @@ async function spread(run: (sql: string) => Promise<unknown>, ask: <Found extend
   for (const [n, table] of singleTables.entries())
     await run(`SELECT create_distributed_table('${table}', NULL, colocate_with => '${n === 0 ? 'none' : singleTables[0]}')`);
   for (const { add } of keys) await run(add);
-  // Otherwise, the rows that were there before would stay on the coordinator's disk, where no query sees them.
+  // Delete the original rows, because they'd stay on the coordinator's disk, where no query sees them.
   for (const table of [...copiedTables, ...singleTables]) await run(`SELECT truncate_local_data_after_distributing_table('${table}')`);
 }
