@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { callStates } from '#contract/calls/states.ts';
 import { activityFacetsSchema, activitySchema } from '#contract/console/activity.ts';
 import { allCallsSummarySchema, callsSchema, callsSummarySchema } from '#contract/console/calls.ts';
+import { auditEvent, toOwningScope } from '../../core/domain/audit/audit.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -214,6 +215,15 @@ describe('filtered calls and activity in the console', () => {
       await ask('DELETE', `${core.url}/console/api-keys/${id}?reason=leaked&note=on+GitHub`, { cookie });
       const { text } = await get('/console/activity.csv?action=api-key.revoked');
       expect(text).to.include('"leaked: on GitHub"');
+    });
+
+    it("don't name the operator in an export if a request was refused", async () => {
+      const { ports } = direct;
+      const subject = { kind: 'api-key', id: key.id, name: 'Orders' } as const;
+      const stranger = { who: null, address: '192.0.2.7' };
+      await ports.stores.activity.record(auditEvent(ports, stranger, 'api-key.refused', subject, toOwningScope(tenants.users.account)));
+      const { text } = await get('/console/activity.csv?action=api-key.refused', partner);
+      expect(text).to.include(',"Someone","api-key.refused",').and.not.to.include('The operator');
     });
 
     describe('in an export that is larger than all buffers', () => {

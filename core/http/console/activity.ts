@@ -1,4 +1,5 @@
 import { type ActivityFacetsView, type ActivityView, auditActions, operatorActor } from '#contract/console/activity.ts';
+import { missingActorName } from '#contract/console/common.ts';
 import * as domain from '../../domain/audit/activity.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import type { ActivityFilter } from '../../domain/model.ts';
@@ -31,7 +32,7 @@ export async function exportActivity({ ctx, deps, ports, query }: Request<'expor
       const { items, nextCursor } = await domain.exportActivity(ports, viewer, filter, cursor);
       const rows = items.map((event) => {
         const { at, actor, action, subject, address, detail } = eventView(event, viewer);
-        return [at, actor?.name ?? 'The operator', action, subject.kind, subject.name, address, actor?.email ?? '', detail ?? ''];
+        return [at, actor?.name ?? missingActorName(action), action, subject.kind, subject.name, address, actor?.email ?? '', detail ?? ''];
       });
       return { rows, nextCursor };
     },

@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import type { ActivityView } from '#contract/console/activity.ts';
-import { addressLabel, describeSubject, labelActors, mergeActivity } from '../../../desktop/renderer/screens/activity/activity-list.ts';
+import {
+  actorName,
+  addressLabel,
+  describeSubject,
+  labelActors,
+  mergeActivity,
+} from '../../../desktop/renderer/screens/activity/activity-list.ts';
 
 const event = (id: string, changes: Partial<ActivityView['events'][number]> = {}): ActivityView['events'][number] => ({
   id,
@@ -19,6 +25,18 @@ describe("an event's origin", () => {
       '192.0.2.1',
       'the server itself',
       'the server itself (ada (as callkey))',
+    ]);
+  });
+});
+
+describe("an event's actor", () => {
+  it("is the operator if it's no user, but unknown if a request was refused", () => {
+    const actions = ['user.added', 'api-key.refused', 'session.refused-unknown', 'session.refused-unverified'];
+    expect(actions.map((action) => actorName(event('e', { actor: null, action }), 'me'))).to.deep.equal([
+      'The operator',
+      'Someone',
+      'Someone',
+      'Someone',
     ]);
   });
 });

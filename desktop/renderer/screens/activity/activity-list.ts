@@ -1,4 +1,5 @@
 import type { ActivityFacetsView, ActivityView } from '#contract/console/activity.ts';
+import { missingActorName } from '#contract/console/common.ts';
 import { day, text, viewFields } from '../../state/address/fields.ts';
 import { pluralize } from '../../state/format/format.ts';
 import { formatIsoDay } from '../../state/format/format-time.ts';
@@ -12,8 +13,7 @@ export type ActivityEvent = ActivityView['events'][number];
 
 /** Returns the name that the viewer sees for the actor. */
 export function actorName({ actor, action }: ActivityEvent, viewerId: string): string {
-  if (action === 'api-key.refused') return 'Someone';
-  if (!actor) return 'The operator';
+  if (!actor) return missingActorName(action);
   return actor.id === viewerId ? 'You' : actor.name;
 }
 

@@ -35,7 +35,7 @@ const actionLabels: Readonly<Record<string, string>> = {
   'session.started': 'signed in',
   'session.ended': 'signed out',
   'session.refused': 'failed to sign in',
-  'session.refused-unknown': 'refused a sign-in without a matching user:',
+  'session.refused-unknown': 'failed to sign in, because there’s no matching user:',
   'session.refused-disabled': 'failed to sign in, because the user is disabled:',
   'session.refused-unverified': 'failed to sign in, because the provider didn’t verify the email address:',
   'session.refused-other-person': 'failed to sign in, because the user is linked to another identity:',
