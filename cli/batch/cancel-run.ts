@@ -79,7 +79,7 @@ async function openTolerantJournal({ output, progress }: CancelBatch, run: Run):
     journal?.close();
     journal = undefined;
     progress.clear();
-    output.note(`${error.message} callkey will still cancel the calls, but may have no record of it later, so don't resume this run.`);
+    output.note(`${error.message} callkey will still cancel the calls, but may not be able to record that, so don't resume this run.`);
   };
   await openCancelJournal(run).then((opened) => {
     journal = opened;

@@ -163,7 +163,7 @@ function differentOptionsError({ header }: Run): CallkeyError {
   return new CallkeyError(
     'conflict',
     `${header.path ?? 'This input'} was already placed with different --columns, --country or --zone options, so placing it now could call the same contacts twice. ` +
-      "Nothing was sent. Use the same options as before, or add --again to place every line as it's read now.",
+      'Nothing was sent. Use the same options as before, or add --again to place every line with the new options.',
     { code: 'file-changed' },
   );
 }

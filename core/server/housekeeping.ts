@@ -65,7 +65,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
 
   async function finishMoves(): Promise<void> {
     const moved = await users.finishMoves(signal);
-    if (moved > 0) log.info({ keys: moved }, 'partner updated for API keys of moved users');
+    if (moved > 0) log.info({ keys: moved }, 'API keys of moved users assigned to the new partner');
   }
 
   async function finishNumberImports(): Promise<void> {

@@ -49,7 +49,7 @@ describe('the call states', () => {
     }
     it(`allow ${event} only at these stages: ${Object.keys(results).join(', ')}`, () => {
       for (const stage of stages.filter((one) => results[one] === undefined)) {
-        expect(() => stageAfter(event, stage), stage).to.throw(`A call that is ${stage} has no ${event}.`);
+        expect(() => stageAfter(event, stage), stage).to.throw(`The event ${event} isn't allowed for a call in the stage ${stage}.`);
       }
     });
   }

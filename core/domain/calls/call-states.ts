@@ -115,7 +115,8 @@ type After<Event extends CallEvent> = Exclude<Extract<Transition, { event: Event
 export function stageAfter<Event extends Exclude<CallEvent, 'outcome'>>(event: Event, from: Stage): After<Event>;
 export function stageAfter(event: Exclude<CallEvent, 'outcome'>, from: Stage): Stage {
   const transition = transitionsFor(event).find((row) => row.from.includes(from));
-  if (!transition || typeof transition.to !== 'string') throw new Error(`A call that is ${from} has no ${event}.`);
+  if (!transition || typeof transition.to !== 'string')
+    throw new Error(`The event ${event} isn't allowed for a call in the stage ${from}.`);
   return transition.to;
 }
 

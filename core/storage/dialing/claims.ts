@@ -191,7 +191,8 @@ export function blockIfListed(
 }
 
 function claimedCall(row: ClaimedRow, leaseUntil: Millis, stopped: string | null): ClaimedCall {
-  if (row.handoff === null || row.handoff === 'retry') throw new Error(`A claim left the call ${row.contact_id} at ${row.handoff}.`);
+  if (row.handoff === null || row.handoff === 'retry')
+    throw new Error(`The call ${row.contact_id} was claimed, but its hand-off is ${row.handoff}.`);
   return {
     contactId: row.contact_id,
     requestId: row.request_id,

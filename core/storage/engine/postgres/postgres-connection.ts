@@ -262,7 +262,7 @@ export async function awaitNodes(connection: pg.Client): Promise<void> {
   try {
     const before = new Set(await find());
     for (const end = performance.now() + timeLimits.batch; before.size > 0 && (await find()).some((id) => before.has(id)); )
-      if (performance.now() > end) throw new Error(`Still in doubt: ${[...before].join(', ')}`);
+      if (performance.now() > end) throw new Error(`Transactions that nodes prepared but didn't commit in time: ${[...before].join(', ')}`);
       else await setTimeout(50);
   } catch (cause) {
     throw new NotOnAllNodes(cause);
