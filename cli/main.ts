@@ -83,7 +83,7 @@ function fail(error: unknown): void {
   } else if (error instanceof Interrupted) {
     if (json) output.error({ code: 'interrupted', message: error.message, exitCode: 128 + constants.signals[error.signal] });
     else output.note(error.message);
-    // Ends by the same signal, so that a shell loop around this command ends as well.
+    // Ends with the same signal, so that a shell loop around this command ends as well.
     process.kill(process.pid, error.signal);
   } else {
     const callkeyError =

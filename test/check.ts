@@ -24,7 +24,7 @@ const args = process.argv.slice(2);
 const paths = args.filter((arg, index) => !args[index - 1]?.startsWith('-') && existsSync(arg));
 const mochaArgs = args.filter((arg) => !paths.includes(arg));
 
-// The tests create hundreds of databases, each of which takes 10 MB.
+// Use memory if there's enough: the tests create hundreds of databases, each of which takes 10 MB.
 process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
 
 /** How long each file has taken on this machine, in seconds, so that the slowest files can start first. */

@@ -88,7 +88,7 @@ function verified(received: IncomingHttpHeaders, body: string): Handoff {
   return handoffSchema.parse(JSON.parse(body));
 }
 
-/** In seconds. Without an outcome, a call ends as `unknown` after four hours. An outcome that arrives later replaces this. */
+/** In seconds: the waits between attempts. Without an outcome, a call becomes `unknown` after four hours. A later outcome replaces that. */
 const waits = [1, 5, 30, 60, 300, 900, 1_800, 3_600];
 
 /** Repeats an outcome until the core has accepted it, or says that it never will. */

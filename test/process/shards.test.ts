@@ -245,7 +245,7 @@ describe('shards', function () {
     let keys: Awaited<ReturnType<typeof keyOf>>;
     let gate: Gate;
     let name: string;
-    /** Campaigns whose calls are on each of the nodes that have shards. */
+    /** For each node that has shards, a campaign whose calls are on that node. */
     let onNode: { first: string; second: string };
 
     before(async () => {
@@ -370,7 +370,7 @@ describe('shards', function () {
           }),
         );
         expect((await Promise.all([revoke(), limit()])).map(({ status }) => status)).to.deep.equal([503, 503]);
-        // This node still accepts the key from here, and doesn't count its calls.
+        // The node that hasn't committed yet still accepts the key from this address, and doesn't count its calls.
         expect(await placed(core, onNode.second, limited.keyValue, 'uncounted')).to.equal(202);
       } finally {
         gate.open();

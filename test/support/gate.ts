@@ -37,7 +37,7 @@ export async function startGate(port: number) {
   return {
     port: own,
     listen,
-    /** Loses each connection that sends this text, just before it arrives, until the gate is opened. @returns when one is lost */
+    /** Loses each connection that sends this text, just before the text arrives, until the gate is opened. @returns when one is lost */
     hold: (text: string): Promise<void> =>
       new Promise((lose) => {
         held = { text, lose };

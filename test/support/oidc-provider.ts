@@ -179,7 +179,7 @@ function signToken(text: string, signature: NonNullable<Forgery['signature']>, o
   return sign('sha256', Buffer.from(text), signing).toString('base64url');
 }
 
-/** Like the provider's own storage in memory, which warns about itself on standard error. It must outlive a change of keys. */
+/** Replaces the provider's own storage in memory, which prints a warning on standard error. It must outlive a change of keys. */
 const stored = new Map<string, AdapterPayload>();
 
 class InMemory implements Adapter {

@@ -32,8 +32,8 @@ export function readFirstCell(line: string): string {
 }
 
 /**
- * Returns a function that reads the cells of a line written by `csvRow`, possibly saved with another delimiter. The last cell it returns is
- * an extra empty one.
+ * Returns a function that reads the cells of a line written by `csvRow`, possibly saved with another delimiter. After the last
+ * cell, it returns an extra empty one.
  */
 export function csvLineReader(delimiter: ',' | ';' | '\t'): (line: string) => string[] {
   const pattern = new RegExp(`(?:"((?:[^"]|"")*)"|([^${delimiter}]*))(?:${delimiter}|$)`, 'g');

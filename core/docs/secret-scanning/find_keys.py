@@ -19,7 +19,7 @@ def is_key(text):
 
 found = False
 for number, line in enumerate(sys.stdin.buffer, 1):
-    # Without its zero bytes, UTF-16 can be read as ASCII. Windows PowerShell writes UTF-16 with >.
+    # Read UTF-16, which Windows PowerShell writes with >, as ASCII with additional zero bytes.
     line = line.replace(b"\0", b"")
     for text in re.findall(r"svc_sk_live_[0-9A-Za-z]{49}(?![0-9A-Za-z])", line.decode(errors="replace")):
         if is_key(text):

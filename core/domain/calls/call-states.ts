@@ -40,7 +40,7 @@ export type HandoffStage = (typeof handoffStages)[number];
 /** States that many calls of a campaign are in, or that a call leaves soon. */
 export const commonStates = ['queued', 'dialing', 'completed'] as const satisfies readonly CallState[];
 
-/** Whether storage has an index of the calls in these states. It has one if there are few such calls. */
+/** Whether storage has an index of the calls in these states, because there are few such calls. */
 export function areUncommon(states: readonly CallState[]): boolean {
   return states.length > 0 && !states.some((state) => commonStates.some((common) => common === state));
 }

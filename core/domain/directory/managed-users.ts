@@ -41,7 +41,7 @@ export async function createManagedUser(
   return { user: listed, password: ports.passwordSignIn ? password : null };
 }
 
-/** Renames, moves, disables or enables a user. Skips what's already as requested. */
+/** Renames, moves, disables or enables a user. Skips changes that wouldn't change anything. */
 export async function changeManagedUser(
   ports: Ports,
   { viewer, actor }: SignedInCaller,

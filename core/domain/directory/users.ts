@@ -103,7 +103,7 @@ export function setDisabled(ports: Ports, actor: Actor, user: User, isDisabled: 
   return ports.stores.users.setDisabled(user.id, isDisabled ? event.at : null, event);
 }
 
-/** Unlinks a user from their identity at the provider, and ends the sessions that it started. */
+/** Unlinks a user from their identity at the provider, and ends the sessions that were started with it. */
 export async function unlinkUser(ports: Ports, actor: Actor, user: User): Promise<void> {
   const event = auditEvent(ports, actor, 'user.unlinked', userSubject(user), toOwningScope(user));
   if (!(await ports.stores.links.delete(user.id, event)))

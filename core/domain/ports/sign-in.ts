@@ -89,7 +89,7 @@ export type LinkStore = {
    * disabled
    */
   create(userId: string, subject: Subject, at: Millis, event: AuditEvent): Promise<boolean>;
-  /** Deletes a user's link, and ends the sessions that it has started. @returns false if the user isn't linked */
+  /** Deletes a user's link, and ends the sessions that were started through it. @returns false if the user isn't linked */
   delete(userId: string, event: AuditEvent): Promise<boolean>;
   /** Lists all links by email address, for the operator. */
   list(): Promise<(Link & { email: string })[]>;

@@ -4,8 +4,8 @@ import proxyAddress from 'proxy-addr';
 import type { Context } from './context.ts';
 
 /**
- * Finds out which address a request comes from. Forwarding headers count only if they come from a trusted proxy. In that case, this is the
- * last address in `X-Forwarded-For` that isn't a trusted proxy. Otherwise, it's the connection's address.
+ * Finds out which address a request comes from: the last address in `X-Forwarded-For` that isn't a trusted proxy's, if the header comes
+ * from a trusted proxy; otherwise, the connection's address.
  *
  * @param onIgnored called if forwarding headers come from a connection that isn't a trusted proxy
  */

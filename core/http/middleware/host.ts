@@ -2,7 +2,7 @@ import { Problem } from '../../domain/problem.ts';
 import type { Middleware } from './context.ts';
 
 /**
- * Refuses a request of HTTP/1.1 without a `Host` (RFC 9112 §3.2), and closes its connection. Node would do the same, but without a body and
+ * Refuses an HTTP/1.1 request without a `Host` (RFC 9112 §3.2), and closes its connection. Node would do the same, but without a body and
  * a request ID.
  */
 export const requireHost: Middleware = (ctx, next) => {

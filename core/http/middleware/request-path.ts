@@ -17,7 +17,7 @@ export function badEncoding(): Problem {
   return new Problem('malformed-request', 'The URL has invalid percent-encoding.');
 }
 
-/** Whether Koa can read a request's path. Otherwise, as for `http://[::1`, it throws. */
+/** Whether Koa can read a request's path: it throws for a URL that can't be parsed, such as `http://[::1`. */
 export function hasReadablePath(ctx: Context): boolean {
   try {
     return ctx.path !== undefined;

@@ -184,7 +184,7 @@ export function boundConnections(
     }
   }
 
-  // Runs before the code that handles turns, because that expects a known connection.
+  // Runs before the code that handles turns, because that code expects a known connection.
   server.on('connection', admit).on('secureConnection', secure);
   const createObserver = (socket: Socket): TurnObserver => {
     const connection = connections.get(socket);

@@ -56,7 +56,7 @@ export async function countQueued(database: Database, keyIds: readonly string[])
 }
 
 /**
- * Returns those of the keys for which a dialer is handing off a call. If the provider doesn't accept a call, the call can still be
+ * Returns which of these keys have calls that a dialer is handing off. If the provider doesn't accept a call, the call can still be
  * cancelled.
  */
 export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
@@ -172,7 +172,7 @@ export async function* walkQueue(
   }
 }
 
-/** Cancels those of the found calls that can still be cancelled. */
+/** Cancels the found calls that can still be cancelled. */
 export async function cancelFound(
   database: Database,
   found: readonly Pick<Found, 'campaign_id' | 'contact_id'>[],

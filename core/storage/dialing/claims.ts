@@ -112,7 +112,7 @@ export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows:
 
 const closedNow = 'Calling hours have ended.';
 
-/** Moves the calls that must not be dialed now. @returns how many there were */
+/** Postpones or ends the calls that must not be dialed now. @returns the number of calls */
 export async function moveStopped(
   trx: Knex.Transaction,
   { held, refused }: JudgedCalls,
@@ -180,7 +180,7 @@ export async function claimCalls(
 
 const isCallListedAt: Readonly<Record<Dialect, string>> = { sqlite: isCallListed('?'), postgres: isCallListed('CAST(? AS bigint)') };
 
-/** Blocks those of the calls whose numbers are on a list. @returns the number of blocked calls */
+/** Blocks the calls whose numbers are on a list. @returns the number of blocked calls */
 export function blockIfListed(
   { kind }: Pick<Database, 'kind'>,
   trx: Knex.Transaction,

@@ -96,8 +96,8 @@ export function secondFactorStore({ read, write }: Database): SecondFactorStore 
 }
 
 /**
- * Uses up a code of an active second factor. If several attempts use the same code at the same time, only one succeeds. Both kinds of codes
- * lock the second factor first, so that two concurrent renewals leave only one set of recovery codes.
+ * Uses up a code of an active second factor. If several attempts use the same code at the same time, only one succeeds. Locks the second
+ * factor first, whatever the kind of code, so that two concurrent renewals leave only one set of recovery codes.
  */
 export async function useUp(trx: Knex.Transaction, userId: string, code: CheckedCode): Promise<boolean> {
   if (code.kind === 'step') {

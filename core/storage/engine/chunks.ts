@@ -16,7 +16,7 @@ const pause = 5;
 /**
  * Repeats a short transaction until it changes fewer rows than it could, so that other processes can write in between.
  *
- * @param step changes at most `size` rows. @returns the number of rows
+ * @param step changes at most `size` rows, and returns the number of changed rows
  * @param signal stops it between two steps
  * @returns the total number of changed rows
  */

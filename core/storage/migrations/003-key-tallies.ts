@@ -13,7 +13,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
 /** In ms. Counting millions of keys for the first time can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 3_600_000 };
 
-/** The columns that keys are listed by, with the names of their columns in the counts. */
+/** The columns that keys are listed by. In the counts, `scope` is the name of one of them, and `id` is its value. */
 const scopes = ['creator_id', 'creator_partner_id', 'account_id', 'partner_id'] as const;
 
 /** Builds the SQL for the scopes of the keys in a table, which may be the row of a trigger. */

@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Records from which addresses each key was used in the last few days, so that the calls made with a leaked key can be told from the
- * others.
+ * Records from which addresses each key was used in the last few days, so that the calls made with a leaked key can be told apart
+ * from the others.
  */
 export async function up(trx: Knex, dialect: Dialect): Promise<void> {
   const [bigint, text, end] = dialect === 'postgres' ? ['bigint', 'text COLLATE "C"', ''] : ['integer', 'text', ' WITHOUT ROWID'];

@@ -81,7 +81,7 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
     },
     batchRows: rowsSql,
     rowsWithin: ({ select, from }, columns) => {
-      // The limit keeps SQLite from merging this subquery into the outer statement, where it would look for calls by campaign alone.
+      // LIMIT keeps SQLite from merging this subquery into the outer statement, where it would look for calls by campaign alone.
       const group = `(SELECT ${selectList({ ...select, rows: 'r.rows' })} FROM ${from}) AS g`;
       return `(SELECT ${[...Object.keys(select).map((name) => `g.${name}`), fieldsSql('e.value', columns)].join(', ')}
        FROM ${group} CROSS JOIN jsonb_each(g.rows) AS e LIMIT -1) AS r`;
