@@ -77,7 +77,7 @@ describeDesktop("the console, for a key's limits", () => {
     await asking.getByLabel('Reason').selectOption({ label: 'It leaked' });
     await asking.getByText('1 call placed.').waitFor();
     await asking.getByText('127.0.0.1').waitFor();
-    await asking.getByText('It has no replacement yet.').waitFor();
+    await asking.getByText('The key has no replacement yet.').waitFor();
     await asking.getByText('Someone else may have placed it.').waitFor();
     await asking.getByRole('button', { name: 'Revoke', exact: true }).click();
     await asking.waitFor({ state: 'detached' });

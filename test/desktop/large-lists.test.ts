@@ -101,7 +101,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     await page.getByLabel('Search by name or email').fill('user 0001');
     await button('Delete Üser 0001').click();
     await page.getByText('700 API keys will stop working').waitFor();
-    await page.getByText('These are the newest 500.').waitFor();
+    await page.getByText('The table lists the newest 500.').waitFor();
     await page.getByLabel('Also cancel calls not yet dialed').waitFor();
   });
 

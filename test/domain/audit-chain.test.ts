@@ -90,7 +90,11 @@ describe('verifying the audit chain', () => {
       ({ change }) => change(3, { hash: 'another' }),
       [3, 4].map((seq) => `Event ${seq} doesn't match the one before it: one of the two was modified.`),
     ],
-    ['the chain was replaced', ({ state }) => Object.assign(state, { hash: 'another' }), ["Event 5 isn't the newest chained event."]],
+    [
+      'the chain was replaced',
+      ({ state }) => Object.assign(state, { hash: 'another' }),
+      ["Event 5 doesn't match the stored end of the chain: one of the two was modified."],
+    ],
   ] as [string, (chain: ReturnType<typeof createChain>) => void, string[]][]) {
     it(`fails if ${what}`, async () => {
       const chain = createChain(5);

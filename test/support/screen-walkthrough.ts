@@ -143,7 +143,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await page.getByText('not yet dialed').waitFor();
     yield stop('revoke');
     await page.getByLabel('Reason').selectOption('It leaked');
-    await page.getByText('It has no replacement yet.').waitFor();
+    await page.getByText('The key has no replacement yet.').waitFor();
     yield stop('revoke-leaked');
     await button('Cancel').click();
     await button('Revoke Pilot project').click();

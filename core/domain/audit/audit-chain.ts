@@ -54,7 +54,7 @@ export async function verifyChain(store: AuditChainStore, knownSeals: readonly S
     }
   }
   if (seq < state.seq) faults.push(missing(seq + 1, state.seq));
-  else if (before !== state.hash) faults.push(`Event ${seq} isn't the newest chained event.`);
+  else if (before !== state.hash) faults.push(`Event ${seq} doesn't match the stored end of the chain: one of the two was modified.`);
   faults.push(...findPruningFaults(state, prunings, knownSeals));
   const newestSeal = newestSeq(knownSeals);
   if (newestSeal > state.seq) faults.push(`The chain ends before the seal: events ${state.seq + 1} to ${newestSeal} are missing.`);

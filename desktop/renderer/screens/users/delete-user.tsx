@@ -99,7 +99,7 @@ function Effect({ user, apiKeys, nextCursor }: Pick<DeletionView, 'user' | 'apiK
     <>
       <strong>{pluralize(user.apiKeys - expired, 'API key')} will stop working</strong> immediately
       {expired > 0 && `; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} already expired`}.{' '}
-      {nextCursor !== null && `These are the newest ${formatNumber(apiKeys.length)}. Of them, `}
+      {nextCursor !== null && `The table lists the newest ${formatNumber(apiKeys.length)}. Of these, `}
       <RecentlyUsed isStart={nextCursor === null} lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
     </>
   );

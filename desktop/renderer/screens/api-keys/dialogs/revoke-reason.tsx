@@ -113,7 +113,7 @@ export function LastDay({ view: { apiKey, lastDay }, replacement, onReplace, onC
       )}
       {replacement ? (
         <p>
-          Its replacement keeps working:{' '}
+          The key’s replacement keeps working:{' '}
           <a href={formatAddress('api-keys', { open: replacement.id })} onClick={follow}>
             {replacement.name}
           </a>
@@ -121,7 +121,7 @@ export function LastDay({ view: { apiKey, lastDay }, replacement, onReplace, onC
         </p>
       ) : (
         <p>
-          It has no replacement yet.{' '}
+          The key has no replacement yet.{' '}
           <button type="button" onClick={onReplace}>
             Replace…
           </button>
