@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { activitySchema } from '#contract/console/activity.ts';
 import { callsSchema } from '#contract/console/calls.ts';
 import { callingHoursSchema, checkedNumberSchema, numbersSchema } from '#contract/protection/protection.ts';
 import { plus } from '../../core/domain/instant.ts';
@@ -258,6 +259,26 @@ describe('rules for calling', () => {
         expect(shown).to.deep.include({ countries: ['DE', 'AT'], kinds: null, effective: { countries: ['DE', 'AT'], kinds: [] } });
         const unknown = await setNumbers({ countries: ['GB', 'UK'], kinds: null });
         expect([unknown.status, unknown.text.includes('UK: Must be')]).to.deep.equal([422, true]);
+      });
+
+      it('that may be called, and calling hours, are recorded in the activity when they change', async () => {
+        await setNumbers({ countries: ['DE', 'AT'], kinds: null }, 'partner');
+        await setNumbers({ countries: [], kinds: ['premium-rate'] });
+        const closed = Array.from({ length: 22 }, (_, n) => ({
+          prefix: '',
+          date: `2026-12-${n + 1}`.replace(/-(\d)$/, '-0$1'),
+          closed: true,
+        }));
+        await setHours([{ prefix: '+49', days: ['mon', 'tue'], from: '09:00', to: '20:00' }, ...closed]);
+        await setHours([]);
+        const { json } = await ask('GET', `${harness.core.url}/console/activity`, { cookie });
+        const [none, many = '', ...numbers] = activitySchema.parse(json).events.map(({ detail }) => detail);
+        expect(none).to.equal('no rules of its own');
+        expect(many).to.match(/^\+49 mon, tue 09:00 to 20:00; all numbers 2026-12-01 closed; .*2026-12-19 closed; and 3 other rules$/);
+        expect(numbers.slice(0, 2)).to.deep.equal([
+          'countries: all; restricted kinds: premium-rate',
+          'countries: DE, AT; restricted kinds: no setting of its own',
+        ]);
       });
 
       it('that are no longer allowed are blocked before they are dialed', async () => {

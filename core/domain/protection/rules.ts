@@ -2,6 +2,7 @@ import type { AuditAction } from '#contract/console/activity.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { NumberRules } from '#contract/protection/numbers.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
+import { counted } from '#contract/text/count.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { Actor, RuleScope, SignedInCaller, Viewer } from '../model.ts';
@@ -44,7 +45,7 @@ export async function setHoursInScope(
 
 /** Replaces all rules of a scope. A scope without rules inherits them. */
 export async function setHours(ports: Ports, actor: Actor, scope: RuleScope, rules: readonly HoursRule[]): Promise<void> {
-  await setRules(ports, actor, scope, { hours: rules.length === 0 ? null : rules }, 'calling-hours.changed');
+  await setRules(ports, actor, scope, { hours: rules.length === 0 ? null : rules }, 'calling-hours.changed', describeHours(rules));
 }
 
 /** Returns a scope's own rules, and those that apply without them. */
@@ -102,7 +103,7 @@ export async function setNumberRulesInScope(
 export async function setNumberRules(ports: Ports, actor: Actor, scope: RuleScope, rules: Partial<NumberRules>): Promise<void> {
   const wrong = rules.countries?.find((code) => !isCountry(code));
   if (wrong !== undefined) throw invalidField('countries', `${wrong}: ${notACountry}`);
-  await setRules(ports, actor, scope, rules, 'numbers.changed');
+  await setRules(ports, actor, scope, rules, 'numbers.changed', describeNumbers(rules));
 }
 
 export async function readNumberRules(ports: Ports, scope: RuleScope): Promise<ScopeNumbers> {
@@ -116,7 +117,35 @@ export async function readNumberRules(ports: Ports, scope: RuleScope): Promise<S
   return { countries: own.countries && [...own.countries], kinds: own.kinds && [...own.kinds], effective };
 }
 
-async function setRules(ports: Ports, actor: Actor, scope: RuleScope, change: Partial<ScopeRules>, action: AuditAction): Promise<void> {
+async function setRules(
+  ports: Ports,
+  actor: Actor,
+  scope: RuleScope,
+  change: Partial<ScopeRules>,
+  action: AuditAction,
+  detail: string,
+): Promise<void> {
   const { kind, id, name, owner } = scope;
-  await ports.stores.protection.setRules(scope, change, auditEvent(ports, actor, action, { kind, id, name }, owner));
+  await ports.stores.protection.setRules(scope, change, { ...auditEvent(ports, actor, action, { kind, id, name }, owner), detail });
+}
+
+/** The maximum number of rules that an audit event lists. A scope can have hundreds. */
+const maxDescribed = 20;
+
+function describeHours(rules: readonly HoursRule[]): string {
+  const windows = rules.slice(0, maxDescribed).map(({ prefix, days, date, from, to }) => {
+    const numbers = prefix === '' ? 'all numbers' : prefix;
+    return `${numbers} ${date ?? days?.join(', ')} ${from === undefined ? 'closed' : `${from} to ${to}`}`;
+  });
+  const more = rules.length > maxDescribed ? [`and ${counted(rules.length - maxDescribed, 'other rule')}`] : [];
+  return rules.length === 0 ? 'no rules of its own' : [...windows, ...more].join('; ');
+}
+
+function describeNumbers({ countries, kinds }: Partial<NumberRules>): string {
+  const describe = (what: string, values: readonly string[] | null | undefined, ifEmpty: string) => {
+    if (values === undefined) return [];
+    if (values === null) return [`${what}: no setting of its own`];
+    return [`${what}: ${values.length === 0 ? ifEmpty : values.join(', ')}`];
+  };
+  return [...describe('countries', countries, 'all'), ...describe('restricted kinds', kinds, 'none')].join('; ');
 }
