@@ -49,7 +49,7 @@ export const commandLinePath = '/reference/callkey-cli.tgz';
 /** The page's instructions for getting the command line. */
 const installation = {
   served: { install: '"$CALLKEY_SERVER/reference/callkey-cli.tgz"', download: '' },
-  missing: { install: './callkey-cli-VERSION.tgz', download: ' Download its package from the release of Callkey first.' },
+  missing: { install: './callkey-cli-VERSION.tgz', download: ' First, download its package from the Callkey release.' },
 };
 
 /** Returns the pages by path. @param hasCommandLine whether the server also has {@link commandLinePath} */

@@ -163,7 +163,7 @@ describe("a profile's key", () => {
     );
   });
 
-  it("says why if the key file can't be read", async () => {
+  it("is reported with the reason if the file in CALLKEY_API_KEY_FILE can't be read", async () => {
     const path = join(freshDirectory(), 'none');
     expect(await rejection(readEnvironmentKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(
       `usage: Couldn't read ${path}, the file in CALLKEY_API_KEY_FILE (ENOENT). Check its name and permissions.`,

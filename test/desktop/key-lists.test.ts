@@ -40,7 +40,7 @@ describeDesktop('the lists of API keys in the console', () => {
     await panel().getByText('Created by Ada Account').waitFor();
   });
 
-  it("show a key's access when the value is saved, and before the key is revoked", async () => {
+  it("show a key's access in the dialogs that save and revoke it", async () => {
     await list(['One']);
     await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Two');

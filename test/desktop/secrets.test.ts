@@ -40,7 +40,7 @@ const copyElsewhere = ({ app }: RunningConsole) => app.evaluate(async ({ clipboa
 
 const noKeyring = await whyNoSecretService();
 
-describeDesktop('the console, for secrets', () => {
+describeDesktop('the console, when it handles secrets,', () => {
   let core: RunningCore;
   let network: FaultyProxy;
   before(async () => {

@@ -178,7 +178,7 @@ describeDesktop('several servers', () => {
     await later.close();
   });
 
-  it('have views whose address can be copied, and opened by a colleague in a browser', async () => {
+  it('have their own links to views, which a colleague can open in a browser', async () => {
     const { page, app } = desktop;
     await signInAs({ ...first, page }, 'account');
     await page.getByLabel('Search by name').fill('Another');

@@ -97,7 +97,7 @@ describe('the checks for every route', () => {
     });
   }
 
-  it('name the first error of a body, and at most fifty in total', async () => {
+  it("name a body's first error in the message, and list at most fifty errors", async () => {
     const phone = 'Must be a phone number in E.164 format, such as +493012345678.';
     expect(await readProblem(place('{"contact":{"phone":"1"}}'))).to.equal(`422 invalid: Invalid body at contact.phone: ${phone}`);
     expect(await readProblem(place('[]'))).to.match(/^422 invalid: Invalid body: \S/);

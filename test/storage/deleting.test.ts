@@ -141,7 +141,7 @@ describe('a user with thousands of API keys', () => {
 
     it('keeps their keys through several moves', async () => {
       await move('otherAccount');
-      // This is how another core leaves the keys after its first step.
+      // Move 200 keys, as another core would have done in its first batch.
       const some = Array.from({ length: 200 }, (_, n) => `k${many - 1_000 - n}`);
       const { write } = direct.storage.database;
       await write('api_keys').whereIn('id', some).update({ creator_partner_id: tenants.otherPartner.id });

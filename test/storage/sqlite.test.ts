@@ -191,7 +191,7 @@ describe("a SQLite file's writer", () => {
         (error: Error) => error.message,
       );
     linkSync(filename(), `${filename()}.link`);
-    expect(await refusal()).to.match(/has a second name .+ Remove its other names\. .+ find .+ -samefile/);
+    expect(await refusal()).to.match(/has another name .+ Remove its other names\. .+ find .+ -samefile/);
     rmSync(`${filename()}.link`);
     direct = await openDirect(await freshDatabase('sqlite'));
     const point = join(freshDirectory(), 'a name');

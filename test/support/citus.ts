@@ -20,7 +20,7 @@ export type Cluster = Awaited<ReturnType<typeof startCluster>>;
 /** The page about setting up a cluster. The tests use its settings and commands. */
 const page = readFileSync(new URL('../../core/docs/scaling.md', import.meta.url), 'utf8');
 
-/** Returns the lines of a code block on the page, with the addresses of these nodes. @param after a text before the block */
+/** Returns the lines of a code block on the page, with the addresses of `nodes`. @param after text that comes before the block */
 export function readPage(language: 'ini' | 'sh' | 'sql', after: string, nodes: readonly { port: number }[] = []): string[] {
   const [, block] = new RegExp(`\`\`\`${language}\\n([^\`]*)\`\`\``).exec(page.slice(page.indexOf(after))) ?? [];
   if (block === undefined) throw new Error(`The page has no ${language} code block after "${after}".`);

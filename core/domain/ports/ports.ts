@@ -45,7 +45,7 @@ export type Ports = {
   requiresSecondFactor: boolean;
   /** The maximum number of active keys per user. */
   maxActiveKeys: number;
-  /** The command that a user types for `admin`, for messages. */
+  /** The command that users type to run `admin`, as messages show it. */
   adminCommand: string;
   /** Counts the outcomes that a provider reports. */
   onOutcome(state: OutcomeState): void;

@@ -75,7 +75,7 @@ export async function setOptOuts({ ports, caller, params, body }: Request<'setOp
   return body;
 }
 
-/** The number of zones that a response names. */
+/** The maximum number of zones that a response names. */
 const maxNamedZones = 20;
 
 export async function checkNumber({ ports, viewer, body }: Request<'checkNumber'>): Promise<CheckedNumberView> {

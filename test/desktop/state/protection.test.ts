@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import { type HoursRule, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CheckedNumberView } from '#contract/protection/protection.ts';
 import { completeLine, csvRow, csvStart } from '#contract/text/csv.ts';
 import { describeHeld } from '../../../desktop/renderer/screens/calls/held.ts';
@@ -14,7 +14,12 @@ import { addAll, describeAdded, readNumbers } from '../../../desktop/renderer/sc
 import { describeHours, describeOpening, describeReasons } from '../../../desktop/renderer/screens/protection/numbers/check-text.ts';
 
 const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
-const rule = (prefix: string, from: string, to: string): HoursRule => ({ prefix, days: [...workdays], from, to });
+const rule = (prefix: string, from: string, to: string, days: readonly Weekday[] = workdays): HoursRule => ({
+  prefix,
+  days: [...days],
+  from,
+  to,
+});
 
 describe('a week of calling hours', () => {
   const formatHours = (rules: HoursRule[], day: number) => toWeeks(rules).map(({ days }) => formatWindows(days[day]?.windows ?? []));
@@ -109,6 +114,16 @@ describe('a checked number', () => {
   it('names a known zone', () => {
     expect(describeHours({ ...checked, zones: 1, zoneNames: ['Europe/Berlin'] })).to.equal('between 09:00 and 20:00 in Europe/Berlin');
     expect(describeHours({ ...checked, rules: [] })).to.equal(null);
+  });
+
+  it("says that hours differ by day, that they're open on some dates only, or that they're never open", () => {
+    const closed: HoursRule = { prefix: '', days: [...weekdays], closed: true };
+    const holiday = { prefix: '', date: '2026-12-25' };
+    const describe = (...rules: HoursRule[]) => describeHours({ ...checked, zones: 1, zoneNames: ['Europe/Berlin'], rules });
+    const [monday, tuesday] = [rule('', '09:00', '20:00', ['mon']), rule('', '10:00', '20:00', ['tue'])];
+    expect(describe(monday, tuesday)).to.equal('different hours on different days in Europe/Berlin');
+    expect(describe(closed, { ...holiday, from: '09:00', to: '12:00' })).to.equal('only on some dates in Europe/Berlin');
+    expect(describe(closed, { ...holiday, closed: true })).to.equal('never in Europe/Berlin');
   });
 
   it("says when hours open in the recipient's zone, if it's known", () => {

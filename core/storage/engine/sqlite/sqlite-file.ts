@@ -225,7 +225,11 @@ function overwrittenError(file: string): UnsafeFileError {
 
 function hardLinkError(file: string): UnsafeFileError {
   const todo = `Remove its other names. To find them, run: find ${dirname(file)} -samefile ${file}`;
-  return new UnsafeFileError(file, 'has a second name (a hard link), and programs that use it have a different -wal', todo);
+  return new UnsafeFileError(
+    file,
+    'has another name (a hard link), and programs that open it by that name use a different -wal file',
+    todo,
+  );
 }
 
 function movedError(file: string, todo: string): UnsafeFileError {

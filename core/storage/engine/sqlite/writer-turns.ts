@@ -52,7 +52,7 @@ export function takeTurns<Connection>(pool: ConnectionPool<Connection>): (lane: 
       };
       const timer = setTimeout(() => {
         queue.splice(queue.indexOf(start), 1);
-        reject(new Error('Unable to acquire a connection: others are writing.'));
+        reject(new Error('Unable to acquire a connection: other statements are using it.'));
       }, maxTurnWait);
       queue.push(start);
     });

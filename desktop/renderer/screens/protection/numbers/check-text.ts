@@ -55,12 +55,15 @@ export function describeHours({ rules, zones, zoneNames }: CheckedNumberView): s
   if (rules.length === 0) return null;
   const [week] = toWeeks(rules);
   const hours = new Set(week?.days.filter(({ windows }) => windows.length > 0).map(({ windows }) => formatWindows(windows)));
-  const text = hours.size === 1 ? describeOpen([...hours].join()) : 'different hours by day';
+  const [windows] = hours;
+  const opensOnDates = rules.some(({ date, closed }) => date !== undefined && !closed);
+  const text = windows === undefined ? (opensOnDates ? 'only on some dates' : 'never') : describeOpen(windows, hours.size > 1);
   const prefixes = week && !week.prefixes.includes('') ? ` (${describePrefixes(week.prefixes, false).toLowerCase()})` : '';
   return `${text} ${describeZones(zones, zoneNames)}${prefixes}`;
 }
 
-function describeOpen(windows: string): string {
+function describeOpen(windows: string, variesByDay: boolean): string {
+  if (variesByDay) return 'different hours on different days';
   return windows.includes(',') ? windows : `between ${windows.replace('–', ' and ')}`;
 }
 
