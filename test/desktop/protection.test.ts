@@ -52,7 +52,7 @@ describeDesktop("the console's Protection screen", () => {
     await harness.page.getByRole('option', { name: /Green Clinic/ }).click();
     await harness.page.getByLabel('All accounts of the partner stop calling them').check();
     await button('Save').click();
-    await harness.page.getByText('Opt-outs during calls from Green Clinic were changed.').first().waitFor();
+    await harness.page.getByText('The setting for opt-outs during calls from Green Clinic was changed.').first().waitFor();
     const { protection } = harness.direct.ports.stores;
     const { account, siblingAccount } = harness.tenants;
     expect([await protection.optOutScope(siblingAccount.id), await protection.optOutScope(account.id)]).to.deep.equal([

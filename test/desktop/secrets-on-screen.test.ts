@@ -103,9 +103,8 @@ describeDesktop('a key value in the console', () => {
     expect(await isProtected()).to.equal(false);
   });
 
-  it('is gone from files, storage, heap and output a minute after the dialog is closed', async function () {
+  it('is gone from files, storage, heap and output after the dialog is closed', async function () {
     this.timeout(120_000);
-    // Moves the page's clock instead of waiting.
     const keyValue = await create();
     const secret = keyValue.slice('svc_sk_live_'.length);
     await button('Copy').click();

@@ -45,7 +45,7 @@ describe("the dialer's schedule", () => {
         findTrouble: unexpected,
       },
     };
-    // The interval passes when a test moves the timers.
+    // The time between two polls passes only when a test advances these timers.
     mock.timers.enable({ apis: ['setTimeout'] });
   });
   afterEach(async () => {

@@ -140,7 +140,7 @@ describe('under attack', () => {
       ['with a forged cookie', '/console/api-keys', { Cookie: `callkey_session=${'a'.repeat(43)}; callkey_session.sig=${'b'.repeat(27)}` }],
       ['with a malformed key', '/api/v1/campaigns/x/contacts/on-demand', { 'X-API-Key': 'x' }],
     ] as const) {
-      it(`requests ${what} are refused a few per turn of the event loop, so that a flood doesn't delay statements`, async () => {
+      it(`only a few requests ${what} are refused per turn of the event loop, so that a flood doesn't delay statements`, async () => {
         const method = path.startsWith('/api') ? 'POST' : 'GET';
         const flood = () => Promise.all(Array.from({ length: 100 }, () => ask(method, core.url + path, { headers })));
         // The first flood only opens the connections.

@@ -118,7 +118,7 @@ describe('an error thrown by a request', () => {
   });
 
   for (const id of ['x0190a0b0-0000-7000-8000-000000000000', '0190a0b0-0000-7000-8000-000000000000x']) {
-    it(`has the request's ID ${id} unchanged, even if it isn't a UUID`, async () => {
+    it(`is returned with the request's ID ${id} unchanged, even if it isn't a UUID`, async () => {
       expect((await throwing(new Error('x'), id)).answer).to.include({ instance: id });
     });
   }

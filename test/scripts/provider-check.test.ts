@@ -27,7 +27,7 @@ describe('checking a provider adapter', () => {
     const args = ['scripts/receiver.ts', String(port), `http://127.0.0.1:${corePort}`];
     const receiver = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
     await once(createInterface({ input: receiver.stdout }), 'line');
-    // Strangers who hang up, or send too much, don't end the receiver.
+    // Clients that hang up early or send too much data don't stop the receiver.
     const stranger = connect(port, '127.0.0.1');
     stranger.end('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\na');
     await once(stranger.resume(), 'close');

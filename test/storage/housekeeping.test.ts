@@ -92,7 +92,7 @@ describe('a running core', () => {
       await write('api_key_tallies').insert([1, 1].map((keys) => ({ scope: 'account_id', id: 'a', keys })));
     }
 
-    /** Returns the number of rows that each sweep still has to process. */
+    /** Returns the names of the sweeps that still have rows to process. */
     async function left(): Promise<Record<'byTheClock' | 'always', string[]>> {
       const { read } = database();
       const call = async (contact_id: string) => (await read('calls').where({ contact_id }).first()) as CallRow;

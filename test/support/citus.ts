@@ -106,7 +106,7 @@ export async function startCluster(more: readonly string[] = []) {
   };
 }
 
-/** Moves a shard to the node with this port. Repeats that until Citus can remove what an earlier move left there. */
+/** Moves a shard to the node with this port. Retries while Citus can't clean up what an earlier move left behind. */
 export async function moveShard({ query }: PostgresNode, database: string, schema: string, port: number): Promise<void> {
   await until(async () => {
     try {

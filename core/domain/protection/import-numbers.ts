@@ -23,7 +23,10 @@ type InvalidLine = { line: number; message: string };
 /** @property wrong the first invalid lines @property invalidLines the number of all invalid lines */
 export type NumberImportResult = { added: number; known: number; wrong: InvalidLine[]; invalidLines: number };
 
-/** A part is stored as one row, and takes effect only later. Each step that moves some of its numbers to the list writes the rest again. */
+/**
+ * How many numbers of an unfinished import one row stores. A step that adds only some of them to the do-not-call list writes the others to
+ * the row again, so a row can't be much larger.
+ */
 const numbersPerPart = 1_000;
 
 const maxInvalidLines = 10_000;

@@ -50,7 +50,7 @@ export function readJsonBytes({ req }: Context, maxBytes: number): Promise<Buffe
 }
 
 /**
- * Parses and validates JSON, which waits for a turn if it's large.
+ * Parses and validates JSON. Waits for a turn first if it's large.
  *
  * @param share the key, user or provider that sent it
  * @throws Problem `malformed-request`, `invalid` or `unavailable`

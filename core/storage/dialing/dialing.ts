@@ -184,8 +184,8 @@ function outcomeStatement(database: Database) {
 }
 
 /**
- * Adds the number of a call to the list of its account, or of its partner if the account's opt-outs apply to the partner. @returns null if
- * the call wasn't handed off
+ * Adds a call's number to the do-not-call list of its account, or of its partner if the account's opt-outs apply to the partner. @returns
+ * null if the call wasn't handed off
  */
 async function listNumberOfCall(
   trx: Knex.Transaction,

@@ -30,7 +30,7 @@ export async function requireRights(database: Database, location: DatabaseLocati
   const missing = await database.query<{ table: string; missing: string }>(lacking);
   if (missing.length === 0) return;
   const list = missing.map((right) => `${right.missing} on ${right.table}`).join('; ');
-  throw new MissingRights(`the role of DATABASE_URL lacks ${list}`);
+  throw new MissingRights(`the role in DATABASE_URL lacks ${list}`);
 }
 
 /** In bytes: the space that the next batches and their checkpoint need. With less, a write may fail at any time. */

@@ -67,7 +67,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `ALTER TABLE calls ADD COLUMN held_until ${bigint}`,
     `ALTER TABLE calls ADD COLUMN answered_held_until ${bigint}`,
     `CREATE INDEX calls_held ON calls (held_until) WHERE held_until IS NOT NULL AND due_at IS NOT NULL`,
-    // Finds the calls to a number that can no longer be stopped. It contains only the calls that are being dialed now.
+    // This index finds a number's calls that can no longer be stopped. It contains only calls that are being dialed.
     `CREATE INDEX calls_being_dialed ON calls (phone) WHERE state = 'dialing'`,
     `DROP INDEX calls_due`,
     `CREATE INDEX calls_due ON calls (account_id, due_at, placed_at, api_key_id, contact_id) WHERE due_at IS NOT NULL`,

@@ -7,7 +7,7 @@ import { screensFor, showCommand } from '../../screens.ts';
 import { dialogCount } from './navigation.ts';
 import { session } from './session.ts';
 
-/** Keeps the menu's commands, from when the page's script starts, until a screen handles them. */
+/** Keeps the menu's commands until a screen handles them, beginning when the page's script starts. */
 const queue = new CommandQueue();
 window.callkey.onCommand((command) => queue.push(command));
 

@@ -145,7 +145,7 @@ describe('a second factor', () => {
         expect(answers.map(({ status }) => status)).to.deep.equal([...Array.from({ length: 9 }, () => 401), 429, 429]);
       });
 
-      it('counts attempts from zero after a valid code', async () => {
+      it('is throttled only after ten more attempts if a valid code was entered in between', async () => {
         const { email, app } = await newUser();
         const from = '203.0.113.77';
         await database().write('sign_in_attempts').delete();

@@ -18,7 +18,7 @@ const unlinks: Readonly<Record<Name, readonly Name[] | 'forbidden'>> = {
   partner: ['account', 'teammate', 'sibling', 'tied'],
   tied: ['account', 'teammate'],
   otherPartner: ['other'],
-  // Without a selected account or partner, staff manage staff.
+  // Without a selected account or partner, staff manage only other staff, and there are none here.
   staff: [],
 };
 

@@ -88,7 +88,7 @@ export function hasExpired(key: ApiKeyView, now: DateTime): boolean {
   return key.expired || (key.expiresAt !== null && isExpired(Date.parse(key.expiresAt), now.toMillis()));
 }
 
-/** Returns the keys that expire within 30 days, the next one first. */
+/** Returns the keys that expire within 30 days, soonest first. */
 export function keysExpiringSoon(keys: readonly ApiKeyView[], now: DateTime): ApiKeyView[] {
   return keys.filter((key) => isExpiringSoon(key, now)).toSorted((a, b) => Date.parse(a.expiresAt ?? '') - Date.parse(b.expiresAt ?? ''));
 }

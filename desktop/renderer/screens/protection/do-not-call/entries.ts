@@ -7,6 +7,6 @@ export function describeScope({ kind, name }: DoNotCallEntryView['scope']): stri
 
 /** Says who added an entry, or that it came from a call. */
 export function describeSource({ source, createdBy }: Pick<DoNotCallEntryView, 'source' | 'createdBy'>): string {
-  if (source === 'outcome') return 'Opted out in a call';
+  if (source === 'outcome') return 'Opted out during a call';
   return createdBy?.name ?? 'Operator';
 }

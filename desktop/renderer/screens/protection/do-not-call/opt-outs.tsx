@@ -59,7 +59,7 @@ function OptOutForm({ account: { id, name }, onClose }: { account: NamedScope; o
             void run(
               () => window.callkey.request('setOptOuts', { id, listedFor: choice ?? listedFor }),
               () => {
-                announce(`Opt-outs during calls from ${name} were changed.`);
+                announce(`The setting for opt-outs during calls from ${name} was changed.`);
                 onClose();
               },
             );
