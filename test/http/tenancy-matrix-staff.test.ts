@@ -10,57 +10,27 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { importAll } from '../../core/domain/directory/import.ts';
 import { importFileSchema } from '../../core/domain/directory/import-file.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
-import type { RunningCore } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { emails, everyone, type Place, places, reaches, sees } from '../support/tenancy-rules.ts';
-import { createKey, type DirectAccess, password, placeCall, signIn, signInFirst, type Tenants } from '../support/tenants.ts';
+import { everyone, sees } from '../support/tenancy-rules.ts';
+import { tenancySuite } from '../support/tenancy-suite.ts';
+import { createKey, password, placeCall, signIn, signInFirst } from '../support/tenants.ts';
 
 describe('the rules for who can see, revoke and use what', () => {
   onEachDatabase((kind) => {
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let direct: DirectAccess;
-    let tenants: Tenants;
-    const cookies = new Map<string, string>();
-    const keys = new Map<string, { id: string; keyValue: string }>();
-    const calls = new Map<Place, string>();
-
-    before(async () => {
-      ({ core, direct, tenants, close } = await openCore({ kind }));
-      for (const who of [...everyone, 'staff'] as const) {
-        const cookie = await signIn(core.url, `${emails[who]}@example.com`);
-        cookies.set(who, cookie);
-        const tenancy = {
-          'staff in account': { kind: 'account', id: tenants.account.id },
-          'staff in partner': { kind: 'partner', id: tenants.partner.id },
-        };
-        if (who === 'staff in account' || who === 'staff in partner') {
-          await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: tenancy[who] });
-        }
-      }
-      for (const who of everyone) keys.set(who, await createKey(core.url, cookies.get(who) ?? '', who));
-      for (const place of places) {
-        const who = everyone.find((each) => reaches[each].includes(place)) ?? '';
-        calls.set(place, textAt(await placeCall(core.url, tenants[place].id, getKey(who).keyValue), 'contactId'));
-      }
-    });
-    after(() => close());
-
-    const as = (who: string) => ({ cookie: cookies.get(who) ?? '' });
-    const getKey = (who: string) => keys.get(who) ?? { id: '', keyValue: '' };
+    const at = tenancySuite(kind);
+    const { as, cookies } = at;
 
     for (const viewer of [...everyone, 'staff'] as const) {
       it(`${viewer} manages exactly the partners, accounts and campaigns in their scope`, async () => {
         const isStaff = viewer.startsWith('staff');
         const owned = { partner: 'partner', otherPartner: 'otherPartner' }[String(viewer)];
         const askStatus = async (method: string, path: string, body?: object) =>
-          (await ask(method, `${core.url}/console/directory/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status;
+          (await ask(method, `${at.core.url}/console/directory/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status;
 
         const names = new Map<string, string[]>();
         for (const list of ['partners', 'accounts', 'campaigns'] as const) {
-          const { status, json } = await ask('GET', `${core.url}/console/directory/${list}`, as(viewer));
+          const { status, json } = await ask('GET', `${at.core.url}/console/directory/${list}`, as(viewer));
           names.set(
             list,
             status === 200
@@ -71,7 +41,7 @@ describe('the rules for who can see, revoke and use what', () => {
               : [String(status)],
           );
         }
-        const { partner, otherPartner, account, siblingAccount, otherAccount, campaign, siblingCampaign, otherCampaign } = tenants;
+        const { partner, otherPartner, account, siblingAccount, otherAccount, campaign, siblingCampaign, otherCampaign } = at.tenants;
         const toIds = (...things: { id: string }[]) => things.map(({ id }) => id);
         const expected = {
           staff: [
@@ -91,7 +61,7 @@ describe('the rules for who can see, revoke and use what', () => {
           ['otherPartner', otherPartner, otherAccount, otherCampaign],
         ] as const) {
           const mayChange = isStaff || owned === own;
-          const counted = async (path: string) => (await ask('GET', `${core.url}/console/directory/${path}`, as(viewer))).text;
+          const counted = async (path: string) => (await ask('GET', `${at.core.url}/console/directory/${path}`, as(viewer))).text;
           const filtered = `${await counted(`accounts?partner=${ofPartner.id}`)} ${await counted(`campaigns?account=${ofAccount.id}`)}`;
           expect([filtered.includes(ofAccount.id), filtered.includes(ofCampaign.id)]).to.deep.equal([mayChange, mayChange]);
           const missing = owned ? 404 : 403;
@@ -113,10 +83,10 @@ describe('the rules for who can see, revoke and use what', () => {
 
     describe('a staff request that names its tenancy', () => {
       const toTenancy = (place: 'account' | 'partner' | 'otherAccount' | 'otherPartner') =>
-        `${place.toLowerCase().includes('account') ? 'account' : 'partner'}/${tenants[place].id}`;
+        `${place.toLowerCase().includes('account') ? 'account' : 'partner'}/${at.tenants[place].id}`;
       const inTenancy = (who: string, tenancy: string | string[]) => ({ ...as(who), headers: { [tenancyHeader]: tenancy } });
       const namesIn = async (who: string, tenancy: string) => {
-        const answer = await ask('GET', `${core.url}/console/api-keys`, inTenancy(who, tenancy));
+        const answer = await ask('GET', `${at.core.url}/console/api-keys`, inTenancy(who, tenancy));
         return apiKeysSchema
           .parse(answer.json)
           .apiKeys.map(({ name }) => name)
@@ -129,24 +99,24 @@ describe('the rules for who can see, revoke and use what', () => {
           expect(await namesIn(session, toTenancy('account'))).to.deep.equal([...sees['staff in account']].sort());
           expect(await namesIn(session, toTenancy('partner'))).to.deep.equal([...sees['staff in partner']].sort());
           expect(await namesIn(session, toTenancy('otherAccount'))).to.deep.equal(['other']);
-          const { json } = await ask('GET', `${core.url}/console/session`, inTenancy(session, toTenancy('otherPartner')));
-          expect(sessionSchema.parse(json).tenancy?.name).to.equal(tenants.otherPartner.name);
-          const calls = `${core.url}/console/campaigns/${tenants.otherCampaign.id}/calls`;
+          const { json } = await ask('GET', `${at.core.url}/console/session`, inTenancy(session, toTenancy('otherPartner')));
+          expect(sessionSchema.parse(json).tenancy?.name).to.equal(at.tenants.otherPartner.name);
+          const calls = `${at.core.url}/console/campaigns/${at.tenants.otherCampaign.id}/calls`;
           expect((await ask('GET', calls, inTenancy(session, toTenancy('otherAccount')))).status).to.equal(200);
           expect((await ask('GET', calls, inTenancy(session, toTenancy('account')))).status).to.equal(404);
           for (const [tenancy, place] of [
             ['otherAccount', 'otherCampaign'],
             ['account', 'campaign'],
           ] as const) {
-            const all = await ask('GET', `${core.url}/console/calls`, inTenancy(session, toTenancy(tenancy)));
+            const all = await ask('GET', `${at.core.url}/console/calls`, inTenancy(session, toTenancy(tenancy)));
             const campaignIds = callsSchema.parse(all.json).calls.map(({ campaign }) => campaign?.id);
-            expect([...new Set(campaignIds)]).to.deep.equal([tenants[place].id]);
-            const { text } = await ask('GET', `${core.url}/console/calls.csv`, inTenancy(session, toTenancy(tenancy)));
+            expect([...new Set(campaignIds)]).to.deep.equal([at.tenants[place].id]);
+            const { text } = await ask('GET', `${at.core.url}/console/calls.csv`, inTenancy(session, toTenancy(tenancy)));
             expect([text.includes('"Inspections"'), text.includes('"Appointment reminders"')]).to.deep.equal([
               tenancy === 'otherAccount',
               tenancy === 'account',
             ]);
-            const facets = await ask('GET', `${core.url}/console/activity/facets`, inTenancy(session, toTenancy(tenancy)));
+            const facets = await ask('GET', `${at.core.url}/console/activity/facets`, inTenancy(session, toTenancy(tenancy)));
             const names = activityFacetsSchema.parse(facets.json).actors.map(({ name }) => name);
             expect([names.includes('Oda Other'), names.includes('Ada Account')]).to.deep.equal([
               tenancy === 'otherAccount',
@@ -157,31 +127,31 @@ describe('the rules for who can see, revoke and use what', () => {
 
         it(`creates and revokes keys only there, whatever the session of ${session} has selected`, async () => {
           const body = { name: 'theirs', expiration: { kind: 'none' }, timeZone: 'UTC' };
-          const created = await ask('POST', `${core.url}/console/api-keys`, { ...inTenancy(session, toTenancy('otherAccount')), body });
+          const created = await ask('POST', `${at.core.url}/console/api-keys`, { ...inTenancy(session, toTenancy('otherAccount')), body });
           expect(await namesIn('staff', toTenancy('otherAccount'))).to.include('theirs');
-          expect((await placeCall(core.url, tenants.otherCampaign.id, textAt(created, 'keyValue'))).status).to.equal(202);
-          expect((await placeCall(core.url, tenants.campaign.id, textAt(created, 'keyValue'))).status).to.equal(403);
-          const url = `${core.url}/console/api-keys/${textAt(created, 'apiKey', 'id')}`;
+          expect((await placeCall(at.core.url, at.tenants.otherCampaign.id, textAt(created, 'keyValue'))).status).to.equal(202);
+          expect((await placeCall(at.core.url, at.tenants.campaign.id, textAt(created, 'keyValue'))).status).to.equal(403);
+          const url = `${at.core.url}/console/api-keys/${textAt(created, 'apiKey', 'id')}`;
           expect((await ask('DELETE', url, inTenancy(session, toTenancy('partner')))).status).to.equal(404);
           expect((await ask('DELETE', url, inTenancy(session, toTenancy('otherPartner')))).status).to.equal(204);
         });
       }
 
       it("leaves the session's selection unchanged", async () => {
-        const { json } = await ask('GET', `${core.url}/console/session`, as('staff in account'));
-        expect(sessionSchema.parse(json).tenancy?.id).to.equal(tenants.account.id);
+        const { json } = await ask('GET', `${at.core.url}/console/session`, as('staff in account'));
+        expect(sessionSchema.parse(json).tenancy?.id).to.equal(at.tenants.account.id);
       });
 
       for (const viewer of everyone.filter((who) => !who.startsWith('staff'))) {
         it(`is refused for ${viewer}, even for their own tenancy`, async () => {
-          const answer = await ask('GET', `${core.url}/console/api-keys`, inTenancy(viewer, toTenancy('account')));
+          const answer = await ask('GET', `${at.core.url}/console/api-keys`, inTenancy(viewer, toTenancy('account')));
           expect(textAt(answer, 'type')).to.match(/#forbidden$/);
         });
       }
 
       it('gets a 404 for a missing tenancy, and a 400 for a malformed tenancy', async () => {
         const statuses: number[] = [];
-        const { id } = tenants.account;
+        const { id } = at.tenants.account;
         for (const tenancy of [
           'account/none',
           `partner/${id}`,
@@ -192,13 +162,13 @@ describe('the rules for who can see, revoke and use what', () => {
           `account/${id}/`,
           [`account/${id}`, `account/${id}`],
         ])
-          statuses.push((await ask('GET', `${core.url}/console/api-keys`, inTenancy('staff', tenancy))).status);
+          statuses.push((await ask('GET', `${at.core.url}/console/api-keys`, inTenancy('staff', tenancy))).status);
         expect(statuses).to.deep.equal([404, 404, 400, 400, 400, 400, 400, 400]);
       });
 
       it('is refused from another site before the tenancy is looked up', async () => {
         const headers = { [tenancyHeader]: 'account/none', 'Sec-Fetch-Site': 'cross-site' };
-        const answer = await ask('GET', `${core.url}/console/api-keys`, { ...as('staff'), headers });
+        const answer = await ask('GET', `${at.core.url}/console/api-keys`, { ...as('staff'), headers });
         expect(textAt(answer, 'type')).to.match(/#cross-site$/);
       });
     });
@@ -221,54 +191,55 @@ describe('the rules for who can see, revoke and use what', () => {
           ],
           users: [{ externalId: 'u1', email: 'mover@example.com', name: 'Mover', ...user }],
         });
-      const importUser = (user: object) => importAll(direct.ports, direct.storage.imports, async () => undefined, operator, file(user));
+      const importUser = (user: object) =>
+        importAll(at.direct.ports, at.direct.storage.imports, async () => undefined, operator, file(user));
 
       it('who is limited to another account, and who can still see, find and revoke the keys from the previous account', async () => {
         const tied = { externalId: 'u2', email: 'tied@example.com', userType: 'partner', partner: 'p1' };
         const { passwords } = await importUser({ ...tied, account: 'a1' });
-        cookies.set('tied again', await signInFirst(core.url, tied.email, passwords[0]?.password));
-        const { id, keyValue } = await createKey(core.url, cookies.get('tied again') ?? '');
+        cookies.set('tied again', await signInFirst(at.core.url, tied.email, passwords[0]?.password));
+        const { id, keyValue } = await createKey(at.core.url, cookies.get('tied again') ?? '');
         await importUser({ ...tied, account: 'a3' });
-        const { apiKeys } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as('tied again'))).json);
+        const { apiKeys } = apiKeysSchema.parse((await ask('GET', `${at.core.url}/console/api-keys`, as('tied again'))).json);
         expect(apiKeys.map((apiKey) => apiKey.id)).to.deep.equal([id]);
         const sha256 = toDigest(keyValue);
-        const identified = await ask('POST', `${core.url}/console/api-keys/identify`, { ...as('tied again'), body: { sha256 } });
+        const identified = await ask('POST', `${at.core.url}/console/api-keys/identify`, { ...as('tied again'), body: { sha256 } });
         expect(textAt(identified, 'apiKey', 'id')).to.equal(id);
-        expect((await ask('DELETE', `${core.url}/console/api-keys/${id}`, as('tied again'))).status).to.equal(204);
+        expect((await ask('DELETE', `${at.core.url}/console/api-keys/${id}`, as('tied again'))).status).to.equal(204);
       });
 
       it('who is moved, promoted or demoted, from the next request on', async () => {
         const { passwords } = await importUser({ userType: 'account', account: 'a1' });
-        const cookie = await signInFirst(core.url, 'mover@example.com', passwords[0]?.password);
-        const { keyValue } = await createKey(core.url, cookie);
-        const campaigns: { id: string; external_id: string }[] = await direct.storage.database
+        const cookie = await signInFirst(at.core.url, 'mover@example.com', passwords[0]?.password);
+        const { keyValue } = await createKey(at.core.url, cookie);
+        const campaigns: { id: string; external_id: string }[] = await at.direct.storage.database
           .read('campaigns')
           .select<{ id: string; external_id: string }[]>('id', 'external_id')
           .whereIn('external_id', ['c1', 'c2']);
         const statuses = async () => {
           const byCampaign: Record<string, number> = {};
-          for (const { id, external_id } of campaigns) byCampaign[external_id] = (await placeCall(core.url, id, keyValue)).status;
+          for (const { id, external_id } of campaigns) byCampaign[external_id] = (await placeCall(at.core.url, id, keyValue)).status;
           return byCampaign;
         };
         // Only administrators of the partner whose campaigns the key has access to can see the key.
-        const partners: { id: string; external_id: string }[] = await direct.storage.database
+        const partners: { id: string; external_id: string }[] = await at.direct.storage.database
           .read('partners')
           .select<{ id: string; external_id: string }[]>('id', 'external_id')
           .whereIn('external_id', ['p1', 'p2']);
         for (const { id, external_id } of partners) {
           const email = `of-${external_id}@example.com`;
           await createUser(
-            direct.ports,
+            at.direct.ports,
             operator,
             { email, name: external_id, userType: 'partner', accountId: null, partnerId: id },
             password,
           );
-          cookies.set(external_id, await signIn(core.url, email));
+          cookies.set(external_id, await signIn(at.core.url, email));
         }
         const totals = async () => {
           const counts: Record<string, number> = {};
           for (const partner of ['p1', 'p2']) {
-            const { apiKeys, total } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as(partner))).json);
+            const { apiKeys, total } = apiKeysSchema.parse((await ask('GET', `${at.core.url}/console/api-keys`, as(partner))).json);
             expect(apiKeys).to.have.length(total);
             counts[partner] = total;
           }

@@ -3,60 +3,31 @@ import { apiKeyDetailsSchema, apiKeysSchema, identifiedApiKeySchema } from '#con
 import { allCallsSummarySchema, callsSchema } from '#contract/console/calls.ts';
 import { accountsSchema, campaignsSchema } from '#contract/console/directory.ts';
 import { toDigest } from '../../core/domain/api-keys.ts';
-import type { RunningCore } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { emails, everyone, type Place, places, reaches, sees, type Who } from '../support/tenancy-rules.ts';
-import { createKey, type DirectAccess, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { everyone, type Place, places, reaches, sees, type Who } from '../support/tenancy-rules.ts';
+import { tenancySuite } from '../support/tenancy-suite.ts';
+import { createKey, placeCall, somePhone } from '../support/tenants.ts';
 
 /** The campaigns whose calls each viewer sees. A user limited to an account sees fewer than their key has access to. */
 const campaignsByWho: Record<Who, Place[]> = { ...reaches, tied: ['campaign'] };
 
 describe('the rules for who can see, revoke and use what', () => {
   onEachDatabase((kind) => {
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let direct: DirectAccess;
-    let tenants: Tenants;
-    const cookies = new Map<string, string>();
-    const keys = new Map<string, { id: string; keyValue: string }>();
-    const calls = new Map<Place, string>();
+    const at = tenancySuite(kind);
+    const { as, getKey, cookies, calls } = at;
 
-    before(async () => {
-      ({ core, direct, tenants, close } = await openCore({ kind }));
-      for (const who of [...everyone, 'staff'] as const) {
-        const cookie = await signIn(core.url, `${emails[who]}@example.com`);
-        cookies.set(who, cookie);
-        const tenancy = {
-          'staff in account': { kind: 'account', id: tenants.account.id },
-          'staff in partner': { kind: 'partner', id: tenants.partner.id },
-        };
-        if (who === 'staff in account' || who === 'staff in partner') {
-          await ask('PUT', `${core.url}/console/session/tenancy`, { cookie, body: tenancy[who] });
-        }
-      }
-      for (const who of everyone) keys.set(who, await createKey(core.url, cookies.get(who) ?? '', who));
-      for (const place of places) {
-        const who = everyone.find((each) => reaches[each].includes(place)) ?? '';
-        calls.set(place, textAt(await placeCall(core.url, tenants[place].id, getKey(who).keyValue), 'contactId'));
-      }
-    });
-    after(() => close());
-
-    const as = (who: string) => ({ cookie: cookies.get(who) ?? '' });
     const madeIn = (who: Who) => {
-      const account = { sibling: tenants.siblingAccount, other: tenants.otherAccount }[String(who)] ?? tenants.account;
-      const partner = who === 'otherPartner' ? tenants.otherPartner : tenants.partner;
+      const account = { sibling: at.tenants.siblingAccount, other: at.tenants.otherAccount }[String(who)] ?? at.tenants.account;
+      const partner = who === 'otherPartner' ? at.tenants.otherPartner : at.tenants.partner;
       const isPartners = who === 'partner' || who === 'otherPartner' || who === 'staff in partner';
       const { id, name } = isPartners ? partner : account;
       return { kind: isPartners ? 'partner' : 'account', id, name };
     };
-    const getKey = (who: string) => keys.get(who) ?? { id: '', keyValue: '' };
 
     for (const viewer of [...everyone, 'staff'] as const) {
       it(`${viewer} lists exactly the keys visible to them`, async () => {
-        const { apiKeys, total } = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, as(viewer))).json);
+        const { apiKeys, total } = apiKeysSchema.parse((await ask('GET', `${at.core.url}/console/api-keys`, as(viewer))).json);
         expect(apiKeys.map(({ name }) => name).sort()).to.deep.equal([...sees[viewer]].sort());
         expect(total).to.equal(sees[viewer].length);
         const hasOwners = apiKeys.every(({ owner }) => owner !== undefined);
@@ -67,47 +38,47 @@ describe('the rules for who can see, revoke and use what', () => {
       for (const creator of everyone) {
         const inSight = sees[viewer].includes(creator);
         it(`${viewer} ${inSight ? 'sees' : "doesn't see"} the key of ${creator} by its ID`, async () => {
-          const answer = await ask('GET', `${core.url}/console/api-keys/${getKey(creator).id}/revocation`, as(viewer));
+          const answer = await ask('GET', `${at.core.url}/console/api-keys/${getKey(creator).id}/revocation`, as(viewer));
           expect(answer.status).to.equal(inSight ? 200 : 404);
-          const details = await ask('GET', `${core.url}/console/api-keys/${getKey(creator).id}?timeZone=UTC`, as(viewer));
+          const details = await ask('GET', `${at.core.url}/console/api-keys/${getKey(creator).id}?timeZone=UTC`, as(viewer));
           expect(details.status).to.equal(inSight ? 200 : 404);
-          const older = await ask('GET', `${core.url}/console/api-keys?olderThan=${getKey(creator).id}`, as(viewer));
+          const older = await ask('GET', `${at.core.url}/console/api-keys?olderThan=${getKey(creator).id}`, as(viewer));
           expect(older.status).to.equal(inSight ? 200 : 404);
         });
 
         it(`${viewer} ${inSight ? 'limits' : "can't limit"} the key of ${creator}`, async () => {
-          const url = `${core.url}/console/api-keys/${getKey(creator).id}`;
+          const url = `${at.core.url}/console/api-keys/${getKey(creator).id}`;
           const change = async (body: object) => (await ask('PATCH', url, { ...as(viewer), body })).status;
           const limited = await change({ addresses: ['192.0.2.0/24'] });
           const [place = 'campaign'] = reaches[creator];
-          const placed = await placeCall(core.url, tenants[place].id, getKey(creator).keyValue);
+          const placed = await placeCall(at.core.url, at.tenants[place].id, getKey(creator).keyValue);
           expect([limited, placed.status]).to.deep.equal(inSight ? [200, 401] : [404, 202]);
           expect(await change({ addresses: null })).to.equal(limited);
         });
 
         it(`${viewer} ${inSight ? 'identifies' : "doesn't identify"} the key of ${creator} by its digest`, async () => {
           const body = { sha256: toDigest(getKey(creator).keyValue) };
-          const answer = await ask('POST', `${core.url}/console/api-keys/identify`, { ...as(viewer), body });
+          const answer = await ask('POST', `${at.core.url}/console/api-keys/identify`, { ...as(viewer), body });
           expect(identifiedApiKeySchema.parse(answer.json).apiKey?.name).to.equal(inSight ? creator : undefined);
         });
 
         it(`${viewer} ${inSight ? 'revokes' : "can't revoke"} a key of ${creator}`, async () => {
-          const spare = await createKey(core.url, cookies.get(creator) ?? '', 'spare');
-          const answer = await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(viewer));
+          const spare = await createKey(at.core.url, cookies.get(creator) ?? '', 'spare');
+          const answer = await ask('DELETE', `${at.core.url}/console/api-keys/${spare.id}`, as(viewer));
           expect(answer.status).to.equal(inSight ? 204 : 404);
           const [place = 'campaign'] = reaches[creator];
-          expect((await placeCall(core.url, tenants[place].id, spare.keyValue)).status).to.equal(inSight ? 401 : 202);
-          if (!inSight) await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(creator));
+          expect((await placeCall(at.core.url, at.tenants[place].id, spare.keyValue)).status).to.equal(inSight ? 401 : 202);
+          if (!inSight) await ask('DELETE', `${at.core.url}/console/api-keys/${spare.id}`, as(creator));
         });
 
         it(`${viewer} ${inSight ? 'revokes' : "can't revoke"} a key of ${creator} in bulk`, async () => {
-          const spare = await createKey(core.url, cookies.get(creator) ?? '', 'spare');
+          const spare = await createKey(at.core.url, cookies.get(creator) ?? '', 'spare');
           const body = { ids: [spare.id] };
-          const answer = await ask('POST', `${core.url}/console/api-keys/revocations`, { ...as(viewer), body });
+          const answer = await ask('POST', `${at.core.url}/console/api-keys/revocations`, { ...as(viewer), body });
           expect(answer.json).to.deep.equal(inSight ? { revoked: [spare.id], gone: [] } : { revoked: [], gone: [spare.id] });
           const [place = 'campaign'] = reaches[creator];
-          expect((await placeCall(core.url, tenants[place].id, spare.keyValue)).status).to.equal(inSight ? 401 : 202);
-          if (!inSight) await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(creator));
+          expect((await placeCall(at.core.url, at.tenants[place].id, spare.keyValue)).status).to.equal(inSight ? 401 : 202);
+          if (!inSight) await ask('DELETE', `${at.core.url}/console/api-keys/${spare.id}`, as(creator));
         });
       }
     }
@@ -116,9 +87,9 @@ describe('the rules for who can see, revoke and use what', () => {
       for (const place of places) {
         const inReach = reaches[creator].includes(place);
         it(`a key of ${creator} ${inReach ? 'has' : 'has no'} access to the ${place}`, async () => {
-          const placed = await placeCall(core.url, tenants[place].id, getKey(creator).keyValue);
+          const placed = await placeCall(at.core.url, at.tenants[place].id, getKey(creator).keyValue);
           expect(placed.status).to.equal(inReach ? 202 : 403);
-          const url = `${core.url}/api/v1/campaigns/${tenants[place].id}/contacts/on-demand/by-request-id/none`;
+          const url = `${at.core.url}/api/v1/campaigns/${at.tenants[place].id}/contacts/on-demand/by-request-id/none`;
           const cancelled = await ask('DELETE', url, { key: getKey(creator).keyValue });
           expect(cancelled.status).to.equal(inReach ? 404 : 403);
         });
@@ -127,10 +98,14 @@ describe('the rules for who can see, revoke and use what', () => {
 
     for (const creator of everyone) {
       it(`the details of a key of ${creator} show where it was created and which campaigns it has access to`, async () => {
-        const answer = await ask('GET', `${core.url}/console/api-keys/${getKey(creator).id}?timeZone=UTC`, as(creator));
+        const answer = await ask('GET', `${at.core.url}/console/api-keys/${getKey(creator).id}?timeZone=UTC`, as(creator));
         const { createdIn, reach } = apiKeyDetailsSchema.parse(answer.json);
         expect(createdIn).to.deep.equal(madeIn(creator));
-        const accounts = { campaign: tenants.account, siblingCampaign: tenants.siblingAccount, otherCampaign: tenants.otherAccount };
+        const accounts = {
+          campaign: at.tenants.account,
+          siblingCampaign: at.tenants.siblingAccount,
+          otherCampaign: at.tenants.otherAccount,
+        };
         const told = places.filter((place) => reach.id === (reach.kind === 'account' ? accounts[place].id : accounts[place].partnerId));
         expect(told).to.deep.equal(reaches[creator]);
       });
@@ -140,17 +115,17 @@ describe('the rules for who can see, revoke and use what', () => {
       for (const place of places) {
         const inScope = viewer !== 'staff' && campaignsByWho[viewer].includes(place);
         it(`${viewer} ${inScope ? 'sees' : "doesn't see"} the calls of the ${place} and their outcomes`, async () => {
-          const url = `${core.url}/console/campaigns/${tenants[place].id}/calls`;
+          const url = `${at.core.url}/console/campaigns/${at.tenants[place].id}/calls`;
           const statuses: number[] = [];
           for (const what of ['', '/summary?timeZone=UTC', `/${calls.get(place)}`, '.csv'])
             statuses.push((await ask('GET', url + what, as(viewer))).status);
           expect(statuses).to.deep.equal(Array(4).fill(inScope ? 200 : 404));
-          const listed = await ask('GET', `${core.url}/console/calls`, as(viewer));
+          const listed = await ask('GET', `${at.core.url}/console/calls`, as(viewer));
           const campaignIds = callsSchema.parse(listed.json).calls.map(({ campaign }) => campaign?.id);
-          expect(campaignIds.includes(tenants[place].id)).to.equal(inScope);
-          const all = await ask('GET', `${core.url}/console/calls/summary?timeZone=UTC`, as(viewer));
+          expect(campaignIds.includes(at.tenants[place].id)).to.equal(inScope);
+          const all = await ask('GET', `${at.core.url}/console/calls/summary?timeZone=UTC`, as(viewer));
           const counted = allCallsSummarySchema.parse(all.json).days.flatMap(({ campaigns }) => campaigns.map(({ id }) => id));
-          expect(counted.includes(tenants[place].id)).to.equal(inScope);
+          expect(counted.includes(at.tenants[place].id)).to.equal(inScope);
         });
       }
     }
@@ -159,22 +134,24 @@ describe('the rules for who can see, revoke and use what', () => {
       for (const place of places) {
         const inScope = viewer !== 'staff' && campaignsByWho[viewer].includes(place);
         it(`${viewer} ${inScope ? 'finds' : "doesn't find"} the ${place} and its account by name and ID`, async () => {
-          const account = { campaign: tenants.account, siblingCampaign: tenants.siblingAccount, otherCampaign: tenants.otherAccount }[
-            place
-          ];
-          const { id, name } = tenants[place];
+          const account = {
+            campaign: at.tenants.account,
+            siblingCampaign: at.tenants.siblingAccount,
+            otherCampaign: at.tenants.otherAccount,
+          }[place];
+          const { id, name } = at.tenants[place];
           const counts: number[] = [];
           for (const search of [name, id]) {
-            const answer = await ask('GET', `${core.url}/console/campaigns?search=${encodeURIComponent(search)}`, as(viewer));
+            const answer = await ask('GET', `${at.core.url}/console/campaigns?search=${encodeURIComponent(search)}`, as(viewer));
             counts.push(campaignsSchema.parse(answer.json).campaigns.length);
           }
           for (const search of [account.name, account.id]) {
-            const answer = await ask('GET', `${core.url}/console/accounts?search=${encodeURIComponent(search)}`, as(viewer));
+            const answer = await ask('GET', `${at.core.url}/console/accounts?search=${encodeURIComponent(search)}`, as(viewer));
             counts.push(accountsSchema.parse(answer.json).accounts.length);
           }
           expect(counts).to.deep.equal(Array(4).fill(inScope ? 1 : 0));
           // A cursor from another scope must not reveal what sorts before it.
-          const after = await ask('GET', `${core.url}/console/campaigns?cursor=${tenants.otherCampaign.id}`, as(viewer));
+          const after = await ask('GET', `${at.core.url}/console/campaigns?cursor=${at.tenants.otherCampaign.id}`, as(viewer));
           expect(campaignsSchema.parse(after.json).campaigns).to.deep.equal([]);
         });
       }
@@ -189,19 +166,21 @@ describe('the rules for who can see, revoke and use what', () => {
         const inScope = viewer !== 'staff' && campaignsByWho[viewer].includes(place);
         const does = !inScope ? 'neither sees nor changes' : isAdministrator(viewer) ? 'changes' : 'only sees';
         it(`${viewer} ${does} the do-not-call list, calling hours and numbers of the ${place}`, async () => {
-          const account = { campaign: tenants.account, siblingCampaign: tenants.siblingAccount, otherCampaign: tenants.otherAccount }[
-            place
-          ];
+          const account = {
+            campaign: at.tenants.account,
+            siblingCampaign: at.tenants.siblingAccount,
+            otherCampaign: at.tenants.otherAccount,
+          }[place];
           const owner = { accountId: account.id, partnerId: account.partnerId };
-          const id = direct.ports.randomness.id();
+          const id = at.direct.ports.randomness.id();
           const phone = somePhone();
           const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
-          const createdAt = direct.ports.clock.now();
-          await direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers: [{ id, phone }], createdAt }, createdAt, null);
+          const createdAt = at.direct.ports.clock.now();
+          await at.direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers: [{ id, phone }], createdAt }, createdAt, null);
           const askStatus = async (method: string, path: string, body?: object) =>
-            (await ask(method, `${core.url}/console/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status;
-          const listed = await ask('GET', `${core.url}/console/do-not-call?search=${encodeURIComponent(phone)}`, as(viewer));
-          const exported = await ask('GET', `${core.url}/console/do-not-call.csv?search=${encodeURIComponent(phone)}`, as(viewer));
+            (await ask(method, `${at.core.url}/console/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status;
+          const listed = await ask('GET', `${at.core.url}/console/do-not-call?search=${encodeURIComponent(phone)}`, as(viewer));
+          const exported = await ask('GET', `${at.core.url}/console/do-not-call.csv?search=${encodeURIComponent(phone)}`, as(viewer));
           expect([listed.text.includes(phone), exported.text.includes(phone)]).to.deep.equal([inScope, inScope]);
 
           const [read, added, changed] = inScope
@@ -209,7 +188,7 @@ describe('the rules for who can see, revoke and use what', () => {
             : Array(3).fill(viewer === 'staff' ? 403 : 404);
           const refused = isAdministrator(viewer) || viewer === 'staff' ? changed : 403;
           const numbers = { countries: null, kinds: null };
-          for (const scope of [`scope=account&id=${account.id}`, `scope=campaign&id=${tenants[place].id}`]) {
+          for (const scope of [`scope=account&id=${account.id}`, `scope=campaign&id=${at.tenants[place].id}`]) {
             expect(await askStatus('GET', `calling-hours?${scope}`)).to.equal(read);
             expect(await askStatus('PUT', `calling-hours?${scope}`, { rules: [] })).to.equal(refused);
           }
@@ -219,7 +198,7 @@ describe('the rules for who can see, revoke and use what', () => {
           expect(await askStatus('GET', `accounts/${account.id}/opt-outs`)).to.equal(read);
           const setOptOuts = await askStatus('PUT', `accounts/${account.id}/opt-outs`, { listedFor: 'account' });
           expect(setOptOuts).to.equal(seesPartner || refused !== 200 ? refused : 403);
-          expect(await askStatus('POST', 'numbers/check', { phone, campaignId: tenants[place].id })).to.equal(read);
+          expect(await askStatus('POST', 'numbers/check', { phone, campaignId: at.tenants[place].id })).to.equal(read);
           expect(await askStatus('POST', 'do-not-call', { phones: [somePhone()], reason: 'asked', accountId: account.id })).to.equal(added);
           expect(await askStatus('DELETE', `do-not-call/${id}`, { reason: 'Test' })).to.equal(refused === 200 ? 204 : refused);
         });
@@ -227,23 +206,27 @@ describe('the rules for who can see, revoke and use what', () => {
 
       const ownsPartner = ['partner', 'staff in partner'].includes(viewer);
       it(`${viewer} ${ownsPartner ? 'sees and changes' : 'neither sees nor changes'} the calling hours, numbers and do-not-call list of the partner itself`, async () => {
-        const owner = { accountId: null, partnerId: tenants.partner.id };
+        const owner = { accountId: null, partnerId: at.tenants.partner.id };
         const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
-        const { id, phone, createdAt } = { id: direct.ports.randomness.id(), phone: somePhone(), createdAt: direct.ports.clock.now() };
-        await direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers: [{ id, phone }], createdAt }, createdAt, null);
-        const listed = await ask('GET', `${core.url}/console/do-not-call?search=${encodeURIComponent(phone)}`, as(viewer));
+        const { id, phone, createdAt } = {
+          id: at.direct.ports.randomness.id(),
+          phone: somePhone(),
+          createdAt: at.direct.ports.clock.now(),
+        };
+        await at.direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers: [{ id, phone }], createdAt }, createdAt, null);
+        const listed = await ask('GET', `${at.core.url}/console/do-not-call?search=${encodeURIComponent(phone)}`, as(viewer));
         expect(listed.text.includes(phone)).to.equal(ownsPartner);
-        const scope = `scope=partner&id=${tenants.partner.id}`;
+        const scope = `scope=partner&id=${at.tenants.partner.id}`;
         const statuses: number[] = [];
         for (const [method, path, body] of [
           ['GET', `calling-hours?${scope}`],
           ['GET', `numbers?${scope}`],
-          ['POST', 'do-not-call', { phones: [somePhone()], reason: 'asked', partnerId: tenants.partner.id }],
+          ['POST', 'do-not-call', { phones: [somePhone()], reason: 'asked', partnerId: at.tenants.partner.id }],
           ['PUT', `calling-hours?${scope}`, { rules: [] }],
           ['PUT', `numbers?${scope}`, { countries: null, kinds: null }],
           ['DELETE', `do-not-call/${id}`, { reason: 'Test' }],
         ] as const)
-          statuses.push((await ask(method, `${core.url}/console/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status);
+          statuses.push((await ask(method, `${at.core.url}/console/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status);
         const refused = viewer === 'staff' ? 403 : 404;
         const changed = isAdministrator(viewer) ? refused : 403;
         expect(statuses).to.deep.equal(
@@ -255,16 +238,16 @@ describe('the rules for who can see, revoke and use what', () => {
     for (const viewer of everyone) {
       it(`${viewer} sees only the names of visible keys next to the calls, including revoked keys`, async () => {
         const [reached = 'campaign'] = reaches[viewer];
-        const { id: campaignId } = tenants[reached];
+        const { id: campaignId } = at.tenants[reached];
         const names = new Map<string, string>();
         for (const creator of everyone.filter((who) => reaches[who].includes(reached))) {
-          const spare = await createKey(core.url, cookies.get(creator) ?? '', creator);
+          const spare = await createKey(at.core.url, cookies.get(creator) ?? '', creator);
           for (const { keyValue } of [getKey(creator), spare]) {
-            names.set(textAt(await placeCall(core.url, campaignId, keyValue), 'contactId'), creator);
+            names.set(textAt(await placeCall(at.core.url, campaignId, keyValue), 'contactId'), creator);
           }
-          await ask('DELETE', `${core.url}/console/api-keys/${spare.id}`, as(creator));
+          await ask('DELETE', `${at.core.url}/console/api-keys/${spare.id}`, as(creator));
         }
-        const answer = await ask('GET', `${core.url}/console/campaigns/${campaignId}/calls`, as(viewer));
+        const answer = await ask('GET', `${at.core.url}/console/campaigns/${campaignId}/calls`, as(viewer));
         const { calls } = callsSchema.parse(answer.json);
         const seen = calls.flatMap(({ contactId, apiKey }) => (names.has(contactId) ? [[names.get(contactId), apiKey?.name]] : []));
         const expected = [...names.values()].map((creator) => [creator, sees[viewer].some((who) => who === creator) ? creator : undefined]);
