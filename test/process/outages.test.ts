@@ -115,18 +115,6 @@ describe('while the database is unavailable', () => {
     await line.cut();
   });
 
-  it('a core on SQLite returns 503 while another connection holds the file’s lock, and recovers without a restart', async () => {
-    const database = await freshDatabase('sqlite');
-    const core = await startCoreHere(database);
-    const { tenants, key } = await withKey(database, core);
-    const release = await holdWriteLock(database);
-    const locked = await placeCall(core.url, tenants.campaign.id, key);
-    expect([locked.status, readCode(locked), locked.headers['retry-after']]).to.deep.equal([503, 'unavailable', '2']);
-    await release();
-    expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
-    await core.close();
-  });
-
   it('a core on a full disk returns 503, keeps every acknowledged call, and recovers without a restart (needs root to mount a disk)', async function () {
     const directory = mountDisk(this, 'size=3m');
     try {

@@ -152,31 +152,6 @@ describe('the core process', () => {
   });
 
   onEachDatabase((kind) => {
-    it("finishes accepted requests when it's told to stop, and exits with 0", async () => {
-      const { database, tenants } = await databaseWithTenants(kind);
-      const core = await spawnCore(database);
-      const direct = await openDirect(database);
-      const { keyValue } = await createKey(core.url, await signIn(core.url, 'ada@example.com'));
-      let accepted = 0;
-      const load = Promise.all(
-        Array.from({ length: 16 }, async () => {
-          try {
-            for (;;) if ((await placeCall(core.url, tenants.campaign.id, keyValue)).status === 202) accepted++;
-          } catch {
-            // By now, the listener has closed.
-          }
-        }),
-      );
-      await until(() => accepted >= 200);
-      const code = await core.stop();
-      await load;
-      const [{ calls } = { calls: 0 }]: { calls: number }[] = await direct.storage.database.read('calls').count({ calls: '*' });
-      await direct.close();
-      expect(code).to.equal(0);
-      expect(Number(calls)).to.equal(accepted);
-      expect(core.stdout.map((line) => JSON.parse(line).msg)).to.include.members(['draining', 'stopped']);
-    });
-
     it('never writes a secret anywhere, whatever the log level', async () => {
       const { database, tenants } = await databaseWithTenants(kind);
       const core = await spawnCore(database, { LOG_LEVEL: 'trace' });
