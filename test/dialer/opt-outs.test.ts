@@ -69,17 +69,6 @@ describe('the dialer and opt-outs', () => {
           expect(entry).to.include({ scope_id: dialer.tenants.partner.id, account_id: null, contact_id: first });
         });
 
-        it("keeps one entry if it's reported twice, or only after the outcome", async () => {
-          await start();
-          const phone = somePhone();
-          const handoffId = await dialed(phone);
-          expect((await outcome({ handoffId, state: 'busy' })).status).to.equal(204);
-          expect((await optOut(handoffId)).status).to.equal(204);
-          expect((await optOut(handoffId)).status).to.equal(204);
-          expect(await entries(phone)).to.have.length(1);
-          expect((await call(handoffId))['state']).to.equal('busy');
-        });
-
         it('makes a temporary entry permanent, and records this', async () => {
           await start();
           const phone = somePhone();
@@ -94,19 +83,6 @@ describe('the dialer and opt-outs', () => {
           expect((await entries(phone)).map(({ ends_at }) => ends_at)).to.deep.equal([null]);
           const events = await dialer.direct.storage.database.read('audit_events').where({ action: 'do-not-call.added' });
           expect(events.map(({ actor_name }) => actor_name)).to.deep.equal(['The provider']);
-        });
-
-        it('adds no number for an unknown hand-off, a wrong signature, or a number that was erased', async () => {
-          await start();
-          const handoffId = await dialed(somePhone());
-          expect((await optOut('unknown')).status).to.equal(404);
-          const forged = await outcome({ handoffId, state: 'completed', optOut: true }, { with: `whsec_${'else'.repeat(10)}` });
-          expect(forged.status).to.equal(401);
-          expect((await call(handoffId))['state']).to.equal('dialing');
-          await dialer.direct.storage.database.write('calls').where({ contact_id: handoffId }).update({ phone: null });
-          const erased = await optOut(handoffId);
-          expect([erased.status, erased.text]).to.deep.include(404);
-          expect(await dialer.direct.storage.database.read('do_not_call')).to.deep.equal([]);
         });
 
         it('stores both or neither if the core fails between the outcome and the entry', async () => {

@@ -6,6 +6,7 @@ import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import type { DialingStore, HandoffResult, Provider } from '../../core/domain/ports/dialing.ts';
 import { fakeClock } from '../support/clock.ts';
+import { until } from '../support/until.ts';
 
 describe("the dialer's schedule", () => {
   let clock: ReturnType<typeof fakeClock>;
@@ -144,6 +145,21 @@ describe("the dialer's schedule", () => {
     await start();
     await answer();
     expect(seen.slice(4)).to.deep.equal(['handed off: taken', 'lease lost', 'claim 4']);
+  });
+
+  it("records a call's result again after an error, but hands the call off only once", async () => {
+    let failures = 1;
+    const { settle } = store;
+    store.settle = async (...args) => {
+      if (failures-- > 0) throw new Error('down');
+      return settle(...args);
+    };
+    due.push(claimed('a'));
+    await start();
+    await answer();
+    await until(() => seen.includes('settle a taken'));
+    await turns();
+    expect(seen.slice(4)).to.deep.equal(['handed off: taken', 'settle a taken', 'claim 4']);
   });
 
   it("if a call's result can't be recorded, leaves the call to be claimed again when its lease expires", async () => {

@@ -1,7 +1,7 @@
 import { sign } from '#contract/calls/signature.ts';
-import { type CoreProcess, type RunningCore, spawnCore, startCoreHere } from './core.ts';
+import { type RunningCore, startCoreHere } from './core.ts';
 import type { DatabaseKind } from './databases.ts';
-import { type Answer, ask, textAt } from './http.ts';
+import { type Answer, ask } from './http.ts';
 import { signingSecret, startReceiver } from './receiver.ts';
 import {
   createKey,
@@ -43,12 +43,8 @@ export function dialerForEach(kind: DatabaseKind) {
     await direct.close();
   });
 
-  const webhook = () => ({ DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: signingSecret });
   const call = async (contactId: string): Promise<Record<string, unknown>> =>
     (await direct.storage.database.read('calls').where({ contact_id: contactId }).first()) ?? {};
-  const startCore = async (environment: Environment = {}) => {
-    core = await startCoreHere(database, { environment: { ...webhook(), ...environment } });
-  };
   return {
     get core() {
       return core;
@@ -59,9 +55,6 @@ export function dialerForEach(kind: DatabaseKind) {
     get tenants() {
       return tenants;
     },
-    get key() {
-      return key;
-    },
     get cookie() {
       return cookie;
     },
@@ -71,18 +64,10 @@ export function dialerForEach(kind: DatabaseKind) {
     /** Starts the provider and the core, and creates a key. */
     async start(environment: Environment = {}, answer?: Receive): Promise<void> {
       receiver = await startReceiver(answer);
-      await startCore({ DIALER_SECRETS: `${signingSecret},${olderSecret}`, ...environment });
+      const webhook = { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: `${signingSecret},${olderSecret}` };
+      core = await startCoreHere(database, { environment: { ...webhook, ...environment } });
       cookie = await signIn(core.url, 'ada@example.com');
       key = (await createKey(core.url, cookie)).keyValue;
-    },
-    /** Starts another core, after the test has closed or killed the first. */
-    startCore,
-    /** Starts the provider and a core in a separate process, which the test kills. */
-    async startToKill(environment: Environment, answer?: Receive): Promise<{ killed: CoreProcess; placeThere: () => Promise<string> }> {
-      receiver = await startReceiver(answer);
-      const killed = await spawnCore(database, { ...webhook(), ...environment });
-      const { keyValue } = await createKey(killed.url, await signIn(killed.url, 'ada@example.com'));
-      return { killed, placeThere: async () => textAt(await placeCall(killed.url, tenants.campaign.id, keyValue), 'contactId') };
     },
     place: (body: object = {}): Promise<Answer> =>
       placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, ...body }),
