@@ -122,9 +122,9 @@ describe('the checks for every route', () => {
     expect(await readProblem(inConsole('GET', '/console/users?a=%zz'))).to.equal(
       '400 malformed-request: The URL has invalid percent-encoding.',
     );
-    const wrongMethod = await inConsole('PUT', routes.listApiKeys.path);
-    expect([wrongMethod.json['detail'], wrongMethod.headers['allow']]).to.deep.equal([
-      'Allowed methods: HEAD, GET, POST.',
+    const wrongMethod = inConsole('PUT', routes.listApiKeys.path);
+    expect([await readProblem(wrongMethod), (await wrongMethod).headers['allow']]).to.deep.equal([
+      '405 method-not-allowed: Allowed methods: HEAD, GET, POST.',
       'HEAD, GET, POST',
     ]);
     for (const method of ['GET', 'PATCH', 'DELETE', 'PUT']) {
@@ -205,6 +205,8 @@ describe('the checks for every route', () => {
     const form = wrong('Must be 1 to 128 characters from A-Z a-z 0-9 . _ ~ - and :, but not "." or "..", with or without double quotes.');
     for (const header of ['a b', '..', '"."', '"a', 'a"', 'x"a"', '"a"x', ''])
       expect(await readProblem(place(call(), { 'Idempotency-Key': header })), header).to.equal(form);
+    const { json } = await place(call(), { 'Idempotency-Key': '..' });
+    expect(json).to.have.nested.property('errors[0].path', 'Idempotency-Key');
     const other = { ...JSON.parse(call()), requestId: 'r1' };
     const differs = wrong("Doesn't match requestId in the body. Send only one of them, or the same value in both.");
     expect(await readProblem(place(JSON.stringify(other), { 'Idempotency-Key': 'r2' }))).to.equal(differs);

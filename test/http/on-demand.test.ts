@@ -100,12 +100,6 @@ describe('the key-authenticated endpoints', () => {
         expect((await place({ requestId: 'same', contact, notAfter: '2099-11-21T18:00:00Z' })).status).to.equal(202);
       });
 
-      it('returns 409 for a different body', async () => {
-        await place({ requestId: 'differs', contact: { phone: somePhone() } });
-        const answer = await place({ requestId: 'differs', contact: { phone: somePhone() } });
-        expect([answer.status, readCode(answer)]).to.deep.equal([409, 'request-id-conflict']);
-      });
-
       it("says that the first call's contact data was erased, not that the body is different", async () => {
         const body = { requestId: 'erased', contact: { phone: somePhone() } };
         const first = await place(body);

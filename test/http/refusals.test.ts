@@ -6,7 +6,7 @@ import { deleteUser } from '../../core/domain/directory/users.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { ask, overSocket, readCode } from '../support/http.ts';
+import { ask, overSocket } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
 type Sent = { method?: string; path: string; headers?: string[]; body?: string };
@@ -229,16 +229,5 @@ describe('refusals', () => {
     const cookie = await signIn(core.url, 'pat@example.com');
     expect(await send({ path: endpoint, body: contact, headers: [`Cookie: ${cookie}`] })).to.equal(await reference());
     expect((await placeCall(core.url, tenants.campaign.id, good)).status).to.equal(202);
-  });
-
-  it('tell a signed-in user what is wrong instead', async () => {
-    const cookie = await signIn(core.url, 'pat@example.com');
-    const nowhere = await ask('GET', `${core.url}/nowhere`, { cookie });
-    expect([nowhere.status, readCode(nowhere)]).to.deep.equal([404, 'not-found']);
-    const wrongMethod = await ask('PUT', `${core.url}/console/api-keys`, { cookie });
-    expect([wrongMethod.status, readCode(wrongMethod)]).to.deep.equal([405, 'method-not-allowed']);
-    expect(String(wrongMethod.headers['allow']).split(', ').sort()).to.deep.equal(['GET', 'HEAD', 'POST']);
-    const malformed = await ask('GET', `${core.url}/console/%zz`, { cookie });
-    expect([malformed.status, readCode(malformed)]).to.deep.equal([400, 'malformed-request']);
   });
 });

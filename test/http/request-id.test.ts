@@ -138,22 +138,5 @@ describe('every response', () => {
       expect([bare.status, bare.json['requestId']]).to.deep.equal([202, 'order-1']);
       expect([quoted.status, quoted.headers['idempotent-replayed'], quoted.text]).to.deep.equal([202, 'true', bare.text]);
     });
-
-    it('is a 202 if the body has the same value', async () => {
-      expect((await place('order-2', { requestId: 'order-2' })).status).to.equal(202);
-    });
-
-    for (const [what, header, body] of [
-      ['differs from the body', 'order-3', { requestId: 'order-4' }],
-      ['has invalid characters', 'order 3', {}],
-      ['is empty', '', {}],
-      ['is only half quoted', '"order-3', {}],
-    ] as const) {
-      it(`is a 422 if it ${what}`, async () => {
-        const { status, json } = await place(header, body);
-        expect(status).to.equal(422);
-        expect(JSON.stringify(json['errors'])).to.include('"path":"Idempotency-Key"');
-      });
-    }
   });
 });
