@@ -129,17 +129,6 @@ describe('rules for calling', () => {
         });
       });
 
-      it("apply to queued calls as soon as they're changed", async () => {
-        await place({ requestId: 'now' });
-        await setHours([daily('09:00', '20:00')]);
-        expect(await claim()).to.deep.equal([]);
-        expect((await listed())[0]).to.include({ state: 'queued', heldUntil: '2026-11-22T08:00:00.000Z' });
-        clock.set('2026-11-22T07:59:59.999Z');
-        expect(await claim()).to.deep.equal([]);
-        clock.set('2026-11-22T08:00:00.000Z');
-        expect(await claim()).to.have.length(1);
-      });
-
       it("let a queued call lapse, with the reason, if they don't open before its notAfter", async () => {
         await place({ notAfter: '2026-11-21T21:00:00Z' });
         await setHours([daily('09:00', '20:00')]);
@@ -219,16 +208,6 @@ describe('rules for calling', () => {
           expect((await setHours(ofTwoPrefixes)).status).to.equal(200);
         }
         expect((await setHours([...hourly.slice(1), ...dated.slice(1)])).status).to.equal(200);
-      });
-
-      it('can be read by account users, but not changed', async () => {
-        const ada = await signIn(harness.core.url, 'ada@example.com');
-        for (const what of ['calling-hours', 'numbers']) {
-          expect((await ask('GET', formatUrl(what, 'account'), { cookie: ada })).status).to.equal(200);
-          expect((await ask('GET', formatUrl(what, 'partner'), { cookie: ada })).status).to.equal(404);
-          const body = what === 'numbers' ? { countries: null, kinds: null } : { rules: [] };
-          expect((await ask('PUT', formatUrl(what, 'account'), { cookie: ada, body })).status).to.equal(403);
-        }
       });
     });
 

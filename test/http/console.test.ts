@@ -1,8 +1,6 @@
 import { expect } from 'chai';
 import { activitySchema } from '#contract/console/activity.ts';
 import { callsSchema } from '#contract/console/calls.ts';
-import { operator } from '../../core/domain/audit/audit.ts';
-import { eraseOldContacts } from '../../core/domain/calls/retention.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -90,49 +88,11 @@ describe('calls and activity in the console', () => {
         expect((await listed(await as('tia'))).calls[0]?.apiKey).to.deep.equal(owner(false));
       });
 
-      it("aren't found for a campaign outside the viewer's scope", async () => {
-        for (const [who, campaign, status] of [
-          ['ada', tenants.siblingCampaign.id, 404],
-          ['tia', tenants.siblingCampaign.id, 404],
-          ['pat', tenants.siblingCampaign.id, 200],
-          ['pat', tenants.otherCampaign.id, 404],
-          ['stan', tenants.campaign.id, 404],
-          ['ada', 'none', 404],
-        ] as const) {
-          expect((await list(await as(who), '', campaign)).status, `${who} ${campaign}`).to.equal(status);
-        }
-        expect((await list(await staffIn({ kind: 'partner', id: tenants.partner.id }))).status).to.equal(200);
-      });
-
       it("aren't listed if the query is invalid", async () => {
         const cookie = await as('ada');
         for (const query of ['?state=ringing', '?cursor=%00', '?page=2', `?search=${'x'.repeat(201)}`]) {
           expect((await list(cookie, query)).status, query).to.equal(400);
         }
-      });
-
-      it('lose their contact data after the retention period, but keep their outcomes', async () => {
-        const cookie = await as('ada');
-        const { keyValue } = await createKey(core.url, cookie);
-        for (const requestId of ['over', 'queued']) {
-          await placeCall(core.url, tenants.campaign.id, keyValue, {
-            requestId,
-            contact: { phone: somePhone(), name: 'Ada' },
-            variables: { a: 'b' },
-          });
-        }
-        await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/over`, { key: keyValue });
-        clock.advance({ days: 90 });
-        expect(await eraseOldContacts(direct.ports, operator, 90)).to.equal(0);
-        clock.advance({ seconds: 1 });
-        expect(await eraseOldContacts(direct.ports, operator, 90)).to.equal(1);
-        const { calls } = await listed(await as('ada'));
-        expect(calls.map(({ requestId, contact, state }) => [requestId, contact.phone !== null, contact.name, state])).to.deep.equal([
-          ['queued', true, 'Ada', 'queued'],
-          ['over', false, null, 'cancelled'],
-        ]);
-        const variables: (string | null)[] = await direct.storage.database.read('calls').orderBy('contact_id').pluck('variables');
-        expect(variables[0]).to.equal(null);
       });
     });
 

@@ -55,17 +55,6 @@ describe("an API key's addresses", () => {
       }
     });
 
-    it('take effect at the next request, on every core', async () => {
-      const cores = [harness.core, behindProxy];
-      for (let round = 0; round < 3; round++) {
-        for (const core of cores) expect(await statusFrom(undefined, core)).to.equal(202);
-        await limit({ addresses: ['192.0.2.0/24'] });
-        for (const core of cores) expect(await statusFrom(undefined, core)).to.equal(401);
-        await limit({ addresses: round === 0 ? ['127.0.0.0/8'] : null });
-        for (const core of cores) expect(await statusFrom(undefined, core)).to.equal(202);
-      }
-    });
-
     it('also apply to cancels and invalid bodies', async () => {
       const { json } = await placeCall(harness.core.url, harness.tenants.campaign.id, key.keyValue);
       await limit({ addresses: ['192.0.2.0/24'] });
@@ -164,33 +153,6 @@ describe("an API key's addresses", () => {
       const { usage, activity } = await details();
       expect(usage.at(-1)?.refused).to.equal(200);
       expect(activity.filter(({ action }) => action === 'api-key.refused')).to.have.length(20);
-    });
-
-    it('never let a request through that was checked against an outdated list', async () => {
-      let wrong = 0;
-      for (let round = 0; round < 8; round++) {
-        await limit({ addresses: ['203.0.113.0/24'] });
-        expect(await statusFrom('203.0.113.7')).to.equal(202);
-        let isNarrowed = false;
-        const narrowing = limit({ addresses: ['192.0.2.0/24'] }).then(() => {
-          isNarrowed = true;
-        });
-        const placing = Array.from({ length: 5 }, async () => {
-          const wasNarrowed = isNarrowed;
-          const status = await statusFrom('203.0.113.7');
-          if (wasNarrowed && status === 202) wrong++;
-        });
-        await Promise.all([narrowing, ...placing]);
-        if ((await statusFrom('203.0.113.7')) !== 401) wrong++;
-      }
-      expect(wrong).to.equal(0);
-    });
-
-    it('can be changed only by users who can revoke the key', async () => {
-      const change = async (email: string) => (await limit({ addresses: ['192.0.2.0/24'] }, await signIn(harness.core.url, email))).status;
-      expect(await change('pat@example.com')).to.equal(200);
-      expect(await change('tia@example.com')).to.equal(200);
-      for (const email of ['tom@example.com', 'otto@example.com', 'stan@example.com']) expect(await change(email), email).to.equal(404);
     });
 
     it('are refused if they are invalid, with the position of the error', async () => {

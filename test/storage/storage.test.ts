@@ -88,40 +88,6 @@ describe('storage', () => {
       await write.raw('SELECT 1');
       await direct.close();
     });
-
-    it("doesn't restore a revoked key when the key's last use is written", async () => {
-      const clock = fakeClock();
-      const database = await freshDatabase(kind);
-      const direct = await openDirect(database, clock);
-      const tenants = await createTenants(direct.ports);
-      const { apiKeys, calls } = direct.ports.stores;
-      const { account } = tenants.users;
-      const owningScope = { accountId: tenants.account.id, partnerId: tenants.partner.id };
-      const event = { id: 'e1', at: clock.now(), actor: null, action: 'api-key.created', owningScope, address: 'local' } as const;
-      const subject = { kind: 'api-key', id: 'k1', name: 'K' } as const;
-      const key = {
-        id: 'k1',
-        name: 'K',
-        creator: { ...account, isDisabled: false, lastSignInAt: null },
-        owningScope,
-        eventScope: owningScope,
-        createdAt: clock.now(),
-        lastUsedAt: null,
-        expiresAt: null,
-        expiryTimeZone: null,
-        timeZone: 'UTC',
-        limits: null,
-      };
-      await apiKeys.create(key, 'd'.repeat(64), 1, { ...event, subject });
-      await calls.authorize({ ...toCaller('d'.repeat(64)), campaignId: tenants.campaign.id, at: clock.now() });
-      const revoked = { ...event, id: 'e2', action: 'api-key.revoked' as const, subject };
-      await apiKeys.revoke(['k1'], { cancelQueuedCalls: false, at: clock.now() }, [revoked]);
-      await direct.close();
-      const after = await openDirect(database, clock);
-      const rows: unknown[] = await after.storage.database.read('api_keys');
-      await after.close();
-      expect(rows).to.deep.equal([]);
-    });
   });
 
   describe('a key revoked on PostgreSQL while it places a call', () => {

@@ -117,26 +117,6 @@ describe('sessions', () => {
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('after a day without use', async () => {
-        const cookie = await signIn(at.core.url, 'ada@example.com');
-        at.clock.advance({ hours: 23 });
-        expect((await session(cookie)).status).to.equal(200);
-        at.clock.advance({ hours: 23 });
-        expect((await session(cookie)).status).to.equal(200);
-        at.clock.advance({ hours: 24, seconds: 1 });
-        expect((await session(cookie)).status).to.equal(401);
-      });
-
-      it('after seven days, whether used or not', async () => {
-        const cookie = await signIn(at.core.url, 'ada@example.com');
-        for (let day = 0; day < 7; day++) {
-          at.clock.advance({ hours: 23, minutes: 59 });
-          expect((await session(cookie)).status).to.equal(200);
-        }
-        at.clock.advance({ minutes: 8 });
-        expect((await session(cookie)).status).to.equal(401);
-      });
-
       it('when the user is deleted', async () => {
         const input = { email: 'gone@example.com', name: 'Gone', userType: 'staff', accountId: null, partnerId: null } as const;
         const { user } = await createUser(at.direct.ports, operator, input, password);

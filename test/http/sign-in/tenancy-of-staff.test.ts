@@ -62,26 +62,5 @@ describe('sessions', () => {
         expect([answer.status, readCode(answer)]).to.deep.equal([400, 'malformed-request']);
       });
     });
-
-    describe('campaigns', () => {
-      const seenBy = async (email: string, tenancy?: object) => {
-        const cookie = await signIn(at.core.url, email);
-        if (tenancy) await ask('PUT', `${at.core.url}/console/session/tenancy`, { cookie, body: tenancy });
-        const { json } = await ask('GET', `${at.core.url}/console/campaigns`, { cookie });
-        return JSON.parse(JSON.stringify(json['campaigns'])).map(({ name }: { name: string }) => name);
-      };
-
-      it("are listed within the viewer's scope", async () => {
-        expect(await seenBy('ada@example.com')).to.deep.equal(['Appointment reminders']);
-        expect(await seenBy('tia@example.com')).to.deep.equal(['Appointment reminders']);
-        expect(await seenBy('pat@example.com')).to.deep.equal(['Appointment reminders', 'Recalls']);
-        expect(await seenBy('stan@example.com')).to.deep.equal([]);
-        expect(await seenBy('stan@example.com', { kind: 'account', id: at.tenants.otherAccount.id })).to.deep.equal(['Inspections']);
-        expect(await seenBy('stan@example.com', { kind: 'partner', id: at.tenants.partner.id })).to.deep.equal([
-          'Appointment reminders',
-          'Recalls',
-        ]);
-      });
-    });
   });
 });
