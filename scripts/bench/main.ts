@@ -3,21 +3,17 @@
 import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
-import { compareCommits, useOneProcessor } from './against.ts';
+import { compareCommits, measureRules } from './comparisons.ts';
 import { openStage } from './environment.ts';
 import { buildSections, runAll } from './full.ts';
-import { requireQuiet, watchOtherLoad } from './load-guard.ts';
 import { longFileSection, measureLongFile } from './long-file.ts';
-import { measureImport } from './number-import.ts';
 import { keep } from './pages.ts';
-import { poolers, poolersSection } from './poolers.ts';
-import { type DatabaseKind, databaseKinds, leave, useFolder } from './processes.ts';
-import { measureRules } from './rules.ts';
+import { watchOtherLoad } from './proc.ts';
+import { type DatabaseKind, databaseKinds, leave, run, useFolder } from './processes.ts';
 import { soak, soakSection } from './soak.ts';
 import { say } from './spread.ts';
-import { measureTail } from './tail.ts';
-import { compareTimes } from './timing.ts';
-import { measureRows, type Row, rowTable } from './workloads.ts';
+import { compareTimes, measureImport, measureTail } from './times.ts';
+import { measureRows, poolers, poolersSection, type Row, rowTable } from './workloads.ts';
 
 const [flag, value] = [{ type: 'boolean' }, { type: 'string' }] as const;
 const { values } = parseArgs({
@@ -27,13 +23,18 @@ const { values } = parseArgs({
     database: { ...value, default: 'sqlite' },
   },
 });
-const print = (text: string) => process.stdout.write(text);
-const rounds = (usual: number) => (values.try ? 2 : usual);
+const isTrial = values.try ?? false;
+const print = (text: string) => void process.stdout.write(text);
+const rounds = (usual: number) => (isTrial ? 2 : usual);
+
+type Sections = Record<string, string>;
 
 /** Prints the sections that a run writes into the pages, and stores them with the results, unless it was only a trial. */
-function report(name: string, results: object, sections: Record<string, string>): void {
+function report<Results extends object>(name: string, results: Results, build: (results: Results) => string | Sections): void {
+  const built = build(results);
+  const sections = typeof built === 'string' ? { [name]: built } : built;
   print(Object.values(sections).join('\n'));
-  if (!values.try) keep(name, results, sections);
+  if (!isTrial) keep(name, results, sections);
 }
 
 async function onBoth(measure: (kind: DatabaseKind) => Promise<string>): Promise<void> {
@@ -43,26 +44,22 @@ async function onBoth(measure: (kind: DatabaseKind) => Promise<string>): Promise
 async function mainRows(): Promise<void> {
   const rows: Row[] = [];
   for (const kind of databaseKinds) {
-    const stage = await openStage(kind);
+    await using stage = await openStage(kind);
     rows.push(...(await measureRows(stage, rounds(3))));
-    await stage.close();
   }
   print(rowTable(rows));
 }
 
 async function full(): Promise<void> {
-  if (!values.try) {
-    // Checks this now, so that the run doesn't fail after half an hour.
-    const { bavail, bsize } = statfsSync(tmpdir());
-    if (bavail * bsize < 50e9) throw new Error(`A full run needs 50 GB in ${tmpdir()}. Make room, or set TMPDIR to another folder.`);
-    await requireQuiet();
-  }
-  const watch = watchOtherLoad(values.try ?? false);
-  const sizes = values.try ? [1_000, 5_000, 20_000] : [1_000, 1_000_000, 10_000_000];
-  const results = await Promise.race([runAll(rounds(9), sizes), watch.broken]);
+  // Checks this now, so that the run doesn't fail after half an hour.
+  const { bavail, bsize } = statfsSync(tmpdir());
+  if (!isTrial && bavail * bsize < 50e9)
+    throw new Error(`A full run needs 50 GB in ${tmpdir()}. Make room, or set TMPDIR to another folder.`);
+  const watch = watchOtherLoad(isTrial);
+  const [smallest, listed, largest] = isTrial ? [1_000, 5_000, 20_000] : [1_000, 1_000_000, 10_000_000];
+  const results = await Promise.race([runAll(rounds(9), { smallest, listed, largest }), watch.broken]);
   watch.stop();
-  const whole = { ...results, otherLoad: watch.max };
-  report('latest', whole, buildSections(whole));
+  report('latest', { ...results, otherLoad: watch.max }, buildSections);
 }
 
 function chosenKind(): DatabaseKind {
@@ -72,45 +69,33 @@ function chosenKind(): DatabaseKind {
 }
 
 /** The runs that have an option. If the option takes a positive number, the run gets it. */
-const runs = {
+const runs: Readonly<Record<string, (amount: number) => Promise<void>>> = {
   full,
-  async soak(minutes: number) {
-    const results = await soak(chosenKind(), minutes);
-    const name = `soak-${results.database}`;
-    report(name, results, { [name]: soakSection(results) });
-  },
-  async file(lines: number) {
-    const results = await measureLongFile(lines);
-    report('long-file', results, { 'long-file': longFileSection(results) });
-  },
-  async poolers() {
-    const results = await poolers(rounds(5));
-    report('poolers', results, { poolers: poolersSection(results) });
-  },
-  rules: (entries: number) => onBoth((kind) => measureRules(kind, entries, rounds(12))),
-  import: async (lines: number) => void print(await measureImport(chosenKind(), lines)),
-  tail: (seconds: number) => onBoth((kind) => measureTail(kind, rounds(12), seconds)),
-  timing: (requests: number) => onBoth((kind) => compareTimes(kind, requests)),
-} as const;
+  soak: async (minutes) => report(`soak-${chosenKind()}`, await soak(chosenKind(), minutes), soakSection),
+  file: async (lines) => report('long-file', await measureLongFile(lines), longFileSection),
+  poolers: async () => report('poolers', await poolers(rounds(5)), poolersSection),
+  rules: (entries) => onBoth((kind) => measureRules(kind, entries, rounds(12))),
+  import: async (lines) => print(await measureImport(chosenKind(), lines)),
+  tail: (seconds) => onBoth((kind) => measureTail(kind, rounds(12), seconds)),
+  timing: (requests) => onBoth((kind) => compareTimes(kind, requests)),
+};
 
 async function runChosen(): Promise<void> {
-  if (values.against !== undefined) return void print(await compareCommits(values.against, rounds(12)));
-  for (const name of ['full', 'soak', 'file', 'poolers', 'rules', 'import', 'tail', 'timing'] as const) {
-    if (values[name] === undefined) continue;
-    if (!(Number(values[name]) > 0)) throw new Error(`--${name} must be a positive number.`);
-    return runs[name](Number(values[name]));
+  // Pins this process, and with it everything that it starts.
+  if (values['one-processor']) await run('taskset', ['--pid', '--cpu-list', '0', String(process.pid)]);
+  if (values.against !== undefined) return print(await compareCommits(values.against, rounds(12)));
+  for (const [name, amount] of Object.entries(values)) {
+    const chosen = runs[name];
+    if (chosen && !(Number(amount) > 0)) throw new Error(`--${name} must be a positive number.`);
+    if (chosen) return chosen(Number(amount));
   }
   await mainRows();
 }
 
 useFolder();
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-  process.on(signal, () => {
-    say('interrupted');
-    void leave().finally(() => process.exit(1));
-  });
+// Without a handler, a signal would end this process without its `exit` event, at which PostgreSQL and all other processes are killed.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
 try {
-  if (values['one-processor']) await useOneProcessor();
   await runChosen();
 } catch (error) {
   say(error instanceof Error ? String(error.stack) : String(error));

@@ -1,15 +1,23 @@
 // Formats results, and writes them into the pages that quote them.
 import { readFileSync, writeFileSync } from 'node:fs';
-import { computeRatios, type Spread, type Spreads } from './spread.ts';
+import type { Spread } from './spread.ts';
 
 export const databaseLabel = (database: string) => ({ sqlite: 'SQLite', postgres: 'PostgreSQL' })[database] ?? '';
 export const count = (value: number) => Math.round(value).toLocaleString('en');
 export const counts = ({ median, min, max }: Spread) => `${count(median)} (${count(min)} to ${count(max)})`;
 export const range = ({ min, max }: Spread, digits = 2) => `${min.toFixed(digits)} to ${max.toFixed(digits)}`;
 export const withRange = (spread: Spread, digits = 2) => `${spread.median.toFixed(digits)} (${range(spread, digits)})`;
-export const missed = (holds: boolean | null) => (holds === null ? ", can't be decided here" : holds ? '' : ', **missed**');
 export const formatDate = (at: string) =>
   new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
+
+/** @param goal such as `≤ 0.5 ms` */
+export function reaches(goal: string, value: number): boolean {
+  const limit = Number(/[\d.]+/.exec(goal)?.[0]);
+  return goal.startsWith('≥') ? value >= limit : goal.startsWith('<') ? value < limit : value <= limit;
+}
+
+/** Returns the goal, if there is one, and says if a value misses it. */
+export const withGoal = (goal: string, value: number) => (goal === '' || reaches(goal, value) ? goal : `${goal}, **missed**`);
 
 export function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
   return `${[head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
@@ -21,23 +29,6 @@ export function tableOf<Row>(rows: readonly Row[], columns: Readonly<Record<stri
     Object.keys(columns),
     rows.map((row) => Object.values(columns).map((format) => format(row))),
   );
-}
-
-/** Builds a line that compares the CPU time and speed of two sides. In each round, it divides the second side by the first. */
-export function compare(
-  name: string,
-  database: string,
-  sides: Readonly<Record<'before' | 'after', Spreads<'total' | 'perSecond'>>>,
-): string[] {
-  const { before, after } = sides;
-  const ratio = (figure: 'total' | 'perSecond') => withRange(computeRatios(after[figure], before[figure]), 3);
-  return [name, database, before.total.median.toFixed(1), after.total.median.toFixed(1), ratio('total'), ratio('perSecond')];
-}
-
-/** @param before the title of the first side @param after the title of the second side */
-export function comparisonTable(before: string, after: string, ...lines: readonly (readonly string[])[]): string {
-  const ratio = `${after} / ${before} (range)`;
-  return table(['', 'database', `CPU µs per request, ${before}`, after, `CPU, ${ratio}`, `requests per second, ${ratio}`], lines);
 }
 
 const root = new URL('../../', import.meta.url);

@@ -1,12 +1,13 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { cpus, loadavg } from 'node:os';
 import { postgresPid } from './processes.ts';
 import { timed } from './spread.ts';
 
 /** Whether the system has /proc, where Linux describes its processes. */
 export const hasProc = existsSync('/proc/self/stat');
 
-/** CPU times are in milliseconds since the process started; `endedChildren` is the time of its children that have ended. */
-type Process = { pid: number; parent: number; cpu: number; endedChildren: number };
+/** CPU time is in ms since the process started, with that of its children that have ended. */
+type Process = { pid: number; parent: number; cpu: number };
 
 /** In ms. The kernel counts in hundredths of a second (USER_HZ). */
 const tick = 10;
@@ -19,7 +20,7 @@ export function parseStat(text: string): Process {
     .split(' ')
     .map(Number);
   const [user = 0, system = 0, endedUser = 0, endedSystem = 0] = fields.slice(9);
-  return { pid: Number.parseInt(text, 10), parent, cpu: (user + system) * tick, endedChildren: (endedUser + endedSystem) * tick };
+  return { pid: Number.parseInt(text, 10), parent, cpu: (user + system + endedUser + endedSystem) * tick };
 }
 
 /** Returns nothing if the process has ended by now. */
@@ -42,9 +43,7 @@ export function processTree(root: number, all: readonly Process[]): Process[] {
 }
 
 /** In ms. */
-export function sumCpu(all: readonly Process[]): number {
-  return all.reduce((sum, { cpu, endedChildren }) => sum + cpu + endedChildren, 0);
-}
+export const sumCpu = (all: readonly Process[]) => all.reduce((sum, { cpu }) => sum + cpu, 0);
 
 /** Returns how much memory a process and its descendants use, in MB. */
 export function readMegabytes(root: number): number {
@@ -73,4 +72,62 @@ function readCpuTimes(pid: number): Cpu {
   const main = sumCpu(tree.flatMap(({ pid }) => readStat(`/proc/${pid}/task/${pid}/stat`)));
   const [server, postgres] = [sumCpu(tree), sumCpu(processTree(postgresPid() ?? Number.NaN, all))];
   return { main, rest: server - main, postgres, total: server + postgres };
+}
+
+/** CPU time in ms since the machine started: of all programs, of the bench with its child processes and the kernel's threads, and stolen. */
+type Reading = { at: number; busy: number; own: number; stolen: number };
+
+/**
+ * Returns how long all processors together have been busy, in ms. Omits interrupts, because the bench's own network traffic causes most of
+ * them, and some kernels include them in the processes' times.
+ */
+export const busyTime = () => cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys, 0);
+
+/** How many processors other programs use, and how many the host of a virtual machine gives to other machines. */
+export type OtherLoad = { others: number; stolen: number };
+
+function readLoad(): Reading {
+  const all = listProcesses();
+  // The kernel's threads descend from process 2. Most of their work, such as writing to the disk, is for the bench.
+  const own = sumCpu([...processTree(process.pid, all), ...processTree(2, all)]);
+  const stolen = Number(/^cpu(?: +\d+){7} +(\d+)/.exec(readFileSync('/proc/stat', 'utf8'))?.[1]) * tick;
+  return { at: performance.now(), busy: busyTime(), own, stolen };
+}
+
+export function computeOtherLoad(before: Reading, after: Reading): OtherLoad {
+  const per = (key: keyof Reading) => (after[key] - before[key]) / (after.at - before.at);
+  return { others: Math.max(0, per('busy') - per('own')), stolen: per('stolen') };
+}
+
+/** Returns the lower of two loads: if a process or a kernel thread ends while it's being measured, one load seems too high. */
+export function lowerLoad(a: OtherLoad, b: OtherLoad): OtherLoad {
+  return { others: Math.min(a.others, b.others), stolen: Math.min(a.stolen, b.stolen) };
+}
+
+/**
+ * Watches how much other programs use the processors: for both of the last two windows of 15 seconds, because a program that runs only
+ * briefly isn't a reason to stop. On systems other than Linux, only checks the load average once. `broken` rejects if it's too much.
+ */
+export function watchOtherLoad(isAllowed: boolean) {
+  const max: OtherLoad = { others: 0, stolen: 0 };
+  const { promise: broken, reject } = Promise.withResolvers<never>();
+  const refuseAbove = (limit: number, used: number) => {
+    const message = `Other programs use ${used.toFixed(2)} of a processor; at most ${limit} is allowed. Stop them, then run the bench again.`;
+    if (used > limit && !isAllowed) reject(new Error(message));
+  };
+  if (!hasProc) {
+    refuseAbove(0.5, loadavg()[0] ?? 0);
+    return { max, broken, stop: () => undefined };
+  }
+  let before = readLoad();
+  let last = { ...max };
+  const timer = setInterval(() => {
+    const now = readLoad();
+    const load = computeOtherLoad(before, now);
+    const { others, stolen } = lowerLoad(last, load);
+    [before, last] = [now, load];
+    Object.assign(max, { others: Math.max(max.others, others), stolen: Math.max(max.stolen, stolen) });
+    refuseAbove(0.1, others);
+  }, 15_000);
+  return { max, broken, stop: () => clearInterval(timer) };
 }

@@ -10,37 +10,39 @@ import { type ServerProcess, startServerProcess, track } from '../support/server
 export const databaseKinds = ['sqlite', 'postgres'] as const;
 export type DatabaseKind = (typeof databaseKinds)[number];
 
+/** `await using` stops it at the end of the block. */
+type Server = ServerProcess & AsyncDisposable;
+
 /** Starts a script as a separate process. The script must log its address. @param script its path from this folder, or its URL */
-export async function startServer(script: string, environment: Record<string, string> = {}): Promise<ServerProcess> {
+export async function startServer(script: string, environment: Record<string, string> = {}): Promise<Server> {
   const { PATH = '', HOME = '' } = process.env;
   const server = await startServerProcess([fileURLToPath(new URL(script, import.meta.url))], { PATH, HOME, ...environment });
   server.child.stderr?.pipe(process.stderr);
-  return server;
-}
-
-let bare: Promise<ServerProcess> | undefined;
-
-/** Returns bare Koa, which everything is compared with. The first call starts it. */
-export function bareKoa(): Promise<ServerProcess> {
-  bare ??= startServer('servers/bare.ts');
-  return bare;
-}
-
-/** The environment of a core and its admin commands. */
-export function coreEnvironment(databaseUrl: string): Record<string, string> {
-  return { DATABASE_URL: databaseUrl, SESSION_SECRETS: 'a secret for the bench of at least 32 characters' };
+  return { ...server, [Symbol.asyncDispose]: async () => void (await server.stop()) };
 }
 
 /** Starts a core as a service manager does: `node core/main.ts`, without the flags of `npm start`. */
-export function startCore(databaseUrl: string, environment = {}, script = '../../core/main.ts'): Promise<ServerProcess> {
-  return startServer(script, { ...coreEnvironment(databaseUrl), PORT: '0', MANAGEMENT_PORT: '0', ...environment });
+export function startCore(databaseUrl: string, environment = {}, script = '../../core/main.ts'): Promise<Server> {
+  const SESSION_SECRETS = 'a secret for the bench of at least 32 characters';
+  return startServer(script, { DATABASE_URL: databaseUrl, SESSION_SECRETS, PORT: '0', MANAGEMENT_PORT: '0', ...environment });
 }
 
+export type Output = { stdout: string };
+
 /** Runs a program until it exits. @throws Error with its standard output */
-export function run(program: string, args: readonly string[], env = process.env): Promise<{ stdout: string }> {
+export function run(program: string, args: readonly string[], env = process.env): Promise<Output> {
   const running = promisify(execFile)(program, args, { env });
   void track(running.child);
   return running;
+}
+
+/** Returns what a program says about its version. @throws Error if it isn't installed */
+export async function versionOf(program: string): Promise<string> {
+  // wrk prints its version, and then exits with an error.
+  const { stdout } = await run(program, ['--version']).catch((failed: Partial<Output>) => failed);
+  const version = /^\S+ \S+/.exec(stdout ?? '')?.[0];
+  if (!version) throw new Error(`The bench needs ${program}: apt-get install ${program}, or brew install ${program}.`);
+  return version;
 }
 
 /** @returns the script of the published command `callkey` */

@@ -9,17 +9,18 @@ const rowsPerInsert = 200_000;
 /** The end of an ID with the number `i`. */
 const twelveDigits = `substr(CAST(1000000000000 + i AS text), 2)`;
 
-/**
- * Builds the statements that insert the rows after `from`, many at a time.
- *
- * @param buildInsert builds one from a table expression named `n(i)`, which contains the numbers of its rows
- */
-function inserts(from: number, count: number, buildInsert: (numbers: string) => string): string[] {
+/** Builds statements that insert the rows after `from`, many at a time. @param columns SQL expressions, in which `i` is the row's number */
+function inserts(table: string, from: number, count: number, columns: Readonly<Record<string, string | number>>): string[] {
   return Array.from({ length: Math.ceil(count / rowsPerInsert) }, (_, n) => {
     const [first, last] = [from + n * rowsPerInsert + 1, from + Math.min(count, (n + 1) * rowsPerInsert)];
-    const next = `SELECT CAST(${first} AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < ${last}`;
-    return buildInsert(`(WITH RECURSIVE n(i) AS (${next}) SELECT i FROM n) AS n`);
+    const numbers = `SELECT CAST(${first} AS bigint) UNION ALL SELECT i + 1 FROM n WHERE i < ${last}`;
+    return `INSERT INTO ${table} (${Object.keys(columns)}) WITH RECURSIVE n(i) AS (${numbers}) SELECT ${Object.values(columns)} FROM n`;
   });
+}
+
+function callColumns({ campaignId, accountId }: Tenancy) {
+  const contact = { phone: `'+493012345678'`, name: `'Ada Lovelace'`, variables: `'[["orderNumber","4711"]]'` };
+  return { campaign_id: `'${campaignId}'`, account_id: `'${accountId}'`, ...contact };
 }
 
 /** On PostgreSQL, uses a separate connection, because a core's connections limit how long a statement can take. */
@@ -36,13 +37,10 @@ async function runEach({ kind, write }: Database, url: string, statements: reado
 
 /** Creates calls that wait to be dialed. Their request IDs are `c1`, `c2` and so on, and start after the number `from`. */
 export async function makeQueuedCalls(database: Database, url: string, owner: Owner, from: number, count: number): Promise<void> {
-  const { campaignId, accountId, keyId } = owner;
   const now = Date.now();
-  const statements = inserts(from, count, (numbers) => {
-    return `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, name, variables, placed_at, due_at)
-       SELECT '01a00000-0000-7000-8001-' || ${twelveDigits}, '${campaignId}', '${accountId}', 'c' || CAST(i AS text), '${keyId}',
-         'queued', '+493012345678', 'Ada Lovelace', '[["orderNumber","4711"]]', ${now}, ${now}
-       FROM ${numbers}`;
+  const statements = inserts('calls', from, count, {
+    ...{ contact_id: `'01a00000-0000-7000-8001-' || ${twelveDigits}`, request_id: `'c' || CAST(i AS text)` },
+    ...{ ...callColumns(owner), api_key_id: `'${owner.keyId}'`, state: `'queued'`, placed_at: now, due_at: now },
   });
   // Cleans up now, because autovacuum would do it in the middle of a round.
   await runEach(database, url, [...statements, ...(database.kind === 'postgres' ? ['VACUUM ANALYZE calls', 'CHECKPOINT'] : [])]);
@@ -54,11 +52,11 @@ export async function makeQueuedCalls(database: Database, url: string, owner: Ow
  */
 export async function fillLists(database: Database, url: string, { accountId, partnerId }: Tenancy, count: number): Promise<void> {
   const step = 8 * Math.max(1, Math.floor(1e7 / count));
-  const statements = inserts(0, count, (numbers) => {
-    return `INSERT INTO do_not_call (id, scope_id, phone, account_id, partner_id, reason, source, created_at)
-       SELECT '01a00000-0000-7000-8002-' || ${twelveDigits}, CASE WHEN i % 2 = 0 THEN '${accountId}' ELSE '${partnerId}' END,
-         '+4930' || CAST(10000000 + i * ${step} + 1 AS text), CASE WHEN i % 2 = 0 THEN '${accountId}' END, '${partnerId}', 'imported', 'admin', i
-       FROM ${numbers}`;
+  const statements = inserts('do_not_call', 0, count, {
+    ...{ id: `'01a00000-0000-7000-8002-' || ${twelveDigits}`, phone: `'+4930' || CAST(10000000 + i * ${step} + 1 AS text)` },
+    scope_id: `CASE WHEN i % 2 = 0 THEN '${accountId}' ELSE '${partnerId}' END`,
+    account_id: `CASE WHEN i % 2 = 0 THEN '${accountId}' END`,
+    ...{ partner_id: `'${partnerId}'`, reason: `'imported'`, source: `'admin'`, created_at: 'i' },
   });
   await fillTable(database, url, 'do_not_call', statements);
   await database.write('accounts').where({ id: accountId }).update({ lists_numbers: 1 });
@@ -69,30 +67,25 @@ export async function fillLists(database: Database, url: string, { accountId, pa
  * Fills the tables with the keys of a thousand users and with ended calls, as they would be after years: digests are spread
  * over their whole range, and the counts of keys are correct.
  */
-export async function fill(database: Database, url: string, size: number, { accountId, partnerId, campaignId }: Tenancy): Promise<void> {
-  const user = { name: 'Filler', user_type: 'account', password_hash: '', created_at: 0, account_id: accountId, partner_id: partnerId };
+export async function fill(database: Database, url: string, size: number, tenancy: Tenancy): Promise<void> {
+  const owners = { account_id: tenancy.accountId, partner_id: tenancy.partnerId };
+  const user = { name: 'Filler', user_type: 'account', password_hash: '', created_at: 0, ...owners };
   const users = Array.from({ length: 1_000 }, (_, n) => ({ ...user, id: `filler-${n}`, email: `filler-${n}@example.com` }));
   await database.write.batchInsert('users', users, 50);
   // SQLite fills its index of digests faster in their order.
   const position = `i * ${Math.floor(2 ** 60 / (size + 1))}`;
-  const digest =
-    database.kind === 'postgres'
-      ? `lpad(to_hex(${position}), 15, '0') || md5(i::text) || substr(md5((-i)::text), 1, 17)`
-      : `printf('%015x', ${position}) || substr(lower(hex(randomblob(25))), 1, 49)`;
-  const keys = inserts(0, size, (numbers) => {
-    return `INSERT INTO api_keys (id, digest, name, creator_id, creator_partner_id, account_id, partner_id, created_at)
-       SELECT 'k' || ${twelveDigits}, ${digest}, 'Filler', 'filler-' || CAST(i % 1000 AS text), '${partnerId}', '${accountId}', '${partnerId}', i
-       FROM ${numbers}`;
+  const start = database.kind === 'postgres' ? `lpad(to_hex(${position}), 15, '0')` : `printf('%015x', ${position})`;
+  const keys = inserts('api_keys', 0, size, {
+    ...{ id: `'k' || ${twelveDigits}`, digest: `${start} || '${'0'.repeat(49)}'`, name: `'Filler'`, created_at: 'i' },
+    ...{ creator_id: `'filler-' || CAST(i % 1000 AS text)`, creator_partner_id: `'${tenancy.partnerId}'` },
+    ...{ account_id: `'${tenancy.accountId}'`, partner_id: `'${tenancy.partnerId}'` },
   });
   // A core would erase the contact data of older calls while it's measured.
-  const yesterday = Date.now() - 86_400_000;
-  const calls = inserts(0, size, (numbers) => {
-    return `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, name, variables, placed_at, handoff,
-         provider, dialed_at, ended_at, attempt)
-       SELECT '01900000-0000-7000-8000-' || ${twelveDigits}, '${campaignId}', '${accountId}', 'f' || CAST(i AS text), 'k' || ${twelveDigits},
-         'completed', '+493012345678', 'Ada Lovelace', '[["orderNumber","4711"]]', ${yesterday} + i, 'taken', 'webhook',
-         ${yesterday} + i, ${yesterday} + i, 1
-       FROM ${numbers}`;
+  const yesterday = `${Date.now() - 86_400_000} + i`;
+  const calls = inserts('calls', 0, size, {
+    ...{ contact_id: `'01900000-0000-7000-8000-' || ${twelveDigits}`, request_id: `'f' || CAST(i AS text)` },
+    ...{ ...callColumns(tenancy), api_key_id: `'k' || ${twelveDigits}`, state: `'completed'`, handoff: `'taken'`, provider: `'webhook'` },
+    ...{ placed_at: yesterday, dialed_at: yesterday, ended_at: yesterday, attempt: 1 },
   });
   await fillTable(database, url, 'api_keys', keys);
   await fillTable(database, url, 'calls', calls);

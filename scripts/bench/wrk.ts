@@ -6,11 +6,23 @@ import { run } from './processes.ts';
 /** A core, or a server that does part of its work, and the path of the place endpoint. The other paths start with it. */
 export type Endpoint = { core: ServerProcess; path: string };
 
-/**
- * A load: the server, the kind of request in requests.lua, and its parameters. `successes` is the share of responses that must be 2xx:
- * exactly, if it's 0 or 1, and otherwise within 0.01. It's null if the load isn't measured itself, so its responses aren't checked.
- */
-export type Target = { server: ServerProcess; kind: string; parameters: readonly string[]; successes: number | null };
+/** A load. */
+export type Target = {
+  server: ServerProcess;
+  /** The kind of request in requests.lua, and its parameters. */
+  kind: string;
+  parameters: readonly string[];
+  /**
+   * The share of responses that must be 2xx: exactly, if it's 0 or 1, and otherwise within 0.01. It's null if the load isn't measured
+   * itself, so its responses aren't checked.
+   */
+  successes: number | null;
+  seconds?: number;
+  connections?: number;
+  /** For requests that are numbered: the number before the first in round 0, and how many numbers each round has. */
+  from?: number;
+  perRound?: number;
+};
 
 /** @param key sent with each request, if the server checks one */
 export function getting(server: ServerProcess, key?: string): Target {
@@ -23,38 +35,28 @@ export function placing({ core, path }: Endpoint, keys: readonly string[], succe
 }
 
 /** Places calls with the request IDs `c1`, `c2` and so on, or cancels these calls, each once. */
-export function numbered(kind: 'place_numbered' | 'cancel', { core, path }: Endpoint, key: string): Target {
+export function numbered(kind: 'place_numbered' | 'cancel', { core, path, key }: Endpoint & { key: string }): Target {
   return { server: core, kind, parameters: [path, key], successes: 1 };
 }
 
 /** The measurements of one run of wrk. Times are in milliseconds. */
 export type Load = { requests: number; perSecond: number; p50: number; p99: number } & Cpu;
 
-/** Returns the version of wrk, which was chosen because it uses less processor time than other load generators. */
-export async function wrkVersion(): Promise<string> {
-  // wrk prints its version, and then exits with an error.
-  const { stdout } = await run('wrk', ['--version']).catch((failed: { stdout?: string }) => failed);
-  const version = /^wrk \S+/.exec(stdout ?? '')?.[0];
-  if (!version) throw new Error('The bench needs wrk: apt-get install wrk, or brew install wrk.');
-  return version;
-}
-
 const script = fileURLToPath(new URL('requests.lua', import.meta.url));
 /** How long one load usually takes, in seconds. */
 export const usualSeconds = 2;
 
 /**
- * Loads a server for some seconds. Each connection sends its next request when its response has arrived.
+ * Loads a server with wrk, which was chosen because it uses less processor time than other load generators. Each connection sends its next request when its response has arrived.
  *
- * @param options.from for requests that are numbered: the number before the first
- * @throws Error if the responses aren't the expected ones
+ * @throws Error if responses aren't as expected
  */
-export function load(target: Target, { seconds = usualSeconds, from = 0, connections = 64 } = {}): Promise<Load> {
-  const { server, kind, parameters, successes } = target;
+export function load(target: Target, round = 0): Promise<Load> {
+  const { server, kind, parameters, successes, seconds = usualSeconds, connections = 64, from = 0, perRound = 1 } = target;
   // Waits long enough for the straightforward servers, which take seconds for some responses.
   const settings = ['-t1', `-c${connections}`, `-d${seconds}s`, '--timeout', '30s', '-s', script];
   return withCpu(server.pid, async () => {
-    const { stdout } = await run('wrk', [...settings, server.url, '--', kind, String(from), ...parameters]);
+    const { stdout } = await run('wrk', [...settings, server.url, '--', kind, String(from + round * perRound), ...parameters]);
     const { requests, micros, refused, broken, p50, p99 } = JSON.parse(stdout.slice(stdout.lastIndexOf('\n')));
     if (successes !== null) {
       const deviation = Math.abs(1 - refused / requests - successes);

@@ -1,14 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { buildSections } from '../../scripts/bench/full.ts';
-import { computeOtherLoad, lowerLoad, parseReading } from '../../scripts/bench/load-guard.ts';
 import { longFileSection } from '../../scripts/bench/long-file.ts';
 import { fillIn, pages } from '../../scripts/bench/pages.ts';
-import { poolersSection } from '../../scripts/bench/poolers.ts';
-import { parseStat, processTree, sumCpu } from '../../scripts/bench/proc.ts';
+import { computeOtherLoad, lowerLoad, parseStat, processTree, sumCpu } from '../../scripts/bench/proc.ts';
 import { memoryOver, soakSection } from '../../scripts/bench/soak.ts';
-import { computeRatios, computeSpread, fitSlope, slopeWithRange } from '../../scripts/bench/spread.ts';
-import { rowTable } from '../../scripts/bench/workloads.ts';
+import { computeRatios, computeSpread, computeSpreads, fitSlope, slopeWithRange } from '../../scripts/bench/spread.ts';
+import { poolersSection, rowTable } from '../../scripts/bench/workloads.ts';
 
 describe('the bench statistics', () => {
   it('return the median, or the mean of the two middle values', () => {
@@ -32,19 +30,17 @@ describe('the bench statistics', () => {
 });
 
 describe("the bench's measurement of other load", () => {
-  const line = (user: number, system: number, stolen: number) => `cpu  ${user} 0 ${system} 999 7 50 60 ${stolen} 0 0`;
-
   it("subtracts its own and the kernel's processes from the processor time", () => {
-    const before = parseReading(line(100, 10, 0), 0, 500, 20);
-    const after = parseReading(line(180, 30, 5), 1_000, 1_200, 70);
+    const before = { at: 0, busy: 1_100, own: 520, stolen: 0 };
     // The processors were busy for 1 s, of which 0.7 s are the measured process's own and 0.05 s are the kernel's.
-    const { others, stolen } = computeOtherLoad(before, after);
+    const { others, stolen } = computeOtherLoad(before, { at: 1_000, busy: 2_100, own: 1_270, stolen: 50 });
     expect(others).to.be.closeTo(0.25, 1e-9);
     expect(stolen).to.be.closeTo(0.05, 1e-9);
   });
 
   it('is never below zero', () => {
-    expect(computeOtherLoad(parseReading(line(0, 0, 0), 0, 0, 0), parseReading(line(10, 0, 0), 1_000, 200, 0)).others).to.equal(0);
+    const before = { at: 0, busy: 0, own: 0, stolen: 0 };
+    expect(computeOtherLoad(before, { at: 1_000, busy: 100, own: 200, stolen: 0 }).others).to.equal(0);
   });
 
   it('uses the smaller of two measurements, since either may be wrong', () => {
@@ -53,13 +49,13 @@ describe("the bench's measurement of other load", () => {
 
   it('reads a process whose name has spaces and parentheses', () => {
     const text = '42 (a) b (c) S 7 42 42 0 -1 4194304 1 2 3 4 11 22 33 44 20 0 1 0 100 0 0';
-    expect(parseStat(text)).to.deep.equal({ pid: 42, parent: 7, cpu: 330, endedChildren: 770 });
+    expect(parseStat(text)).to.deep.equal({ pid: 42, parent: 7, cpu: 1_100 });
   });
 
-  it('counts grandchildren, and children that have ended', () => {
-    const process = (pid: number, parent: number, cpu: number, endedChildren = 0) => ({ pid, parent, cpu, endedChildren });
-    const all = [process(1, 0, 1_000), process(5, 1, 10), process(6, 5, 20, 5), process(7, 6, 40), process(8, 1, 500)];
-    expect(sumCpu(processTree(5, all))).to.equal(75);
+  it('counts grandchildren', () => {
+    const process = (pid: number, parent: number, cpu: number) => ({ pid, parent, cpu });
+    const all = [process(1, 0, 1_000), process(5, 1, 10), process(6, 5, 20), process(7, 6, 40), process(8, 1, 500)];
+    expect(sumCpu(processTree(5, all))).to.equal(70);
   });
 });
 
@@ -85,11 +81,8 @@ describe("the pages with the bench's results", () => {
   });
 
   it('mark a result that misses its goal', () => {
-    const spread = (value: number) => computeSpread([value, value]);
-    const row = (ratio: number) => ({
-      ...{ name: 'place', database: 'sqlite', goal: 0.5, ratio: spread(ratio), perSecond: spread(30_000.4) },
-      ...{ p50: spread(1), p99: spread(7.96), cpu: null },
-    });
+    const load = { perSecond: 30_000.4, p50: 1, p99: 7.96, requests: 60_000, main: 1, rest: 1, postgres: 1, total: 3 };
+    const row = (ratio: number) => ({ name: 'place', database: 'sqlite', goal: '≥ 0.50', ...computeSpreads([{ ...load, ratio }]) });
     const [, , reached, missed] = rowTable([row(0.5), row(0.49)]).split('\n');
     expect(reached).to.equal('| place | SQLite | **0.50** | ≥ 0.50 | 0.50 to 0.50 | 30,000 | 8.0 ms (8.0 to 8.0) |');
     expect(missed).to.contain('≥ 0.50, **missed**');
