@@ -4,8 +4,8 @@ import type { Clock } from '../../core/domain/ports/environment.ts';
 import type { Ports } from '../../core/domain/ports/ports.ts';
 import { createSecretBox } from '../../core/server/sealed-secrets.ts';
 import { systemClock } from '../../core/server/start/system.ts';
-import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
-import { openStorage, type Storage, unobserved } from '../../core/storage/index.ts';
+import type { Storage } from '../../core/storage/index.ts';
+import { openDirect as openForScripts } from '../../scripts/support/ports.ts';
 import { createTenants, password, type Tenants } from '../../scripts/support/tenants.ts';
 import { fakeClock, testRandomness } from './clock.ts';
 import { testSecret } from './core.ts';
@@ -19,25 +19,9 @@ export { createTenants, password, type Tenants };
 export type DirectAccess = AsyncDisposable & { ports: Ports; storage: Storage; close(): Promise<void> };
 
 export async function openDirect(databaseUrl: string, clock: Clock = systemClock): Promise<DirectAccess> {
-  const location = parseDatabaseUrl(databaseUrl);
-  if (!location) throw new Error(`${databaseUrl} doesn't name a database.`);
-  const storage = openStorage(location, clock, unobserved);
-  await storage.migrate();
-  const ports: Ports = {
-    clock,
-    randomness: testRandomness,
-    passwords: cheapPasswords(),
-    throttle: storage.throttle,
-    stores: storage.stores,
-    provider: null,
-    passwordSignIn: true,
-    ...{ secretBox: createSecretBox([testSecret], testRandomness), requiresSecondFactor: false },
-    maxActiveKeys: 1_000,
-    adminCommand: 'callkey-admin',
-    onOutcome: () => undefined,
-    onStopped: () => undefined,
-    onListed: () => undefined,
-  };
+  const secretBox = createSecretBox([testSecret], testRandomness);
+  const ofTests = { clock, randomness: testRandomness, passwords: cheapPasswords(), secretBox, adminCommand: 'callkey-admin' };
+  const { ports, storage } = await openForScripts(databaseUrl, ofTests);
   const close = () => storage.close();
   return { ports, storage, close, [Symbol.asyncDispose]: close };
 }
