@@ -26,7 +26,7 @@ export type Dialer = {
 /** In ms. Polling is necessary because other processes also place calls, and don't notify this one. */
 const pollEvery = 1_000;
 /** In ms. Must be much shorter than the lease, because saving a result is retried only until the lease expires. */
-export const settleEvery = 500;
+export const settling = { every: 500 };
 
 /**
  * Hands due calls to the provider, at most `concurrency` (`DIALER_CONCURRENCY`) at the same time. This only schedules:
@@ -108,7 +108,7 @@ export function startDialer(deps: {
         return;
       } catch (error) {
         if (isClosing || clock.now() >= call.leaseUntil) throw error;
-        await delay(settleEvery);
+        await delay(settling.every);
       }
     }
   }

@@ -2,11 +2,12 @@ import { partialDeepStrictEqual } from 'node:assert';
 import fc from 'fast-check';
 import { type Answer, readCode } from '../support/http.ts';
 import { until } from '../support/until.ts';
+import { day, type Expected, hour, minute, Refused, second } from './basics.ts';
+import { wakeDialers } from './faults.ts';
 import { compareLists } from './lists.ts';
 import { isOpen, type Model, zones } from './model.ts';
-import { day, type Expected, hour, minute, Refused, second } from './people.ts';
 import type { Choice, CommandName, Planned, Request } from './requests.ts';
-import { anyChoice, anyRequest, commandNames, enter, listNodes, pick, pickViewer, placeLater, prepare } from './requests.ts';
+import { anyChoice, anyRequest, commandNames, enter, listNodes, Nothing, pick, pickViewer, placeLater, prepare } from './requests.ts';
 import { settle } from './settle.ts';
 import type { Fault, World } from './world.ts';
 
@@ -30,13 +31,19 @@ function command(weight: number, run: Run, requests: fc.Arbitrary<readonly Plann
     async run(walk, world) {
       walk.signal?.throwIfAborted();
       const before = walk.lines.length;
-      const line = await run(walk, world, choice, planned);
+      const line = await run(walk, world, choice, planned).catch(skip);
       walk.lines.splice(before, Number.POSITIVE_INFINITY, `  ${line}`);
     },
     // Empty, because by the time fast-check calls this, a later run may have replaced what the failing run's commands did.
     toString: () => '',
   });
   return { weight, arbitrary: fc.tuple(anyChoice, requests).map(toCommand) };
+}
+
+/** Skips a command, or one of its requests, if the model doesn't have anything that it can be about yet. */
+function skip(error: unknown): string {
+  if (error instanceof Nothing) return 'nothing';
+  throw error;
 }
 
 // Requests
@@ -46,7 +53,7 @@ type Pair = { request: Request; answer: Answer };
 /** What another transaction has locked while requests begin: the tables, or the request IDs of the calls that they place. */
 type Lock = 'nothing' | 'tables' | 'places';
 
-/** Sends requests concurrently. The responses must be possible in some order of the requests. */
+/** Sends requests concurrently. */
 async function perform(walk: Walk, world: World, requests: readonly Request[], locked: Lock = 'nothing'): Promise<string> {
   const send = () => requests.map(async (request): Promise<Pair> => ({ request, answer: await request.send(world) }));
   const places = locked === 'places' ? requests.flatMap((request) => (request.places ? [request.places] : [])) : undefined;
@@ -57,11 +64,7 @@ async function perform(walk: Walk, world: World, requests: readonly Request[], l
   return text;
 }
 
-/**
- * Returns the results of all orders of the requests in which the responses are possible.
- *
- * @param starts the possible states before the requests. Changes them
- */
+/** Returns the results of all orders of the requests in which the responses are possible. @param starts changed by this */
 function listPossibleModels(starts: readonly Model[], pairs: readonly Pair[], text: string): Model[] {
   const wrong = new Set<string>();
   const models = starts.flatMap((start) => [...possibleModels(start, pairs, wrong)]);
@@ -82,7 +85,7 @@ function* possibleModels(model: Model, pairs: readonly Pair[], wrong: Set<string
       wrong.add(`${pair.request.text}: ${mismatch}`);
       continue;
     }
-    if (left.length > 0 && next.hasDueCalls) yield* possibleModels(next.clone(), left, wrong, isRace);
+    if (left.length > 0) yield* possibleModels(next.clone(), left, wrong, isRace);
     next.dial();
     yield* possibleModels(next, left, wrong, isRace);
   }
@@ -115,15 +118,15 @@ const visible: readonly CommandName[] = ['place', 'repeat', 'cancel', 'outcome',
 /** Sends the requests concurrently, about the same key if there are several. */
 function race(locked: Lock): Run {
   return async (walk, world, { key }, planned) => {
+    const isRace = planned.length > 1;
+    const hidden = planned.filter(({ name }) => !visible.includes(name)).slice(1);
     const requests: Request[] = [];
-    let hidden = 0;
-    for (const one of planned) {
-      if (!visible.includes(one.name) && ++hidden > 1) continue;
-      const request = await prepare(one, walk.model, world, planned.length > 1 ? { key } : {});
-      if (request) requests.push(request);
+    for (const one of planned.filter((each) => !hidden.includes(each))) {
+      const request = await prepare(one, walk.model, world, isRace ? { key } : {}).catch(skip);
+      if (typeof request === 'object') requests.push(request);
     }
-    if (requests.length === 0) return `${planned.map(({ name }) => name)} (nothing to do it with)`;
-    return `${planned.length > 1 ? `concurrently, ${locked} locked: ` : ''}${await perform(walk, world, requests, locked)}`;
+    if (requests.length === 0) throw new Nothing();
+    return `${isRace ? `concurrently, ${locked} locked: ` : ''}${await perform(walk, world, requests, locked)}`;
   };
 }
 
@@ -133,21 +136,6 @@ const anyClear = anyRequest(commandNames.filter((name) => name !== 'hangUp' && n
  * Commands that change whether a call may be placed. If they run while a call's request is in progress, its earlier checks are outdated.
  */
 const interruptions: readonly CommandName[] = ['revoke', 'limitKey', 'deleteUser', 'disableUser', 'moveUser', 'listNumber'];
-
-/** While tables are locked, calls wait, and then one statement places them. */
-const burst: Run = async (walk, world, choice) => {
-  const requests = [1, 2, 3].flatMap((n) => placeLater({ ...choice, target: choice.target + n }, walk.model) ?? []);
-  return `in one statement: ${await perform(walk, world, requests, 'tables')}`;
-};
-
-const requests = [
-  command(740, race('nothing'), fc.tuple(anyRequest())),
-  command(37, race('nothing'), fc.tuple(anyClear, anyClear)),
-  command(37, race('nothing'), fc.tuple(anyClear, anyClear, anyClear)),
-  command(5, race('tables'), fc.tuple(anyClear, anyClear, anyClear)),
-  command(5, burst),
-  command(21, race('places'), fc.tuple(anyRequest(['place']), anyRequest(interruptions), anyClear)),
-];
 
 // Faults
 
@@ -160,38 +148,49 @@ const repeatable: readonly CommandName[] = [
 const nothing: Answer = { status: 0, headers: {}, text: '', json: {} };
 
 /**
- * Sends a request while something happens to the cores or to their database, and repeats it if its result is unknown. A call that got a 503
- * hasn't been placed or cancelled.
+ * Sends a request while something happens, and repeats it if its result is unknown. A call that got a 503 hasn't been placed or cancelled.
+ *
+ * @param until when this ends: the walk's time doesn't stand still if the clock moves
  */
-async function performInFault(walk: Walk, world: World, request: Request, fault: Fault, core: number, after: number): Promise<string> {
+async function performDuring(
+  fault: Fault,
+  [walk, world, request]: [Walk, World, Request],
+  { core, after, until = walk.model.now }: { core: number; after: number; until?: number },
+): Promise<string> {
   const isFatal = fault === 'a core ends';
   if (isFatal) await answerSilent(walk, world);
-  const end = await world.fault(fault, core, after);
-  world.wake();
+  const { model } = walk;
+  const end = await world.fault(fault, world.pick(core), after, until - model.now);
+  wakeDialers();
   const first = await request.send(world).catch(() => nothing);
   await end();
+  wakeDialers();
   const isUnsure = first.status === 0 || first.status >= 500;
   const answer = isUnsure ? await request.send(world) : first;
-  walk.isSure = false;
-  const text = `${request.text} → ${first.status}${isUnsure ? `, then ${answer.status}` : ''}`;
-  const expect = (model: Model) => {
-    const whole = request.expect(model, answer);
+  walk.isSure &&= fault === 'a clock move';
+  const what = `during ${fault} after ${after} statements of core ${core % 2}, until ${new Date(until).toISOString()}`;
+  const text = `${what}: ${request.text} → ${first.status}${isUnsure ? `, then ${answer.status}` : ''}`;
+  const expect = (copy: Model) => {
+    const whole = request.expect(copy, answer);
     if (!isUnsure || (first.status === 503 && request.places)) return whole;
     // The first attempt may have succeeded.
     const { replayed: _, json: __, ...expected } = whole;
     return expected.status === 204 && answer.status === 404 ? { status: 404 } : expected;
   };
-  const starts = [walk.model];
+  // The request counts as made at one of the two times, not partly at each.
+  const starts = [...new Set([model.now, until])].map((now) => Object.assign(model.clone(), { now }));
   // The second time, the new core has already done its hourly work.
-  if (isFatal && isUnsure) starts.push(walk.model.clone());
-  starts[1]?.keepHouse();
+  if (isFatal && isUnsure) starts.push(model.clone());
+  if (isFatal) starts[1]?.keepHouse();
   const models = listPossibleModels(starts, [{ request: { ...request, expect }, answer }], text);
-  for (const model of isFatal ? models : []) {
-    model.dial();
-    model.respond(false);
-    model.keepHouse();
+  for (const one of models) {
+    one.now = until;
+    one.dial();
+    if (!isFatal) continue;
+    one.respond(false);
+    one.keepHouse();
   }
-  walk.model = await settle(world, models, fault !== 'an outage');
+  walk.model = await settle(world, models, fault !== 'an outage' && fault !== 'a clock move');
   return text;
 }
 
@@ -213,8 +212,8 @@ async function answerSilent(walk: Walk, world: World): Promise<void> {
 
 /** Times within two months at which something begins or ends. A key that was created while the clock was wrong may expire in ten years. */
 function listEdges(model: Model): number[] {
-  const calls = [...model.calls.values()].filter(isOpen).flatMap(({ dueAt, body }) => [dueAt, body.notAfter ?? 0]);
-  const keys = [...model.keys.values()].map(({ expiresAt }) => expiresAt ?? 0);
+  const calls = [...model.calls.values()].filter(isOpen).flatMap(({ dueAt, body }) => [dueAt, body.notAfter]);
+  const keys = [...model.keys.values()].map(({ expiresAt }) => expiresAt);
   const hours = model.directory.values().flatMap(({ hours }) => (hours ? [hours.from, hours.to - 1, hours.to] : []));
   const today = Math.floor(model.now / day) * day;
   const nearDays = [...hours].flatMap((at) =>
@@ -228,80 +227,115 @@ async function pass(ms: number, walk: Walk, world: World): Promise<void> {
   world.clock.advance(ms);
   walk.lines.push(`  … until ${new Date(walk.model.now).toISOString()}`);
   if (ms >= day) await world.acceptClock();
-  world.wake();
+  wakeDialers();
   await dial(walk, world);
 }
 
 async function setBack(to: number, walk: Walk, world: World): Promise<string> {
   // Cores ask for due calls every second, and record the time every minute.
-  world.wake();
+  wakeDialers();
   await until(() => world.rest());
   if (walk.model.isClockTrusted) await world.acceptClock();
   world.clock.advance(to - walk.model.now);
   walk.model.setBack(to);
-  world.wake();
+  wakeDialers();
   await dial(walk, world);
   return `the clock is set back to ${new Date(to).toISOString()}`;
 }
 
-/** Commands in which time passes or the surroundings change. */
-const events = [
+/** At the end, everything that each user sees is compared. */
+const maxUsers = 14;
+
+const steps = [
+  command(740, race('nothing'), fc.tuple(anyRequest())),
+  command(37, race('nothing'), fc.tuple(anyClear, anyClear)),
+  command(37, race('nothing'), fc.tuple(anyClear, anyClear, anyClear)),
+  command(5, race('tables'), fc.tuple(anyClear, anyClear, anyClear)),
+  command(21, race('places'), fc.tuple(anyRequest(['place']), anyRequest(interruptions), anyClear)),
+  command(5, async (walk, world, choice) => {
+    // While tables are locked, calls wait, and then one statement places them.
+    const requests = [1, 2, 3].map((n) => placeLater({ ...choice, target: choice.target + n }, walk.model));
+    return `in one statement: ${await perform(walk, world, requests, 'tables')}`;
+  }),
+  command(
+    5,
+    async (walk, world, { option, detail, core }, planned) => {
+      const fault = pick(world.faults(), option);
+      // Usually, the request's own result is lost.
+      const [after, shared] = fault === 'a lost result' ? [detail % 4, { core }] : [detail % 16, {}];
+      await pass(second, walk, world);
+      return performDuring(fault, [walk, world, await prepare(pick(planned, 0), walk.model, world, shared)], { core, after });
+    },
+    fc.tuple(anyRequest(repeatable)),
+  ),
+  command(10, async (walk, world, choice) => {
+    const { now } = walk.model;
+    const midnight = (Math.floor(now / day) + 1) * day;
+    const edges = listEdges(walk.model).filter((at) => at <= now + day);
+    const until = choice.option % 2 === 0 ? midnight : pick([...edges, midnight], choice.option);
+    const { core, detail } = choice;
+    return performDuring('a clock move', [walk, world, placeLater(choice, walk.model)], { core, after: detail % 6, until });
+  }),
   command(40, async (walk, world, { option }) => {
-    const seconds = pick([1, 1, 5, 40, 40, 120, 4_000, 15_000], option) ?? 1;
+    const seconds = pick([1, 1, 5, 40, 40, 120, 4_000, 15_000], option);
     await pass(seconds * second, walk, world);
     return `time passes: ${seconds} s`;
   }),
   command(40, async (walk, world, { option, detail }) => {
     const nearest = listEdges(walk.model).sort((one, other) => one - other);
-    const at = (pick(nearest.slice(0, 12), option) ?? walk.model.now + second) + (pick([-1, 0, 1, 20 * second], detail) ?? 0);
+    const at = pick(nearest.slice(0, 12), option) + pick([-1, 0, 1, 20 * second], detail);
     await pass(at - walk.model.now, walk, world);
     return `time passes until ${new Date(at).toISOString()}`;
   }),
-  command(10, async (walk, world, { option, core, detail, ...choice }) => {
-    const { model } = walk;
-    const edges = listEdges(model).filter((at) => at <= model.now + day);
-    const until = (option % 2 === 0 ? undefined : pick(edges, option)) ?? (Math.floor(model.now / day) + 1) * day;
-    const request = placeLater({ ...choice, option, core, detail }, model);
-    if (!request) return 'the clock stays';
-    const end = world.moveClock(until - model.now, core, detail % 6);
-    const answer = await request.send(world);
-    end();
-    const when = `while the clock moves to ${new Date(until).toISOString()}, after ${detail % 6} statements`;
-    const text = `${when}: ${request.text} → ${answer.status}`;
-    // The request counts as made at one of the two times, not partly at each.
-    const starts = [model.now, until].map((now) => Object.assign(model.clone(), { now }));
-    const models = listPossibleModels(starts, [{ request, answer }], text);
-    for (const one of models) {
-      one.now = until;
-      one.dial();
-    }
-    world.wake();
-    walk.model = await settle(world, models);
-    return text;
-  }),
   command(6, async (walk, world, { option }) => {
-    const nights = pick([1, 1, 1, 2, 12, 31], option) ?? 1;
+    const nights = pick([1, 1, 1, 2, 12, 31], option);
     await pass(nights * day, walk, world);
     await world.sweep();
     await dial(walk, world, true);
     return `nights pass: ${nights}`;
   }),
-  command(20, async (walk, world, { option }) => {
+  command(
+    3,
+    async (walk, world, { option, detail }, planned) => {
+      const days = pick([8, 20, 3_000], option);
+      const before = walk.model.now;
+      walk.model.now += days * day;
+      walk.model.isClockTrusted = false;
+      world.clock.advance(days * day);
+      const lines = [`the clock jumps: ${days} days`];
+      walk.lines.push(`  … ${lines}`);
+      for (const one of planned) {
+        const performed = prepare(one, walk.model, world).then((request) => perform(walk, world, [request]));
+        lines.push(await performed.catch(skip));
+      }
+      if (detail % 3 === 0) {
+        await world.sweep();
+        await dial(walk, world, true);
+      }
+      if (detail % 2 === 0 || days > 1_000) return [...lines, await setBack(before, walk, world)].join(', ');
+      await world.acceptClock();
+      walk.model.isClockTrusted = true;
+      await dial(walk, world);
+      return lines.join(', ');
+    },
+    fc.array(anyRequest(), { maxLength: 3 }),
+  ),
+  command(3, (walk, world, { option }) => setBack(walk.model.now - (option % 2 === 0 ? 4 * minute : hour), walk, world)),
+  command(20, async ({ model }, { provider }, { option }) => {
     const isUp = option % 2 === 0;
-    world.provider.isUp = isUp;
-    walk.model.isProviderUp = isUp;
+    provider.isUp = isUp;
+    model.isProviderUp = isUp;
     return `the provider is ${isUp ? 'up' : 'down'}`;
   }),
-  command(6, async (walk, world, { viewer }) => {
-    const by = pickViewer(walk.model, viewer);
-    if (await enter(walk.model, world, by, 0)) await compareLists(walk.model, world, by);
-    return `a look at the lists of ${walk.model.users.get(by.user)?.email}`;
+  command(6, async ({ model }, world, { viewer }) => {
+    const by = pickViewer(model, viewer);
+    if (await enter(model, world, by, 0)) await compareLists(model, world, by);
+    return `a look at the lists of ${model.users.get(by.user)?.email}`;
   }),
-  command(3, (walk, world, { option }) => setBack(walk.model.now - (option % 2 === 0 ? 4 * minute : hour), walk, world)),
   command(2, async (walk, world, { core }) => {
     await answerSilent(walk, world);
     // A core also does its hourly work when it starts.
-    await world.restart(core);
+    await world.restart(world.pick(core));
     await dial(walk, world, true);
     return 'a core restarts';
   }),
@@ -314,65 +348,16 @@ const events = [
     return 'a backup is restored';
   }),
   command(10, async ({ model }, world, { target, option }) => {
-    const account = pick(listNodes(model, 'account'), target);
-    if (!account || model.users.size >= maxUsers) return 'no new user';
-    const isLimited = option % 4 > 0;
-    const user = await world.addUser(
-      option % 2 === 0 ? 'partner' : 'account',
-      isLimited ? account.id : null,
-      option % 2 === 0 ? account.parent : null,
-    );
+    if (model.users.size >= maxUsers) return 'no new user';
+    const { id, parent } = pick(listNodes(model, 'account'), target);
+    const [type, partner] = option % 2 === 0 ? (['partner', parent] as const) : (['account', null] as const);
+    const user = await world.addUser(type, option % 4 > 0 ? id : null, partner);
     model.addUser(user);
     return `a new user ${user.email}`;
   }),
 ];
 
-/** At the end, everything that each user sees is compared. */
-const maxUsers = 14;
-
-const fault = command(
-  5,
-  async (walk, world, { option, detail, core }, [planned]) => {
-    const chosen = pick(world.faults(), option) ?? 'a core ends';
-    // Usually, the request's own result is lost.
-    const [after, shared] = chosen === 'a lost result' ? [detail % 4, { core }] : [detail % 16, {}];
-    await pass(second, walk, world);
-    const request = planned ? await prepare(planned, walk.model, world, shared) : null;
-    const what = `during ${chosen} after ${after} statements of core ${core % 2}`;
-    return `${what}: ${request ? await performInFault(walk, world, request, chosen, core, after) : 'nothing'}`;
-  },
-  fc.tuple(anyRequest(repeatable)),
-);
-
-const jump = command(
-  3,
-  async (walk, world, { option, detail }, planned) => {
-    const days = pick([8, 20, 3_000], option) ?? 8;
-    const before = walk.model.now;
-    walk.model.now += days * day;
-    walk.model.isClockTrusted = false;
-    world.clock.advance(days * day);
-    const lines = [`the clock jumps: ${days} days`];
-    walk.lines.push(`  … ${lines}`);
-    for (const one of planned) {
-      const request = await prepare(one, walk.model, world);
-      if (request) lines.push(await perform(walk, world, [request]));
-    }
-    if (detail % 3 === 0) {
-      await world.sweep();
-      await dial(walk, world, true);
-    }
-    if (detail % 2 === 0 || days > 1_000) return [...lines, await setBack(before, walk, world)].join(', ');
-    await world.acceptClock();
-    walk.model.isClockTrusted = true;
-    await dial(walk, world);
-    return lines.join(', ');
-  },
-  fc.array(anyRequest(), { maxLength: 3 }),
-);
-
 /** Generates at most this many commands. */
 export function anyCommands(max: number, replayPath?: string) {
-  const anyStep = fc.oneof(...requests, fault, jump, ...events);
-  return fc.commands([anyStep], { maxCommands: max, size: 'max', ...(replayPath === undefined ? {} : { replayPath }) });
+  return fc.commands([fc.oneof(...steps)], { maxCommands: max, size: 'max', ...(replayPath === undefined ? {} : { replayPath }) });
 }

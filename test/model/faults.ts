@@ -1,10 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { syncBuiltinESMExports } from 'node:module';
-import timers from 'node:timers/promises';
-import { settleEvery } from '../../core/dialer/loop.ts';
 import { PostgresClient } from '../../core/storage/engine/postgres/postgres-connection.ts';
 import { SqliteClient } from '../../core/storage/engine/sqlite/sqlite-connection.ts';
-import { day } from './people.ts';
+import { day } from './basics.ts';
 
 let change = Promise.withResolvers<void>();
 /** Resolves when a core has finished a statement, or its dialer waits. */
@@ -14,52 +11,50 @@ export function noteChange(): void {
   change = Promise.withResolvers();
 }
 
-/** Stands between a core, its database and its timers. Can make all statements after a given number fail. */
+/** What happens once a core has sent some more statements. */
+export type Cut = {
+  /** How many more statements run first. */
+  after: number;
+  /** The error of all statements after them. */
+  code?: string;
+  /** If set, only one statement is affected: `lose` runs it, but loses its result; a function is called before it runs. */
+  once?: 'lose' | (() => void);
+};
+
+/** What wakes the dialers that wait for their next poll, by their timers. */
+const polls = new Map<NodeJS.Timeout, { by: Switch; wake: () => void }>();
+
+/** Makes the dialers look for due calls now. */
+export function wakeDialers(): void {
+  for (const { wake } of [...polls.values()]) wake();
+}
+
+/** Stands between a core, its database and its timers. */
 export class Switch {
-  /** What wakes the dialer while it waits for its next poll, by its timer. */
-  readonly polls = new Map<unknown, () => void>();
   /** The work that the core does every minute or hour. */
   readonly sweeps: (() => void)[] = [];
+  cut: Cut | undefined;
   /** How many statements are running. */
   #running = 0;
-  #left = Number.POSITIVE_INFINITY;
-  #code = '';
-  #instead: 'lose' | (() => void) | undefined;
-
-  /** @param instead only one statement is affected: `lose` runs it, but loses its result; a function is called before it runs */
-  cut(after: number, code: string, instead?: 'lose' | (() => void)): void {
-    this.#left = after;
-    this.#code = code;
-    this.#instead = instead;
-  }
-
-  mend(): void {
-    this.#left = Number.POSITIVE_INFINITY;
-  }
 
   /** Whether the core has nothing to do. */
   get isIdle(): boolean {
-    return this.#running === 0 && this.polls.size > 0;
-  }
-
-  /** Makes the dialer look for due calls now. */
-  poll(): void {
-    for (const wake of [...this.polls.values()]) wake();
+    return this.#running === 0 && polls.values().some(({ by }) => by === this);
   }
 
   /** Sends a statement, if it isn't cut off. Rollbacks never are, because the database does them by itself. */
   async run<Result>(sql: string, send: () => Promise<Result>): Promise<Result> {
-    const isCut = !/^ROLLBACK/i.test(sql) && this.#left-- <= 0;
+    const cut = !/^ROLLBACK/i.test(sql) && this.cut && this.cut.after-- <= 0 ? this.cut : undefined;
     const fail = (): never => {
-      throw Object.assign(new Error('The walk has cut the core off from its database.'), { code: this.#code });
+      throw Object.assign(new Error('The walk has cut the core off from its database.'), { code: cut?.code });
     };
-    if (isCut && !this.#instead) fail();
-    if (isCut) this.mend();
-    if (isCut && typeof this.#instead === 'function') this.#instead();
+    if (cut && !cut.once) fail();
+    if (cut) this.cut = undefined;
+    if (typeof cut?.once === 'function') cut.once();
     this.#running++;
     try {
       const result = await send();
-      return isCut && this.#instead === 'lose' ? fail() : result;
+      return cut?.once === 'lose' ? fail() : result;
     } finally {
       this.#running--;
       noteChange();
@@ -122,52 +117,35 @@ PostgresClient.prototype.acquireRawConnection = async function () {
 const pollEvery = 1_000;
 const sweepEvery = 60_000;
 
-const waiting = new WeakMap<NodeJS.Timeout, Switch>();
+export const realTimers = { setTimeout, clearTimeout, setInterval };
 type Work = (...args: unknown[]) => void;
 
-const { setTimeout: realTimeout, clearTimeout: realClear, setInterval: realInterval } = globalThis;
-const { setTimeout: realPause } = timers;
+function setPoll(work: Work, ms?: number, ...rest: unknown[]) {
+  const by = ms === pollEvery ? switches.getStore() : null;
+  if (!by) return realTimers.setTimeout(work, ms, ...rest);
+  const wake = () => {
+    polls.delete(timer);
+    work();
+  };
+  const timer = realTimers.setTimeout(wake, ms);
+  polls.set(timer, { by, wake });
+  noteChange();
+  return timer;
+}
 
-/** Replaces the timers of the cores' dialers and housekeeping, so that a walk through a year doesn't wait for them. */
-const replaced = {
-  setTimeout(work: Work, ms?: number, ...rest: unknown[]) {
-    const by = ms === pollEvery ? switches.getStore() : null;
-    if (!by) return realTimeout(work, ms, ...rest);
-    const wake = () => {
-      by.polls.delete(timer);
-      work();
-    };
-    const timer = realTimeout(wake, ms);
-    by.polls.set(timer, wake);
-    waiting.set(timer, by);
-    noteChange();
-    return timer;
-  },
+/** For the cores' dialers and housekeeping, so that a walk through a year doesn't wait for them. All other code still gets real timers. */
+export const walkTimers = {
+  // `setTimeout` has properties, such as the function for `promisify`.
+  setTimeout: Object.assign(setPoll, realTimers.setTimeout),
   clearTimeout(timer?: NodeJS.Timeout) {
-    if (timer) waiting.get(timer)?.polls.delete(timer);
-    realClear(timer);
+    if (timer) polls.delete(timer);
+    realTimers.clearTimeout(timer);
   },
   setInterval(work: Work, ms = 0, ...rest: unknown[]) {
     const by = ms >= sweepEvery ? switches.getStore() : null;
-    if (!by) return realInterval(work, ms, ...rest);
+    if (!by) return realTimers.setInterval(work, ms, ...rest);
     by.sweeps.push(work);
     // In a walk that takes longer than a minute, housekeeping would run between any two commands.
-    return realInterval(() => undefined, day);
+    return realTimers.setInterval(() => undefined, day);
   },
 };
-// `setTimeout` has properties, such as the function for `promisify`.
-const taken = { ...replaced, setTimeout: Object.assign(replaced.setTimeout, realTimeout) };
-// After an outage, a dialer stores what it knows with the next attempt.
-const pause = ((ms, ...rest) => realPause(ms === settleEvery && switches.getStore() ? 5 : ms, ...rest)) satisfies typeof realPause;
-
-export function takeTimers(): void {
-  Object.assign(globalThis, taken);
-  Object.assign(timers, { setTimeout: pause });
-  syncBuiltinESMExports();
-}
-
-export function giveTimersBack(): void {
-  Object.assign(globalThis, { setTimeout: realTimeout, clearTimeout: realClear, setInterval: realInterval });
-  Object.assign(timers, { setTimeout: realPause });
-  syncBuiltinESMExports();
-}

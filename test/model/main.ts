@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { missingCitus } from '../support/citus.ts';
 import { cleanUp } from '../support/clean-up.ts';
-import { hour, minute, second } from './people.ts';
+import { hour, minute, second } from './basics.ts';
 import { walk } from './walk.ts';
 import { stopCluster } from './world.ts';
 

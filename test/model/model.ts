@@ -6,8 +6,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CallState } from '#contract/calls/calls.ts';
 import type { OutcomeState } from '#contract/calls/dialer.ts';
-import type { Answer, Expected, Id, Key, Node, Viewer } from './people.ts';
-import { day, hour, minute, People, refuse, second, skew, Table } from './people.ts';
+import { type Answer, day, type Expected, hour, minute, refuse, second, Table } from './basics.ts';
+import { type Id, type Key, type Node, People, skew, type Viewer } from './people.ts';
 
 /** How long a dialer may take for a hand-off before another one takes over. */
 const lease = 30 * second;
@@ -47,7 +47,8 @@ export type Call = Readonly<{
   /** How many times the provider has been asked. */
   handoffs: number;
 }>;
-export type Body = { phone: string; zone: Zone; notBefore: number | null; notAfter: number | null; note: string };
+/** `notBefore` is 0 and `notAfter` is `Infinity` if the request doesn't have them. */
+export type Body = { phone: string; zone: Zone; notBefore: number; notAfter: number; note: string };
 
 /** Zones without daylight saving time. */
 export const zones = { UTC: 0, 'Asia/Kolkata': 5.5 * hour, 'Asia/Tokyo': 9 * hour, 'America/Phoenix': -7 * hour } as const;
@@ -91,13 +92,13 @@ export class Model extends People {
       if (earlier.isErased || !isDeepStrictEqual(earlier.body, body)) refuse('request-id-conflict');
       return { status: 202, text: earlier.response, replayed: true, quota: this.#quota(key) };
     }
-    if (body.notAfter !== null && body.notAfter < this.now) refuse('invalid');
+    if (body.notAfter < this.now) refuse('invalid');
     if (this.isListed(campaign, body.phone)) refuse('do-not-call');
     if (!this.#mayCall(campaign, body.phone)) refuse('invalid');
-    const from = Math.max(this.now, body.notBefore ?? 0);
+    const from = Math.max(this.now, body.notBefore);
     const dueAt = this.#opens(campaign, body.zone, from);
     const isHeld = dueAt > from;
-    if (isHeld && dueAt >= (body.notAfter ?? Number.POSITIVE_INFINITY)) refuse('outside-calling-hours');
+    if (isHeld && dueAt >= body.notAfter) refuse('outside-calling-hours');
     const today = Math.floor(this.now / day);
     const placed = key.placed.get(today) ?? 0;
     if (key.callsPerDay !== null && placed >= key.callsPerDay) refuse('too-many-calls', this.#quota(key));
@@ -129,8 +130,9 @@ export class Model extends People {
     return { status: 200, json };
   }
 
-  protected cancelCalls(key: Id): void {
-    for (const call of this.calls.values()) if (call.key === key && isWaiting(call)) this.#end(call, 'cancelled', this.now);
+  protected revoke(key: Id, cancels: boolean): void {
+    this.keys.change(key, { revoked: { at: this.now, cancels } });
+    for (const call of this.calls.values()) if (cancels && call.key === key && isWaiting(call)) this.#end(call, 'cancelled', this.now);
   }
 
   findCall(campaign: Id, requestId: string): Call | undefined {
@@ -157,10 +159,6 @@ export class Model extends People {
 
   isListed(campaign: Id, phone: string): boolean {
     return this.pathOf(campaign).some(({ listed }) => listed.has(phone));
-  }
-
-  countListed(): number {
-    return this.directory.values().reduce((sum, { listed }) => sum + listed.size, 0);
   }
 
   listNumber(viewer: Viewer, phone: string): Expected {
@@ -218,11 +216,6 @@ export class Model extends People {
 
   // Dialing
 
-  /** Whether a dialer would change anything now. */
-  get hasDueCalls(): boolean {
-    return this.calls.values().some((call) => isOpen(call) && (call.dueAt <= this.now || (call.body.notAfter ?? this.now) < this.now));
-  }
-
   /** Does what the dialers and the provider do until nothing more is due. */
   dial(): void {
     if (!this.isClockTrusted) return;
@@ -236,29 +229,25 @@ export class Model extends People {
   #dialOne(call: Call): void {
     const { campaign, body, placedAt, triedAt } = call;
     const opensAt = this.#opens(campaign, body.zone, this.now);
-    const latest = body.notAfter ?? Math.max(placedAt, body.notBefore ?? 0) + life;
-    if (body.notAfter !== null && body.notAfter < this.now) this.#end(call, 'lapsed', Math.max(body.notAfter, placedAt));
+    const latest = hasEnd(call) ? body.notAfter : Math.max(placedAt, body.notBefore) + life;
+    if (body.notAfter < this.now) this.#end(call, 'lapsed', Math.max(body.notAfter, placedAt));
     else if (call.dueAt > this.now || this.#isForgotten(call)) return;
     else if (!this.#mayCall(campaign, body.phone)) this.#end(call, 'blocked', this.now);
     else if (opensAt > this.now && opensAt >= latest) this.#end(call, 'lapsed', this.now);
     else if (opensAt > this.now) this.calls.change(call.id, { dueAt: opensAt, isHeld: true, triedAt: null });
-    else if (body.notAfter === null && triedAt !== null && this.now > triedAt + tries) this.#end(call, 'failed', this.now);
+    else if (!hasEnd(call) && triedAt !== null && this.now > triedAt + tries) this.#end(call, 'failed', this.now);
     else this.#handOff(call);
   }
 
-  #handOff(due: Call): void {
-    const { handoffs, triedAt } = due;
+  #handOff({ id, body, handoffs, triedAt }: Call): void {
     const claim = { handoffs: handoffs + 1, claimedAt: this.now, isHeld: false, triedAt: triedAt ?? this.now };
-    const call = this.calls.change(due.id, claim);
-    const behavior = this.isProviderUp ? chooseBehavior(call.body.phone) : 'not-now';
-    if (behavior === 'takes') this.#take(call);
-    else if (behavior === 'not-now') this.#retry(call);
+    const call = this.calls.change(id, claim);
+    const behavior = this.isProviderUp ? chooseBehavior(body.phone) : 'not-now';
+    if (behavior === 'takes' || behavior === 'not-now') this.#settle(call, behavior === 'takes');
     else if (behavior === 'refuses') this.#end(call, 'failed', this.now);
     else if (behavior === 'loses') this.#end(call, 'unknown', this.now);
-    else {
-      this.calls.change(call.id, { stage: 'open', dueAt: this.now + lease });
-      if (behavior === 'reports immediately') this.reportOutcome(call.id, 'completed', false, true);
-    }
+    else this.calls.change(id, { stage: 'open', dueAt: this.now + lease });
+    if (behavior === 'reports immediately') this.reportOutcome(id, 'completed', false, true);
   }
 
   /**
@@ -269,27 +258,20 @@ export class Model extends People {
     this.calls.change(id, { stage: 'open', dueAt: this.now + lease, endedAt: null, handoffs });
   }
 
-  #take(call: Call): void {
-    this.calls.change(call.id, { stage: 'taken', dueAt: this.now + wait, dialedAt: this.now });
-  }
-
   /** The walk's random numbers always choose the shortest delay. After the lease, the next attempt decides whether it was too late. */
-  #retry(open: Call): void {
+  #settle(open: Call, isTaken: boolean): void {
+    if (isTaken) return void this.calls.change(open.id, { stage: 'taken', dueAt: this.now + wait, dialedAt: this.now });
     const { at, cancels } = this.keys.get(open.key)?.revoked ?? { at: 0, cancels: false };
     const isInLease = open.stage !== 'open' || this.now < open.dueAt;
-    const dueAt = Math.min(this.now + second / 10, (open.body.notAfter ?? Number.POSITIVE_INFINITY) + 1);
-    const call = this.calls.change(open.id, { stage: 'retry', dueAt });
-    if (isInLease && call.body.notAfter === null && call.dueAt > (call.triedAt ?? 0) + tries) this.#end(call, 'failed', this.now);
+    const call = this.calls.change(open.id, { stage: 'retry', dueAt: Math.min(this.now + second / 10, open.body.notAfter + 1) });
+    if (isInLease && !hasEnd(call) && call.dueAt > (call.triedAt ?? 0) + tries) this.#end(call, 'failed', this.now);
     else if (cancels) this.#end(call, 'cancelled', at);
     else if (this.isListed(call.campaign, call.body.phone)) this.#end(call, 'blocked', this.now);
   }
 
   /** The silent provider responds to everything it has. This changes nothing for a dialer that has stopped waiting. */
   respond(takes: boolean): Expected {
-    for (const call of this.calls.values()) {
-      if (call.stage === 'open' && takes) this.#take(call);
-      else if (call.stage === 'open') this.#retry(call);
-    }
+    for (const call of this.calls.values()) if (call.stage === 'open') this.#settle(call, takes);
     return { status: 200 };
   }
 
@@ -298,8 +280,8 @@ export class Model extends People {
   }
 
   /** A call without `notAfter` isn't dialed more than a month late. */
-  #isForgotten({ body, dueAt }: Call): boolean {
-    return body.notAfter === null && dueAt + life < this.now;
+  #isForgotten(call: Call): boolean {
+    return !hasEnd(call) && call.dueAt + life < this.now;
   }
 
   /** Does what the cores do every hour: end calls, and erase the contact data of calls that ended long ago. */
@@ -325,32 +307,30 @@ export class Model extends People {
     if (isStep) this.#recover(true);
   }
 
-  /**
-   * Makes calls due if they wait for longer than would be possible if the clock had always been right.
-   *
-   * @param hasStepped whether the clock was set back
-   */
+  /** Makes calls due if they wait for longer than would be possible if the clock had always been right. */
   #recover(hasStepped: boolean): void {
     for (const call of this.calls.values()) {
-      const notBefore = call.body.notBefore ?? 0;
       if (!isOpen(call) || call.dueAt <= this.now + skew + this.#findLongestWait(call, hasStepped)) continue;
       // The hour for retries starts again, because no one knows when it began.
-      if (isWaiting(call)) this.calls.change(call.id, { dueAt: Math.max(this.now, notBefore), isHeld: false, triedAt: null });
-      else this.calls.change(call.id, { dueAt: this.now, isHeld: false });
+      if (isWaiting(call)) this.calls.change(call.id, { dueAt: Math.max(this.now, call.body.notBefore), isHeld: false, triedAt: null });
+      else this.calls.change(call.id, { dueAt: this.now });
     }
   }
 
   /** If the clock was set back, the rules are applied to held calls again. */
-  #findLongestWait({ stage, isHeld, dueAt, body }: Call, hasStepped: boolean): number {
-    if (isHeld) return hasStepped ? 0 : Number.POSITIVE_INFINITY;
-    if (stage === 'queued') return dueAt <= (body.notBefore ?? 0) ? Number.POSITIVE_INFINITY : 0;
-    if (stage === 'open') return lease;
-    if (stage === 'taken') return wait;
+  #findLongestWait(call: Call, hasStepped: boolean): number {
+    if (call.isHeld) return hasStepped ? 0 : Number.POSITIVE_INFINITY;
+    if (call.stage === 'queued') return call.dueAt <= call.body.notBefore ? Number.POSITIVE_INFINITY : 0;
+    if (call.stage === 'open') return lease;
+    if (call.stage === 'taken') return wait;
     // A provider may ask for any delay, but only a call with `notAfter` is retried for longer than an hour.
-    if (body.notAfter === null) return tries;
+    if (!hasEnd(call)) return tries;
     return hasStepped ? wait : Number.POSITIVE_INFINITY;
   }
 }
+
+/** Whether the request says until when the call may be dialed. */
+const hasEnd = ({ body }: Call) => body.notAfter < Number.POSITIVE_INFINITY;
 
 /** Whether a call waits for a dialer, and can be cancelled, lapse or be blocked. */
 const isWaiting = ({ stage }: Call) => stage === 'queued' || stage === 'retry';

@@ -1,17 +1,11 @@
 /**
  * Who exists, and who sees, uses and changes what: partners with their accounts and campaigns, users with their sessions and second factors,
- * and keys. The model of calls (model.ts) extends it.
- *
- * All times are in milliseconds.
+ * and keys. The model of calls (model.ts) extends it. All times are in milliseconds.
  */
 import type { UserType } from '#contract/console/common.ts';
-import { type ProblemCode, problemTable } from '#contract/problems.ts';
+import type { ProblemCode } from '#contract/problems.ts';
 import type { NumberRules } from '#contract/protection/numbers.ts';
-
-export const second = 1_000;
-export const minute = 60 * second;
-export const hour = 60 * minute;
-export const day = 24 * hour;
+import { type Answer, day, type Expected, minute, refuse, second, Table } from './basics.ts';
 
 /** How far the clocks of the cores may differ. */
 export const skew = 5 * minute;
@@ -54,7 +48,8 @@ export type Key = Readonly<{
   creator: Id;
   scope: Id;
   createdAt: number;
-  expiresAt: number | null;
+  /** `Infinity` if it doesn't expire. */
+  expiresAt: number;
   callsPerDay: number | null;
   /** Whether the key is limited to addresses other than the walk's. */
   isElsewhere: boolean;
@@ -64,55 +59,14 @@ export type Key = Readonly<{
   revoked: { at: number; cancels: boolean } | null;
 }>;
 
-/** Rows by their IDs. Rows are never changed, only replaced, because copying them for each copy of the model took much of a walk's time. */
-export class Table<Row extends { id: Id }> extends Map<Id, Row> {
-  require(id: Id): Row {
-    const row = this.get(id);
-    if (!row) throw new Error(`The model doesn't have ${id}.`);
-    return row;
-  }
-
-  change(id: Id, changes: Partial<Row>): Row {
-    const changed = { ...this.require(id), ...changes };
-    this.set(id, changed);
-    return changed;
-  }
-}
-
-/**
- * What the model expects of a response. Omitted fields may have any value. If a change returns undefined, the response only has the usual
- * status of its method.
- */
-export type Expected = {
-  status?: number;
-  code?: ProblemCode;
-  text?: string;
-  replayed?: boolean;
-  json?: object;
-  /** How many calls the key can still place today, from the header `RateLimit`. Null if the response doesn't have it. */
-  quota?: string | null;
-};
-/** A response, from which the model learns the identifiers and key values that the core chose. */
-export type Answer = { status: number; text: string; json: Readonly<Record<string, unknown>> };
-
-export class Refused extends Error {
-  expected: Expected = {};
-}
-
-/** Refuses a request, before it has changed anything. */
-export function refuse(code: ProblemCode, quota?: string | null): never {
-  const { status } = problemTable[code];
-  throw Object.assign(new Refused(code), { expected: { status, code, ...(quota === undefined ? {} : { quota }) } });
-}
-
 export abstract class People {
   now = 0;
   directory = new Table<Node>();
   users = new Table<User>();
   keys = new Table<Key>();
 
-  /** Cancels the waiting calls of a key. */
-  protected abstract cancelCalls(key: Id): void;
+  /** @param cancels whether the key's waiting calls are cancelled as well */
+  protected abstract revoke(key: Id, cancels: boolean): void;
 
   // Sessions
 
@@ -138,9 +92,7 @@ export abstract class People {
     this.users.change(user, { session: null });
   }
 
-  /**
-   * Returns the time step of the next code that the user could enter; null if it's too early for a new one, because each code works once.
-   */
+  /** Returns the time step of the next code that the user can enter; null if it's too early, because each code works once. */
   findNextCode(user: Id): number | null {
     const current = Math.floor(this.now / codeEvery);
     const next = Math.max(current, (this.users.require(user).lastCode ?? 0) + 1);
@@ -149,9 +101,6 @@ export abstract class People {
 
   /** @param code the time step of the first code of a new second factor; null to remove it */
   setFactor(user: Id, code: number | null): Expected {
-    const { lastCode } = this.users.require(user);
-    if (code === null && lastCode === null) refuse('not-found');
-    if (code !== null && lastCode !== null) refuse('conflict');
     this.users.change(user, { lastCode: code });
     return { status: code === null ? 204 : 200 };
   }
@@ -205,8 +154,7 @@ export abstract class People {
   /** A key does what its creator may do now, and works until it's revoked, its last day ends, or its creator is disabled. */
   isActive({ creator, expiresAt, revoked, isElsewhere }: Key): boolean {
     const user = this.users.get(creator);
-    const hasEnded = revoked !== null || (expiresAt !== null && this.now > expiresAt);
-    return user !== undefined && !user.isDisabled && !hasEnded && !isElsewhere;
+    return user !== undefined && !user.isDisabled && !revoked && this.now <= expiresAt && !isElsewhere;
   }
 
   /** A partner user's key has access to all of the partner's campaigns, even if the user is limited to one account. */
@@ -216,14 +164,14 @@ export abstract class People {
     return this.isWithin(campaign, reach[type]);
   }
 
-  /** @param days until the key expires, counted in UTC; null if it doesn't expire */
-  createKey(viewer: Viewer, days: number | null, answer: Answer): Expected {
+  /** @param days until the key expires, counted in UTC, or `Infinity` */
+  createKey(viewer: Viewer, days: number, answer: Answer): Expected {
     const scope = this.findScope(viewer) ?? refuse('forbidden');
     const [id, value] = [readId(answer, 'apiKey'), String(answer.json['keyValue'])];
-    const expiresAt = days === null ? null : (Math.floor(this.now / day) + days + 1) * day - 1;
+    const expiresAt = (Math.floor(this.now / day) + days + 1) * day - 1;
     const unlimited = { callsPerDay: null, isElsewhere: false, placed: new Map(), revoked: null };
     this.keys.set(id, { id, value, creator: viewer.user, scope, createdAt: this.now, expiresAt, ...unlimited });
-    return { json: { apiKey: { expiresAt: expiresAt === null ? null : new Date(expiresAt).toISOString() } } };
+    return { json: { apiKey: { expiresAt: days === Number.POSITIVE_INFINITY ? null : new Date(expiresAt).toISOString() } } };
   }
 
   limitKey(viewer: Viewer, id: Id, limits: Partial<Pick<Key, 'callsPerDay' | 'isElsewhere'>>): Expected {
@@ -236,17 +184,12 @@ export abstract class People {
   }
 
   revokeKey(viewer: Viewer, id: Id, cancels: boolean): undefined {
-    this.#revoke(this.#requireKey(viewer, id), cancels);
+    this.revoke(this.#requireKey(viewer, id).id, cancels);
   }
 
   #requireKey(viewer: Viewer, id: Id): Key {
     const key = this.keys.get(id);
     return key && !key.revoked && this.seesKey(viewer, key) ? key : refuse('not-found');
-  }
-
-  #revoke({ id }: Key, cancels: boolean): void {
-    this.keys.change(id, { revoked: { at: this.now, cancels } });
-    if (cancels) this.cancelCalls(id);
   }
 
   // Users
@@ -264,8 +207,8 @@ export abstract class People {
   }
 
   disableUser(viewer: Viewer, id: Id, isDisabled: boolean): undefined {
-    const { session: found, isDisabled: wasDisabled } = this.#requireUser(viewer, id);
-    this.users.change(id, { isDisabled, session: isDisabled && !wasDisabled ? null : found });
+    const { session } = this.#requireUser(viewer, id);
+    this.users.change(id, { isDisabled, session: isDisabled ? null : session });
   }
 
   /** Only users who act for a partner, not for a single account, can move its users. @param account null for all accounts */
@@ -280,7 +223,7 @@ export abstract class People {
   deleteUser(viewer: Viewer, id: Id, cancels: boolean): undefined {
     this.#requireUser(viewer, id);
     this.users.delete(id);
-    for (const key of this.keys.values()) if (key.creator === id && !key.revoked) this.#revoke(key, cancels);
+    for (const key of this.keys.values()) if (key.creator === id && !key.revoked) this.revoke(key.id, cancels);
   }
 
   // Directory

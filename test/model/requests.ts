@@ -1,17 +1,20 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { outcomeStates } from '#contract/calls/dialer.ts';
 import { doNotCallSchema } from '#contract/protection/protection.ts';
 import type { Answer } from '../support/http.ts';
+import { day, type Expected, refuse, second } from './basics.ts';
 import { type Body, type Call, type Model, premiumRate, type Zone } from './model.ts';
-import { day, type Expected, type Id, type Key, type Node, refuse, second, type User, type Viewer } from './people.ts';
-import type { World } from './world.ts';
+import type { Id, Key, Node, User, Viewer } from './people.ts';
+import type { Place, World } from './world.ts';
 
 /** A request to the cores, and what the model says about it. `expect` may be called on several copies of the model. */
 export type Request = {
   text: string;
   /** Identifies the call that the request places. */
-  places?: readonly [requestId: string, campaign: string];
-  send(world: World): Promise<Answer>;
+  places?: Place;
+  /** @param signal makes the client hang up */
+  send(world: World, signal?: AbortSignal | null): Promise<Answer>;
   expect(model: Model, answer: Answer): Expected;
 };
 
@@ -22,12 +25,18 @@ export type Choice = Readonly<Record<keyof typeof numbers, number>>;
 /** When a walk fails, commands are removed from it, but these numbers aren't made smaller: a shorter walk is easier to understand. */
 export const anyChoice: fc.Arbitrary<Choice> = fc.noShrink(fc.record(numbers));
 
-/** Builds a request; null if the model has nothing to apply it to. */
-type Command = (choice: Choice, model: Model, world: World) => Promise<Request | null> | Request | null;
+type Command = (choice: Choice, model: Model, world: World) => Promise<Request> | Request;
 
-export function pick<Item>(items: Iterable<Item>, n: number): Item | undefined {
+/** Thrown if the model doesn't have anything that a command can be about yet. */
+export class Nothing extends Error {
+  override message = 'nothing to do it with';
+}
+
+export function pick<Item>(items: Iterable<Item>, n: number): Item {
   const all = [...items];
-  return all[n % all.length];
+  const picked = all[n % all.length];
+  if (picked === undefined) throw new Nothing();
+  return picked;
 }
 
 // Who sends a request, and which data it's about
@@ -52,9 +61,7 @@ export function pickViewer(model: Model, n: number, may: (viewer: Viewer) => boo
   const chosen = [allowed.filter(isIn), allowed, signedIn, all].slice([3, 2, 1][n % 6] ?? 0).find((some) => some.length > 0);
   // First a user, because staff have many scopes.
   const ofUsers = Map.groupBy(chosen ?? [], ({ user }) => user).values();
-  const viewer = pick(pick(ofUsers, n >> 3) ?? [], n);
-  if (!viewer) throw new Error('The model has no users.');
-  return viewer;
+  return pick(pick(ofUsers, n >> 3), n);
 }
 
 /** Signs the viewer in if their session has ended. @returns whether they're signed in, which a disabled user can't be */
@@ -74,7 +81,7 @@ export async function enter(model: Model, world: World, { user: id }: Viewer, co
 
 /** Picks one of the newest keys, usually one that works. A sixth are keys that have worked, because a core may remember them. */
 const newestKeys = 8;
-function pickKey(model: Model, n: number): Key | undefined {
+function pickKey(model: Model, n: number): Key {
   const all = [...model.keys.values()];
   const active = all.filter((key) => model.isActive(key));
   const isPaused = ({ isElsewhere, creator }: Key) => isElsewhere || model.users.get(creator)?.isDisabled;
@@ -87,21 +94,14 @@ function pickKey(model: Model, n: number): Key | undefined {
 function pickCampaign(model: Model, key: Key, n: number): Id {
   const all = listNodes(model, 'campaign').map(({ id }) => id);
   const reached = n % 6 === 0 || !model.users.has(key.creator) ? [] : all.filter((id) => model.hasAccess(key, id));
-  return pick(reached.length > 0 ? reached : all, n >> 2) ?? '';
+  return pick(reached.length > 0 ? reached : all, n >> 2);
 }
 
 const newestCalls = 40;
-function pickCall(model: Model, n: number): Call | undefined {
-  return pick([...model.calls.values()].slice(-newestCalls), n);
-}
+const pickCall = (model: Model, n: number): Call => pick([...model.calls.values()].slice(-newestCalls), n);
 
-/** Returns a call about which the provider is still silent. */
-function pickSilent(model: Model, n: number): Call | undefined {
-  return pick(
-    model.calls.values().filter(({ stage }) => stage === 'open'),
-    n,
-  );
-}
+/** Returns the calls about which the provider is still silent. */
+const listSilent = (model: Model): Call[] => [...model.calls.values()].filter(({ stage }) => stage === 'open');
 
 /** Returns one of fifty numbers: a few are premium-rate, or in the US. */
 function toPhone(n: number): string {
@@ -124,77 +124,72 @@ function toJson({ phone, zone, notBefore, notAfter, note }: Body, requestId: str
     ...(spelling === 2 ? {} : { requestId }),
     contact: { phone, timeZone: zone },
     ...(note === '' ? (spelling === 1 ? { variables: {} } : {}) : { variables: { note } }),
-    ...(notBefore === null ? {} : { notBefore: instant(notBefore) }),
-    ...(notAfter === null ? {} : { notAfter: instant(notAfter) }),
+    ...(notBefore === 0 ? {} : { notBefore: instant(notBefore) }),
+    ...(notAfter === Number.POSITIVE_INFINITY ? {} : { notAfter: instant(notAfter) }),
   };
 }
-
-const plainBody = { zone: 'UTC', notBefore: null, notAfter: null, note: '' } as const;
 
 function placeRequest({ id, value }: Key, campaign: string, requestId: string, body: Body, core: number, spelling = 0): Request {
   return {
     places: [requestId, campaign],
-    text: `place ${requestId} to ${body.phone}${body.notBefore || body.notAfter ? ' in a window' : ''}`,
-    send: (world) =>
+    text: `place ${requestId} to ${body.phone}${body.notBefore > 0 || body.notAfter < Number.POSITIVE_INFINITY ? ' in a window' : ''}`,
+    send: (world, signal = null) =>
       world.request(core, 'POST', toPath(campaign), {
-        key: value,
-        body: toJson(body, requestId, spelling),
-        ...(spelling === 2 ? { headers: { 'Idempotency-Key': `"${requestId}"` } } : {}),
+        ...{ key: value, body: toJson(body, requestId, spelling), signal },
+        headers: spelling === 2 ? { 'Idempotency-Key': `"${requestId}"` } : {},
       }),
     expect: (model, answer) => model.place(id, campaign, requestId, body, answer),
   };
 }
 
-const place: Command = ({ key, campaign, phone, window, zone, detail, target, core }, model) => {
+function place({ key, campaign, phone, window, zone, detail, target, core }: Choice, model: Model): Request {
   const found = pickKey(model, key);
-  if (!found) return null;
-  const at = (seconds = '') => (seconds === '' ? null : model.now + Number(seconds) * second);
-  const [notBefore, notAfter] = pick(windows, window) ?? [];
-  const inWindow = { notBefore: at(notBefore), notAfter: at(notAfter) };
-  const body = { phone: toPhone(phone), zone: pick(zoneNames, zone) ?? 'UTC', ...inWindow, note: detail % 4 ? '' : 'x' };
+  const at = (seconds = '', none = 0) => (seconds === '' ? none : model.now + Number(seconds) * second);
+  const [notBefore, notAfter] = pick(windows, window);
+  const inWindow = { notBefore: at(notBefore), notAfter: at(notAfter, Number.POSITIVE_INFINITY) };
+  const body = { phone: toPhone(phone), zone: pick(zoneNames, zone), ...inWindow, note: detail % 4 ? '' : 'x' };
   return placeRequest(found, pickCampaign(model, found, campaign), `r${target % 400}`, body, core);
-};
+}
 
 /** Places a call that isn't due before the next day, usually with a key that has a limit. */
-export function placeLater({ key, campaign, phone, target, core }: Choice, model: Model): Request | null {
-  const limited = model.keys.values().filter((one) => one.callsPerDay !== null && model.isActive(one));
-  const found = pick(limited, key) ?? pickKey(model, key);
-  if (!found) return null;
-  const body = { ...plainBody, phone: toPhone(phone), notBefore: model.now + 2 * day };
+export function placeLater({ key, campaign, phone, target, core }: Choice, model: Model): Request {
+  const limited = [...model.keys.values()].filter((one) => one.callsPerDay !== null && model.isActive(one));
+  const found = limited.length > 0 ? pick(limited, key) : pickKey(model, key);
+  const window = { notBefore: model.now + 2 * day, notAfter: Number.POSITIVE_INFINITY };
+  const body = { phone: toPhone(phone), zone: 'UTC', ...window, note: '' } as const;
   return placeRequest(found, pickCampaign(model, found, campaign), `e${target}`, body, core);
 }
 
 const repeat: Command = ({ key, call, option, detail, core }, model) => {
-  const [found, again] = [pickKey(model, key), pickCall(model, call)];
-  if (!found || !again) return null;
-  const body = option % 6 === 0 ? { ...again.body, note: 'other' } : again.body;
-  return placeRequest(found, again.campaign, again.requestId, body, core, detail % 3);
+  const { body, campaign, requestId } = pickCall(model, call);
+  const again = option % 6 === 0 ? { ...body, note: 'other' } : body;
+  return placeRequest(pickKey(model, key), campaign, requestId, again, core, detail % 3);
 };
 
 const cancel: Command = ({ key, call, option, detail, core }, model) => {
-  const [found, target] = [pickKey(model, key), pickCall(model, call)];
-  if (!found) return null;
+  const [found, { id, requestId, ...target }] = [pickKey(model, key), pickCall(model, call)];
   // Sometimes, the campaign doesn't have the call.
-  const campaign = option % 20 === 0 || !target ? (pick(listNodes(model, 'campaign'), call)?.id ?? '') : target.campaign;
-  const [id, requestId, byRequest] = [target?.id ?? 'none', target?.requestId ?? 'none', detail % 3 === 0];
-  const path = `${toPath(campaign)}/${byRequest ? `by-request-id/${requestId}` : id}`;
+  const campaign = option % 20 === 0 ? pick(listNodes(model, 'campaign'), call).id : target.campaign;
+  const byRequest = detail % 3 === 0;
   return {
     text: `cancel ${requestId} by ${byRequest ? 'request' : 'contact'}`,
-    send: (world) => world.request(core, 'DELETE', path, { key: found.value }),
+    send: (world) =>
+      world.request(core, 'DELETE', `${toPath(campaign)}/${byRequest ? `by-request-id/${requestId}` : id}`, { key: found.value }),
     expect: (copy) => copy.cancel(found.id, campaign, byRequest ? copy.findCall(campaign, requestId) : copy.calls.get(id)),
   };
 };
 
-const hangUp: Command = ({ key, campaign, target, phone, option, core }, model) => {
-  const found = pickKey(model, key);
-  if (!found) return null;
-  const at = pickCampaign(model, found, campaign);
-  const [requestId, body] = [`h${target}`, { ...plainBody, phone: toPhone(phone) }];
-  const again = placeRequest(found, at, requestId, body, core);
+/** Places a call, but hangs up before the response, at a random moment. Then places it again. */
+const hangUp: Command = (choice, model) => {
+  const again = place(choice, model);
   return {
     text: `hang up, then ${again.text}`,
     async send(world) {
-      await world.hangUp(core, toPath(at), found.value, toJson(body, requestId), option % 31);
+      const hangingUp = new AbortController();
+      const sent = again.send(world, hangingUp.signal).catch(() => undefined);
+      for (let turns = choice.option % 31; turns > 0; turns--) await turn();
+      hangingUp.abort();
+      await sent;
       return again.send(world);
     },
     // The first request may have placed the call.
@@ -208,8 +203,8 @@ const hangUp: Command = ({ key, campaign, target, phone, option, core }, model) 
 // The provider
 
 const outcome: Command = ({ call, target, option, detail, core }, model) => {
-  const { id, requestId } = pickCall(model, call) ?? { id: 'none', requestId: 'no call' };
-  const [optOut, isSigned, state] = [option % 10 === 0, detail % 16 !== 0, pick(outcomeStates, target) ?? 'busy'];
+  const { id, requestId } = option % 25 === 1 ? { id: 'none', requestId: 'no call' } : pickCall(model, call);
+  const [optOut, isSigned, state] = [option % 10 === 0, detail % 16 !== 0, pick(outcomeStates, target)];
   const report = { handoffId: id, state, ...(optOut ? { optOut } : {}) };
   return {
     text: `outcome of ${requestId}: ${state}${optOut ? ' with an opt-out' : ''}`,
@@ -220,7 +215,7 @@ const outcome: Command = ({ call, target, option, detail, core }, model) => {
 
 const respond: Command = ({ option }, model) => {
   const takes = option % 4 === 0;
-  if (!pickSilent(model, 0)) return null;
+  pick(listSilent(model), 0);
   return {
     text: `the silent provider ${takes ? 'takes' : "doesn't take"} what it has`,
     send: (world) => world.provider.answerSilent(takes),
@@ -243,10 +238,9 @@ type UserRequest = {
 const statuses = { GET: 200, POST: 201, PUT: 200, PATCH: 200, DELETE: 204 };
 
 /** Builds a request by a user, whose session may have ended. */
-function byUser(describe: (choice: Choice, model: Model) => UserRequest | null): Command {
+function byUser(describe: (choice: Choice, model: Model) => UserRequest): Command {
   return async (choice, model, world) => {
     const asked = describe(choice, model);
-    if (!asked) return null;
     const by = pickViewer(model, choice.viewer, asked.may);
     if (model.isSignedIn(by.user) || choice.detail % 4 > 0) await enter(model, world, by, choice.core);
     const [method, path, body] = asked.route;
@@ -260,9 +254,9 @@ function byUser(describe: (choice: Choice, model: Model) => UserRequest | null):
 }
 
 const createKey = byUser(({ option, detail }, model) => {
-  const days = option % 6 === 0 ? null : 1 + (detail % 60);
-  const date = new Date(model.now + (days ?? 0) * day).toISOString().slice(0, 10);
-  const expiration = days === null ? { kind: 'none' } : { kind: 'custom', date };
+  const days = option % 6 === 0 ? Number.POSITIVE_INFINITY : 1 + (detail % 60);
+  const toDate = () => new Date(model.now + days * day).toISOString().slice(0, 10);
+  const expiration = days === Number.POSITIVE_INFINITY ? { kind: 'none' } : { kind: 'custom', date: toDate() };
   return {
     route: ['POST', '/console/api-keys', { name: `Key ${model.keys.size}`, expiration, timeZone: 'UTC' }],
     expect: (copy, by, answer) => copy.createKey(by, days, answer),
@@ -272,7 +266,6 @@ const createKey = byUser(({ option, detail }, model) => {
 const limitKey = byUser(({ key: n, option, detail }, model) => {
   const elsewhere = model.keys.values().filter(({ isElsewhere }) => isElsewhere);
   const key = option % 4 === 0 ? pick(elsewhere, n) : pickKey(model, n);
-  if (!key) return null;
   const [limits, asked] = key.isElsewhere
     ? [{ isElsewhere: false }, { addresses: detail % 2 === 0 ? null : ['127.0.0.0/8'] }]
     : detail % 4 === 0
@@ -286,9 +279,8 @@ const limitKey = byUser(({ key: n, option, detail }, model) => {
 });
 
 const revoke = byUser(({ key: n, option }, model) => {
-  const silent = n % 3 === 0 ? pickSilent(model, n) : undefined;
-  const key = model.keys.get(silent?.key ?? '') ?? pickKey(model, n);
-  if (!key) return null;
+  const silent = n % 3 === 0 ? listSilent(model) : [];
+  const key = silent.length > 0 ? model.keys.require(pick(silent, n).key) : pickKey(model, n);
   const cancels = option % 2 === 0;
   return {
     may: (viewer) => model.seesKey(viewer, key),
@@ -298,8 +290,8 @@ const revoke = byUser(({ key: n, option }, model) => {
 });
 
 const listNumber = byUser(({ phone, call, option }, model) => {
-  const silent = option % 2 === 0 ? pickSilent(model, call) : undefined;
-  const number = silent?.body.phone ?? toPhone(phone);
+  const silent = option % 2 === 0 ? listSilent(model) : [];
+  const number = silent.length > 0 ? pick(silent, call).body.phone : toPhone(phone);
   return {
     route: ['POST', '/console/do-not-call', { phones: [number], reason: 'asked' }],
     expect: (copy, by) => copy.listNumber(by, number),
@@ -309,8 +301,7 @@ const listNumber = byUser(({ phone, call, option }, model) => {
 const lift = byUser(({ phone, option, core }, model) => {
   const nodes = listNodes(model, 'account', 'partner');
   const entries = nodes.flatMap(({ id, listed }) => [...listed].map((number) => ({ id, number })));
-  const none = { id: pick(nodes, phone)?.id ?? '', number: toPhone(phone) };
-  const { id, number } = (option % 4 === 0 ? undefined : pick(entries, phone)) ?? none;
+  const { id, number } = option % 4 === 0 ? { id: pick(nodes, phone).id, number: toPhone(phone) } : pick(entries, phone);
   const path = '/console/do-not-call';
   const search = `${path}?search=${encodeURIComponent(number)}`;
   return {
@@ -326,7 +317,7 @@ const lift = byUser(({ phone, option, core }, model) => {
 });
 
 const setOptOuts = byUser(({ target, option }, model) => {
-  const id = pick(listNodes(model, 'account'), target)?.id ?? '';
+  const { id } = pick(listNodes(model, 'account'), target);
   const listedFor = option % 2 === 0 ? 'partner' : 'account';
   return {
     route: ['PUT', `/console/accounts/${id}/opt-outs`, { listedFor }],
@@ -336,7 +327,6 @@ const setOptOuts = byUser(({ target, option }, model) => {
 
 const setHours = byUser(({ target, option }, model) => {
   const node = pick(model.directory.values(), target);
-  if (!node) return null;
   const from = (option % 6) * 2;
   const hours = from < 6 ? null : { from: from * 60, to: 17 * 60 };
   const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
@@ -349,9 +339,8 @@ const setHours = byUser(({ target, option }, model) => {
 
 const setNumbers = byUser(({ target, option, detail }, model) => {
   const node = pick(listNodes(model, 'account', 'partner'), target);
-  if (!node) return null;
-  const countries = pick([null, [], ['DE'], ['US', 'DE']], option) ?? null;
-  const kinds = pick([null, [], ['premium-rate' as const]], detail) ?? null;
+  const countries = pick([null, [], ['DE'], ['US', 'DE']], option);
+  const kinds = pick([null, [], ['premium-rate' as const]], detail);
   return {
     route: ['PUT', `/console/numbers?scope=${node.kind}&id=${node.id}`, { countries, kinds }],
     expect: (copy, by) => copy.setRules(by, node.id, { numbers: { countries, kinds } }),
@@ -367,7 +356,6 @@ const manage = byUser(({ target, option }, model) => {
   const [kind, parent] = what === 0 || what > 5 ? (['account', 'partner'] as const) : (['campaign', 'account'] as const);
   const creates = what < 3 && listNodes(model, kind).length < most[kind];
   const node = pick(listNodes(model, creates ? parent : kind), target);
-  if (!node) return null;
   const [name, path] = [`Name ${model.keys.size} ${target}`, `/console/directory/${kind}s`];
   return {
     may: (viewer) => model.manages(viewer, node.id),
@@ -382,11 +370,14 @@ const changeFactor: Command = async ({ viewer, core }, model, world) => {
   const by = pickViewer(model, viewer);
   const { email, lastCode } = model.users.require(by.user);
   const code = (await enter(model, world, by, core)) ? model.findNextCode(by.user) : null;
-  if (code === null) return null;
+  if (code === null) throw new Nothing();
   const removes = lastCode !== null;
   return {
     text: `${email} ${removes ? 'removes' : 'sets up'} a second factor`,
-    send: () => (removes ? world.removeFactor(by, core, code) : world.enroll(by, core, code)),
+    send: () =>
+      removes
+        ? world.as(by, core, 'DELETE', '/console/second-factor', { code: world.codeAt(by.user, code) })
+        : world.enroll(by, core, code),
     expect: (copy) => copy.setFactor(by.user, removes ? null : code),
   };
 };
@@ -396,7 +387,7 @@ function aboutUser(describe: (user: User, choice: Choice, model: Model) => UserR
   return byUser((choice, model) => {
     const users = model.users.values().filter(({ type }) => type !== 'staff');
     const user = pick(users, choice.target);
-    return user ? { may: (viewer) => model.seesUser(viewer, user), ...describe(user, choice, model) } : null;
+    return { may: (viewer) => model.seesUser(viewer, user), ...describe(user, choice, model) };
   });
 }
 
@@ -440,12 +431,7 @@ export function anyRequest(names: readonly CommandName[] = commandNames): fc.Arb
   return fc.record({ name, choice: anyChoice });
 }
 
-/** Builds a command's request. @param shared replaces some numbers of the choice, so that concurrent requests share them */
-export async function prepare(
-  { name, choice }: Planned,
-  model: Model,
-  world: World,
-  shared: Partial<Choice> = {},
-): Promise<Request | null> {
+/** Builds a command's request. @param shared replaces some numbers of the choice, so that concurrent requests share them @throws Nothing */
+export async function prepare({ name, choice }: Planned, model: Model, world: World, shared: Partial<Choice> = {}): Promise<Request> {
   return commands[name][1]({ ...choice, ...shared }, model, world);
 }

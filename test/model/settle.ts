@@ -1,3 +1,4 @@
+import { wakeDialers } from './faults.ts';
 import type { Model } from './model.ts';
 import type { World } from './world.ts';
 
@@ -21,7 +22,7 @@ export async function settle(world: World, models: readonly Model[], mayLoseCall
   for (let round = 0; ; round++) {
     const isQuiet = await world.rest();
     const now = performance.now();
-    const seen = await world.look(models.length > 1).catch((error: unknown) => {
+    const seen = await world.look().catch((error: unknown) => {
       if (now > deadline) throw error;
     });
     // If a fault has ended connections between nodes, a node notices that only when it uses one.
@@ -32,7 +33,7 @@ export async function settle(world: World, models: readonly Model[], mayLoseCall
     quietSince = found && isQuiet ? Math.min(quietSince, now) : Number.POSITIVE_INFINITY;
     if (found && (!mayLoseCalls || now - quietSince >= quiet)) return found;
     if (now > deadline) throw new Error([...new Set(differences)].join('\nor '));
-    if (round % 8 === 7) world.wake();
+    if (round % 8 === 7) wakeDialers();
   }
 }
 
@@ -51,6 +52,7 @@ function findDifference(model: Model, seen: Seen): string | null {
     const expected = `${stage} at ${endedAt ?? dueAt}${isErased ? ', erased' : ''}`;
     if (actual !== expected) return `${requestId} (${id}) should be ${expected}, but is ${actual}`;
   }
-  if (seen.listed !== null && seen.listed !== model.countListed()) return `${seen.listed} listed numbers should be ${model.countListed()}`;
+  const listed = model.directory.values().reduce((sum, { listed }) => sum + listed.size, 0);
+  if (seen.listed !== listed) return `${seen.listed} listed numbers should be ${listed}`;
   return seen.calls.size === model.calls.size ? null : `${seen.calls.size} calls should be ${model.calls.size}`;
 }

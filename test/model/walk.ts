@@ -1,8 +1,8 @@
 import fc from 'fast-check';
+import { day } from './basics.ts';
 import { anyCommands, type Walk } from './commands.ts';
 import { compareLists } from './lists.ts';
 import { Model } from './model.ts';
-import { day } from './people.ts';
 import { enter, listViewers } from './requests.ts';
 import { type WalkKind, World } from './world.ts';
 

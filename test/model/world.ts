@@ -1,14 +1,16 @@
 import { join } from 'node:path';
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
-import { request } from 'undici';
+import type { Knex } from 'knex';
 import { sign } from '#contract/calls/signature.ts';
 import type { UserType } from '#contract/console/common.ts';
 import { restoreSqlite } from '../../core/admin/database/restore-sqlite.ts';
+import { settling } from '../../core/dialer/loop.ts';
 import { timeouts } from '../../core/dialer/webhook.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import type { Randomness } from '../../core/domain/ports/environment.ts';
+import type { Database } from '../../core/storage/engine/database.ts';
 import { inEachShard, shardOf, shardsOf } from '../../core/storage/engine/shards.ts';
 import { type Cluster, startCluster } from '../support/citus.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
@@ -16,12 +18,13 @@ import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type DatabaseKind, freshDirectory } from '../support/databases.ts';
 import { type Answer, type Ask, ask, readCookies, textAt } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
-import { authenticator } from '../support/second-factor.ts';
+import { type Authenticator, authenticator } from '../support/second-factor.ts';
 import { createTenants, type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-import { giveTimersBack, nextChange, Switch, switches, takeTimers } from './faults.ts';
+import { day } from './basics.ts';
+import { type Cut, nextChange, realTimers, Switch, switches, walkTimers } from './faults.ts';
 import { type Model, retentionDays } from './model.ts';
-import { codeEvery, day, type Id, type Node, type User, type Viewer } from './people.ts';
+import type { Id, Node, User, Viewer } from './people.ts';
 import { startProvider } from './provider.ts';
 
 /** The stage of each call, and the time when it's due or when it ended. */
@@ -38,14 +41,13 @@ const placeElsewhere = `INSERT INTO calls (contact_id, campaign_id, account_id, 
 /** With these, every delay between two attempts is the shortest one. */
 const dice: Randomness = { ...testRandomness, bytes: (size) => (size === 4 ? new Uint8Array(size) : testRandomness.bytes(size)) };
 
-/** What can happen to a core and its database during a request. The last two only happen to PostgreSQL. */
+/** What can happen to the cores during a request. The last two only happen to PostgreSQL. */
 const faults = ['a core ends', 'an outage', 'a lost result', 'ended sessions', 'a crash'] as const;
-export type Fault = (typeof faults)[number];
+export type Fault = (typeof faults)[number] | 'a clock move';
 /** The errors of statements in an outage (a full disk, or a server that's starting), and of statements that the database may have run. */
 const sqliteCodes = { outage: 'SQLITE_FULL', loss: 'SQLITE_IOERR' };
 const postgresCodes = { outage: '57P03', loss: '57P01' };
-const isOtherSession = 'datname = current_database() AND pid <> pg_backend_pid()';
-const endSessions = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${isOtherSession}`;
+const otherSessions = 'FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()';
 
 /** `citus` is a PostgreSQL database with shards on several nodes. */
 export type WalkKind = DatabaseKind | 'citus';
@@ -67,7 +69,9 @@ async function createDatabase(kind: WalkKind): Promise<string> {
   return database;
 }
 
-type Provider = Awaited<ReturnType<typeof startProvider>>;
+/** Identifies the call that a request places. */
+export type Place = readonly [requestId: string, campaign: string];
+type Core = RunningCore & { database: Switch };
 type NewUser = Pick<User, 'id' | 'email' | 'type' | 'home'>;
 
 /** In ms. */
@@ -75,17 +79,17 @@ const restsFor = 200;
 
 /** Two real cores on one database, with the walk's clock, and a provider. */
 export class World {
-  readonly cores: (RunningCore & { database: Switch })[] = [];
+  readonly cores: Core[] = [];
   readonly clock: FakeClock;
-  readonly provider: Provider;
+  readonly provider: Awaited<ReturnType<typeof startProvider>>;
   readonly #kind: WalkKind;
   readonly #database: string;
   #direct: DirectAccess;
   readonly #cookies = new Map<Id, string>();
-  readonly #secrets = new Map<Id, string>();
+  readonly #apps = new Map<Id, Authenticator>();
   #outcomes = 0;
 
-  private constructor(kind: WalkKind, clock: FakeClock, database: string, direct: DirectAccess, provider: Provider) {
+  private constructor(kind: WalkKind, clock: FakeClock, database: string, direct: DirectAccess, provider: World['provider']) {
     this.#kind = kind;
     this.clock = clock;
     this.#database = database;
@@ -95,9 +99,10 @@ export class World {
 
   /** Also tells the model who exists. */
   static async open(kind: WalkKind, model: Model): Promise<World> {
-    // The walk decides when a silent provider responds.
+    // The walk decides when a silent provider responds. After an outage, a dialer stores what it knows with the next attempt.
     timeouts.answer = day;
-    takeTimers();
+    settling.every = 5;
+    Object.assign(globalThis, walkTimers);
     const database = await createDatabase(kind);
     const clock = fakeClock(new Date(model.now).toISOString());
     const direct = await openDirect(database, clock);
@@ -123,8 +128,8 @@ export class World {
   }
 
   /** Stops a core the way a signal does, and starts another one. */
-  async restart(which: number): Promise<void> {
-    await this.#end(this.#pick(which));
+  async restart(core: Core): Promise<void> {
+    await this.#end(core);
     await this.start();
   }
 
@@ -142,13 +147,13 @@ export class World {
     return true;
   }
 
-  #pick(which: number): RunningCore & { database: Switch } {
+  pick(which: number): Core {
     const core = this.cores[which % this.cores.length];
     if (!core) throw new Error('No core is running.');
     return core;
   }
 
-  async #end(core: RunningCore & { database: Switch }): Promise<void> {
+  async #end(core: Core): Promise<void> {
     this.cores.splice(this.cores.indexOf(core), 1);
     this.#outcomes += await countOutcomes(core);
     await core.close();
@@ -161,30 +166,20 @@ export class World {
       await this.provider.close();
       await this.#direct.close();
     } finally {
-      giveTimersBack();
+      Object.assign(globalThis, realTimers);
     }
   }
 
   /** Repeats the report of an outcome until a core has stored it. */
   async #reportSurely(outcome: object): Promise<void> {
-    for (let core = 0; this.cores.length > 0; core++) {
-      const status = await this.report(core, outcome).then(
-        (answer) => answer.status,
-        () => 0,
-      );
-      if (status === 204) return;
-      await pause(5);
-    }
+    const isStored = async (core: number) => (await this.report(core, outcome).catch(() => null))?.status === 204;
+    for (let core = 0; this.cores.length > 0 && !(await isStored(core)); core++) await pause(5);
   }
 
   // Requests
 
-  url(core: number): string {
-    return this.cores[core % this.cores.length]?.url ?? 'http://127.0.0.1:1';
-  }
-
-  request(core: number, method: string, path: string, asked: Ask = {}): Promise<Answer> {
-    return ask(method, this.url(core) + path, asked);
+  async request(core: number, method: string, path: string, asked: Ask = {}): Promise<Answer> {
+    return ask(method, this.pick(core).url + path, asked);
   }
 
   /** @param code the time step of the code to enter after the password; null for none */
@@ -192,7 +187,7 @@ export class World {
     let answer = await this.request(core, 'POST', '/console/session', { body: { email, password } });
     const cookie = readCookies(answer);
     const enterCode = (one: number) =>
-      this.request(core, 'POST', '/console/session/second-factor', { cookie, body: { code: this.#codeAt(id, one) } });
+      this.request(core, 'POST', '/console/session/second-factor', { cookie, body: { code: this.codeAt(id, one) } });
     // Sometimes tries a used code first, which must be refused.
     const { status } = code !== null && code % 3 === 0 ? await enterCode(lastCode ?? 0) : { status: 401 };
     if (status !== 401) throw new Error(`A used code of ${email} should be refused, but got ${status}.`);
@@ -203,46 +198,37 @@ export class World {
 
   async enroll(viewer: Viewer, core: number, code: number): Promise<Answer> {
     const begun = await this.as(viewer, core, 'POST', '/console/second-factor', { currentPassword: password });
-    if (begun.status !== 201) return begun;
-    this.#secrets.set(viewer.user, textAt(begun, 'secret'));
-    return this.as(viewer, core, 'POST', '/console/second-factor/confirmation', { code: this.#codeAt(viewer.user, code) });
+    this.#apps.set(
+      viewer.user,
+      authenticator(textAt(begun, 'secret'), () => 0),
+    );
+    return this.as(viewer, core, 'POST', '/console/second-factor/confirmation', { code: this.codeAt(viewer.user, code) });
   }
 
-  removeFactor(viewer: Viewer, core: number, code: number): Promise<Answer> {
-    return this.as(viewer, core, 'DELETE', '/console/second-factor', { code: this.#codeAt(viewer.user, code) });
+  /** @param step the number of the time step in which the user's app shows the code */
+  codeAt(user: Id, step: number): string | undefined {
+    return this.#apps.get(user)?.code(step);
   }
 
-  #codeAt(user: string, code: number): string {
-    return authenticator(this.#secrets.get(user) ?? '', () => code * codeEvery).code();
-  }
-
-  as(viewer: Viewer, core: number, method: string, path: string, body?: object): Promise<Answer> {
-    const { user, tenancy } = viewer;
+  as({ user, tenancy }: Viewer, core: number, method: string, path: string, body?: object): Promise<Answer> {
     return this.request(core, method, path, {
       cookie: this.#cookies.get(user) ?? 'none=1',
       ...(tenancy ? { headers: { 'Callkey-Tenancy': `${tenancy.kind}/${tenancy.id}` } } : {}),
-      ...(body === undefined ? {} : { body }),
+      body,
     });
   }
 
   report(core: number, outcome: object, secret = signingSecret): Promise<Answer> {
     const raw = JSON.stringify(outcome);
-    return this.request(core, 'POST', '/dialer/outcomes', {
-      raw,
-      headers: { ...sign('any', raw, secret, Math.floor(this.clock.now() / 1_000)) },
-    });
+    const headers = { ...sign('any', raw, secret, Math.floor(this.clock.now() / 1_000)) };
+    return this.request(core, 'POST', '/dialer/outcomes', { raw, headers });
   }
 
   // Time and faults
 
   /** Confirms the clock as an administrator, as after a long pause. */
   async acceptClock(): Promise<void> {
-    await this.#ports.stores.clock.set(this.clock.now());
-  }
-
-  /** Makes the dialers look for due calls now. */
-  wake(): void {
-    for (const { database } of this.cores) database.poll();
+    await this.#direct.ports.stores.clock.set(this.clock.now());
   }
 
   /**
@@ -252,10 +238,11 @@ export class World {
    */
   async rest(): Promise<boolean> {
     const deadline = performance.now() + restsFor;
+    const isBusy = () => this.provider.isBusy() || this.cores.some(({ database }) => !database.isIdle);
     // A core needs some turns of the event loop before it sees the provider's response.
     for (let turns = 0; turns < 3; ) {
       await turn();
-      if (!this.#isBusy) turns++;
+      if (!isBusy()) turns++;
       else if (performance.now() > deadline) return false;
       else {
         turns = 0;
@@ -263,10 +250,6 @@ export class World {
       }
     }
     return true;
-  }
-
-  get #isBusy(): boolean {
-    return this.provider.isBusy() || this.cores.some(({ database }) => !database.isIdle);
   }
 
   /**
@@ -282,7 +265,7 @@ export class World {
   async addUser(type: UserType, accountId: Id | null, partnerId: Id | null): Promise<NewUser> {
     const email = `user${this.#cookies.size}-${testRandomness.id()}@example.com`;
     const input = { email, name: 'Somebody New', userType: type, accountId, partnerId };
-    const { user } = await createUser(this.#ports, operator, input, password);
+    const { user } = await createUser(this.#direct.ports, operator, input, password);
     return { id: user.id, email, type, home: accountId ?? partnerId };
   }
 
@@ -292,51 +275,43 @@ export class World {
     return process.env['TEST_POSTGRES_URL'] === undefined || this.#kind === 'citus' ? faults : faults.slice(0, 4);
   }
 
-  /** Begins a fault once a core has sent some more statements. @returns a function that ends it */
-  async fault(fault: Fault, which: number, after: number): Promise<() => Promise<void>> {
-    const core = this.#pick(which);
+  /** Begins a fault once a core has sent some more statements. @param ms how far the clock moves @returns a function that ends the fault */
+  async fault(fault: Fault, core: Core, after: number, ms: number): Promise<() => Promise<void>> {
     const { database } = core;
-    const codes = this.#kind === 'sqlite' ? sqliteCodes : postgresCodes;
+    const { outage, loss } = this.#kind === 'sqlite' ? sqliteCodes : postgresCodes;
+    const to = this.clock.now() + ms;
+    const moveClock = () => this.clock.advance(to - this.clock.now());
     let done: Promise<unknown> = Promise.resolve();
-    const begin = () => {
-      // A core's statement begins the fault, but the connections that it opens are the walk's.
-      done = switches.run(null, () => (fault === 'a crash' ? this.#crash() : this.#storage.query(endSessions)));
+    // A core's statement begins the fault, but the connections that it opens are the walk's.
+    const begin = (work: () => Promise<unknown>) => () => {
+      done = switches.run(null, work);
     };
-    if (fault === 'a lost result') database.cut(after, codes.loss, 'lose');
-    else database.cut(after, codes.outage, fault === 'ended sessions' || fault === 'a crash' ? begin : undefined);
+    const cuts: Readonly<Record<Fault, Omit<Cut, 'after'>>> = {
+      'a core ends': { code: outage },
+      'an outage': { code: outage },
+      'a lost result': { code: loss, once: 'lose' },
+      'ended sessions': { once: begin(() => this.#storage.query(`SELECT pg_terminate_backend(pid) ${otherSessions}`)) },
+      'a crash': { once: begin(() => this.#crash()) },
+      'a clock move': { once: moveClock },
+    };
+    database.cut = { after, ...cuts[fault] };
     return async () => {
       await done;
-      if (fault !== 'a core ends') return database.mend();
-      database.cut(0, codes.outage);
+      moveClock();
+      database.cut = undefined;
+      if (fault !== 'a core ends') return;
+      database.cut = { after: 0, code: outage };
       await this.provider.answerSilent(false);
-      await this.#end(core);
-      await this.start();
-    };
-  }
-
-  /** Moves the clock once a core has sent some more statements. @returns a function that makes sure that it has moved */
-  moveClock(ms: number, which: number, after: number): () => void {
-    const { database } = this.#pick(which);
-    let left = ms;
-    const move = () => {
-      this.clock.advance(left);
-      left = 0;
-    };
-    database.cut(after, '', move);
-    return () => {
-      database.mend();
-      move();
+      await this.restart(core);
     };
   }
 
   /** Kills a process of PostgreSQL. The server then ends all its other processes, and recovers from its log. */
   async #crash(): Promise<void> {
-    const others = `SELECT pid FROM pg_stat_activity WHERE ${isOtherSession}`;
-    const pids = (await this.#storage.query<{ pid: number }>(others)).map(({ pid }) => pid);
-    const [first] = pids;
-    if (first !== undefined) process.kill(first, 'SIGKILL');
-    const areGone = async () => (await this.#storage.query<{ pid: number }>(others)).every(({ pid }) => !pids.includes(pid));
-    await until(() => areGone().catch(() => false));
+    const findSessions = async () => (await this.#storage.query<{ pid: number }>(`SELECT pid ${otherSessions}`)).map(({ pid }) => pid);
+    const before = await findSessions();
+    if (before[0] !== undefined) process.kill(before[0], 'SIGKILL');
+    await until(async () => (await findSessions().catch(() => before)).every((pid) => !before.includes(pid)));
     if (this.#kind !== 'citus') return;
     const lost = 'SELECT 1 FROM run_command_on_all_nodes($$SELECT 1$$, give_warning_for_connection_errors := true) WHERE NOT success';
     await until(async () => (await this.#storage.query(lost).catch(() => [1])).length === 0);
@@ -347,65 +322,44 @@ export class World {
    *
    * @param places on PostgreSQL, only these calls can't be written, because another transaction is about to place them
    */
-  async whileLocked<Result>(
-    work: () => Promise<Result>[],
-    places?: readonly (readonly [requestId: string, campaign: string])[],
-  ): Promise<Result[]> {
+  async whileLocked<Result>(work: () => Promise<Result>[], places?: readonly Place[]): Promise<Result[]> {
     // If a fault has ended connections between nodes, a node notices that when it uses one. Each of the walk's connections has its own.
     const lock = () => this.#lock(places);
     const transactions = await lock().catch(lock).catch(lock).catch(lock);
     const results = Promise.all(work());
-    await Promise.race([results, pause(10)]).finally(() => Promise.all(transactions.map((trx) => trx.rollback())));
+    await Promise.race([results, pause(10)]).finally(() => rollBack(transactions));
     return results;
   }
 
-  async #lock(places: Parameters<World['whileLocked']>[1]) {
+  async #lock(places: readonly Place[] | undefined): Promise<Knex.Transaction[]> {
     const shards = shardsOf(this.#storage);
     const transactions = await Promise.all(shards.map((shard) => shard.write.transaction()));
+    if (this.#kind === 'sqlite') return transactions;
     try {
-      for (const [n, trx] of this.#kind !== 'sqlite' && !places ? transactions.entries() : [])
+      for (const [n, trx] of places ? [] : transactions.entries())
         await trx.raw(`LOCK TABLE calls${n === 0 ? ', users' : ''} IN EXCLUSIVE MODE`);
-      for (const place of this.#kind !== 'sqlite' ? (places ?? []) : [])
+      for (const place of places ?? [])
         await transactions[shards.indexOf(shardOf(this.#storage, place[1]))]?.raw(placeElsewhere, [testRandomness.id(), ...place]);
       return transactions;
     } catch (error) {
       // Otherwise, a walk that fails here would never end, because closing the database waits for the transactions.
-      await Promise.all(transactions.map((trx) => trx.rollback()));
+      await rollBack(transactions);
       throw error;
     }
   }
 
-  /** Sends a request, and closes the connection before the response, at a random moment. */
-  async hangUp(core: number, path: string, key: string, body: object, turns: number): Promise<void> {
-    const hangingUp = new AbortController();
-    const { signal } = hangingUp;
-    const headers = { 'X-API-Key': key, 'Content-Type': 'application/json' };
-    const sent = request(this.url(core) + path, { method: 'POST', headers, body: JSON.stringify(body), signal }).catch(() => undefined);
-    for (let n = 0; n < turns; n++) await turn();
-    hangingUp.abort();
-    await (await sent)?.body.dump().catch(() => undefined);
-  }
-
   // The state of the database
 
-  get #ports() {
-    return this.#direct.ports;
-  }
-
-  get #storage() {
+  get #storage(): Database {
     return this.#direct.storage.database;
   }
 
-  /**
-   * Returns the stage of each call, and how many times the provider was asked to make it.
-   *
-   * @param countsListed whether to count the do-not-call entries: after a fault, an opt-out may have been lost together with its response
-   */
-  async look(countsListed: boolean) {
+  /** Returns the stage of each call, how many times the provider was asked to make it, and the number of do-not-call entries. */
+  async look() {
     const rows = await inEachShard(this.#storage, (shard) => shard.query<{ id: Id; seen: string }>(selectCalls));
-    const [listed] = countsListed ? await this.#storage.query<{ numbers: number }>('SELECT count(*) AS numbers FROM do_not_call') : [];
+    const [listed] = await this.#storage.query<{ numbers: number }>('SELECT count(*) AS numbers FROM do_not_call');
     const calls = new Map(rows.flat().map(({ id, seen }) => [id, seen]));
-    return { calls, handoffs: this.provider.handoffs, listed: listed ? Number(listed.numbers) : null };
+    return { calls, handoffs: this.provider.handoffs, listed: Number(listed?.numbers) };
   }
 
   /** Returns how many outcomes the cores' metrics count, including those of cores that have ended. */
@@ -415,10 +369,12 @@ export class World {
   }
 
   async auditFaults(): Promise<string[]> {
-    await this.#ports.stores.auditChain.extend();
-    return (await verifyChain(this.#ports.stores.auditChain, [])).faults;
+    await this.#direct.ports.stores.auditChain.extend();
+    return (await verifyChain(this.#direct.ports.stores.auditChain, [])).faults;
   }
 }
+
+const rollBack = (transactions: readonly Knex.Transaction[]) => Promise.all(transactions.map((trx) => trx.rollback()));
 
 async function countOutcomes({ managementUrl }: RunningCore): Promise<number> {
   const { text } = await ask('GET', `${managementUrl}/metrics`);

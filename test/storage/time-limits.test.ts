@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { settleEvery } from '../../core/dialer/loop.ts';
+import { settling } from '../../core/dialer/loop.ts';
 import { timeouts } from '../../core/dialer/webhook.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
@@ -15,7 +15,7 @@ describe('time limits of the storage and dialer', () => {
     ["a provider's time to respond includes connecting", timeouts.connect, timeouts.answer],
     [
       "a lease outlasts a hand-off and the slowest statement that settles it, even by another core's clock",
-      timeouts.answer + timeLimits.statement + settleEvery + leaseSkew,
+      timeouts.answer + timeLimits.statement + settling.every + leaseSkew,
       lease,
     ],
   ];
