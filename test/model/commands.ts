@@ -272,7 +272,7 @@ const steps = [
     const { now } = walk.model;
     const midnight = (Math.floor(now / day) + 1) * day;
     const edges = listEdges(walk.model).filter((at) => at <= now + day);
-    const until = choice.option % 2 === 0 ? midnight : pick([...edges, midnight], choice.option);
+    const until = choice.coin ? midnight : pick([...edges, midnight], choice.option);
     const { core, detail } = choice;
     return performDuring('a clock move', [walk, world, placeLater(choice, walk.model)], { core, after: detail % 6, until });
   }),
@@ -320,9 +320,8 @@ const steps = [
     },
     fc.array(anyRequest(), { maxLength: 3 }),
   ),
-  command(3, (walk, world, { option }) => setBack(walk.model.now - (option % 2 === 0 ? 4 * minute : hour), walk, world)),
-  command(20, async ({ model }, { provider }, { option }) => {
-    const isUp = option % 2 === 0;
+  command(3, (walk, world, { coin }) => setBack(walk.model.now - (coin ? 4 * minute : hour), walk, world)),
+  command(20, async ({ model }, { provider }, { coin: isUp }) => {
     provider.isUp = isUp;
     model.isProviderUp = isUp;
     return `the provider is ${isUp ? 'up' : 'down'}`;
@@ -347,11 +346,11 @@ const steps = [
     await dial(walk, world, true);
     return 'a backup is restored';
   }),
-  command(10, async ({ model }, world, { target, option }) => {
+  command(10, async ({ model }, world, { target, option, coin }) => {
     if (model.users.size >= maxUsers) return 'no new user';
     const { id, parent } = pick(listNodes(model, 'account'), target);
-    const [type, partner] = option % 2 === 0 ? (['partner', parent] as const) : (['account', null] as const);
-    const user = await world.addUser(type, option % 4 > 0 ? id : null, partner);
+    const [type, partner] = coin ? (['partner', parent] as const) : (['account', null] as const);
+    const user = await world.addUser(type, coin && option % 2 === 0 ? null : id, partner);
     model.addUser(user);
     return `a new user ${user.email}`;
   }),

@@ -41,6 +41,7 @@ const walksFor = Number(amount ?? 0) * ({ s: second, m: minute, h: hour }[unit] 
 if (existsSync('/dev/shm')) process.env['TMPDIR'] ??= '/dev/shm';
 const say = (line: string) => process.stdout.write(`${line}\n`);
 let current = seed;
+let steps = 0;
 const stopping = new AbortController();
 process.once('SIGINT', () => {
   say(`\nStopped. Repeat it: npm run walk -- --database ${kind} --seed ${current} --commands 1`);
@@ -50,14 +51,15 @@ process.once('SIGINT', () => {
 
 const startedAt = performance.now();
 try {
-  const onRun = (ofRun: number, steps: number) => {
-    current = ofRun + 1;
-    say(`seed ${ofRun}: ${steps} commands`);
-  };
   const { signal } = stopping;
-  const steps = await walk({ kind, seed, commands, until: startedAt + walksFor, signal, onRun, ...(path === undefined ? {} : { path }) });
-  if (!signal.aborted)
-    say(`No difference in ${steps} commands on ${kind}, from seed ${seed} (${Math.round((performance.now() - startedAt) / 1_000)} s)`);
+  do {
+    const taken = await walk({ kind, seed: current, path, signal });
+    if (signal.aborted) break;
+    steps += taken;
+    say(`seed ${current++}: ${taken} commands`);
+  } while (path === undefined && (steps < commands || performance.now() < startedAt + walksFor));
+  const seconds = Math.round((performance.now() - startedAt) / 1_000);
+  if (!signal.aborted) say(`No difference in ${steps} commands on ${kind}, from seed ${seed} (${seconds} s)`);
 } catch (error) {
   say(error instanceof Error ? error.message : String(error));
   process.exitCode = 1;

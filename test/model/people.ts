@@ -99,12 +99,6 @@ export abstract class People {
     return next > current + 1 ? null : next;
   }
 
-  /** @param code the time step of the first code of a new second factor; null to remove it */
-  setFactor(user: Id, code: number | null): Expected {
-    this.users.change(user, { lastCode: code });
-    return { status: code === null ? 204 : 200 };
-  }
-
   // Who sees what
 
   /** Returns a campaign, account or partner, followed by what it belongs to. */

@@ -21,11 +21,14 @@ export type Request = {
 /** Random numbers, from which each command chooses among what the model has. They're unrelated to each other. */
 const n = fc.nat(999);
 const numbers = { viewer: n, key: n, campaign: n, call: n, phone: n, window: n, zone: n, target: n, option: n, detail: n, core: n };
-export type Choice = Readonly<Record<keyof typeof numbers, number>>;
+export type Choice = Readonly<Record<keyof typeof numbers, number> & { coin: boolean }>;
 /** When a walk fails, commands are removed from it, but these numbers aren't made smaller: a shorter walk is easier to understand. */
-export const anyChoice: fc.Arbitrary<Choice> = fc.noShrink(fc.record(numbers));
+export const anyChoice: fc.Arbitrary<Choice> = fc.noShrink(fc.record({ ...numbers, coin: fc.boolean() }));
 
-type Command = (choice: Choice, model: Model, world: World) => Promise<Request> | Request;
+type Build = (choice: Choice, model: Model, world: World) => Promise<Request> | Request;
+type Command = { weight: number; build: Build };
+
+const weighted = (weight: number, build: Build): Command => ({ weight, build });
 
 /** Thrown if the model doesn't have anything that a command can be about yet. */
 export class Nothing extends Error {
@@ -160,69 +163,6 @@ export function placeLater({ key, campaign, phone, target, core }: Choice, model
   return placeRequest(found, pickCampaign(model, found, campaign), `e${target}`, body, core);
 }
 
-const repeat: Command = ({ key, call, option, detail, core }, model) => {
-  const { body, campaign, requestId } = pickCall(model, call);
-  const again = option % 6 === 0 ? { ...body, note: 'other' } : body;
-  return placeRequest(pickKey(model, key), campaign, requestId, again, core, detail % 3);
-};
-
-const cancel: Command = ({ key, call, option, detail, core }, model) => {
-  const [found, { id, requestId, ...target }] = [pickKey(model, key), pickCall(model, call)];
-  // Sometimes, the campaign doesn't have the call.
-  const campaign = option % 20 === 0 ? pick(listNodes(model, 'campaign'), call).id : target.campaign;
-  const byRequest = detail % 3 === 0;
-  return {
-    text: `cancel ${requestId} by ${byRequest ? 'request' : 'contact'}`,
-    send: (world) =>
-      world.request(core, 'DELETE', `${toPath(campaign)}/${byRequest ? `by-request-id/${requestId}` : id}`, { key: found.value }),
-    expect: (copy) => copy.cancel(found.id, campaign, byRequest ? copy.findCall(campaign, requestId) : copy.calls.get(id)),
-  };
-};
-
-/** Places a call, but hangs up before the response, at a random moment. Then places it again. */
-const hangUp: Command = (choice, model) => {
-  const again = place(choice, model);
-  return {
-    text: `hang up, then ${again.text}`,
-    async send(world) {
-      const hangingUp = new AbortController();
-      const sent = again.send(world, hangingUp.signal).catch(() => undefined);
-      for (let turns = choice.option % 31; turns > 0; turns--) await turn();
-      hangingUp.abort();
-      await sent;
-      return again.send(world);
-    },
-    // The first request may have placed the call.
-    expect(copy, answer) {
-      const { replayed: _, ...expected } = again.expect(copy, answer);
-      return expected;
-    },
-  };
-};
-
-// The provider
-
-const outcome: Command = ({ call, target, option, detail, core }, model) => {
-  const { id, requestId } = option % 25 === 1 ? { id: 'none', requestId: 'no call' } : pickCall(model, call);
-  const [optOut, isSigned, state] = [option % 10 === 0, detail % 16 !== 0, pick(outcomeStates, target)];
-  const report = { handoffId: id, state, ...(optOut ? { optOut } : {}) };
-  return {
-    text: `outcome of ${requestId}: ${state}${optOut ? ' with an opt-out' : ''}`,
-    send: (world) => world.report(core, report, isSigned ? undefined : `whsec_${'else'.repeat(10)}`),
-    expect: (copy) => copy.reportOutcome(id, state, optOut, isSigned),
-  };
-};
-
-const respond: Command = ({ option }, model) => {
-  const takes = option % 4 === 0;
-  pick(listSilent(model), 0);
-  return {
-    text: `the silent provider ${takes ? 'takes' : "doesn't take"} what it has`,
-    send: (world) => world.provider.answerSilent(takes),
-    expect: (copy) => copy.respond(takes),
-  };
-};
-
 // Users of the console
 
 type UserRequest = {
@@ -238,8 +178,8 @@ type UserRequest = {
 const statuses = { GET: 200, POST: 201, PUT: 200, PATCH: 200, DELETE: 204 };
 
 /** Builds a request by a user, whose session may have ended. */
-function byUser(describe: (choice: Choice, model: Model) => UserRequest): Command {
-  return async (choice, model, world) => {
+function byUser(weight: number, describe: (choice: Choice, model: Model) => UserRequest): Command {
+  return weighted(weight, async (choice, model, world) => {
     const asked = describe(choice, model);
     const by = pickViewer(model, choice.viewer, asked.may);
     if (model.isSignedIn(by.user) || choice.detail % 4 > 0) await enter(model, world, by, choice.core);
@@ -250,176 +190,213 @@ function byUser(describe: (choice: Choice, model: Model) => UserRequest): Comman
       expect: (copy, answer) =>
         copy.isSignedIn(by.user) ? { status: statuses[method], ...asked.expect(copy, by, answer) } : refuse('unauthorized'),
     };
-  };
+  });
 }
-
-const createKey = byUser(({ option, detail }, model) => {
-  const days = option % 6 === 0 ? Number.POSITIVE_INFINITY : 1 + (detail % 60);
-  const toDate = () => new Date(model.now + days * day).toISOString().slice(0, 10);
-  const expiration = days === Number.POSITIVE_INFINITY ? { kind: 'none' } : { kind: 'custom', date: toDate() };
-  return {
-    route: ['POST', '/console/api-keys', { name: `Key ${model.keys.size}`, expiration, timeZone: 'UTC' }],
-    expect: (copy, by, answer) => copy.createKey(by, days, answer),
-  };
-});
-
-const limitKey = byUser(({ key: n, option, detail }, model) => {
-  const elsewhere = model.keys.values().filter(({ isElsewhere }) => isElsewhere);
-  const key = option % 4 === 0 ? pick(elsewhere, n) : pickKey(model, n);
-  const [limits, asked] = key.isElsewhere
-    ? [{ isElsewhere: false }, { addresses: detail % 2 === 0 ? null : ['127.0.0.0/8'] }]
-    : detail % 4 === 0
-      ? [{ isElsewhere: true }, { addresses: ['10.0.0.0/8', '2001:db8::/32'] }]
-      : [{ callsPerDay: detail % 4 }, { callsPerDay: detail % 4 }];
-  return {
-    may: (viewer) => model.seesKey(viewer, key),
-    route: ['PATCH', `/console/api-keys/${key.id}`, asked],
-    expect: (copy, by) => copy.limitKey(by, key.id, limits),
-  };
-});
-
-const revoke = byUser(({ key: n, option }, model) => {
-  const silent = n % 3 === 0 ? listSilent(model) : [];
-  const key = silent.length > 0 ? model.keys.require(pick(silent, n).key) : pickKey(model, n);
-  const cancels = option % 2 === 0;
-  return {
-    may: (viewer) => model.seesKey(viewer, key),
-    route: ['DELETE', `/console/api-keys/${key.id}?cancelQueuedCalls=${cancels}`],
-    expect: (copy, by) => copy.revokeKey(by, key.id, cancels),
-  };
-});
-
-const listNumber = byUser(({ phone, call, option }, model) => {
-  const silent = option % 2 === 0 ? listSilent(model) : [];
-  const number = silent.length > 0 ? pick(silent, call).body.phone : toPhone(phone);
-  return {
-    route: ['POST', '/console/do-not-call', { phones: [number], reason: 'asked' }],
-    expect: (copy, by) => copy.listNumber(by, number),
-  };
-});
-
-const lift = byUser(({ phone, option, core }, model) => {
-  const nodes = listNodes(model, 'account', 'partner');
-  const entries = nodes.flatMap(({ id, listed }) => [...listed].map((number) => ({ id, number })));
-  const { id, number } = option % 4 === 0 ? { id: pick(nodes, phone).id, number: toPhone(phone) } : pick(entries, phone);
-  const path = '/console/do-not-call';
-  const search = `${path}?search=${encodeURIComponent(number)}`;
-  return {
-    route: ['GET', search],
-    async send(world, by) {
-      const found = await world.as(by, core, 'GET', search);
-      const listed = found.status === 200 ? doNotCallSchema.parse(found.json).entries : [];
-      const entry = listed.find(({ scope }) => scope.id === id);
-      return entry ? world.as(by, core, 'DELETE', `${path}/${entry.id}`, { reason: 'asked again' }) : found;
-    },
-    expect: (copy, by) => copy.lift(by, number, id),
-  };
-});
-
-const setOptOuts = byUser(({ target, option }, model) => {
-  const { id } = pick(listNodes(model, 'account'), target);
-  const listedFor = option % 2 === 0 ? 'partner' : 'account';
-  return {
-    route: ['PUT', `/console/accounts/${id}/opt-outs`, { listedFor }],
-    expect: (copy, by) => copy.setRules(by, id, { optsOutForPartner: listedFor === 'partner' }),
-  };
-});
-
-const setHours = byUser(({ target, option }, model) => {
-  const node = pick(model.directory.values(), target);
-  const from = (option % 6) * 2;
-  const hours = from < 6 ? null : { from: from * 60, to: 17 * 60 };
-  const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
-  const rules = hours ? [{ prefix: '', days, from: `${from}:00`.padStart(5, '0'), to: '17:00' }] : [];
-  return {
-    route: ['PUT', `/console/calling-hours?scope=${node.kind}&id=${node.id}`, { rules }],
-    expect: (copy, by) => copy.setRules(by, node.id, { hours }),
-  };
-});
-
-const setNumbers = byUser(({ target, option, detail }, model) => {
-  const node = pick(listNodes(model, 'account', 'partner'), target);
-  const countries = pick([null, [], ['DE'], ['US', 'DE']], option);
-  const kinds = pick([null, [], ['premium-rate' as const]], detail);
-  return {
-    route: ['PUT', `/console/numbers?scope=${node.kind}&id=${node.id}`, { countries, kinds }],
-    expect: (copy, by) => copy.setRules(by, node.id, { numbers: { countries, kinds } }),
-  };
-});
 
 /** There are only a few accounts and campaigns, because the lists of all of them are compared. */
 const most = { account: 6, campaign: 8 };
 
-/** Creates or renames an account or campaign. */
-const manage = byUser(({ target, option }, model) => {
-  const what = option % 10;
-  const [kind, parent] = what === 0 || what > 5 ? (['account', 'partner'] as const) : (['campaign', 'account'] as const);
-  const creates = what < 3 && listNodes(model, kind).length < most[kind];
-  const node = pick(listNodes(model, creates ? parent : kind), target);
-  const [name, path] = [`Name ${model.keys.size} ${target}`, `/console/directory/${kind}s`];
-  return {
-    may: (viewer) => model.manages(viewer, node.id),
-    route: creates ? ['POST', path, { name, [`${parent}Id`]: node.id }] : ['PATCH', `${path}/${node.id}`, { name }],
-    expect: (copy, by, answer) => (creates ? copy.create(by, node.id, name, answer) : copy.rename(by, node.id, name)),
-  };
-});
-
-const signOut = byUser(() => ({ route: ['DELETE', '/console/session'], expect: (copy, by) => copy.signOut(by.user) }));
-
-const changeFactor: Command = async ({ viewer, core }, model, world) => {
-  const by = pickViewer(model, viewer);
-  const { email, lastCode } = model.users.require(by.user);
-  const code = (await enter(model, world, by, core)) ? model.findNextCode(by.user) : null;
-  if (code === null) throw new Nothing();
-  const removes = lastCode !== null;
-  return {
-    text: `${email} ${removes ? 'removes' : 'sets up'} a second factor`,
-    send: () =>
-      removes
-        ? world.as(by, core, 'DELETE', '/console/second-factor', { code: world.codeAt(by.user, code) })
-        : world.enroll(by, core, code),
-    expect: (copy) => copy.setFactor(by.user, removes ? null : code),
-  };
-};
-
 /** Builds a request about one of the users, except staff. */
-function aboutUser(describe: (user: User, choice: Choice, model: Model) => UserRequest): Command {
-  return byUser((choice, model) => {
-    const users = model.users.values().filter(({ type }) => type !== 'staff');
-    const user = pick(users, choice.target);
+function aboutUser(weight: number, describe: (user: User, choice: Choice, model: Model) => UserRequest): Command {
+  return byUser(weight, (choice, model) => {
+    const everyone = model.users.values().filter(({ type }) => type !== 'staff');
+    const user = pick(everyone, choice.target);
     return { may: (viewer) => model.seesUser(viewer, user), ...describe(user, choice, model) };
   });
 }
 
-const disableUser = aboutUser(({ id }, { option }) => {
-  const disabled = option % 2 === 0;
-  return { route: ['PATCH', `/console/users/${id}`, { disabled }], expect: (copy, by) => copy.disableUser(by, id, disabled) };
-});
-
-const moveUser = aboutUser((user, { option }, model) => {
-  const accountId = pick([...listNodes(model, 'account'), null], option)?.id ?? null;
-  return {
-    may: (viewer) => model.seesUser(viewer, user) && model.isPartner(model.findScope(viewer)),
-    route: ['PATCH', `/console/users/${user.id}`, { accountId }],
-    expect: (copy, by) => copy.moveUser(by, user.id, accountId),
-  };
-});
-
-const deleteUser = aboutUser(({ id }, { option }) => {
-  const cancels = option % 2 === 0;
-  return {
-    route: ['DELETE', `/console/users/${id}?cancelQueuedCalls=${cancels}`],
-    expect: (copy, by) => copy.deleteUser(by, id, cancels),
-  };
-});
-
 /** Each command with how often it's chosen, compared with the other commands. */
 const commands = {
-  ...{ place: [16, place], repeat: [5, repeat], cancel: [7, cancel], hangUp: [1, hangUp], outcome: [10, outcome], respond: [4, respond] },
-  ...{ createKey: [5, createKey], limitKey: [4, limitKey], revoke: [2, revoke], listNumber: [2, listNumber], lift: [1, lift] },
-  ...{ setOptOuts: [1, setOptOuts], setHours: [1, setHours], setNumbers: [1, setNumbers], manage: [1, manage], signOut: [1, signOut] },
-  ...{ changeFactor: [1, changeFactor], disableUser: [1, disableUser], moveUser: [2, moveUser], deleteUser: [1, deleteUser] },
-} as const satisfies Readonly<Record<string, readonly [weight: number, Command]>>;
+  place: weighted(16, place),
+  repeat: weighted(5, ({ key, call, option, detail, core }, model) => {
+    const { body, campaign, requestId } = pickCall(model, call);
+    const again = option % 6 === 0 ? { ...body, note: 'other' } : body;
+    return placeRequest(pickKey(model, key), campaign, requestId, again, core, detail % 3);
+  }),
+  cancel: weighted(7, ({ key, call, option, detail, core }, model) => {
+    const [found, { id, requestId, ...target }] = [pickKey(model, key), pickCall(model, call)];
+    // Sometimes, the campaign doesn't have the call.
+    const campaign = option % 20 === 0 ? pick(listNodes(model, 'campaign'), call).id : target.campaign;
+    const byRequest = detail % 3 === 0;
+    return {
+      text: `cancel ${requestId} by ${byRequest ? 'request' : 'contact'}`,
+      send: (world) =>
+        world.request(core, 'DELETE', `${toPath(campaign)}/${byRequest ? `by-request-id/${requestId}` : id}`, { key: found.value }),
+      expect: (copy) => copy.cancel(found.id, campaign, byRequest ? copy.findCall(campaign, requestId) : copy.calls.get(id)),
+    };
+  }),
+  /** Places a call, but hangs up before the response, at a random moment. Then places it again. */
+  hangUp: weighted(1, (choice, model) => {
+    const again = place(choice, model);
+    return {
+      text: `hang up, then ${again.text}`,
+      async send(world) {
+        const hangingUp = new AbortController();
+        const sent = again.send(world, hangingUp.signal).catch(() => undefined);
+        for (let turns = choice.option % 31; turns > 0; turns--) await turn();
+        hangingUp.abort();
+        await sent;
+        return again.send(world);
+      },
+      // The first request may have placed the call.
+      expect(copy, answer) {
+        const { replayed: _, ...expected } = again.expect(copy, answer);
+        return expected;
+      },
+    };
+  }),
+  outcome: weighted(10, ({ call, target, option, detail, core }, model) => {
+    const { id, requestId } = option % 25 === 1 ? { id: 'none', requestId: 'no call' } : pickCall(model, call);
+    const [optOut, isSigned, state] = [option % 10 === 0, detail % 16 !== 0, pick(outcomeStates, target)];
+    const report = { handoffId: id, state, ...(optOut ? { optOut } : {}) };
+    return {
+      text: `outcome of ${requestId}: ${state}${optOut ? ' with an opt-out' : ''}`,
+      send: (world) => world.report(core, report, isSigned ? undefined : `whsec_${'else'.repeat(10)}`),
+      expect: (copy) => copy.reportOutcome(id, state, optOut, isSigned),
+    };
+  }),
+  respond: weighted(4, ({ option }, model) => {
+    const takes = option % 4 === 0;
+    pick(listSilent(model), 0);
+    return {
+      text: `the silent provider ${takes ? 'takes' : "doesn't take"} what it has`,
+      send: (world) => world.provider.answerSilent(takes),
+      expect: (copy) => copy.respond(takes),
+    };
+  }),
+  createKey: byUser(5, ({ option, detail }, model) => {
+    const days = option % 6 === 0 ? Number.POSITIVE_INFINITY : 1 + (detail % 60);
+    const toDate = () => new Date(model.now + days * day).toISOString().slice(0, 10);
+    const expiration = days === Number.POSITIVE_INFINITY ? { kind: 'none' } : { kind: 'custom', date: toDate() };
+    return {
+      route: ['POST', '/console/api-keys', { name: `Key ${model.keys.size}`, expiration, timeZone: 'UTC' }],
+      expect: (copy, by, answer) => copy.createKey(by, days, answer),
+    };
+  }),
+  limitKey: byUser(4, ({ key: n, option, detail }, model) => {
+    const elsewhere = model.keys.values().filter(({ isElsewhere }) => isElsewhere);
+    const key = option % 4 === 0 ? pick(elsewhere, n) : pickKey(model, n);
+    const [limits, asked] = key.isElsewhere
+      ? [{ isElsewhere: false }, { addresses: detail % 2 === 0 ? null : ['127.0.0.0/8'] }]
+      : detail % 4 === 0
+        ? [{ isElsewhere: true }, { addresses: ['10.0.0.0/8', '2001:db8::/32'] }]
+        : [{ callsPerDay: detail % 4 }, { callsPerDay: detail % 4 }];
+    return {
+      may: (viewer) => model.seesKey(viewer, key),
+      route: ['PATCH', `/console/api-keys/${key.id}`, asked],
+      expect: (copy, by) => copy.limitKey(by, key.id, limits),
+    };
+  }),
+  revoke: byUser(2, ({ key: n, coin: cancels }, model) => {
+    const silent = n % 3 === 0 ? listSilent(model) : [];
+    const key = silent.length > 0 ? model.keys.require(pick(silent, n).key) : pickKey(model, n);
+    return {
+      may: (viewer) => model.seesKey(viewer, key),
+      route: ['DELETE', `/console/api-keys/${key.id}?cancelQueuedCalls=${cancels}`],
+      expect: (copy, by) => copy.revokeKey(by, key.id, cancels),
+    };
+  }),
+  listNumber: byUser(2, ({ phone, call, coin }, model) => {
+    const silent = coin ? listSilent(model) : [];
+    const number = silent.length > 0 ? pick(silent, call).body.phone : toPhone(phone);
+    return {
+      route: ['POST', '/console/do-not-call', { phones: [number], reason: 'asked' }],
+      expect: (copy, by) => copy.listNumber(by, number),
+    };
+  }),
+  lift: byUser(1, ({ phone, option, core }, model) => {
+    const nodes = listNodes(model, 'account', 'partner');
+    const entries = nodes.flatMap(({ id, listed }) => [...listed].map((number) => ({ id, number })));
+    const { id, number } = option % 4 === 0 ? { id: pick(nodes, phone).id, number: toPhone(phone) } : pick(entries, phone);
+    const path = '/console/do-not-call';
+    const search = `${path}?search=${encodeURIComponent(number)}`;
+    return {
+      route: ['GET', search],
+      async send(world, by) {
+        const found = await world.as(by, core, 'GET', search);
+        const listed = found.status === 200 ? doNotCallSchema.parse(found.json).entries : [];
+        const entry = listed.find(({ scope }) => scope.id === id);
+        return entry ? world.as(by, core, 'DELETE', `${path}/${entry.id}`, { reason: 'asked again' }) : found;
+      },
+      expect: (copy, by) => copy.lift(by, number, id),
+    };
+  }),
+  setOptOuts: byUser(1, ({ target, coin: optsOutForPartner }, model) => {
+    const { id } = pick(listNodes(model, 'account'), target);
+    return {
+      route: ['PUT', `/console/accounts/${id}/opt-outs`, { listedFor: optsOutForPartner ? 'partner' : 'account' }],
+      expect: (copy, by) => copy.setRules(by, id, { optsOutForPartner }),
+    };
+  }),
+  setHours: byUser(1, ({ target, option }, model) => {
+    const node = pick(model.directory.values(), target);
+    const from = (option % 6) * 2;
+    const hours = from < 6 ? null : { from: from * 60, to: 17 * 60 };
+    const days = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+    const rules = hours ? [{ prefix: '', days, from: `${from}:00`.padStart(5, '0'), to: '17:00' }] : [];
+    return {
+      route: ['PUT', `/console/calling-hours?scope=${node.kind}&id=${node.id}`, { rules }],
+      expect: (copy, by) => copy.setRules(by, node.id, { hours }),
+    };
+  }),
+  setNumbers: byUser(1, ({ target, option, detail }, model) => {
+    const node = pick(listNodes(model, 'account', 'partner'), target);
+    const countries = pick([null, [], ['DE'], ['US', 'DE']], option);
+    const kinds = pick([null, [], ['premium-rate' as const]], detail);
+    return {
+      route: ['PUT', `/console/numbers?scope=${node.kind}&id=${node.id}`, { countries, kinds }],
+      expect: (copy, by) => copy.setRules(by, node.id, { numbers: { countries, kinds } }),
+    };
+  }),
+  /** Creates or renames an account or campaign. */
+  manage: byUser(1, ({ target, option }, model) => {
+    const what = option % 10;
+    const [kind, parent] = what === 0 || what > 5 ? (['account', 'partner'] as const) : (['campaign', 'account'] as const);
+    const creates = what < 3 && listNodes(model, kind).length < most[kind];
+    const node = pick(listNodes(model, creates ? parent : kind), target);
+    const [name, path] = [`Name ${model.keys.size} ${target}`, `/console/directory/${kind}s`];
+    return {
+      may: (viewer) => model.manages(viewer, node.id),
+      route: creates ? ['POST', path, { name, [`${parent}Id`]: node.id }] : ['PATCH', `${path}/${node.id}`, { name }],
+      expect: (copy, by, answer) => (creates ? copy.create(by, node.id, name, answer) : copy.rename(by, node.id, name)),
+    };
+  }),
+  signOut: byUser(1, () => ({ route: ['DELETE', '/console/session'], expect: (copy, by) => copy.signOut(by.user) })),
+  changeFactor: weighted(1, async ({ viewer, core }, model, world) => {
+    const by = pickViewer(model, viewer);
+    const { email, lastCode } = model.users.require(by.user);
+    const code = (await enter(model, world, by, core)) ? model.findNextCode(by.user) : null;
+    if (code === null) throw new Nothing();
+    const removes = lastCode !== null;
+    return {
+      text: `${email} ${removes ? 'removes' : 'sets up'} a second factor`,
+      send: () =>
+        removes
+          ? world.as(by, core, 'DELETE', '/console/second-factor', { code: world.codeAt(by.user, code) })
+          : world.enroll(by, core, code),
+      expect(copy) {
+        copy.users.change(by.user, { lastCode: removes ? null : code });
+        return { status: removes ? 204 : 200 };
+      },
+    };
+  }),
+  disableUser: aboutUser(1, ({ id }, { coin: disabled }) => ({
+    route: ['PATCH', `/console/users/${id}`, { disabled }],
+    expect: (copy, by) => copy.disableUser(by, id, disabled),
+  })),
+  moveUser: aboutUser(2, (user, { option }, model) => {
+    const accountId = pick([...listNodes(model, 'account'), null], option)?.id ?? null;
+    return {
+      may: (viewer) => model.seesUser(viewer, user) && model.isPartner(model.findScope(viewer)),
+      route: ['PATCH', `/console/users/${user.id}`, { accountId }],
+      expect: (copy, by) => copy.moveUser(by, user.id, accountId),
+    };
+  }),
+  deleteUser: aboutUser(1, ({ id }, { coin: cancels }) => ({
+    route: ['DELETE', `/console/users/${id}?cancelQueuedCalls=${cancels}`],
+    expect: (copy, by) => copy.deleteUser(by, id, cancels),
+  })),
+} as const satisfies Readonly<Record<string, Command>>;
 export type CommandName = keyof typeof commands;
 export const commandNames = Object.keys(commands) as CommandName[];
 
@@ -427,11 +404,11 @@ export type Planned = { name: CommandName; choice: Choice };
 
 /** Any of the commands, with its choice. */
 export function anyRequest(names: readonly CommandName[] = commandNames): fc.Arbitrary<Planned> {
-  const name = fc.oneof(...names.map((one) => ({ weight: commands[one][0], arbitrary: fc.constant(one) })));
+  const name = fc.oneof(...names.map((one) => ({ weight: commands[one].weight, arbitrary: fc.constant(one) })));
   return fc.record({ name, choice: anyChoice });
 }
 
 /** Builds a command's request. @param shared replaces some numbers of the choice, so that concurrent requests share them @throws Nothing */
 export async function prepare({ name, choice }: Planned, model: Model, world: World, shared: Partial<Choice> = {}): Promise<Request> {
-  return commands[name][1]({ ...choice, ...shared }, model, world);
+  return commands[name].build({ ...choice, ...shared }, model, world);
 }

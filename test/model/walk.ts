@@ -6,50 +6,41 @@ import { Model } from './model.ts';
 import { enter, listViewers } from './requests.ts';
 import { type WalkKind, World } from './world.ts';
 
-export type WalkOptions = {
-  kind: WalkKind;
-  seed: number;
-  /** The minimum number of commands in total. */
-  commands: number;
-  /** The maximum number of commands in one walk, which begins with a new database. */
-  longest?: number;
-  /** In ms. Walks until then, even after enough commands. */
-  until?: number;
-  path?: string;
-  /** Stops the walk. */
-  signal?: AbortSignal;
-  onRun?: (seed: number, steps: number) => void;
-};
-
 /** In ms. How long to look for a shorter series of commands that also fails. */
 const shrinksFor = 60_000;
 
-/** Walks until there were enough commands. @throws Error with the shortest failing commands, and how to repeat them */
-export async function walk({ kind, seed, commands, longest = 3_000, until = 0, path, signal, onRun }: WalkOptions): Promise<number> {
+type Options = {
+  kind: WalkKind;
+  seed: number;
+  /** The maximum number of commands. */
+  longest?: number;
+  /** What a failed walk printed, to repeat its shortest failing commands. */
+  path?: string | undefined;
+  /** Stops the walk. */
+  signal?: AbortSignal;
+};
+
+/** Walks with a new database. @returns how many commands @throws Error with the shortest failing commands, and how to repeat them */
+export async function walk({ kind, seed, longest = 3_000, path, signal }: Options): Promise<number> {
   let steps = 0;
-  for (let run = 0; run === 0 || (path === undefined && (steps < commands || performance.now() < until)); run++) {
-    const before = steps;
-    let shrinkUntil = Number.POSITIVE_INFINITY;
-    let lines: readonly string[] = [];
-    const [shrinkPath, replayPath] = path?.split(',') ?? [];
-    const property = fc.asyncProperty(fc.noBias(anyCommands(longest, replayPath)), async (chosen) => {
-      if (performance.now() > shrinkUntil || signal?.aborted) return;
-      const state: Walk = { model: Object.assign(new Model(), { now: startOfTime() }), lines: [], isSure: true, signal };
-      try {
-        await walkOnce(kind, chosen, state);
-      } catch (error) {
-        shrinkUntil = Math.min(shrinkUntil, performance.now() + shrinksFor);
-        lines = state.lines;
-        throw error;
-      } finally {
-        if (steps === before) steps += state.lines.length;
-      }
-    });
-    const result = await fc.check(property, { seed: seed + run, numRuns: 1, ...(shrinkPath === undefined ? {} : { path: shrinkPath }) });
-    if (signal?.aborted) return steps;
-    if (result.failed) throw new Error(`${describe(kind, result, lines)}\nIt was found after ${steps} commands.`);
-    onRun?.(seed + run, steps - before);
-  }
+  let shrinkUntil = Number.POSITIVE_INFINITY;
+  let lines: readonly string[] = [];
+  const [shrinkPath, replayPath] = path?.split(',') ?? [];
+  const property = fc.asyncProperty(fc.noBias(anyCommands(longest, replayPath)), async (chosen) => {
+    if (performance.now() > shrinkUntil || signal?.aborted) return;
+    const state: Walk = { model: Object.assign(new Model(), { now: startOfTime() }), lines: [], isSure: true, signal };
+    try {
+      await walkOnce(kind, chosen, state);
+    } catch (error) {
+      shrinkUntil = Math.min(shrinkUntil, performance.now() + shrinksFor);
+      lines = state.lines;
+      throw error;
+    } finally {
+      steps ||= state.lines.length;
+    }
+  });
+  const result = await fc.check(property, { seed, numRuns: 1, ...(shrinkPath === undefined ? {} : { path: shrinkPath }) });
+  if (result.failed && !signal?.aborted) throw new Error(`${describe(kind, result, lines)}\nIt was found after ${steps} commands.`);
   return steps;
 }
 
