@@ -42,7 +42,7 @@ function command(weight: number, run: Run, requests: fc.Arbitrary<readonly Plann
 
 /** Skips a command, or one of its requests, if the model doesn't have anything that it can be about yet. */
 function skip(error: unknown): string {
-  if (error instanceof Nothing) return 'nothing';
+  if (error instanceof Nothing) return 'nothing to do';
   throw error;
 }
 
