@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createdUserSchema, deletionSchema, resetPasswordSchema } from '#contract/console/users.ts';
+import { createdUserSchema, deletionSchema, resetPasswordSchema, usersSchema } from '#contract/console/users.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -29,8 +29,23 @@ describe('managing users in the console', () => {
     };
 
     describe('users', () => {
+      const people = (cookie: string) => ask('GET', `${core.url}/console/users`, { cookie });
+      const names = async (cookie: string) => {
+        const { users } = usersSchema.strict().parse((await people(cookie)).json);
+        return users.map(({ email }) => email.replace('@example.com', '')).sort();
+      };
       const add = (cookie: string, body: object): Promise<Answer> =>
         ask('POST', `${core.url}/console/users`, { cookie, body: { email: 'new@example.com', name: 'New', ...body } });
+
+      it("are listed within the viewer's scope", async () => {
+        expect(await names(await as('pat'))).to.deep.equal(['ada', 'pat', 'sue', 'tia', 'tom']);
+        expect(await names(await as('tia'))).to.deep.equal(['ada', 'tia', 'tom']);
+        expect(await names(await staffIn({ kind: 'account', id: tenants.otherAccount.id }))).to.deep.equal(['oda']);
+        expect(await names(await staffIn({ kind: 'partner', id: tenants.otherPartner.id }))).to.deep.equal(['oda', 'otto']);
+        expect(await names(await as('stan'))).to.deep.equal(['stan']);
+        const refused = await people(await as('ada'));
+        expect([refused.status, readCode(refused)]).to.deep.equal([403, 'forbidden']);
+      });
 
       const matrix: [string, object, number][] = [
         ['pat', { userType: 'account', accountId: 'account' }, 201],
