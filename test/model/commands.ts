@@ -69,7 +69,11 @@ async function perform(walk: Walk, world: World, requests: readonly Request[], l
   return text;
 }
 
-/** Returns the results of all orders of the requests in which the responses are possible. @param starts changed by this */
+/**
+ * Returns every model that the requests can lead to, in any order of them that explains all responses.
+ *
+ * @param starts the possible models before the requests. This function changes them
+ */
 function listPossibleModels(starts: readonly Model[], pairs: readonly Pair[], text: string): Model[] {
   const wrong = new Set<string>();
   const models = starts.flatMap((start) => [...possibleModels(start, pairs, wrong)]);
@@ -155,12 +159,13 @@ const nothing: Answer = { status: 0, headers: {}, text: '', json: {} };
 /**
  * Sends a request while something happens, and repeats it if its result is unknown. A call that got a 503 hasn't been placed or cancelled.
  *
- * @param until when this ends: the walk's time doesn't stand still if the clock moves
+ * @param until the walk's time afterwards: a fault may move the clock
  */
 async function performDuring(
-  fault: Fault,
-  [walk, world, request]: [Walk, World, Request],
-  { core, after, until = walk.model.now }: { core: number; after: number; until?: number },
+  walk: Walk,
+  world: World,
+  request: Request,
+  { fault, core, after, until = walk.model.now }: { fault: Fault; core: number; after: number; until?: number },
 ): Promise<string> {
   const isFatal = fault === 'a core ends';
   if (isFatal) await answerSilent(walk, world);
@@ -269,7 +274,8 @@ const steps = [
       // Usually, the request's own result is lost.
       const [after, shared] = fault === 'a lost result' ? [detail % 4, { core }] : [detail % 16, {}];
       await pass(second, walk, world);
-      return performDuring(fault, [walk, world, await prepare(pick(planned, 0), walk.model, world, shared)], { core, after });
+      const request = await prepare(pick(planned, 0), walk.model, world, shared);
+      return performDuring(walk, world, request, { fault, core, after });
     },
     fc.tuple(anyRequest(repeatable)),
   ),
@@ -279,7 +285,7 @@ const steps = [
     const edges = listEdges(walk.model).filter((at) => at <= now + day);
     const until = choice.coin ? midnight : pick([...edges, midnight], choice.option);
     const { core, detail } = choice;
-    return performDuring('a clock move', [walk, world, placeLater(choice, walk.model)], { core, after: detail % 6, until });
+    return performDuring(walk, world, placeLater(choice, walk.model), { fault: 'a clock move', core, after: detail % 6, until });
   }),
   command(40, async (walk, world, { option }) => {
     const seconds = pick([1, 1, 5, 40, 40, 120, 4_000, 15_000], option);

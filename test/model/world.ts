@@ -251,10 +251,7 @@ export class World {
     return true;
   }
 
-  /**
-   * Makes the cores do their work for every minute and every hour, and waits until they have done it, because otherwise they'd use a later
-   * time.
-   */
+  /** Makes the cores do their hourly work and that of every minute once. Waits until it's done, because it would otherwise see a later time. */
   async sweep(): Promise<void> {
     const before = this.cores.map(countSweeps);
     for (const { database } of this.cores) for (const sweep of database.sweeps) sweep();
@@ -322,7 +319,8 @@ export class World {
    * @param places on PostgreSQL, only these calls can't be written, because another transaction is about to place them
    */
   async whileLocked<Result>(work: () => Promise<Result>[], places?: readonly Place[]): Promise<Result[]> {
-    // If a fault has ended connections between nodes, a node notices that when it uses one. Each of the walk's connections has its own.
+    // A fault may have ended connections between nodes. A node notices that only when it uses one, and then the statement fails. Each of the
+    // walk's connections to the database uses other connections between nodes, so several attempts may fail.
     const lock = () => this.#lock(places);
     const transactions = await lock().catch(lock).catch(lock).catch(lock);
     const results = Promise.all(work());
