@@ -44,8 +44,9 @@ describe('two cores on one database', () => {
         const answers = await Promise.all(
           Array.from({ length: 100 }, (_, n) => placeCall(n % 2 ? here.url : there.url, tenants.campaign.id, keyValue, body)),
         );
-        expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
-        expect(answers[0]?.status).to.equal(202);
+        const [first = '', ...others] = new Set(answers.map(({ status, text }) => `${status} ${text}`));
+        expect(others, first).to.deep.equal([]);
+        expect(first).to.match(/^202 /);
         expect(answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined)).to.have.length(1);
       }
     });
