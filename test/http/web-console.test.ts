@@ -216,7 +216,7 @@ describe("a console that wasn't built", () => {
 
   it("says in the reference where to get the command line if its package wasn't built", async () => {
     const { text } = await ask('GET', `${await serve(join(freshDirectory(), 'missing'))}/reference`);
-    expect(text).to.contain('from the release').and.not.contain('callkey-cli.tgz');
+    expect(text).to.contain('from the Callkey release').and.not.contain('callkey-cli.tgz');
   });
 
   it("doesn't serve files that an interrupted build has left behind", async () => {

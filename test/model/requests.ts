@@ -184,8 +184,11 @@ function byUser(weight: number, describe: (choice: Choice, model: Model) => User
     return {
       text: `${model.users.get(by.user)?.email.split('@')[0]}: ${method} ${path}`,
       send: () => (asked.send ? asked.send(world, by) : world.as(by, choice.core, method, path, body)),
-      expect: (copy, answer) =>
-        copy.isSignedIn(by.user) ? { status: statuses[method], ...asked.expect(copy, by, answer) } : refuse('unauthorized'),
+      expect(copy, answer) {
+        if (copy.isSignedIn(by.user)) return { status: statuses[method], ...asked.expect(copy, by, answer) };
+        // A concurrent request may delete the user and revoke their keys after this request's session was checked.
+        return refuse(!copy.users.has(by.user) && answer.status === 404 ? 'not-found' : 'unauthorized');
+      },
     };
   });
 }
