@@ -112,7 +112,7 @@ export function watchOtherLoad(isAllowed: boolean) {
   const max: OtherLoad = { others: 0, stolen: 0 };
   const { promise: broken, reject } = Promise.withResolvers<never>();
   const refuseAbove = (limit: number, used: number) => {
-    const message = `Other programs use ${used.toFixed(2)} of a processor; at most ${limit} is allowed. Stop them, then run the bench again.`;
+    const message = `Other programs are using ${used.toFixed(2)} processors; the limit is ${limit}. Stop them, then run the bench again.`;
     if (used > limit && !isAllowed) reject(new Error(message));
   };
   if (!hasProc) {
