@@ -31,7 +31,7 @@ export function isCancelled(run: JournaledRun): boolean {
   return existsSync(cancelJournalPath(run));
 }
 
-/** Opens the journal, which also stops a command that's still placing the run. @throws CallkeyError `failed` */
+/** Opens the cancellation's journal. A command that's still placing the run stops when it finds this file. @throws CallkeyError `failed` */
 export async function openCancelJournal(run: JournaledRun): Promise<Journal<CancelledLine>> {
   const journal = appendTo<CancelledLine>(cancelJournalPath(run));
   await syncFolder(dirname(run.file));

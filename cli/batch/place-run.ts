@@ -95,7 +95,8 @@ async function placeLine(
   refusals: Refusals,
 ): Promise<void> {
   const identified: Call = { ...call, requestId: call.requestId ?? lineRequestId(run.header, line) };
-  // These two steps must be in this order, so that a command that cancels the run either sees this line in the journal, or stops it here.
+  // Write the line to the journal before checking whether the run was cancelled. A command that cancels the run then either sees this line
+  // in the journal, or this check stops it.
   journal.add({ sent: line, ...(call.requestId === undefined ? {} : { requestId: call.requestId }) });
   if (isCancelled(run)) throw cancelledError(run);
   try {

@@ -31,7 +31,7 @@ const systemTiming: Timing = {
 
 const firstDelay = 250;
 const maxDelay = 8_000;
-/** With a longer Retry-After, the command stops instead of waiting, because it would seem to hang. */
+/** In ms. If the server asks for a longer wait, the command stops, because waiting that long would look as if it hung. */
 const maxRetryAfter = 60_000;
 
 /** Returns the core's explanation if the key has placed all its calls for today; null otherwise. */

@@ -165,7 +165,7 @@ function fishTakes(takes: ValueType): string {
   return `-x ${fishValues(takes, -2)}`;
 }
 
-/** @param last the last word to pass on, counted from the end: -1 passes on all words */
+/** @param last the last word to pass on: -1 for all words before the cursor, -2 to omit the option whose value is being completed */
 function fishValues(kind: ValueKind, last: number): string {
   return `-a '(set -l words (commandline -opc); $words[1] complete ${kind} $words[2..${last}] 2>/dev/null)' `;
 }

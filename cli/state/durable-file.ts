@@ -91,7 +91,8 @@ async function ensureFolder(path: string): Promise<void> {
     await mkdir(path, { mode: privateFolder });
     await syncFolder(dirname(path));
   } catch (error) {
-    // Ignores any error if the folder exists, because systems report it differently. For a Windows drive, the error isn't EEXIST.
+    // Ignores any error if the folder exists, because the error code depends on the system. For a Windows drive, for example, it isn't
+    // EEXIST.
     const stats = await stat(path).catch(() => undefined);
     if (!stats?.isDirectory()) throw error;
   }

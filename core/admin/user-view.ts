@@ -44,7 +44,6 @@ export function belongsTo({ partner, account }: User): string {
   return [partner, account].flatMap((of) => (of ? [shortName(of.name)] : [])).join(' / ');
 }
 
-/** Formats a user's details. */
 export function formatUser({ user, impact: { apiKeys, sessions }, quota: { active, max }, recoveryCodes }: ShownUser): string {
   const facts = [
     ['ID', user.id],

@@ -356,10 +356,10 @@ export type ActivityFilter = {
   subject: string | null;
 };
 
-/** The oldest call that was searched; null if there are no older ones. */
+/** The oldest call of a stretch (see `CallListStore.list`), after which the next stretch begins; null if there are no older calls. */
 export type StretchEnd = { contactId: string; placedAt: Millis } | null;
 
-/** The matching calls in one stretch of calls that were searched. */
+/** The matching calls in one stretch, and its end. */
 export type CallStretch = { calls: ListedCall[]; end: StretchEnd };
 
 export type AuditSubject = Named & {

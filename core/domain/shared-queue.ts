@@ -29,7 +29,9 @@ export function sharedQueue<Item>(
    */
   let counts: Map<string, number> | undefined;
 
-  /** Removes the newest item of the longest share, unless `share` would become as long with one more item. */
+  /**
+   * Makes room for an item of `share`: removes the newest item of the share with the most items, unless `share` would then have as many.
+   */
   function makeRoom(share: string): Item | undefined {
     counts ??= countByShare(waiting, getShare);
     // Every share has only one item, so there's no longest one.
@@ -41,7 +43,7 @@ export function sharedQueue<Item>(
     return waiting.splice(newest, 1)[0];
   }
 
-  /** Returns how many of the first items can be taken together. */
+  /** Returns how many items can be taken from the start without exceeding `count` and `bytes`. The first item is always taken. */
   function fitting(items: readonly Item[], count: number, bytes: number): number {
     const max = Math.min(count, items.length);
     let sum = 0;

@@ -1,14 +1,14 @@
 import type { Middleware } from './middleware/context.ts';
 
-/** The number of requests that start in one turn of the event loop. */
+/** The number of waiting requests that start in one turn of the event loop. */
 const startsInTurn = 4;
 
 const waiting: (() => void)[] = [];
 
 /**
- * Waits for a turn. Otherwise, hundreds of connections whose requests are quickly refused could fill every turn of the event loop, because
- * each sends its next request right after the response. Each statement of another request would then have to wait for such a turn to end,
- * and a sign-in has more than ten statements.
+ * Waits until the request may start, because only a few start in each turn of the event loop. Otherwise, hundreds of connections whose
+ * requests are quickly refused could fill every turn, since each sends its next request right after the response. Other requests would then
+ * have to wait until such a turn ends, once for each of their statements, and a sign-in has more than ten.
  */
 export function waitForStrangerTurn(): Promise<void> {
   return new Promise((resolve) => {
@@ -21,7 +21,7 @@ function startWaiting(): void {
   if (waiting.length > 0) setImmediate(startWaiting);
 }
 
-/** Makes requests without a key take turns. */
+/** Makes requests without a key wait, so that only a few start in each turn of the event loop. */
 export const strangerTurns: Middleware = async (_, next) => {
   await waitForStrangerTurn();
   await next();

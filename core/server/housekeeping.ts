@@ -23,13 +23,14 @@ const firstUserEmail = 'admin@localhost';
 export type Housekeeping = {
   /** Blocks queued calls to newly listed numbers now, instead of within a minute. */
   blockListed(): void;
-  /** Stops after the current step. */
+  /** Stops after the step that's running. */
   close(): Promise<void>;
 };
 
 /**
- * Runs each core's sweeps, with or without a dialer. They also run once at startup, so that even a core that restarts every half hour does
- * the hourly work. Anything that ends or deletes something because of its age waits until the clock is trusted.
+ * Runs the recurring cleanup (the sweeps) in each core, with or without a dialer. Each sweep also runs once at startup, so that even a core
+ * that restarts every half hour does the hourly work. Anything that ends or deletes something because of its age waits until the clock is
+ * trusted.
  */
 export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger): Housekeeping {
   const { apiKeys, auditChain, callList, dialing, numberImports, protection, retention, users } = ports.stores;
@@ -52,7 +53,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     return eachDespiteErrors(steps, signal, (step) => step());
   }
 
-  /** Runs separately, like `finishMoves`, because a million keys would hold up other work for minutes. */
+  /** Isn't a step of `sweepEachMinute`, and neither is `finishMoves`, because a million keys would hold up the other steps for minutes. */
   async function finishRevocations(): Promise<void> {
     try {
       const revoked = await users.finishDeletions(signal);
@@ -73,7 +74,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     if (added > 0) log.info({ numbers: added }, 'finished an interrupted import of a do-not-call list');
   }
 
-  /** Runs separately, because a long queue would hold up other work. */
+  /** Isn't a step of `sweepEachMinute`, because a long queue would hold up the other steps. */
   async function blockListed(): Promise<void> {
     const blocked = await protection.blockListed(ports.clock.now(), signal);
     if (blocked === 0) return;
@@ -143,8 +144,8 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     blocking,
     lapsing,
     ...[finishRevocations, finishMoves, finishNumberImports].map((sweep) => repeat(sweep, everyMinute)),
-    // The hourly sweep waits for the one that lapses calls. Otherwise, on PostgreSQL, it would skip a call that's being lapsed at that
-    // moment, and erase its data an hour later.
+    // The hourly sweep waits until no calls are being lapsed. Otherwise, on PostgreSQL, it would skip a call that's being lapsed at that
+    // moment, and erase the call's data an hour later.
     repeat(() => lapsing.underWay().then(sweepEachHour), everyHour),
   ];
 
@@ -160,7 +161,9 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
       underWay = underWay.then(() => (signal.aborted ? undefined : run()));
     }, every.toMillis()).unref();
     return {
-      /** Runs the work now or, if it's already running, once more after that. Requests during a run share the next one. */
+      /**
+       * Runs the work now or, if it's already running, once more when that run has ended, no matter how often this is called until then.
+       */
       now() {
         if (isRequested) return;
         isRequested = true;

@@ -14,7 +14,7 @@ import type { ObserveRefusals } from '../http/middleware/context.ts';
 const writeEvery = 10_000;
 /** In ms. The minimum time between two warnings, because an untrusted proxy sends the header with every request. */
 const warnEvery = 3_600_000;
-/** The maximum number of addresses in that warning. */
+/** The maximum number of addresses that a warning about untrusted proxies lists. */
 const maxPeers = 5;
 const ignoredForwarding =
   "X-Forwarded-For was ignored because it came from an address that isn't in TRUSTED_PROXIES. If that's your proxy, add it: until then, all clients share its address in throttles, activity and logs";
@@ -36,7 +36,6 @@ const maxFaults = 20;
 export type Refusals = ObserveRefusals & {
   /** Called when an active key wasn't accepted from the client's address. */
   onAddressRefused(digest: Digest, address: string): void;
-  /** Called when a connection was cut off. */
   onCut(address: string): void;
   /** Writes the rest, and stops. */
   close(): Promise<void>;
@@ -177,7 +176,7 @@ function collectRefusedAddresses(ports: Ports) {
       }
       const taken = waiting;
       waiting = new Map();
-      // Note these addresses as recorded first, because more are added while they're being written.
+      // Mark these addresses as recorded before writing them, so that `add` skips them in the meantime.
       for (const [digest, addresses] of taken) recorded.set(digest, new Set([...(recorded.get(digest) ?? []), ...addresses]));
       for (const [digest, addresses] of taken) {
         const key = await ports.stores.apiKeys.findByDigest({ kind: 'all' }, digest);

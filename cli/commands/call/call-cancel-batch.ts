@@ -12,7 +12,6 @@ import { interruptOnSignals } from '../../terminal/interrupt.ts';
 import { shellCommand } from '../../terminal/shell-command.ts';
 import { formatRun, runContext } from './call-runs.ts';
 
-/** Cancels the calls of one run. */
 export async function callCancelRun(context: Context, campaignId: string | undefined, name: string, pace: Pace): Promise<void> {
   const runs = await readRuns(context.folders);
   const run = runs.find((candidate) => runName(candidate) === name);
@@ -27,7 +26,6 @@ export async function callCancelRun(context: Context, campaignId: string | undef
   await cancelBatch(runContext(context, run), run.header.campaignId, pace, total, again, (batch) => cancelRun(batch, run));
 }
 
-/** Cancels the calls in a file. */
 export async function callCancelFile(
   context: Context,
   campaignId: string,

@@ -11,8 +11,8 @@ type Check = { check: string; ok: boolean; detail: string };
 type Checklist = { checks: Check[]; pass(check: string, detail: string): void; fail(check: string, error: CallkeyError): void };
 
 /**
- * Checks everything that placing a call needs, without placing one. The last failure determines the exit code, since a refused key matters
- * more than a wrong clock.
+ * Checks everything that placing a call needs, without placing one. The last failed check determines the exit code: the key is checked
+ * after the clock, because a refused key matters more than a wrong clock.
  */
 export async function doctor(context: Context, campaign: string | undefined): Promise<void> {
   const checks: Check[] = [];

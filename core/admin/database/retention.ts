@@ -96,7 +96,7 @@ async function countDue(ports: Ports, { contacts, auditEvents }: RetentionDays):
 
 async function eraseDue({ ports, actor }: AdminContext, days: RetentionDays): Promise<Due> {
   await requireTrustedClock(ports.stores.clock, ports.clock, acceptCommand);
-  // At a signal, this stops after the current step, and still records what it has erased. A second signal ends the process.
+  // At a signal, the command stops after the current batch, and still records what it has erased so far. A second signal ends the process.
   const stopping = new AbortController();
   const stop = (by: NodeJS.Signals) => stopping.abort(new Error(`Received ${by}. Run the command again to erase the rest.`));
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, stop);

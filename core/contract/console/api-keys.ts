@@ -115,7 +115,10 @@ export const changeApiKeySchema = z
       .max(limits.callsPerDay, { error: `Must be at most ${limits.callsPerDay}.` })
       .nullable()
       .optional(),
-    /** The version that the change is based on. If the key has another one, the change is refused. If omitted, the last change wins. */
+    /**
+     * The version of the limits that the change is based on. If the key's limits have changed since, the change is refused. If omitted, the
+     * last change wins.
+     */
     limitsVersion: z.string().nullable().optional(),
   })
   .refine(({ addresses, callsPerDay }) => addresses !== undefined || callsPerDay !== undefined, {

@@ -37,7 +37,7 @@ export const callSchema = z.object({
   endedAt: instantSchema.nullable(),
   /** When calling hours allow the call; null if it isn't waiting for that. Earlier cores don't send it. */
   heldUntil: instantSchema.nullable().optional(),
-  /** The time zone of these hours: the contact's, or the only one that the number may be in; null if there are several. */
+  /** The time zone of the calling hours: the contact's, or the only one that the number may be in; null if there are several. */
   heldZone: z.string().nullable().optional(),
   /** The key that placed the call; null if the viewer can't see that key. */
   apiKey: z.object({ id: identifierSchema, name: z.string(), owner: z.object({ isYou: z.boolean(), name: z.string() }) }).nullable(),

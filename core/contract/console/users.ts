@@ -34,9 +34,9 @@ export const createUserSchema = z.strictObject({
   email: emailSchema,
   name: nameSchema,
   userType: userTypeSchema,
-  /** If omitted, the account of the creator's scope, if the scope is an account. */
+  /** By default, the account of the creator's scope, if the scope is a single account. */
   accountId: identifierSchema.optional(),
-  /** If omitted, the partner of the creator's scope. */
+  /** By default, the partner of the creator's scope. */
   partnerId: identifierSchema.optional(),
 });
 

@@ -95,7 +95,7 @@ function findPruningFaults(
   if (prunedSeq === 0) return [];
   const faults = knownSeals.some(({ seq, hash }) => seq === prunedSeq && hash !== prunedHash) ? [describeSealMismatch(prunedSeq)] : [];
   const deleted = prunedSeq === 1 ? 'Event 1 was deleted' : `Events 1 to ${prunedSeq} were deleted`;
-  // An interrupted run may have deleted less than it recorded.
+  // If a deletion was interrupted, fewer events were deleted than it recorded.
   const record = prunings.find(({ last }) => last.seq > prunedSeq || (last.seq === prunedSeq && last.hash === prunedHash));
   if (!record) return [...faults, `${deleted} by hand: the chain has no record of an age-based deletion.`];
   if (knownSeals.length === 0 || newestSeq(knownSeals) >= record.recordedAs) return faults;

@@ -30,7 +30,7 @@ async function countTotal(ports: Ports, scope: CallScope, { cursor, filter }: Ca
   return { total: Math.max(total, seen), totalIsMore };
 }
 
-/** Returns one part of an export. Each part waits for its own turn. */
+/** Returns one part of an export. The caller reads each part in a new turn. */
 export async function findCallsToExport(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<Page<ListedCall>> {
   const scope = await toCallScope(ports, viewer, query.campaignId);
   await requireKey(ports, viewer, query.filter);

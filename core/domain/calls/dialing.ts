@@ -101,7 +101,10 @@ function ended(event: EndingEvent, call: ClaimedCall, detail: string, endedAt: M
   return { event, to: stageAfter(event, call.handoff), detail, endedAt, durationSeconds: null };
 }
 
-/** Whether the next attempt would be too late. After the lease, the next claim decides, because the clock may have jumped ahead. */
+/**
+ * Whether the next attempt would be too late. Returns false if the lease is over, because the clock may have jumped ahead. The next claim
+ * then decides.
+ */
 function isTooLate(call: ClaimedCall, dueAt: Millis, now: Millis): boolean {
   return now < call.leaseUntil && dueAt > endOfWindow(call);
 }

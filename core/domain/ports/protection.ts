@@ -77,7 +77,11 @@ export type OptOut = { id: string; buildEvent(owner: OwningScope): AuditEvent };
 /** Imports of do-not-call lists: see protection/import-numbers.ts. */
 export type NumberImportStore = {
   begin(id: string, entry: ImportedNumbers, startedAt: Millis): Promise<void>;
-  /** Stores some of the numbers, without any effect yet. @throws Problem `conflict` if a core has deleted the import */
+  /**
+   * Stores some of the import's numbers together. They have no effect until they're moved to the list.
+   *
+   * @throws Problem `conflict` if a core has deleted the import
+   */
   addPart(id: string, part: number, numbers: readonly ImportedNumber[]): Promise<void>;
   /**
    * Commits the import: all stored numbers will now be moved to the list.

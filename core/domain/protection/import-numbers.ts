@@ -13,8 +13,8 @@ import { parsePhone } from './numbers.ts';
 type Pause = (ms: number) => Promise<void>;
 
 /**
- * In ms. A pause takes at least this long, and at least as long as the last step, because SQLite's lock isn't fair: the longer a core has
- * waited for it, the less often it tries.
+ * In ms: the minimum pause after a batch of numbers was moved to the do-not-call list. A pause also lasts at least as long as the batch
+ * took, because SQLite's lock isn't fair: the longer a core has waited for the lock, the less often it tries to get it.
  */
 const minPause = 20;
 
@@ -24,8 +24,8 @@ type InvalidLine = { line: number; message: string };
 export type NumberImportResult = { added: number; known: number; wrong: InvalidLine[]; invalidLines: number };
 
 /**
- * How many numbers of an unfinished import one row stores. A step that adds only some of them to the do-not-call list writes the others to
- * the row again, so a row can't be much larger.
+ * How many numbers of an unfinished import one row stores. A batch that moves only some of them to the do-not-call list has to write the
+ * others to the row again, so a row can't be much larger.
  */
 const numbersPerPart = 1_000;
 
@@ -35,7 +35,7 @@ const maxInvalidLines = 10_000;
  * Imports a list of any length. If a line is invalid, or reading fails, nothing is imported. Once the whole list is stored, all of it will
  * be imported, even if this process is killed.
  *
- * @param pause waits for this many ms between two steps, so that others can write
+ * @param pause waits for this many ms after each batch, so that other processes can write
  */
 export async function importNumbers(
   ports: Ports,
@@ -62,8 +62,8 @@ export async function importNumbers(
 }
 
 /**
- * In ms. A command needs a few minutes for a million numbers. If one is still running after this time, a core moves numbers at the same
- * time, which does no harm.
+ * In ms. A command needs a few minutes for a million numbers. If it's still running after this time, a core also starts moving the numbers,
+ * which does no harm.
  */
 const abandonedAfter = 10 * 60_000;
 
@@ -84,8 +84,8 @@ export async function finishImports(ports: Ports, imports: NumberImportStore, pa
 }
 
 /**
- * Deletes imports that were never committed, and whose start is more than a day ago, or more than a day in the future because the clock was
- * ahead then.
+ * Deletes imports that were never committed and were started more than a day ago, or that seem to start more than a day from now because
+ * the clock was ahead when they were started.
  */
 export async function discardImports(imports: NumberImportStore, now: Millis): Promise<void> {
   for (const { id, startedAt, isCommitted } of await imports.list()) {

@@ -11,7 +11,7 @@ export function toStopReason({ kind }: Objection): StopReason {
   return kind === 'number-kind' || kind === 'country' ? 'number' : 'calling-hours';
 }
 
-/** The detail of a call that ends because of a list. */
+/** The detail of a call that ends because its number is on a do-not-call list. */
 export const listedDetail = 'The number is on a do-not-call list.';
 
 /** Says why a call that was placed can no longer be made. Never contains the number. */

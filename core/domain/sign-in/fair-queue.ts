@@ -9,10 +9,10 @@ function compare(a: readonly number[], b: readonly number[]): number {
 
 /** The number of turned-away networks to remember: about 5 MB, or ten seconds of two thousand attempts per second. */
 const maxTurnedAway = 20_000;
-/** The number of served prefixes to remember. Each turn adds a few. */
+/** The number of networks to remember that have had a turn. Each turn adds a few. */
 const maxServed = 2_000;
 
-/** The prefixes of a network, widest first. */
+/** The networks that an item comes from, widest first. */
 type Path = readonly string[];
 type Entry<Item> = { item: Item; path: Path; since: number };
 
@@ -74,7 +74,10 @@ export class FairQueue<Item> {
     return this.#waiting.length < before;
   }
 
-  /** Returns when each of the item's networks began waiting: when the item arrived or at the network's last turn, whichever is later. */
+  /**
+   * Returns when each of the item's networks began waiting: when the item arrived (or an earlier one that was turned away), or at the
+   * network's last turn, whichever is later.
+   */
   #order({ path, since }: Entry<Item>): number[] {
     return path.map((prefix) => Math.max(since, this.#served.get(prefix) ?? 0));
   }
@@ -94,7 +97,7 @@ export class FairQueue<Item> {
   }
 }
 
-/** Returns the narrowest prefix. */
+/** Returns the narrowest network. */
 function formatPath(path: Path): string {
   return path.at(-1) ?? '';
 }

@@ -31,8 +31,8 @@ const maxOpen = 3;
 const openExports = new Map<string, number>();
 
 /**
- * Sends a list as a file. Reads only one part ahead of the client, in its own turn and with the session's current rights, so that no
- * database connection waits for a slow client. The last line says whether the file is complete.
+ * Sends a list as a file, in parts. Reads only one part ahead of the client, and releases its turn after each, so that no database
+ * connection waits for a slow client. Checks the session again before each part. The last line says whether the file is complete.
  */
 export async function sendCsv(ctx: Context, deps: HttpDeps, request: Export): Promise<void> {
   ctx.type = 'text/csv; charset=utf-8';
@@ -93,7 +93,7 @@ function describeError(error: unknown): string {
   return error.code === 'unauthorized' ? 'The session has ended. Sign in and export again.' : error.message;
 }
 
-/** The maximum number of times that a part is tried if the server is busy, and the pause between attempts in ms. */
+/** The maximum number of attempts to read a part while the server is busy, and the pause between them in ms. */
 const tries = 10;
 const pause = 1_000;
 
@@ -119,7 +119,7 @@ async function readPart(ctx: Context, request: Export, cursor: string | null): P
   return part ?? closed();
 }
 
-/** Ends an export whose turn did nothing, because its client is gone. */
+/** Ends an export whose part wasn't read, because the client is gone. */
 function closed(): never {
   throw new Problem('unavailable', 'The connection was closed.', { retryAfter: 1 });
 }

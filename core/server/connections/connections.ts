@@ -184,7 +184,7 @@ export function boundConnections(
     }
   }
 
-  // Runs before the code that handles turns, because that code expects a known connection.
+  // Add these listeners before those of `takeTurns`, which ask for the connection that these add.
   server.on('connection', admit).on('secureConnection', secure);
   const createObserver = (socket: Socket): TurnObserver => {
     const connection = connections.get(socket);

@@ -34,8 +34,8 @@ const pauses = 21;
 const upgrades = 2;
 
 /**
- * The number of waiting requests that start in one turn, across all connections. Clients that don't pipeline come first, and other work in
- * the turn waits for at most this many requests.
+ * The number of waiting requests that start in one turn of the event loop, across all connections. Clients that don't pipeline come first,
+ * and other work in the turn waits for at most this many requests.
  */
 const startsInTurn = 4;
 
@@ -47,7 +47,7 @@ const maxChunks = 1_000;
 const bytesPerChunk = 64;
 
 /**
- * The number of bytes of a chunked body that the parser gets before other connections have their turns. More would take too long, because
+ * The number of bytes of a chunked body that are parsed in one turn of the event loop. More would delay other connections too much, because
  * one read may return ten thousand chunks.
  */
 const bytesInTurn = 512;
@@ -116,7 +116,8 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
     countChunks(parser);
     const { onIncoming } = parser;
     parser.onIncoming = (request, keepAlive) => {
-      // Check the turn, too, because a response may be complete before the parser has reached the end of the data that was read.
+      // Check the turn, too. A response may be complete before the parser has reached the end of the data that was read. Without this
+      // check, all requests in that data could start in one turn.
       if (!turns.isBusy && turns.startedIn !== turn && (request.upgrade || !isChunked(request))) {
         markStart(turns);
         return onIncoming(request, keepAlive);
@@ -130,7 +131,7 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
       stopReading(socket);
       return pauses;
     };
-    // When a body has been read to its end, the socket resumes reading, even if the next request has to wait.
+    // Node resumes the socket when a body has been read to its end. Stop it again if the next request has to wait.
     socket.on('resume', () => {
       if (turns.held) stopReading(socket);
     });
