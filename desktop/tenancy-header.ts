@@ -18,7 +18,7 @@ export function withTenancyHeader(send: SendWith): InTenancy {
     const isShown = request.path === sessionRoutes.showSession.path && request.method === 'GET';
     const isAboutSession = request.path === sessionRoutes.showSession.path || request.path === sessionRoutes.selectTenancy.path;
     let result = await send(request, isAboutSession && !isShown ? {} : headers);
-    // Someone else may have signed in, or the account may be gone. So asks again without the header, and gets the session's own selection.
+    // Someone else may have signed in, or the account may be gone. Ask again without the header to get the session's own selection.
     if (isShown && !result.ok && result.failure.kind === 'refused') result = await send(request, {});
     if (isAboutSession && result.ok) {
       const tenancy = sessionSchema.safeParse(result.value).data?.tenancy;

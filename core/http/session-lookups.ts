@@ -1,6 +1,7 @@
 /**
- * Shares lookups of the same ID: requests that arrive while a lookup is in progress share the next one. So each request sees everything
- * that was committed before it arrived, and hundreds of requests with one session can't fill the database's queue and delay other users.
+ * Shares lookups of the same ID: all requests that arrive while a lookup is in progress share a second one that starts after it. So each
+ * request sees everything that was committed before it arrived, and hundreds of requests with one session can't fill the database's queue
+ * and delay other users.
  */
 export function shareLookups<Id, Found>(find: (id: Id) => Promise<Found>): (id: Id) => Promise<Found> {
   const inProgress = new Map<Id, Promise<Found>>();

@@ -22,7 +22,7 @@ export function inRange(
   return both(idsIn(columns.id, range, page, prefix), timesIn(columns.at, range));
 }
 
-/** Builds the condition for the IDs alone. It matches a few more rows at both ends. */
+/** Builds the condition for the IDs alone. It also matches a few rows right outside the time range. */
 export function idsIn(column: string, { from, before }: InstantRange, page: IdRange, prefix?: RowPrefix | null): Condition {
   const lowest = [from?.lowestId, page.from].filter((id) => id != null).sort();
   const highest = [before?.highestId, page.before].filter((id) => id != null).sort();
@@ -46,7 +46,10 @@ export function splitRange({ id, at }: Columns, range: InstantRange): Condition[
   return [certain, first, last].filter((part) => part !== null);
 }
 
-/** In tests, IDs don't follow the clock, so the two ends may overlap. */
+/**
+ * Returns where the last part starts: never before the end of the first part. In tests, IDs don't follow the clock, so the two could
+ * overlap.
+ */
 function startOfLast({ from, before }: InstantRange): string | null {
   return (
     [from?.highestId, before?.lowestId]

@@ -103,7 +103,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     ...requestChannels({ send: servers.send, guard, sha256: async (text) => hash('sha256', text) }),
 
     async getStartupState() {
-      // After a crash, the page doesn't know about the sign-in.
+      // Cancel the sign-in in progress. After a crash, the reopened page doesn't know about it.
       signingIn.abort();
       const [persistence] = await Promise.all([sessionStore.persistence(), servers.restore()]);
       const { address, email } = servers.current;

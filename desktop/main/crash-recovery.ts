@@ -12,7 +12,7 @@ const lostSecret = ' The key value or password on screen was lost. Revoke that k
 export function watchPage(window: ConsoleWindow, dismissSecret: () => Promise<void>): void {
   const { browserWindow } = window;
   const { webContents } = browserWindow;
-  /** Closes the open dialog. */
+  /** Aborting it closes the open dialog. */
   let openQuestion: AbortController | null = null;
 
   async function ask(message: string, detail: string, buttons: string[]): Promise<number> {

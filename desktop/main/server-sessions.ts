@@ -13,7 +13,7 @@ export class ServerSessions {
   readonly #settings: SettingsFile;
   readonly #store: SessionStore;
   readonly #connections = new Map<string, Connection>();
-  /** For servers without a session: the cookies by which they recognize this device. */
+  /** The cookies by which servers recognize this device. Contains only servers without a session. */
   readonly #devices = new Map<string, { cookies: SessionCookies; isStored: boolean }>();
   #restored: Promise<void> | null = null;
 

@@ -20,7 +20,7 @@ type Network = { underWay: Map<Socket, number>; waiting: Set<Socket> };
 export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stuck: number }): Handshakes {
   const networks = new Map<string, Network>();
   const networkBySocket = new WeakMap<Socket, Network>();
-  // These listeners start the handshake. They're called only when it's the connection's turn. Until then, its data isn't read, except for
+  // These listeners start a handshake. Call them only when the connection's turn has come. Until then, nothing reads its data, except for
   // the first bytes.
   const secure = server.listeners('connection');
   server.removeAllListeners('connection');

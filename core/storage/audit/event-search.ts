@@ -79,8 +79,9 @@ function indexed(kind: Dialect, index: readonly Column[]): string {
 }
 
 /**
- * Builds the condition for these columns, and hides those that aren't in the index from PostgreSQL's planner. The query must also sort by
- * the index's columns, because PostgreSQL doesn't know that a column that must be null has only one value.
+ * Builds the condition for these columns. Hides the columns that aren't in the index from PostgreSQL's planner, so that it doesn't choose
+ * another index. The query must also sort by all of the index's columns, because PostgreSQL doesn't know that a column that must be null
+ * has only one value.
  */
 function conditionOn(index: readonly Column[], requested: ReadonlyMap<Column, string | null>): Condition {
   return both(...[...requested].map(([column, value]) => isValue(index.includes(column) ? column : `(${column} || '')`, value)));
@@ -89,7 +90,8 @@ function conditionOn(index: readonly Column[], requested: ReadonlyMap<Column, st
 /**
  * Builds the parts of a sorted query. If a column of the index were compared with a value, PostgreSQL would know that the column doesn't
  * affect the order, and might read all events, newest first, until it has found enough. Instead, the query reads the rows between two rows
- * in the order of the index, which no other index has. The other columns are compared as ranges, which PostgreSQL checks in the index.
+ * in the order of the index, and no other index has that order. The other columns are compared as ranges, which PostgreSQL checks in the
+ * index.
  */
 function sortedBy(
   kind: Dialect,

@@ -142,7 +142,7 @@ export function callStore(
   /**
    * Inserts a call if the request is allowed by the limits that the process knows.
    *
-   * @returns null if no call was inserted; otherwise, how many calls the key has placed today, if that's limited
+   * @returns null if no call was inserted. Otherwise, `placedToday` is how many calls the key has placed today; null if that's unlimited
    */
   async function tryToInsert(request: KeyedRequest, call: NewCall, verdict: Verdict): Promise<{ placedToday: number | null } | null> {
     const { key, address, at } = request;

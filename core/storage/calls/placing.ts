@@ -28,8 +28,8 @@ type Group = { first: Judged; at: Millis; isExpired: boolean; more: readonly Val
  * Groups the requests of a batch that have the same key, campaign, limits and other values, because one lookup decides for all of them. The
  * columns of a group are `requestColumns`, the other values, and the rows.
  *
- * A group has the time of its latest request. That doesn't change the results of the others, because requests before and after the key's
- * expiry are in different groups.
+ * A group has the time of its latest request. That doesn't change the results of its earlier requests, because requests before and after
+ * the key's expiry are in different groups.
  *
  * @param more returns the other values
  */

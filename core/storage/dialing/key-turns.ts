@@ -63,7 +63,8 @@ export function keyTurns(database: Database) {
     // Move the key behind all others, so that each key gets its turn.
     keys.delete(key);
     const [first] = rows;
-    // The stretch still begins before the first call, because this claim might not take all of them. Claimed calls leave the queue.
+    // There may be more calls, and this claim might not take all of these, so the stretch now begins right before the first one. Claimed
+    // calls leave the queue.
     if (first && rows.length === limit) keys.set(key, { ...stretch, from: [first.due_at, first.placed_at, first.api_key_id, ''] });
     return rows.map(({ campaign_id, contact_id }) => [campaign_id, contact_id]);
   }
@@ -80,7 +81,7 @@ export function keyTurns(database: Database) {
         const calls: CallKeyPair[] = [];
         for (const key of [...account.keys.keys()].slice(0, maxKeys)) calls.push(...(await next(id, account, key, now, limit)));
         others.set(id, calls);
-        // Let the next claim begin with another key.
+        // Move the first key to the end, so that the next claim begins with another one.
         const [first] = account.keys;
         if (first) {
           account.keys.delete(first[0]);
@@ -103,7 +104,7 @@ export function keyTurns(database: Database) {
       else if (known) known.front = keysInFront;
       else accounts.set(id, { front: keysInFront, scanned: start, keys: new Map(), isTurnOfOthers: true });
       const behind = others.filter(({ api_key_id }) => !keysInFront.has(api_key_id));
-      // Take turns, because a claim may have room for only one call.
+      // The keys in front and the keys behind take turns at going first, because a claim may have room for only one call.
       const isTurnOfOthers = known?.isTurnOfOthers ?? false;
       if (known) known.isTurnOfOthers = !isTurnOfOthers;
       const queues = [

@@ -13,7 +13,7 @@ import { type Database, getDialect } from '../engine/database.ts';
 
 export type CallKeyPair = [campaignId: string, contactId: string];
 
-/** The number of calls that a sweep changes in one transaction. */
+/** The maximum number of calls that one transaction lapses, ends, postpones or makes due. */
 export const sweepBatchSize = 500;
 
 const life = dialingLimits.life.toMillis();
@@ -110,9 +110,9 @@ export async function markAllDue(
   const isHeldTooLong = judgesHeldAgain
     ? 'held_until IS NOT NULL'
     : `(held_until IS NOT NULL AND (placed_at > ${latest} OR (due_at > ${latest + longest} AND due_at > coalesce(not_before, 0) + ${longest})))`;
-  // `dialingLimits.outcome` limits a call at `retry` only if the clock was wrong when calls were held. Otherwise, such a call may rightly
-  // wait longer: until calling hours open or, if it has `notAfter`, for as long as the provider's `Retry-After` says, but at most until
-  // right after its `notAfter`.
+  // A call at `retry` may rightly wait longer than `dialingLimits.outcome`: until calling hours open or, if it has `notAfter`, for as long
+  // as the provider's `Retry-After` says, but at most until right after its `notAfter`. It's limited only if the clock was wrong when calls
+  // were held.
   const isLimited = judgesHeldAgain ? isDialing : isAt('open', 'doubt', 'taken');
   const isTooFar = `due_at > ${latest} AND (
     (${isQueued} AND (${isHeldTooLong} OR (held_until IS NULL AND due_at > coalesce(not_before, 0))))

@@ -64,7 +64,8 @@ export function dueAccounts(database: Database) {
       if (own.length > 1) turns.set(account, turn + 1);
       const shard = own[turn % own.length] ?? database;
       const share = shares.get(shard) ?? { accounts: new Map(), limit: 0 };
-      // An account that also has calls in other shards gets fewer calls in each of them.
+      // In each turn, the account gets as many calls as it has slots in this shard. An account that also has calls in other shards has
+      // fewer.
       share.accounts.set(account, shard.isShard ? (share.accounts.get(account) ?? 0) + 1 : 1);
       share.limit++;
       shares.set(shard, share);
@@ -80,7 +81,7 @@ function order(a: string, b: string, last: string): number {
   return a < b ? -1 : 1;
 }
 
-/** Returns a function that claims due calls of these accounts in one shard. */
+/** Returns a function that claims the calls of a {@link Share} in one shard. */
 export function claimer(database: Database, rules: KnownRules, onStopped: OnStopped) {
   const turns = keyTurns(database);
 

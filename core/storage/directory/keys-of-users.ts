@@ -16,7 +16,6 @@ export const keysPerTransaction = 1_000;
  */
 const keysPerStep = 200;
 
-/** Finds a user who hasn't been deleted. */
 export function selectUndeleted(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
   return trx('users').where({ id, deleted_at: null });
 }
@@ -117,7 +116,8 @@ async function finishMove({ read, write }: Database, user: Moving, signal: Abort
     const isLast = keys.length < size;
     if (left.length > 0 || isLast) {
       const isDone = await write.transaction(async (trx) => {
-        // If the user was moved again or deleted, that change takes care of the keys. An older core changes only the partner.
+        // If the user was moved again or deleted, that change takes care of the keys. Compare the partner, too, because an older core that
+        // moves the user doesn't change `moving_keys`.
         const same = await trx('users').where({ id, moving_keys, partner_id: partnerId }).forNoKeyUpdate().first('id');
         if (same === undefined) return false;
         await recordPartner(trx, left, partnerId);

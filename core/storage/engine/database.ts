@@ -18,7 +18,7 @@ export type BatchColumns = Readonly<Record<string, 'text' | 'bigint' | 'rows'>>;
  * @param beforeCommit called once there's a connection, before anything is sent that may commit. If it throws, nothing is sent
  */
 type BatchStatement<Result = Row[]> = (rows: BatchRows, beforeCommit?: () => void) => Promise<Result>;
-/** @param transaction in which the statement runs, instead of in its own */
+/** @param transaction the transaction that the statement runs in; by default, it has one of its own */
 type CountedStatement = (rows: BatchRows, beforeCommit?: () => void, transaction?: Knex.Transaction) => Promise<Row[]>;
 type CountedOptions = { returned: readonly string[]; count: Count; rows: 'one' | 'many' };
 /**
@@ -28,7 +28,9 @@ type CountedOptions = { returned: readonly string[]; count: Count; rows: 'one' |
 export type Count = { reads: readonly string[]; sql: string };
 export type BatchRows = readonly (readonly (Value | BatchRows)[])[];
 
-/** The functions that the stores need from a database, in either dialect. Each instance is one lane. */
+/**
+ * The functions that the stores need from a database, in either dialect. Each lane has its own instance, and one for each shard: see `Lane`.
+ */
 export type Database = {
   kind: Dialect;
   /** Whether this is one of several shards, each of which Citus keeps on one node. */
@@ -110,7 +112,7 @@ export type Database = {
  */
 export type Lane = 'keys' | 'lists' | 'sign-in' | 'background';
 
-/** The console's lane, with the other lanes. Each opens its first connection when it's first used. */
+/** The lane for the rest of the console, along with the other lanes. Each opens its first connection when it's first used. */
 export type OpenedDatabase = Database & {
   lanes: Readonly<Record<Lane, Database>>;
   /** All connection pools, by name. A lane's pools to the shards are under the lane's name, after its own pool. */

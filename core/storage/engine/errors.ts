@@ -8,7 +8,10 @@ const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;
  * the code for a read-only transaction.
  */
 const postgresOutage = /^(08|28|3D|40|53|55|57|58|25006)/;
-/** The classes for data, constraints, rollbacks and limits. Rollbacks include deadlocks, which a request that runs again by itself can't cause. */
+/**
+ * PostgreSQL's SQLSTATE classes for data, constraints, rollbacks and limits. Rollbacks are included because of deadlocks: a request that
+ * then runs again, in a statement of its own, doesn't cause one.
+ */
 const postgresData = /^(22|23|40|54)/;
 const lockNotAvailable = '55P03';
 const socketOutage = /^(ECONN|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH)/;

@@ -73,7 +73,7 @@ export function knownLists(database: Database): KnownLists {
       .where('version', '>=', lists.version)
       .orderBy('version')
       .limit(additionsPerRead);
-    // The oldest additions are deleted first, so if the filter's version is still stored, all newer ones are, too.
+    // The oldest additions are deleted first. So if the addition of the filter's version is still stored, all newer ones are, too.
     if (same?.version !== lists.version) return false;
     for (const { version, phones } of newer) {
       for (const phone of phones.split(' ')) filter.add(phone);
@@ -120,7 +120,7 @@ export function knownLists(database: Database): KnownLists {
   const timer = setInterval(() => {
     if (!isAsked || refreshing) return;
     isAsked = false;
-    // Ignore errors, because if the known version isn't current, the statement that places a call looks up the number itself.
+    // Ignore errors, because with an outdated version, the statement that places a call looks up the number itself.
     refreshing = refresh()
       .catch(() => undefined)
       .finally(() => {

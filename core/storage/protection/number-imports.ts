@@ -5,14 +5,14 @@ import { recordAudit } from '../audit/audit.ts';
 import { type Database, requireSeen } from '../engine/database.ts';
 import { insertNumbers } from './added-numbers.ts';
 
-/** In ms: about how long a step may write, because on SQLite, placing a call waits for it. */
+/** In ms: about how long a batch of numbers may take, because on SQLite, placing a call waits for it. */
 const stepTime = 10;
 const minBatchSize = 100;
 const maxBatchSize = 1_000;
 
 export function numberImportStore(database: Database): NumberImportStore {
   const { read, write } = database;
-  /** How many numbers the next step moves. It depends on how long the last step took, because a busy machine needs ten times as long. */
+  /** How many numbers the next batch moves. It depends on how long the last batch took, because a busy machine needs ten times as long. */
   let size = minBatchSize;
   return {
     async begin(id, entry, startedAt) {
@@ -21,7 +21,7 @@ export function numberImportStore(database: Database): NumberImportStore {
 
     async addPart(id, part, numbers) {
       await write.transaction(async (trx) => {
-        // If this row no longer exists, don't add the part, because no core would ever delete it.
+        // Lock the import. If a core has deleted it, don't add the part, because nothing would ever delete that part.
         if (!(await trx('number_imports').where({ id }).forUpdate().first())) throw deletedError();
         await trx('number_import_parts').insert({ import_id: id, part, phones: numbers.map(toLine).join('\n') });
       });
@@ -38,7 +38,7 @@ export function numberImportStore(database: Database): NumberImportStore {
     async moveBatch(id, newId, now) {
       const begun = performance.now();
       const moved = await write.transaction(async (trx) => {
-        // Lock the row, because a core and the command may both be moving numbers.
+        // Lock the import, because a core and the command may both be moving its numbers.
         const stored = await trx('number_imports').where({ id }).forUpdate().first();
         const part = await trx('number_import_parts').where({ import_id: id }).orderBy('part').first();
         if (!stored || !part) return null;
@@ -64,7 +64,7 @@ export function numberImportStore(database: Database): NumberImportStore {
 
     async discard(id) {
       await write.transaction(async (trx) => {
-        // This waits for a part that's being added, so it must come before the parts are deleted.
+        // Delete the import first. This waits for a transaction that's adding a part, so that the next statement deletes that part, too.
         const deleted = await trx('number_imports').where({ id, committed_at: null }).delete();
         if (deleted > 0) await trx('number_import_parts').where({ import_id: id }).delete();
       });

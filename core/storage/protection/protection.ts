@@ -45,7 +45,8 @@ export function protectionStore(database: Database): ProtectionStore {
 
     async forget(phone, event) {
       const deleted = await write.transaction(async (trx) => {
-        // Delete all recorded additions, because a process that knows one version expects to find all later ones.
+        // Delete all recorded additions, not only those with this number, because a process that finds the version it knows expects to find
+        // all later ones.
         await trx('do_not_call_additions').delete();
         const entries = await selectByNumber(trx, phone).delete();
         if (entries > 0) await recordAudit(trx, event);

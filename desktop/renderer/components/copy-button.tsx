@@ -11,7 +11,6 @@ type CopyButtonProps = {
   isSecret?: boolean;
 };
 
-/** Copies a text. */
 export function CopyButton({ text, noun, icon = 'copy', isSecret = false }: CopyButtonProps) {
   const [copied, setCopied] = useState<'copied' | 'refused' | null>(null);
   async function copy(): Promise<void> {

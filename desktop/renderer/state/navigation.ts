@@ -37,7 +37,6 @@ export function startAtHeading(): void {
   document.querySelector<HTMLElement>('main h1')?.focus();
 }
 
-/** Scrolls to the top of the screen. */
 export function scrollToTop(): void {
   for (const part of document.querySelectorAll('.page, .list')) part.scrollTo({ top: 0 });
   document.querySelector('.shell')?.scrollTo({ top: 0 });

@@ -128,8 +128,8 @@ const stretchOfOne = 200;
 const stretchOfDense = 60;
 
 /**
- * @property callsUntil returns the conditions that select the stretch's calls if it ends at `end`. Each of these calls matches exactly one
- * condition
+ * @property callsUntil returns the conditions that select the stretch's calls back to an end: its own, or that of a shorter stretch in
+ * another shard. Each of these calls matches exactly one condition
  */
 type Stretch = { callsUntil: (end: StretchEnd) => readonly Condition[]; end: StretchEnd };
 
@@ -252,7 +252,8 @@ async function countMatching(database: Database, parts: readonly Condition[], ma
 }
 
 /**
- * The ranges of an index in which a stretch can end: the campaigns, or their uncommon states, or the states of a key's calls.
+ * The ranges of an index that a stretch consists of: one for each campaign, for each uncommon state of a campaign, or for each state of a
+ * key's calls. The stretch ends in one of them.
  *
  * @property table has a row for each range
  * @property start the column of that row that identifies the range. In all calls of the range, `column` has the same value

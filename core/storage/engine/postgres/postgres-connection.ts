@@ -184,7 +184,7 @@ class Connection extends pg.Client {
   }
 }
 
-/** The connections of which Citus has warned that a node didn't confirm a commit after it had prepared it. */
+/** The connections on which Citus has warned that a node prepared a transaction, but didn't confirm its commit. */
 const unconfirmed = new WeakSet<pg.Client>();
 
 export class PostgresClient extends Client {
@@ -238,7 +238,7 @@ export class PostgresClient extends Client {
   }
 
   override async _query(connection: pg.Client, query: Query): Promise<Query> {
-    // Batches don't wait for all nodes. A warning that one of them got isn't about this statement.
+    // Forget a warning about an earlier batch on this connection. Batches don't wait for all nodes, so they leave their warnings here.
     unconfirmed.delete(connection);
     const response = await send(connection, { text: query.sql, values: [...(query.bindings ?? [])], ...query.options });
     if (unconfirmed.delete(connection)) await awaitNodes(connection);

@@ -78,7 +78,7 @@ export type FileGuard = {
 
 /**
  * The index is checked by name only once in this many checks, because that takes twice as long as checking whether the open file still has
- * a name. So if only the index is moved, this is noticed later.
+ * a name. So if the index alone was moved, the guard notices this later.
  */
 const askForIndexEvery = 64;
 
@@ -103,7 +103,9 @@ export function fileGuard(filename: string): FileGuard {
   let seen: { mtimeNs: bigint; size: bigint; checkpoints: Checkpoints } | undefined;
   /** The number of connections that aren't being closed. */
   let open = 0;
-  /** This error is kept, because while this process reopens its connections, another one may still be writing to the old files. */
+  /**
+   * Once set, it isn't cleared, because while this process reopens its connections, another process may still be writing to the old files.
+   */
   let harm: UnsafeFileError | undefined;
 
   function requireSame(path: string): string | undefined {

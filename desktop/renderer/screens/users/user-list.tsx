@@ -50,7 +50,6 @@ export function UserSearch({ settings: { search, show }, onChange }: UserSearchP
   );
 }
 
-/** Shows the matching users. */
 export function UserList({ users, settings: { sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
   const viewerId = session.viewer.id;
   const columns = useMemo(() => columnsFor(viewerId), [viewerId]);
