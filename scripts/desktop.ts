@@ -42,7 +42,7 @@ async function start(electron: string): Promise<never> {
   process.on('SIGTERM', () => child.kill());
   let isForbidden = false;
   createInterface({ input: child.stderr }).on('line', (line) => {
-    // Hides the lines after this one, which are only a stack trace.
+    // Hides this line and the stack trace after it, because the message below says what to do.
     isForbidden ||= /:FATAL:.*sandbox/i.test(line);
     if (!isForbidden) process.stderr.write(`${line}\n`);
   });

@@ -1,5 +1,6 @@
 // Builds the package @callkey/core: dist/callkey-core-VERSION.tgz. It contains the core and `admin`, bundled to JavaScript, the console
-// (npm run build:web), the command line that it offers to integrators, the page that shows openapi.json, and core/deploy. You can pass a folder other than dist.
+// (npm run build:web), the package @callkey/cli, which the core offers for download, the page that shows openapi.json, and core/deploy. You
+// can pass a folder other than dist.
 import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { newestNode } from '#contract/node-release.ts';

@@ -1,4 +1,5 @@
-// Compares two sides on the same machine: commits, accounts with and without rules, and keys with and without limits or another's flood.
+// Compares two sides on the same machine: two commits, two accounts (one has rules), or two keys (one is limited to networks). Also
+// compares a key that's used alone with the same key during another key's flood.
 import { randomBytes } from 'node:crypto';
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,11 +17,14 @@ import { fillLists, makeQueuedCalls } from './seed.ts';
 import { computeRatios, inTurn, type Spreads } from './spread.ts';
 import { load, numbered, placing, type Target, usualSeconds } from './wrk.ts';
 
-/** The CPU time and speed of two sides, which were measured in turn. */
+/** The CPU time and speed of the two sides, which take turns being measured. */
 type Sides = Record<'before' | 'after', Spreads<'total' | 'perSecond'>>;
 type Comparison = { name: string; database: string } & Sides;
 
-/** In each round, divides the second side by the first. @param first the first side's title @param second the second side's title */
+/**
+ * Builds a table that compares two sides. The ratios divide the second side by the first, measured in the same round. @param first the
+ * first side's title @param second the second side's title
+ */
 function comparisonTable(comparisons: readonly Comparison[], first: string, second: string): string {
   const ratio =
     (figure: 'total' | 'perSecond') =>
@@ -99,7 +103,7 @@ export async function measureRules(kind: DatabaseKind, entries: number, rounds: 
   await using stage = await openStage(kind);
   const { database, storage, tenants } = stage;
   const sides: Record<'before' | 'after', Side> = { before: stage, after: await protectedSide(stage, entries) };
-  // Claims come first, because a claim would also take calls that have been placed by the other side.
+  // Claims come first: a claim takes calls of any account, so it would also take those that the later loads place.
   let queued = 0;
   const claimed = await inTurn(sides, rounds, async ({ owner }, round) => {
     await makeQueuedCalls(storage.database, database, owner, queued, claimedPerRound);
@@ -148,8 +152,9 @@ function claim({ ports }: Stage, round: number) {
 }
 
 /**
- * Measures how long a call of a key with one connection takes, alone, while another key uses 64, and while another core with its own
- * database gets these 64. The last case shows how much of the time is due to sharing the processors.
+ * Measures how long it takes to place a call with a key that uses one connection: alone, while another key uses 64 connections to the same
+ * core, and while these 64 go to another core with its own database instead. The last case shows how much of the time is due to sharing the
+ * processors.
  */
 async function quietKey(stage: Stage, rounds: number): Promise<string> {
   const [quiet = '', busy = ''] = stage.thousandKeys;

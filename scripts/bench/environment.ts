@@ -22,7 +22,7 @@ const makeKeys = (count: number) => Array.from({ length: count }, () => makeKeyV
 const cancelsPerSecond = 80_000;
 export const placePath = (campaignId: string) => `/api/v1/campaigns/${campaignId}/contacts/on-demand`;
 
-/** @param size how many keys and how many calls its tables start with */
+/** @param size the number of keys in its tables at the start, and also the number of calls */
 export async function openStage(kind: DatabaseKind, size = 0) {
   const database = await freshDatabase(kind);
   const { ports, storage } = await openDirect(database);
@@ -49,7 +49,8 @@ export async function openStage(kind: DatabaseKind, size = 0) {
     ...{ kind, database, ports, storage, tenants, owner, core, path, key, thousandKeys },
     ...{ keys: keys.slice(0, 10), revoked: keys.slice(1_000), unknown: makeKeys(1_000) },
     /**
-     * Cancels calls. Creates those for all rounds in advance, so that the database doesn't have to clean up in the meantime.
+     * Prepares a load that cancels calls. Creates the calls of all rounds now, so that the database's cleanup after that doesn't slow down
+     * a round.
      *
      * @param server the core to use @param seconds the duration of each round
      */
@@ -64,7 +65,7 @@ export async function openStage(kind: DatabaseKind, size = 0) {
   };
 }
 
-/** Inserts a user's keys directly into the table. Their IDs are the user's ID and a number from 0. @param more the values of other columns */
+/** Inserts a user's keys directly into the table. Each ID is the user's ID and a number from 0. @param more values of other columns */
 export async function insertKeys(database: Database, count: number, creator: User, { id, partnerId }: Account, more = {}) {
   const keys = makeKeys(count);
   const owners = { creator_id: creator.id, creator_partner_id: partnerId, account_id: id, partner_id: partnerId };

@@ -30,7 +30,7 @@ function figure(name: string, database: string, goal: string, spread: Spread, va
   return { name, database, goal, value, spread };
 }
 
-/** Measures the figures of one database, whose rows have just been measured. */
+/** Measures the figures of one database. Must run right after the loads of its rows, because one figure is the core's memory after them. */
 export async function measureFigures(stage: Stage, [bare, ten, thousand]: readonly Row[], rounds: number): Promise<Figure[]> {
   const { kind, core } = stage;
   const figures: Figure[] = [];
@@ -46,7 +46,7 @@ export async function measureFigures(stage: Stage, [bare, ten, thousand]: readon
     figures.push(figure('place with a thousand keys in turn, compared with ten', kind, '≥ 0.90', ratios));
   }
   const alone = await measureLoneClient(stage, rounds);
-  // The database exists already.
+  // The database already exists, so this time doesn't include creating its tables.
   const start = await measureTime('start to listening', kind, '< 400 ms', rounds, () => startCore(stage.database));
   return [...figures, alone, start, ...(await measureSignInFlood(stage, rounds))];
 }
@@ -107,8 +107,8 @@ async function measureTime(name: string, database: string, goal: string, rounds:
 }
 
 /**
- * Measures one, two and four cores on one PostgreSQL, with 64 connections to each. Compares two cores with one. They can handle more only if
- * one core doesn't use all processors.
+ * Measures one, two and four cores on one PostgreSQL, with 64 connections to each. Compares two cores with one. Two can handle more than
+ * one only if one doesn't already use all processors.
  */
 export async function measureSeveralCores(stage: Stage, rounds: number): Promise<Omit<Figures, 'grown'>> {
   const more = await Promise.all([1, 2, 3].map(() => startCore(stage.database)));
@@ -128,7 +128,7 @@ export async function measureSeveralCores(stage: Stage, rounds: number): Promise
   return { cores, figures: [figure('two cores on one PostgreSQL, compared with one core', 'postgres', '≥ 1.7', ratios)] };
 }
 
-/** How many keys, and how many calls, are in the tables: in the smallest, in those whose lists are measured, and in the largest. */
+/** How many keys each database has, and also how many calls: the smallest, the one whose lists are measured, and the largest. */
 export type Sizes = Record<'smallest' | 'listed' | 'largest', number>;
 
 /** Measures databases of these sizes in turn. Compares the largest with the smallest. */
@@ -157,7 +157,7 @@ export async function grow(kind: DatabaseKind, sizes: Sizes, rounds: number): Pr
   return { grown, figures: [lists, ...operations.map(ratio)] };
 }
 
-/** Lists the keys of the partner that has all of them, and of another partner, which gets 500. */
+/** Compares listing the keys of the partner that has all of them with listing those of another partner, for which this creates 500. */
 async function measureLists({ kind, ports, storage, tenants }: Stage, rounds: number): Promise<Figure> {
   const { users, otherAccount } = tenants;
   await insertKeys(storage.database, 500, users.other, otherAccount);

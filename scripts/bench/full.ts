@@ -8,10 +8,10 @@ import { databaseKinds, freshFolder, postgresSettings, run, startServer } from '
 import { budgetTable, cpuTable, measureBudget, measureRows, type Row, rowTable, type Scope } from './workloads.ts';
 import { getting } from './wrk.ts';
 
-/** The results of a full run, with the highest other load during half a minute. */
+/** The results of a full run, and the highest load that other programs caused for half a minute. */
 export type Results = Awaited<ReturnType<typeof runAll>> & { otherLoad: OtherLoad };
 
-/** Runs all parts. Fails as a whole if any part fails. */
+/** Runs all measurements. If one fails, there are no results at all. */
 export async function runAll(rounds: number, sizes: Sizes) {
   const { machine, ...origin } = await describeOrigin();
   // The competitors have a lock file of their own.
@@ -19,7 +19,7 @@ export async function runAll(rounds: number, sizes: Sizes) {
   await run('npm', ['ci', '--prefix', competitors, '--ignore-scripts', '--no-audit', '--no-fund']);
   const { figures, cores, grown }: Figures = { figures: [await measureHelp(rounds)], cores: [], grown: [] };
   const [rows, budget]: [Row[], Scope[]] = [[], []];
-  // Measures one database after the other, so that the cleanup of one doesn't slow down the rounds of the other.
+  // Measures one database after the other, so that the cleanup of the first one doesn't slow down the rounds of the second.
   for (const kind of databaseKinds) {
     await using stage = await openStage(kind);
     machine[kind] = await databaseVersion(stage);

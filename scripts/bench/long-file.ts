@@ -55,8 +55,8 @@ export async function measureLongFile(lines: number) {
 }
 
 /**
- * A module that makes the command write what it has used as its last line on standard error. After Ctrl-C, the command ends itself with the
- * same signal, without the event `exit`.
+ * A module that makes the command write its memory and processor time as its last line on standard error. It also wraps `process.kill`,
+ * because after Ctrl-C, the command ends itself with the same signal, without the event `exit`.
  */
 const reportUsage = `data:text/javascript,import { writeSync } from 'node:fs';
   const report = () => writeSync(2, '\\n' + JSON.stringify(process.resourceUsage()));

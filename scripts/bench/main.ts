@@ -102,6 +102,6 @@ try {
   process.exitCode = 1;
 } finally {
   await leave();
-  // If one part has failed, others may still be running.
+  // If one measurement has failed, others may still be running.
   process.exit();
 }

@@ -54,7 +54,10 @@ export function readMegabytes(root: number): number {
 /** CPU time per request, in µs, of the server's main thread, its other threads (pool, garbage collection), PostgreSQL, and all of them. */
 export type Cpu = { main: number; rest: number; postgres: number; total: number };
 
-/** Adds its speed, and the CPU time of a server and of PostgreSQL, to the result of some work. Only Linux reports CPU time; elsewhere, it's NaN. */
+/**
+ * Does some work, and adds its speed and the CPU time that a server and PostgreSQL used for it to its result. Only Linux reports CPU time;
+ * elsewhere, it's NaN.
+ */
 export async function withCpu<Result extends { requests: number }>(pid: number, work: () => Promise<Result>) {
   const before = readCpuTimes(pid);
   const { result, ms } = await timed(work);
@@ -74,7 +77,10 @@ function readCpuTimes(pid: number): Cpu {
   return { main, rest: server - main, postgres, total: server + postgres };
 }
 
-/** CPU time in ms since the machine started: of all programs, of the bench with its child processes and the kernel's threads, and stolen. */
+/**
+ * CPU time in ms since the machine started. `busy`: of all programs. `own`: of the bench, its child processes and the kernel's threads.
+ * `stolen`: what the host of a virtual machine gave to other machines.
+ */
 type Reading = { at: number; busy: number; own: number; stolen: number };
 
 /**
@@ -105,8 +111,9 @@ export function lowerLoad(a: OtherLoad, b: OtherLoad): OtherLoad {
 }
 
 /**
- * Watches how much other programs use the processors: for both of the last two windows of 15 seconds, because a program that runs only
- * briefly isn't a reason to stop. On systems other than Linux, only checks the load average once. `broken` rejects if it's too much.
+ * Measures every 15 seconds how many processors other programs use. Only a load that lasts for two measurements in a row counts, because a
+ * program that runs only briefly isn't a reason to stop. `broken` rejects if the load is too high. On systems other than Linux, this only
+ * checks the load average once.
  */
 export function watchOtherLoad(isAllowed: boolean) {
   const max: OtherLoad = { others: 0, stolen: 0 };

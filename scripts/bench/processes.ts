@@ -54,7 +54,8 @@ export async function packCommand(): Promise<string> {
 
 /**
  * PostgreSQL's defaults are for a small machine that also does other things. Its manual recommends a quarter of the machine's memory for
- * buffers. Larger log files are reused, so they don't have to be created in the middle of a round.
+ * buffers. With a minimum of 1 GB for the log, PostgreSQL reuses old log files, so it doesn't have to create files in the middle of a
+ * round.
  */
 export const postgresSettings = ['shared_buffers=1GB', 'min_wal_size=1GB', 'max_wal_size=4GB'];
 let postgres: PostgresServer | undefined;

@@ -6,7 +6,7 @@ type Tenancy = { partnerId: string; accountId: string; campaignId: string };
 type Owner = Tenancy & { keyId: string };
 
 const rowsPerInsert = 200_000;
-/** The end of an ID with the number `i`. */
+/** An SQL expression for the last twelve digits of an ID. `i` is the number of the row. */
 const twelveDigits = `substr(CAST(1000000000000 + i AS text), 2)`;
 
 /** Builds statements that insert the rows after `from`, many at a time. @param columns SQL expressions, in which `i` is the row's number */
@@ -23,7 +23,10 @@ function callColumns({ campaignId, accountId }: Tenancy) {
   return { campaign_id: `'${campaignId}'`, account_id: `'${accountId}'`, ...contact };
 }
 
-/** On PostgreSQL, uses a separate connection, because a core's connections limit how long a statement can take. */
+/**
+ * Runs statements one after the other. On PostgreSQL, uses a separate connection, because a core's connections limit how long a statement
+ * can take.
+ */
 async function runEach({ kind, write }: Database, url: string, statements: readonly string[]): Promise<void> {
   if (kind === 'sqlite') {
     for (const statement of statements) await write.raw(statement);
@@ -92,7 +95,10 @@ export async function fill(database: Database, url: string, size: number, tenanc
   await repairCounts(database);
 }
 
-/** Fills a table without checking foreign keys. PostgreSQL creates its indexes afterwards, and SQLite doesn't wait for the disk until then. */
+/**
+ * Fills a table without checking foreign keys. On PostgreSQL, creates the table's indexes only afterwards. On SQLite, doesn't wait for the
+ * disk while the table is being filled.
+ */
 async function fillTable(database: Database, url: string, table: string, statements: readonly string[]): Promise<void> {
   if (database.kind === 'sqlite') {
     const quickly = ['PRAGMA synchronous = OFF', 'PRAGMA foreign_keys = OFF'];

@@ -68,8 +68,8 @@ async function placeAtRate(endpoint: Endpoint, key: string, perSecond: number, u
 }
 
 /**
- * Places calls at half of the rate that 64 connections reach. Alternates with a server that only syncs a file, because a busy host pauses
- * that server as well.
+ * Places calls at half of the rate that 64 connections reach. Alternates with a server that only syncs a file: a busy host pauses that
+ * server as well, so its times show which delays aren't the core's.
  *
  * @param seconds the duration of each round @returns Markdown
  */

@@ -19,7 +19,7 @@ const goals: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   postgres: { place: '≥ 0.45', cancel: '≥ 0.40', 'refuse an unknown key': '≥ 0.62', 'refuse a revoked key': '≥ 0.62' },
 };
 
-/** Measures the rows of one database, including that of a server which does the same work in a straightforward way. */
+/** Measures the rows of one database. One row is for a server that places calls in a straightforward way, for comparison with the core. */
 export async function measureRows(stage: Stage, rounds: number, more: Readonly<Record<string, Target>> = {}): Promise<Row[]> {
   await using straightforward = await startServer('servers/straightforward.ts', { DATABASE_URL: stage.database });
   return await measure(stage, rounds, {
@@ -76,7 +76,7 @@ export function rowTable(rows: readonly Row[]): string {
 }
 
 export function cpuTable(rows: readonly Row[]): string {
-  // Only Linux reports it.
+  // Only Linux reports CPU time.
   const measured = rows.filter(({ main }) => main.median > 0);
   return tableOf(measured, {
     'CPU time per request, µs': ({ name }) => name,
@@ -128,7 +128,10 @@ const ways = ['no pooler', 'transaction mode', 'session mode'] as const;
 /** What PgBouncer between a core and PostgreSQL costs. Each row is named after its operation and mode, such as `place, session mode`. */
 type Poolers = Awaited<ReturnType<typeof poolers>>;
 
-/** Measures cores on one PostgreSQL, each with ten connections: its own, or PgBouncer's. */
+/**
+ * Measures cores on one PostgreSQL, with and without PgBouncer. Each core has ten connections to PostgreSQL: its own, or those of its
+ * PgBouncer.
+ */
 export async function poolers(rounds: number) {
   const pooler = await versionOf('pgbouncer');
   const origin = await describeOrigin();

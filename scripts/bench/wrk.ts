@@ -3,18 +3,19 @@ import type { ServerProcess } from '../support/server-process.ts';
 import { type Cpu, withCpu } from './proc.ts';
 import { run } from './processes.ts';
 
-/** A core, or a server that does part of its work, and the path of the place endpoint. The other paths start with it. */
+/**
+ * A core, or a server that does part of its work, and the path of the place endpoint, with which the paths of the other endpoints begin.
+ */
 export type Endpoint = { core: ServerProcess; path: string };
 
-/** A load. */
 export type Target = {
   server: ServerProcess;
   /** The kind of request in requests.lua, and its parameters. */
   kind: string;
   parameters: readonly string[];
   /**
-   * The share of responses that must be 2xx: exactly, if it's 0 or 1, and otherwise within 0.01. It's null if the load isn't measured
-   * itself, so its responses aren't checked.
+   * The share of responses that must be 2xx: exactly, if it's 0 or 1, and otherwise within 0.01. Null if the responses aren't checked,
+   * because the load only disturbs another one that's measured.
    */
   successes: number | null;
   seconds?: number;
@@ -47,7 +48,8 @@ const script = fileURLToPath(new URL('requests.lua', import.meta.url));
 export const usualSeconds = 2;
 
 /**
- * Loads a server with wrk, which was chosen because it uses less processor time than other load generators. Each connection sends its next request when its response has arrived.
+ * Loads a server with wrk, which was chosen because it uses less processor time than other load generators. Each connection sends its next
+ * request when the response to its previous one has arrived.
  *
  * @throws Error if responses aren't as expected
  */

@@ -85,7 +85,7 @@ function interpret(status: number, text: string): CallResult | null {
 follow();
 serve({
   async call({ handoffId, contact, variables }) {
-    // Not connected, so the call could end while this program isn't listening.
+    // Without a connection to Asterisk's events, this program could miss the end of the call.
     if (!isFollowing) return { later: 'not connected to Asterisk' };
     channels.expect(handoffId);
     // The prefix is needed because Asterisk would run a variable named SHELL(…) or FILE(…) as that function.

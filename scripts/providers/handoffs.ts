@@ -88,7 +88,10 @@ function verified(received: IncomingHttpHeaders, body: string): Handoff {
   return handoffSchema.parse(JSON.parse(body));
 }
 
-/** In seconds: the waits between attempts. Without an outcome, a call becomes `unknown` after four hours. A later outcome replaces that. */
+/**
+ * The waits between attempts, in seconds. Together, they take less than two hours. After four hours without an outcome, the call becomes
+ * `unknown`, but even then, the core accepts an outcome.
+ */
 const waits = [1, 5, 30, 60, 300, 900, 1_800, 3_600];
 
 /** Repeats an outcome until the core has accepted it, or says that it never will. */

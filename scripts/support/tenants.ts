@@ -7,8 +7,9 @@ import type { Ports } from '../../core/domain/ports/ports.ts';
 export const password = 'correct horse battery staple';
 
 /**
- * Two partners. The first has two accounts with a campaign each, and users of every type, some of them twice. The second has one of each,
- * unrelated to the first. All users have the same password.
+ * Two partners and a staff user. The first partner has two accounts with a campaign each, three account users, and two partner users, one
+ * of whom is limited to an account. The second has one account with a campaign, an account user and a partner user. All users have the same
+ * password.
  */
 export type Tenants = Awaited<ReturnType<typeof createTenants>>;
 

@@ -10,7 +10,7 @@ let waiting: Buffer[] = [];
 let synced = Promise.resolve();
 
 async function sync(): Promise<void> {
-  // An earlier request's sync has included this one's body.
+  // The sync of an earlier request has included the body of this request.
   if (waiting.length === 0) return;
   const bodies = waiting;
   waiting = [];
