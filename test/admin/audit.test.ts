@@ -135,7 +135,8 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     await direct.storage.database.write('audit_chain').update(begins);
     const byHand = 'Events 1 to 3 were deleted by hand: the chain has no record of an age-based deletion.';
     expect([(await verify()).faults, (await verify(seal)).faults]).to.deep.equal([[byHand], [byHand]]);
-    // Verifying with this seal also exposes a forged pruning record: it's newer than the seal, and only a newer seal could prove it.
+    // Verifying with this seal also exposes a forged record of a deletion: the record is newer than the seal, and only a seal newer than
+    // the record could prove the deletion.
     const subject = { kind: 'audit-log', id: begins.pruned_hash, name: '1 to 3' } as const;
     await direct.ports.stores.activity.record(auditEvent(direct.ports, operator, 'audit.pruned', subject, null));
     await chain().extend();

@@ -154,7 +154,7 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
       expect(await listed()).to.deep.equal(numbers);
       await discardImports(imports, ports.clock.now());
       expect([await read()('number_imports'), await read()('number_import_parts')]).to.deep.equal([[], []]);
-      // The command may only have been suspended, and then it tries to add the next part.
+      // The command may only have been suspended. When it continues, it tries to store its next numbers, which must fail.
       const adding = imports.addPart('stopped', 1, [{ phone }]).then(String, ({ code }: { code: string }) => code);
       expect([await adding, await read()('number_import_parts')]).to.deep.equal(['conflict', []]);
     });

@@ -171,7 +171,7 @@ describe('admin restore', () => {
       expect(stdout).to.include(`missing ${last}`);
       expect(stdout).to.include('admin -- migrate.\n');
       expect((await admin('user', 'list')).stderr).to.contain('schema is out of date');
-      // The restore also removed everything that the migration created.
+      // Migrating works again, because the restore also removed the table that this migration had created.
       expect((await json('migrate')).migrations).to.deep.equal([last]);
     });
 

@@ -10,7 +10,7 @@ const options: Options | null = JSON.parse(process.env['CHAOS'] ?? 'null');
 export const isQuick = options === null || options.quick === true;
 
 export type Attack = {
-  /** For `--only`. */
+  /** The name that `--only` takes. */
   name: string;
   /** Continues the title of all attacks. */
   title: string;
@@ -28,7 +28,7 @@ export type Trial = {
   kind: DatabaseKind;
   ledger: Ledger;
   cleanup: AsyncDisposableStack;
-  /** For `skip`, if the attack can't run here. */
+  /** Passed to `skip` if the attack can't run here. */
   context: Mocha.Context;
 };
 

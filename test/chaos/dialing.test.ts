@@ -91,7 +91,7 @@ const stopped: Attack['run'] = async (trial) => {
   while (!(await isFree()));
   await direct.close();
   const other = await scene.start({ DIALER_CONCURRENCY: '10' });
-  // In the long version, the stopped process's timers end as well.
+  // The long version waits for the end of the lease in real time, so that the stopped process's timers are also due when it continues.
   if (isQuick) clock.setAhead(beyondLease);
   await pause(isQuick ? 3_000 : beyondLease);
   one.child.kill('SIGCONT');
@@ -121,7 +121,7 @@ const races: Attack['run'] = async (trial) => {
   await scene.stopAndCompare();
 };
 
-/** One account floods the dialer, and another account's single calls must not wait for the flood to end. */
+/** One account floods the dialer. Another account's single calls must not wait for the flood to end. */
 const flood: Attack['run'] = async (trial) => {
   const scene = await openScene(trial, { behavior: takesAfter(50) });
   const { ledger, provider, tenants } = scene;
@@ -159,7 +159,7 @@ const huge = (status: number) => (response: ServerResponse) => {
 
 /** Bad ways for a provider to respond. Except after a 503 or 429, it may have made the call. */
 const misbehaviors: readonly ((response: ServerResponse) => unknown)[] = [
-  // It responds after a minute, or never.
+  // Responds only after a minute, when the core has stopped waiting.
   (response) => setTimeout(() => response.end(), 60_000).unref(),
   huge(200),
   huge(400),

@@ -11,7 +11,10 @@ import { startLoad } from './load.ts';
 import { expectPlacing, openScene } from './scene.ts';
 
 type Row = Pick<Attack, 'name' | 'title' | 'quickOn'> & {
-  /** The standby can't be reached for a while, and the cores' address leads to whichever server is the primary, like a service address. */
+  /**
+   * Whether the standby is unreachable for a while. If so, the cores use one address that always leads to the primary, like a service
+   * address.
+   */
   isLagging?: true;
 };
 
@@ -46,7 +49,7 @@ const attacks: readonly Attack[] = rows.map(({ isLagging, ...row }) => ({
     await load.more(isQuick ? 200 : 2_000, 60_000);
     if (isLagging) {
       standby.signal('SIGSTOP');
-      // Nothing is committed, so this doesn't wait for a number of calls.
+      // Waits for a time instead of a number of calls, because nothing is committed without the standby.
       await pause(isQuick ? 9_000 : 30_000);
     }
     primary.signal('SIGKILL');

@@ -8,13 +8,13 @@ import { expectReady, openScene } from './scene.ts';
 const detection = 2_000;
 
 /**
- * A way to damage the file `$f`, and what must be true afterwards: no core starts on the file, nothing is left of it, or the command
- * `repair` leaves a file with the suffix `found` that has all acknowledged calls.
+ * A way to damage the file `$f`, and what must be true afterwards: no core starts on the file, no file is left, or the shell command
+ * `repair` produces a file that has all acknowledged calls. `found` is the suffix of that file's name.
  */
 type Harm = {
   name: string;
   title: string;
-  /** `test/storage/sqlite.test.ts` covers the damage that the short version skips, in one process. */
+  /** Whether the short version includes it. `test/storage/sqlite.test.ts` covers the other kinds of damage, within one process. */
   inQuick?: true;
   harm: string;
   afterwards: 'no start' | 'nothing' | { repair: string; found: string };

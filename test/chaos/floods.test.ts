@@ -18,7 +18,7 @@ const memoryBound = 300;
  */
 const maxSlowdown = 10;
 const alwaysAcceptable = 250;
-/** How long an attack takes in ms, or longer if it isn't over by then. */
+/** In ms. Attacks last at least this long. */
 const duration = isQuick ? 2_000 : 15_000;
 
 const send = (method: string, path: string, body: string, more = '', length = Buffer.byteLength(body)) =>
@@ -30,14 +30,17 @@ const place = (scene: Scene, key: string, body: object, length?: number) =>
 
 type Flood = Pick<Attack, 'name' | 'title' | 'quickOn'> & {
   environment?: Record<string, string>;
-  /** This process is busy with the requests, which delays the valid key, too. It places fewer calls, and only their deadline applies. */
+  /**
+   * Whether the flood keeps the test's own process so busy that calls with the valid key are sent late. The test then places fewer of them,
+   * and they only have to meet their deadline.
+   */
   isBusy?: true;
   prepare?(scene: Scene): Promise<void>;
   /** Attacks until the trial ends, or checks something and ends earlier. */
   begin(scene: Scene): unknown;
 };
 
-/** The attacks. Only `clients` and `lanes` have valid keys: they just behave badly. */
+/** The floods. Only the ones named `clients` and `lanes` use valid keys: their clients just behave badly. */
 const floods: readonly Flood[] = [
   { name: 'clients', title: 'slow clients, and clients that hang up', quickOn: 'sqlite', begin: beSlowAndHangUp },
   {
@@ -96,7 +99,7 @@ const attacks: readonly Attack[] = floods.map(({ environment = {}, isBusy, prepa
 
 let placements = 0;
 
-/** Places calls during something. @returns the 99th percentile of their times, in ms */
+/** Places calls until a promise is settled. @returns the 99th percentile of the time that placing took, in ms */
 async function placeDuring(scene: Scene, something: Promise<unknown>, isBusy = false): Promise<number> {
   const took: number[] = [];
   const placing = startCrowd(scene.trial, isBusy ? 1 : 4, async () => {
@@ -119,8 +122,8 @@ function open(scene: Scene, localAddress = '127.0.0.1'): Socket {
 }
 
 /**
- * Opens connections that send 250 KB of this request again whenever the core has accepted the previous ones, and that read the responses.
- * A connection that the core closes is replaced.
+ * Opens connections that send 250 KB of this request again and again, each time when the system has accepted the previous 250 KB, and that
+ * read the responses. A connection that the core closes is replaced.
  */
 function pipeline(scene: Scene, count: number, request: string): void {
   const text = request.repeat(Math.ceil(250_000 / request.length));
@@ -139,8 +142,8 @@ function times(count: number, work: (n: number) => void): void {
 }
 
 /**
- * Attacks with clients of which half send their headers byte by byte, and half an endless body. At the same time, one client after another
- * sends a call and hangs up.
+ * Attacks with clients: half of them send their headers byte by byte, the other half an endless body. At the same time, one client after
+ * another sends a call and hangs up.
  */
 async function beSlowAndHangUp(scene: Scene): Promise<void> {
   const { trial, key } = scene;

@@ -93,7 +93,7 @@ export class Ledger {
     return { status, contactId: String(answer?.json['contactId']) };
   }
 
-  /** Compares the acknowledged calls, or only those until a certain time, with those in the database. */
+  /** Compares the calls in the database with the acknowledged ones: with all of them, or only with those in the second argument. */
   compare(calls: readonly FoundCall[], { placed, cancelled }: Pick<Ledger, 'placed' | 'cancelled'> = this): void {
     const byRequestId = new Map(calls.map((call) => [call.requestId, call]));
     if (byRequestId.size !== calls.length) this.fail('one request ID has two calls');

@@ -3,7 +3,10 @@ import { until } from '../support/until.ts';
 import { isQuick, type Trial } from './attack.ts';
 import { callBody, type Scene } from './scene.ts';
 
-/** Repeats `work` in this many lanes until it's stopped, has run `count` times, or the attack is over. `n` counts the runs of all lanes. */
+/**
+ * Repeats `work`, and runs it up to `width` times at once, until `stop` is called, it has run `count` times, or the attack is over. `n`
+ * numbers the runs.
+ */
 export function startCrowd({ cleanup }: Trial, width: number, work: (n: number) => Promise<unknown>, count = Number.POSITIVE_INFINITY) {
   let [isStopped, turn] = [false, 0];
   const isOver = () => isStopped || cleanup.disposed;

@@ -34,7 +34,7 @@ const outage = (
       const load = startLoad(scene, { extra });
       await load.more(100);
       await fail(scene, load, server);
-      // PostgreSQL may have given up.
+      // PostgreSQL may have stopped because of the failed disk.
       if (server && !(await until(() => server.query('postgres', 'SELECT 1').then(Boolean, () => false), 3_000))) {
         await server.stop();
         await server.start();

@@ -101,7 +101,7 @@ async function startNode(trial: Trial, name: string, bin: string, etcd: string):
   own(directory);
   const log = openSync(join(directory, 'patroni.log'), 'w');
   const child = spawn('patroni', [file], { ...readOwner(), cwd: directory, stdio: ['ignore', log, log] });
-  // Patroni's PostgreSQL outlives it.
+  // Killing Patroni doesn't end its PostgreSQL, so this kills both.
   const kill = () => {
     child.kill('SIGKILL');
     const pidFile = join(data, 'postmaster.pid');

@@ -18,7 +18,10 @@ import { callBody, listCalls, openScene, type Scene } from './scene.ts';
 const shards = 8;
 const rounds = [...Array(6).keys()];
 
-/** Opens a database with shards on three nodes, two cores that are connected to different nodes, and a campaign on each node with shards. */
+/**
+ * Opens a database on a coordinator and two nodes with shards, two cores that are connected to different nodes, and a campaign on each node
+ * with shards.
+ */
 async function openShards(trial: Trial, settings: readonly string[] = []) {
   const missing = missingCitus();
   if (missing) skip(trial.context, missing);
@@ -157,7 +160,7 @@ const moved: Attack['run'] = async (trial) => {
   });
 };
 
-/** All nodes are restored to a common point, with the commands of the page. */
+/** All nodes are restored to a common point, with the commands in core/docs/scaling.md. */
 const restored: Attack['run'] = async (trial) => {
   const [line = ''] = readPage('ini', '### Back up').filter((each) => each.startsWith('archive_command'));
   const scene = await openShards(trial, ['archive_mode=on', line.replaceAll('/archive/', '../archive/')]);

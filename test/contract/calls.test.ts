@@ -28,7 +28,10 @@ type Json = fc.Arbitrary<string>;
 const json = (values: fc.Arbitrary<unknown>): Json => values.map((value) => JSON.stringify(value));
 const strange = fc.oneof(fc.constantFrom('null', 'true', '0', '[]', '{}', '["a"]', '{"length":1}'), json(texts));
 
-/** Includes each field with the given probability in percent. Builds text, because a name can be `__proto__`. */
+/**
+ * Generates JSON objects, in which each field is included with the given probability in percent. Builds their text instead of an object,
+ * because a name can be `__proto__`.
+ */
 function object(...fields: [name: fc.Arbitrary<string>, values: Json, percent: number][]): Json {
   const chosen = fields.map(([names, values, percent]) => {
     const usual = fc.tuple(names, fc.oneof({ weight: 40, arbitrary: values }, { weight: 1, arbitrary: strange }));

@@ -62,7 +62,7 @@ describeDesktop('the console, for API keys', () => {
     await signInAs(harness, 'account');
     const focused = await button('Create API key').evaluate(async (element) => {
       element.dispatchEvent(new MouseEvent('click', { bubbles: true }));
-      // A zero timeout fires before the next frame.
+      // A zero timeout fires before the next frame. By then, the focus must have moved, because the user could press a key that early.
       await new Promise((resolve) => setTimeout(resolve));
       return document.activeElement?.closest('.field')?.querySelector('label')?.textContent;
     });
@@ -145,7 +145,6 @@ describeDesktop('the console, for API keys', () => {
       await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
       await row('Practice software').waitFor({ state: 'detached' });
       expect((await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue)).status).to.equal(401);
-      // The focus moves to the next row.
       await untilFocused(row('Website form'));
     });
 

@@ -76,7 +76,7 @@ describeDesktop('the bridge to the page', () => {
         try {
           attempt();
         } catch {
-          // Expected.
+          // The attempt must fail, but may do so silently.
         }
       }
       return window.callkey.getStartupState === getStartupState;
@@ -119,7 +119,7 @@ describeDesktop('the bridge to the page', () => {
   describe('a request to the core', () => {
     const secret = 'svc_sk_live_canary';
     const refusal = "Error invoking remote method 'request': Error: Invalid input for request.";
-    /** What each of these requests results in on the page: an error's message, or the kind of its failure. */
+    /** Sends these requests from the page. @returns for each of them `done`, the kind of its failure, or an error's message */
     const listOutcomes = (requests: readonly (readonly [name: string, input: unknown])[]) =>
       running.page.evaluate(
         (all) =>

@@ -147,7 +147,7 @@ describeDesktop('crash recovery', () => {
       const { core, tenants } = harness;
       await answerQuestions(running, 0);
       const input = { server: core.url, email: tenants.users.account.email, password, keepSignedIn: false };
-      // A starting page cancels sign-ins.
+      // While the page starts, it cancels sign-ins, so this waits for its form.
       await running.page.getByLabel('Email').waitFor();
       await running.page.evaluate((argument) => window.callkey.signIn(argument), input);
       const create = (timeZone: string) =>

@@ -161,7 +161,8 @@ describeBrowser("an administrator's day", () => {
     await page.locator('.place').getByText('Green Clinic').waitFor();
     const change = { name: 'Sue Sibling', userType: 'account', accountId: tenants.account.id, partnerId: null } as const;
     await changeUser(direct.ports, operator, tenants.users.sibling, change);
-    // The page reads the session again a minute after the first time, which may be only after the clock has moved.
+    // The page reads the session again a minute after it first did. That moment isn't known here, so the clock moves one second at a time
+    // until the page sends the request.
     let isAsked = false;
     page.on('request', (request) => {
       isAsked ||= request.method() === 'GET' && request.url().endsWith('/console/session');

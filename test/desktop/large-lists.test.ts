@@ -183,7 +183,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     requests[0]?.();
     await answered;
     await page.getByText(/^50 of .+ calls, newest first/).waitFor();
-    // The load took at least ten seconds, so the next one is due after at least two hundred. On a busy machine, it took longer.
+    // The page waits 20 times as long as the load took. That was at least ten seconds, so the next load is due after at least two hundred.
     await page.clock.runFor(180_000);
     expect(requests).to.have.length(1);
     const second = asked();

@@ -85,7 +85,7 @@ describeBrowser('signing in with the provider in a browser', () => {
       context.waitForEvent('page'),
       dialog.getByRole('button', { name: 'Sign in with Example Corp' }).click(),
     ]);
-    // The provider still knows the user.
+    // The provider still has its own session of the user, so the tab signs in without a form.
     await home(tab);
     await dialog.waitFor({ state: 'detached' });
     expect(await page.getByLabel('Name').inputValue()).to.equal('Half a key');

@@ -89,7 +89,7 @@ describeDesktop("the console's session", () => {
   it("isn't ended by a slow sign-out from the previous session", async () => {
     const input = { server: network.url, email: harness.tenants.users.account.email, password, keepSignedIn: false };
     const signIn = () => harness.page.evaluate((argument) => window.callkey.signIn(argument), input);
-    // A starting page cancels sign-ins.
+    // While the page starts, it cancels sign-ins, so this waits for its form.
     await harness.page.getByLabel('Email').waitFor();
     await signIn();
     const held = Promise.withResolvers<void>();

@@ -65,7 +65,7 @@ describe('a hand-off through a webhook', () => {
     });
   });
 
-  /** @param on the server's handler for a connection */
+  /** Hands a call off to a server. @param on the server's handler for a connection @returns the result */
   const through = async (on: (socket: Socket) => void, url = (port: number) => `http://127.0.0.1:${port}/`) => {
     const server = createTcpServer(on).listen(0, '127.0.0.1');
     await once(server, 'listening');

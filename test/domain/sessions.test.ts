@@ -105,7 +105,10 @@ describe('a session', () => {
 });
 
 describe('signing in', () => {
-  /** The result of an attempt, and the number of counters that counted it. */
+  /**
+   * Tries to sign in. @returns the result, how many counters were checked for the attempt, and how many times counters were reset or
+   * reduced
+   */
   const attempt = async ({
     right = true,
     expiresIn = null as number | null,

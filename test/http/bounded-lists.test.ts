@@ -193,7 +193,7 @@ describe('a search for calls', () => {
     after(() => close());
 
     const search = async (query: string) => callsSchema.parse((await ask('GET', url + query, { cookie })).json);
-    /** Continues where each response stopped. */
+    /** Reads all pages of a search. Each continues where the previous response stopped. */
     async function searchAll(query: string, first = search(query)) {
       const firstPage = await first;
       const calls = [...firstPage.calls];

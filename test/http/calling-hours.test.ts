@@ -11,7 +11,6 @@ import { createKey, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 const every = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
 const daily = (from: string, to: string, prefix = '') => ({ prefix, days: every, from, to });
-/** In Berlin. */
 const berlin = '+4930200000';
 
 describe('rules for calling', () => {

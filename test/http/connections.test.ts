@@ -140,7 +140,8 @@ describe('a connection', () => {
 
       it('is cut off if too many bytes wait for clients in total, and its client has read nothing for the longest time', async () => {
         const answer = Buffer.alloc(30_000_000);
-        // A waiting response counts twice: in Node's own queue, and in the data from it that the system hasn't accepted yet.
+        // A waiting response counts twice: as an entry of Node's own queue, and as the data that Node has taken from there but that the
+        // system hasn't accepted yet.
         const limits = { unsent: 3 * answer.length, lookEvery: 10 };
         const opened = await open({ isSecure, limits }, (_, response) => response.end(answer));
         ({ listener } = opened);
@@ -219,7 +220,7 @@ describe('a connection', () => {
     ({ listener } = await open({}, (_, response) => response.end('whole')));
     const { socket, seen } = await client(listener);
     const drained = listener.drain();
-    // After these turns, the listening socket is closed.
+    // After these turns of the event loop, the listening socket is closed.
     for (let turn = 0; turn < 10; turn++) await setImmediate();
     socket.write(get('/'));
     await Promise.all([drained, once(socket, 'close')]);

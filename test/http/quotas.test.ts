@@ -72,7 +72,7 @@ describe("a user's changes", () => {
     const slow = connect(Number(new URL(url).port), '127.0.0.1').setEncoding('utf8');
     const head = `POST /console/api-keys HTTP/1.1\r\nHost: x\r\nConnection: close\r\nCookie: ${cookies[0]}\r\n`;
     slow.write(`${head}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n{`);
-    // This request's turn lasts until its body has arrived.
+    // The user's other changes wait until the rest of this request's body has arrived.
     const other = await signIn(url, 'tom@example.com');
     const statuses: number[] = [];
     const all = Array.from({ length: 264 }, async (_, n) => statuses.push((await create(cookies[n % 2] ?? '')).status));

@@ -24,7 +24,7 @@ describe('refused requests', () => {
 
     const place = (address: string, key?: string) =>
       ask('POST', `${core.url}/api/v1/campaigns/x/contacts/on-demand`, { ...(key ? { key } : {}), headers: from(address), body: {} });
-    // Without a key, and with a malformed key, an unknown key, and a key revoked since the core last accepted it.
+    // Sends a request without a key, and one each with a malformed key, an unknown key, and a key revoked since the core last accepted it.
     for (const key of [undefined, 'nonsense', unknown, keyValue]) await place('203.0.113.7', key);
     await place('2001:db8::7', unknown);
     const tryIn = (email: string, address: string) =>

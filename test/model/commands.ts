@@ -16,7 +16,10 @@ export type Walk = {
   model: Model;
   /** What each command did, and what the current one has done so far. */
   lines: string[];
-  /** Whether the cores have always known what became of an outcome, so that their metrics count it. */
+  /**
+   * Whether the cores' metrics must count every outcome. After a fault other than a move of the clock, they may miss one: a core may have
+   * stored it without learning that it did.
+   */
   isSure: boolean;
   signal: AbortSignal | undefined;
 };
@@ -81,14 +84,14 @@ function listPossibleModels(starts: readonly Model[], pairs: readonly Pair[], te
   return models;
 }
 
-/** The dialers may run after any of the requests. */
+/** Yields the model after each order of the requests that explains their responses. The dialers may run after any of the requests. */
 function* possibleModels(model: Model, pairs: readonly Pair[], wrong: Set<string>, isRace = pairs.length > 1): Generator<Model> {
   if (pairs.length === 0) yield model;
   for (const [n, pair] of pairs.entries()) {
     const left = pairs.toSpliced(n, 1);
     const next = n === pairs.length - 1 ? model : model.clone();
     const { quota, ...expected } = expect(next, pair);
-    // If one statement places two calls, both responses say what's left after both.
+    // If one statement places two calls, both responses say what's left of the key's daily limit after both.
     const mismatch = findMismatch(isRace || quota === undefined ? expected : { ...expected, quota }, pair.answer);
     if (mismatch !== null) {
       wrong.add(`${pair.request.text}: ${mismatch}`);
@@ -121,7 +124,10 @@ function findMismatch(expected: Expected, answer: Answer): string | null {
   }
 }
 
-/** Commands whose responses show which one was first. Of all others, a race has at most one, because their order shows only much later. */
+/**
+ * Commands whose responses show which of them was first. A race has at most one other command, because the order of two others would show
+ * only much later.
+ */
 const visible: readonly CommandName[] = ['place', 'repeat', 'cancel', 'outcome', 'respond', 'revoke', 'deleteUser'];
 
 /** Sends the requests concurrently, about the same key if there are several. */
@@ -157,9 +163,9 @@ const repeatable: readonly CommandName[] = [
 const nothing: Answer = { status: 0, headers: {}, text: '', json: {} };
 
 /**
- * Sends a request while something happens, and repeats it if its result is unknown. A call that got a 503 hasn't been placed or cancelled.
+ * Sends a request during a fault, and repeats the request if its result is unknown. A call that got a 503 hasn't been placed or cancelled.
  *
- * @param until the walk's time afterwards: a fault may move the clock
+ * @param until the walk's time afterwards: the fault may be a move of the clock
  */
 async function performDuring(
   walk: Walk,
@@ -187,9 +193,10 @@ async function performDuring(
     const { replayed: _, json: __, ...expected } = whole;
     return expected.status === 204 && answer.status === 404 ? { status: 404 } : expected;
   };
-  // The request counts as made at one of the two times, not partly at each.
+  // If the clock moves during the request, all of its effects must be those of one of the two times.
   const starts = [...new Set([model.now, until])].map((now) => Object.assign(model.clone(), { now }));
-  // The second time, the new core has already done its hourly work.
+  // The first attempt may have succeeded, or only the second, which the new core gets after its hourly work. So there are two possible
+  // models.
   if (isFatal && isUnsure) starts.push(model.clone());
   if (isFatal) starts[1]?.keepHouse();
   const models = listPossibleModels(starts, [{ request: { ...request, expect }, answer }], text);
@@ -211,7 +218,7 @@ async function dial(walk: Walk, world: World, keepsHouse = false): Promise<void>
   walk.model = await settle(world, [walk.model]);
 }
 
-/** Makes the silent provider refuse all of its calls, because a core that stops waits for its responses. */
+/** Makes the silent provider refuse all calls that it has. Otherwise, a core that stops would wait for the responses. */
 async function answerSilent(walk: Walk, world: World): Promise<void> {
   await world.provider.answerSilent(false);
   walk.model.respond(false);
@@ -220,7 +227,10 @@ async function answerSilent(walk: Walk, world: World): Promise<void> {
 
 // Time
 
-/** Times within two months at which something begins or ends. A key that was created while the clock was wrong may expire in ten years. */
+/**
+ * Returns the times within the next two months at which something begins or ends. Later times are omitted: a key that was created while the
+ * clock was wrong may expire in ten years.
+ */
 function listEdges(model: Model): number[] {
   const calls = [...model.calls.values()].filter(isOpen).flatMap(({ dueAt, body }) => [dueAt, body.notAfter]);
   const keys = [...model.keys.values()].map(({ expiresAt }) => expiresAt);
@@ -253,7 +263,7 @@ async function setBack(to: number, walk: Walk, world: World): Promise<string> {
   return `the clock is set back to ${new Date(to).toISOString()}`;
 }
 
-/** At the end, everything that each user sees is compared. */
+/** The number of users is limited because, at the end, everything that each of them sees is compared. */
 const maxUsers = 14;
 
 const steps = [
@@ -271,7 +281,7 @@ const steps = [
     5,
     async (walk, world, { option, detail, core }, planned) => {
       const fault = pick(world.faults(), option);
-      // Usually, the request's own result is lost.
+      // With the same core and so few statements in between, the lost result is usually the request's own.
       const [after, shared] = fault === 'a lost result' ? [detail % 4, { core }] : [detail % 16, {}];
       await pass(second, walk, world);
       const request = await prepare(pick(planned, 0), walk.model, world, shared);

@@ -4,7 +4,7 @@ import { SqliteClient } from '../../core/storage/engine/sqlite/sqlite-connection
 import { day } from './basics.ts';
 
 let change = Promise.withResolvers<void>();
-/** Resolves when a core has finished a statement, or its dialer waits. */
+/** Resolves when a core has finished a statement, or its dialer starts to wait for its next poll. */
 export const nextChange = () => change.promise;
 export function noteChange(): void {
   change.resolve();
@@ -21,7 +21,7 @@ export type Cut = {
   once?: 'lose' | (() => void);
 };
 
-/** What wakes the dialers that wait for their next poll, by their timers. */
+/** The functions that wake the dialers that wait for their next poll, by the timer that each of them waits for. */
 const polls = new Map<NodeJS.Timeout, { by: Switch; wake: () => void }>();
 
 /** Makes the dialers look for due calls now. */
@@ -133,7 +133,10 @@ function setPoll(work: Work, ms?: number, ...rest: unknown[]) {
   return timer;
 }
 
-/** For the cores' dialers and housekeeping, so that a walk through a year doesn't wait for them. All other code still gets real timers. */
+/**
+ * Replaces the timers of the cores' dialers and housekeeping, so that a walk through a year doesn't wait for them. All other code still
+ * gets real timers.
+ */
 export const walkTimers = {
   // `setTimeout` has properties, such as the function for `promisify`.
   setTimeout: Object.assign(setPoll, realTimers.setTimeout),

@@ -9,13 +9,13 @@ import type { OutcomeState } from '#contract/calls/dialer.ts';
 import { type Answer, day, type Expected, hour, minute, refuse, second, Table } from './basics.ts';
 import { type Id, type Key, type Node, People, skew, type Viewer } from './people.ts';
 
-/** How long a dialer may take for a hand-off before another one takes over. */
+/** How long a dialer may take for a hand-off before another dialer takes over the call. */
 const lease = 30 * second;
 /** How long a call that the provider doesn't accept is retried, unless it has a `notAfter`. */
 const tries = hour;
 /** How long an outcome may take. */
 const wait = 4 * hour;
-/** How long after its time a call without `notAfter` may be dialed. */
+/** How long after it was due a call without `notAfter` may still be dialed. */
 const life = 30 * day;
 export const retentionDays = 10;
 
@@ -56,7 +56,7 @@ export type Zone = keyof typeof zones;
 
 export const premiumRate = '+49900';
 
-/** What the provider does with a call. The last digit of the number decides, so that a test needs no memory. */
+/** What the provider does with a call. The last digit of the number decides, so the model and the walk's provider always agree. */
 const behaviors = ['takes', 'takes', 'takes', 'refuses', 'not-now', 'loses', 'is silent', 'reports immediately'] as const;
 export function chooseBehavior(phone: string): (typeof behaviors)[number] {
   return behaviors[Number(phone.at(-1))] ?? 'takes';
@@ -139,7 +139,7 @@ export class Model extends People {
     return this.calls.values().find((call) => call.campaign === campaign && call.requestId === requestId);
   }
 
-  /** The first outcome is final until the call's data is erased, even if the call is unknown. */
+  /** Only the first outcome counts, even for a call in the state `unknown`, and none counts after the call's data was erased. */
   reportOutcome(id: Id, state: OutcomeState, optsOut: boolean, isSigned: boolean): Expected {
     if (!isSigned) refuse('unauthorized');
     const call = this.calls.get(id);
@@ -250,15 +250,17 @@ export class Model extends People {
     if (behavior === 'reports immediately') this.reportOutcome(id, 'completed', false, true);
   }
 
-  /**
-   * A core that was killed may or may not have handed off a call that it had just claimed. No one knows, so the call isn't handed off again.
-   */
+  /** A killed core may or may not have handed off a call that it had just claimed. No one knows, so the call isn't handed off again. */
   lose({ id, claimedAt, handoffs: planned }: Call, handoffs: number): void {
     if (claimedAt !== this.now || handoffs > planned || handoffs < planned - 1) return;
     this.calls.change(id, { stage: 'open', dueAt: this.now + lease, endedAt: null, handoffs });
   }
 
-  /** The walk's random numbers always choose the shortest delay. After the lease, the next attempt decides whether it was too late. */
+  /**
+   * Ends a hand-off. If the provider hasn't accepted the call, the next attempt follows after the shortest delay, because the walk's random
+   * numbers always choose that. If the provider's response came after the lease, only the next attempt checks whether the hour for retries
+   * is over.
+   */
   #settle(open: Call, isTaken: boolean): void {
     if (isTaken) return void this.calls.change(open.id, { stage: 'taken', dueAt: this.now + wait, dialedAt: this.now });
     const { at, cancels } = this.keys.get(open.key)?.revoked ?? { at: 0, cancels: false };
@@ -299,7 +301,7 @@ export class Model extends People {
 
   /** Sets the clock back. */
   setBack(now: number): void {
-    // A smaller step doesn't count, because the clocks of cores may differ by this much.
+    // A step of up to `skew` doesn't count, because the clocks of cores may differ by as much.
     const isStep = this.now - now > skew;
     if (this.isClockTrusted) this.latest = this.now;
     this.now = now;
@@ -317,7 +319,10 @@ export class Model extends People {
     }
   }
 
-  /** If the clock was set back, the rules are applied to held calls again. */
+  /**
+   * Returns the longest time that a call could still have to wait if the clock had always been right. If the clock was set back, calls that
+   * wait for calling hours are due now, so that the hours are applied again.
+   */
   #findLongestWait(call: Call, hasStepped: boolean): number {
     if (call.isHeld) return hasStepped ? 0 : Number.POSITIVE_INFINITY;
     if (call.stage === 'queued') return call.dueAt <= call.body.notBefore ? Number.POSITIVE_INFINITY : 0;

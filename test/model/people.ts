@@ -1,6 +1,6 @@
 /**
- * Who exists, and who sees, uses and changes what: partners with their accounts and campaigns, users with their sessions and second factors,
- * and keys. The model of calls (model.ts) extends it. All times are in milliseconds.
+ * Who exists, and who sees, uses and changes what: partners with their accounts and campaigns, users with their sessions and second
+ * factors, and keys. The model of calls (model.ts) extends this one. All times are in milliseconds.
  */
 import type { UserType } from '#contract/console/common.ts';
 import type { ProblemCode } from '#contract/problems.ts';
@@ -125,7 +125,10 @@ export abstract class People {
     return type === 'staff' ? (tenancy?.id ?? null) : home;
   }
 
-  /** Account users see only their own keys. Partner users also see the keys of their scope, and staff see only those. */
+  /**
+   * Account users see only their own keys. Partner users see their own keys and those of their scope. Staff see only the keys of their
+   * scope.
+   */
   seesKey(viewer: Viewer, { creator, scope }: Key): boolean {
     const { type, id } = this.users.require(viewer.user);
     return (type !== 'staff' && creator === id) || (type !== 'account' && this.isWithin(scope, this.findScope(viewer)));
@@ -136,7 +139,7 @@ export abstract class People {
     if (this.users.require(user).type === 'account') refuse('forbidden');
   }
 
-  /** Staff who act for no one see each other. */
+  /** Staff who haven't selected an account or partner see each other. */
   seesUser(viewer: Viewer, { home }: User): boolean {
     if (this.users.require(viewer.user).type === 'account') return false;
     const scope = this.findScope(viewer);

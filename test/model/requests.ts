@@ -18,11 +18,14 @@ export type Request = {
   expect(model: Model, answer: Answer): Expected;
 };
 
-/** Random numbers, from which each command chooses among what the model has. They're unrelated to each other. */
+/** Random numbers, by which each command chooses from what the model has. They're independent of each other. */
 const n = fc.nat(999);
 const numbers = { viewer: n, key: n, campaign: n, call: n, phone: n, window: n, zone: n, target: n, option: n, detail: n, core: n };
 export type Choice = Readonly<Record<keyof typeof numbers, number> & { coin: boolean }>;
-/** When a walk fails, commands are removed from it, but these numbers aren't made smaller: a shorter walk is easier to understand. */
+/**
+ * When a walk fails, a shorter one that also fails is looked for by removing commands. These numbers stay, because smaller ones wouldn't
+ * make a walk easier to understand.
+ */
 export const anyChoice: fc.Arbitrary<Choice> = fc.noShrink(fc.record({ ...numbers, coin: fc.boolean() }));
 
 type Build = (choice: Choice, model: Model, world: World) => Promise<Request> | Request;
@@ -60,7 +63,8 @@ export function pickViewer(model: Model, n: number, may: (viewer: Viewer) => boo
   const isIn = ({ user }: Viewer) => model.isSignedIn(user);
   const [allowed, signedIn] = [all.filter(may), all.filter(isIn)];
   const chosen = [allowed.filter(isIn), allowed, signedIn, all].slice([3, 2, 1][n % 6] ?? 0).find((some) => some.length > 0);
-  // First a user, because staff have many scopes.
+  // Picks a user first, and then what they act for. Otherwise, almost every viewer would be a staff user, because only staff can act for
+  // many accounts and partners.
   const ofUsers = Map.groupBy(chosen ?? [], ({ user }) => user).values();
   return pick(pick(ofUsers, n >> 3), n);
 }

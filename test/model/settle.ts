@@ -4,7 +4,9 @@ import type { World } from './world.ts';
 
 /** In ms. Dialers and housekeeping usually need a few milliseconds, but a busy machine may need seconds. */
 const patience = 20_000;
-/** In ms. A dialer that couldn't store a result tries again sooner. */
+/**
+ * In ms. After this much time without any activity, no dialer still has a result to store: one that couldn't store it tries again sooner.
+ */
 const quiet = 40;
 
 type Seen = Awaited<ReturnType<World['look']>>;
@@ -25,7 +27,8 @@ export async function settle(world: World, models: readonly Model[], mayLoseCall
     const seen = await world.look().catch((error: unknown) => {
       if (now > deadline) throw error;
     });
-    // If a fault has ended connections between nodes, a node notices that only when it uses one.
+    // The query failed: a fault may have ended connections between nodes, and a node notices that only when it uses one. So this tries
+    // again.
     if (!seen) continue;
     const known = mayLoseCalls ? models.map((model) => withLostCalls(model, seen)) : models;
     const differences = known.map((model) => findDifference(model, seen));
@@ -37,7 +40,10 @@ export async function settle(world: World, models: readonly Model[], mayLoseCall
   }
 }
 
-/** Returns a copy of the model in which a killed dialer has lost its calls: those that only the database still shows as being handed off. */
+/**
+ * Returns a copy of the model in which a killed dialer has lost its calls: those that are still being handed off according to the database,
+ * but not according to the model.
+ */
 function withLostCalls(model: Model, { calls, handoffs }: Seen): Model {
   const copy = model.clone();
   for (const call of copy.calls.values())

@@ -38,7 +38,7 @@ const selectUsers = 'SELECT id, email, user_type AS type, coalesce(account_id, p
 const placeElsewhere = `INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, placed_at)
   SELECT ?, id, account_id, ?, '', 'queued', 0 FROM campaigns WHERE id = ? ON CONFLICT DO NOTHING`;
 
-/** With these, every delay between two attempts is the shortest one. */
+/** Makes every delay between two attempts the shortest one. */
 const dice: Randomness = { ...testRandomness, bytes: (size) => (size === 4 ? new Uint8Array(size) : testRandomness.bytes(size)) };
 
 /** What can happen to the cores during a request. The last two only happen to PostgreSQL. */
@@ -97,9 +97,9 @@ export class World {
     this.provider = provider;
   }
 
-  /** Also tells the model who exists. */
+  /** Starts two cores on a new database, and adds its partners, accounts, campaigns and users to the model. */
   static async open(kind: WalkKind, model: Model): Promise<World> {
-    // The walk decides when a silent provider responds. After an outage, a dialer stores what it knows with the next attempt.
+    // This way, only the walk decides when the silent provider responds, and a dialer that couldn't store a result soon tries again.
     timeouts.answer = day;
     settling.every = 5;
     Object.assign(globalThis, walkTimers);
@@ -133,7 +133,10 @@ export class World {
     await this.start();
   }
 
-  /** Replaces a SQLite database with a backup of itself, as an administrator does. @returns false on PostgreSQL, whose tools this doesn't need */
+  /**
+   * Replaces a SQLite database with a backup of itself, as an administrator does. @returns false on PostgreSQL, where it does nothing, so
+   * that a walk doesn't need PostgreSQL's tools
+   */
   async restore(): Promise<boolean> {
     if (this.#kind !== 'sqlite') return false;
     const backup = join(freshDirectory(), 'backup');
@@ -251,7 +254,7 @@ export class World {
     return true;
   }
 
-  /** Makes the cores do their hourly work and that of every minute once. Waits until it's done, because it would otherwise see a later time. */
+  /** Makes the cores do their per-minute and hourly work once. Waits until it's done, because otherwise it might see a later time. */
   async sweep(): Promise<void> {
     const before = this.cores.map(countSweeps);
     for (const { database } of this.cores) for (const sweep of database.sweeps) sweep();
@@ -278,7 +281,8 @@ export class World {
     const to = this.clock.now() + ms;
     const moveClock = () => this.clock.advance(to - this.clock.now());
     let done: Promise<unknown> = Promise.resolve();
-    // A core's statement begins the fault, but the connections that it opens are the walk's.
+    // The fault begins within a statement of a core, but must run as the walk's own code. Otherwise, its connections would count as the
+    // core's.
     const begin = (work: () => Promise<unknown>) => () => {
       done = switches.run(null, work);
     };
@@ -319,8 +323,8 @@ export class World {
    * @param places on PostgreSQL, only these calls can't be written, because another transaction is about to place them
    */
   async whileLocked<Result>(work: () => Promise<Result>[], places?: readonly Place[]): Promise<Result[]> {
-    // A fault may have ended connections between nodes. A node notices that only when it uses one, and then the statement fails. Each of the
-    // walk's connections to the database uses other connections between nodes, so several attempts may fail.
+    // A fault may have ended connections between nodes. A node notices that only when it uses one, and then the statement fails. Each of
+    // the walk's connections to the database uses other connections between nodes, so several attempts may fail.
     const lock = () => this.#lock(places);
     const transactions = await lock().catch(lock).catch(lock).catch(lock);
     const results = Promise.all(work());

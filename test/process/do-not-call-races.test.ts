@@ -46,7 +46,7 @@ describe('a number that is listed on one core while another core places and dial
       const [here = '', there = ''] = cores.map(({ url }) => url);
       const cookie = await signIn(there, 'ada@example.com');
       const key = (await createKey(here, cookie)).keyValue;
-      /** How many calls were being dialed when each placed call's number was listed. */
+      /** For each placed call, how many calls were being dialed according to the response to its do-not-call entry. */
       const beingDialed = new Map<string, number>();
       let left = races;
       async function race(): Promise<void> {

@@ -115,7 +115,7 @@ describe('a core on PostgreSQL', function () {
       await observer.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${readOnly}`);
       await observer.query('SET default_transaction_read_only = off');
       const ended = await observer.query(`SELECT pid, pg_terminate_backend(pid) FROM (${sessions.replace('1', 'pid')}) AS s`);
-      // Doesn't wait until the core has no connections, since it may already have reconnected.
+      // Waits only for the end of these connections, since the core may already have opened new ones.
       const pids = ended.rows.map(({ pid }) => pid).join();
       await untilQuery(observer, `SELECT 1 FROM pg_stat_activity WHERE pid = ANY ('{${pids}}')`, false);
       statuses.push(await ready());

@@ -6,7 +6,7 @@ import { ask } from '../support/http.ts';
 import { connected, sessions, start, untilQuery, withKey } from '../support/postgres-cores.ts';
 import { placeCall, somePhone, type Tenants } from '../support/tenants.ts';
 
-/** "callkey" in ASCII. */
+/** The key of the advisory lock that migrations take: "callkey" in ASCII, read as a number. */
 const migrationLock = '27975062105318777';
 
 describe('a core on PostgreSQL', function () {

@@ -30,7 +30,7 @@ describe('an import of a do-not-call list whose process is killed', () => {
     const count = async (table: 'do_not_call' | 'number_imports' | 'number_import_parts') =>
       Number((await direct.storage.database.read(table).count({ rows: '*' }).first())?.['rows']);
 
-    /** Runs the command, and kills it as soon as the database shows that it has reached this point. */
+    /** Runs the command, and kills it as soon as `hasComeSoFar` finds in the database what it waits for. */
     async function killedWhen(file: string, hasComeSoFar: () => Promise<boolean>): Promise<void> {
       const child = spawn(process.execPath, [admin, ...args(file)], {
         env: { ...bareEnvironment, DATABASE_URL: database },
@@ -48,7 +48,7 @@ describe('an import of a do-not-call list whose process is killed', () => {
       const pipe = join(directory, 'pipe');
       execFileSync('mkfifo', [pipe]);
       const writer = createWriteStream(pipe);
-      // The list never ends.
+      // The pipe stays open, so the command never reaches the end of the list.
       writer.write(`${numbers.join('\n')}\n`);
       await killedWhen(pipe, async () => (await count('number_import_parts')) > 0);
       writer.destroy();

@@ -309,10 +309,10 @@ describe('shards', function () {
       );
       expect(during[0]).to.equal(202);
       expect(during[1]).to.be.oneOf([503, 'closed']);
-      // Once all open connections are known to be lost, nothing is sent.
+      // Once the core knows that all of its connections to the lost node have ended, it returns a 503 without sending anything.
       await until(async () => (await placed(core, onNode.second, keys.key, 'during').catch(() => 0)) === 503);
       expect(await placed(core, onNode.first, limited.keyValue, 'limited')).to.equal(202);
-      // A change to a table that exists on every node isn't made on any node.
+      // While a node is lost, a change to a table that exists on every node isn't made on any node.
       expect(await change('DELETE', `api-keys/${keys.id}`)).to.equal(503);
       expect(await change('PATCH', `api-keys/${keys.id}`, { addresses: ['192.0.2.0/24'] })).to.equal(503);
       expect(await change('PATCH', `api-keys/${keys.id}`, { callsPerDay: 1 })).to.equal(503);
@@ -348,7 +348,8 @@ describe('shards', function () {
       do {
         gate.open();
         await gate.listen();
-        // On a busy machine, an attempt can time out after it was prepared. Its lock would stop all further attempts.
+        // On a busy machine, an attempt can time out after the node has prepared its transaction. Until that ends, its lock stops all
+        // further attempts.
         await until(async () => (await cluster.nodes[2].query(name, 'SELECT 1 FROM pg_prepared_xacts')).length === 0);
         void gate.hold('COMMIT PREPARED').then(gate.close);
         listing = await list();

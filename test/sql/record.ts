@@ -8,7 +8,7 @@ import { type Runs, setUpOnce } from './fixtures.ts';
 import { formatSql } from './format.ts';
 import { createRuns } from './statements.ts';
 
-/** The content of each file. */
+/** The stores whose statements each file lists. */
 const files = {
   calls: ['calls', 'dialing', 'callList'],
   keys: ['apiKeys', 'keyUse'],

@@ -27,7 +27,7 @@ export async function findUnreached(run: () => Promise<unknown>): Promise<string
 function listUnreached({ url, functions }: Profiler.ScriptCoverage): string[] {
   const text = readFileSync(fileURLToPath(url), 'utf8');
   const isReached = new Uint8Array(text.length).fill(1);
-  // Leaves out the range of the whole file, because its code may have run before the coverage started: when it was loaded.
+  // Omits the range of the whole file, because its code may have run before the coverage started: when it was loaded.
   const ranges = functions.flatMap((one) => one.ranges).filter(({ endOffset, startOffset }) => endOffset - startOffset < text.length);
   const outerFirst = ranges.toSorted((a, b) => b.endOffset - b.startOffset - (a.endOffset - a.startOffset));
   for (const { startOffset, endOffset, count } of outerFirst) isReached.fill(count > 0 ? 1 : 0, startOffset, endOffset);

@@ -93,7 +93,7 @@ describe("a request's deadline", () => {
     const soon = rejection(ask(1, 3_100));
     const later = ask(2);
     await turns();
-    // This happens behind a pooler, where an invalid row is found before anything may be committed.
+    // Behind a pooler, a batch can fail like this: an invalid row is found before anything may be committed.
     runs[0]?.fail(new Error('bad row'));
     await turns();
     for (const { send } of runs.slice(1)) send();
@@ -156,7 +156,7 @@ describe("a request's deadline", () => {
     await turns();
     await finish(0);
     const outcomes = settleAll(ask(2, deadlines.statement + 250));
-    // This is still the same turn, so the request's batch hasn't started.
+    // This is still the same turn of the event loop, so the request's batch hasn't started.
     mock.timers.tick(250);
     await turns();
     await pass(deadlines.statement + 250);

@@ -151,7 +151,7 @@ describe('a batch', () => {
     expect(await countWrites(three)).to.equal(1);
     await turns();
     expect(await countWrites(() => void ask(4))).to.equal(0);
-    // One turn to return the first batch's results, and one to start the next.
+    // One turn of the event loop to return the first batch's results, and one to start the next batch.
     expect(await countWrites(() => finish(0))).to.equal(idle + 2);
     expect(await countWrites(() => finish(1))).to.equal(idle + 1);
   });

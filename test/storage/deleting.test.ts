@@ -12,7 +12,7 @@ import { insertCalls } from '../support/stored-calls.ts';
 import { type DirectAccess, databaseWithTenants, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-/** The number of keys, which is more than two steps can revoke. */
+/** Enough keys that several transactions are needed: the first one changes 1,000 keys (`keysPerTransaction`), and each later one 200. */
 const many = 2_100;
 
 describe('a user with thousands of API keys', () => {

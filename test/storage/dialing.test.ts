@@ -135,7 +135,7 @@ describe('claiming and settling calls', () => {
       const served: string[] = [];
       for (let turn = 0; turn < 12; turn++) served.push(...(await claim(2)).map(({ contactId }) => contactId));
       expect(served.filter((id) => id.startsWith('zz-quiet'))).to.deep.equal(['zz-quiet-1', 'zz-quiet-2', 'zz-quiet-3']);
-      // Meanwhile, the flood continues.
+      // The other 21 calls are the flood's, so no claim got too few calls.
       expect(served).to.have.length(24);
     });
 

@@ -29,7 +29,8 @@ describe('a running core', () => {
       // Earlier than PostgreSQL's own clock, which a core's clock must not be ahead of.
       clock = fakeClock('2024-03-01T09:00:00.000Z');
       timers = [];
-      // Running each minute's sweeps sixty times before each hour's would take seconds.
+      // Collects the timers instead of moving them: to get to the hourly sweeps, the per-minute ones would have to run sixty times, which
+      // takes seconds.
       mock.method(globalThis, 'setInterval', (run: () => void, every: number) => {
         timers.push({ run, every });
         return setTimeout(() => undefined).unref();
@@ -123,7 +124,7 @@ describe('a running core', () => {
       };
     }
 
-    /** Runs the sweeps of each minute and each hour once. */
+    /** Runs the per-minute and the hourly sweeps once. */
     async function passAnHour(): Promise<void> {
       const sealed = logged(/sealed/);
       for (const { run, every } of timers) if (every === minute || every === hour) run();

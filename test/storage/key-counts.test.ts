@@ -44,7 +44,7 @@ describe('the total number of keys', () => {
     const listIds = (user: keyof Tenants['users']): Promise<string[]> =>
       write()('api_keys').where({ creator_id: tenants.users[user].id }).pluck('id');
 
-    /** Returns the counts in the lists, next to the result of counting their keys one by one. */
+    /** Returns the number of keys that each list reports, and the number that a query finds when it counts the same keys one by one. */
     async function listedAndCounted(): Promise<{ listed: number[]; counted: number[] }> {
       const { users, account, siblingAccount, partner, otherPartner } = tenants;
       const sights = [

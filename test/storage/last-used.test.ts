@@ -31,7 +31,7 @@ describe("a key's last use", () => {
     const lastUsedAt = async (): Promise<number | null> =>
       (await direct.storage.database.read('api_keys').first('last_used_at'))?.last_used_at ?? null;
     const isWritten = (at: number) => until(async () => (await lastUsedAt()) === at);
-    /** Waits as long as a use may wait for the next sweep. */
+    /** Advances the timers by the interval at which the core writes the uses that it has collected. */
     const sweep = () => mock.timers.tick(10_000);
 
     it('is written within ten seconds of placing a call while the core is running', async () => {

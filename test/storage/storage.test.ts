@@ -106,7 +106,10 @@ describe('storage', () => {
       await direct.close();
     });
 
-    /** Makes the batch of a call wait for another call with the same request ID, which is then rolled back. */
+    /**
+     * Places a call whose batch waits for another transaction, which has inserted a call with the same request ID. Calls `leave` meanwhile,
+     * and then rolls that transaction back.
+     */
     async function placeWhile(leave: (viewer: Viewer, keyId: string) => Promise<unknown>): Promise<{ placed: boolean; states: string[] }> {
       const { ports, storage } = direct;
       const { users, campaign } = tenants;

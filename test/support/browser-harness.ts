@@ -55,7 +55,7 @@ export function browserForEach() {
       await context.close();
       await openProfile(timezoneId);
     },
-    /** Makes going back lead to the calls. */
+    /** Opens the list of calls and then that of API keys, so that going back leads to the calls. */
     async goHomeFromCalls(): Promise<void> {
       await link('Calls').click();
       await heading('Calls').waitFor();

@@ -111,7 +111,7 @@ export async function asksForServer(page: EnginePage): Promise<boolean> {
   return (await page.evaluate('callkey.capabilities.choosesServer')) === true;
 }
 
-/** Clicks a button even if a dialog covers it, which a list that reloads may have opened just before. */
+/** Clicks a button even if a dialog covers it. When a list reloads, it may have opened that dialog just before. */
 export async function clickUnderDialog(page: Pick<EnginePage, 'evaluate'>, name: string): Promise<void> {
   await page.evaluate(`[...document.querySelectorAll('button')].find(({ textContent }) => textContent === '${name}')?.click()`);
 }

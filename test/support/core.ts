@@ -38,7 +38,7 @@ export async function startCoreHere(
     clock = systemClock,
     environment = {},
     passwords = cheapPasswords(),
-    // A test's own clock doesn't match the times in identifiers.
+    // The test's IDs contain the machine's time. With a test's own clock, the core must not conclude from an ID when it was created.
     randomness = clock === systemClock ? systemRandomness : testRandomness,
   }: CoreOptions = {},
 ): Promise<RunningCore> {

@@ -10,7 +10,7 @@ import { afterEachFile, atTheEnd } from './clean-up.ts';
 
 const kinds = ['sqlite', 'postgres'] as const;
 export type DatabaseKind = (typeof kinds)[number];
-/** Both, except in `npm run mutants`. */
+/** Both kinds, except in `npm run mutants`. */
 export const databaseKinds: readonly DatabaseKind[] = process.env['TEST_DATABASES'] === 'sqlite' ? ['sqlite'] : kinds;
 
 let postgres: Promise<PostgresServer> | undefined;

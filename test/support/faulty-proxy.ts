@@ -5,8 +5,8 @@ import { buffer } from 'node:stream/consumers';
 import { Agent, type Dispatcher } from 'undici';
 
 /**
- * A fault for one request: it gets this response from the proxy, its response is lost, it waits for something, or nothing
- * happens.
+ * A fault for one request: the proxy responds itself, the core's response is lost, nothing happens (`pass`), or the request waits for a
+ * promise.
  */
 export type Fault = { status: number; headers?: Record<string, string>; body?: string } | 'lose the response' | 'pass' | Promise<void>;
 /** A fault for the next request whose path contains `path`, with this method if one is given. */

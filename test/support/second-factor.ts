@@ -3,7 +3,7 @@ import type { FakeClock } from './clock.ts';
 import { ask, textAt } from './http.ts';
 import { password } from './tenants.ts';
 
-/** An authenticator app with one secret. Its clock is the test's, plus some steps. */
+/** An authenticator app with one secret. `code` returns the code of the current time step, or of one that many steps later. */
 export type Authenticator = { secret: string; code(stepsAhead?: number): string };
 
 export function authenticator(secret: string, now: () => number = Date.now): Authenticator {
@@ -12,8 +12,8 @@ export function authenticator(secret: string, now: () => number = Date.now): Aut
 }
 
 /**
- * Sets up a second factor for a signed-in user. If a clock is given, it then moves on by two steps, so that the app's code is new.
- * Otherwise, the next valid code is that of the following step.
+ * Sets up a second factor for a signed-in user. If a clock is given, advances it by two time steps of 30 seconds, so that the app shows a
+ * new code. Otherwise, the next valid code is that of the next time step.
  */
 export async function enroll(url: string, cookie: string, clock?: FakeClock): Promise<{ app: Authenticator; recoveryCodes: string[] }> {
   const begun = await ask('POST', `${url}/console/second-factor`, { cookie, body: { currentPassword: password } });

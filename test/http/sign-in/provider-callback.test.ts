@@ -74,7 +74,7 @@ describe('signing in with the provider', () => {
       const callback = await goToProvider(at.harness, attacker);
       const victim = new TestBrowser();
       expect(await finishSignIn(victim, callback)).to.equal('expired');
-      // This doesn't work even in the middle of the victim's own sign-in.
+      // The attack fails even if the victim is in the middle of their own sign-in.
       await goToProvider(at.harness, victim);
       expect(await finishSignIn(victim, callback)).to.equal('failed');
       expect((await session(victim)).status).to.equal(401);
