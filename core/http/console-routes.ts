@@ -74,7 +74,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     const turns = isExport || outOfTurn.includes(name) ? null : method === 'GET' ? lists : changes;
     const handle = async (ctx: Context) => {
       await applyTenancyHeader(ctx, deps.ports);
-      // Each part of an export takes its own turn, because a client may read slowly.
+      // An export takes a turn for each of its parts, not one for the whole file, because a client may read slowly.
       if (isExport) ctx.state.takeTurn = (work) => inTurn(lists, ctx, deps.ports, null, work);
       const view = await handlers[name](await readRequest(ctx, deps, name));
       if (view !== undefined) ctx.body = view;

@@ -27,7 +27,7 @@ export type Metrics = {
   onStopped(reason: StopReason, calls: number): void;
   dialer: Omit<DialerObserver, 'onResult'>;
   watchPool(name: string, use: PoolUse): void;
-  /** Each of these takes a function that reads the values when Prometheus scrapes. */
+  /** The gauges. Each takes a function that reads its values when Prometheus scrapes. */
   watch: ReturnType<typeof createGauges>;
   registry: Registry;
 };

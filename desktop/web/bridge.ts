@@ -76,7 +76,7 @@ export function webBridge(): Bridge {
     },
   };
 
-  /** Follows a change in another tab. That replaces the screen, so it waits while a secret is visible. */
+  /** Follows a change that another tab has made. This replaces the screen, so a change waits while a secret is visible. */
   async function followOtherTab(): Promise<void> {
     isChangeWaiting = showsSecret;
     if (!isChangeWaiting) onChange(await send(coreRequest('showSession', {})));

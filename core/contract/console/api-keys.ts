@@ -27,7 +27,7 @@ export const apiKeySchema = z.object({
   addresses: z.array(z.string()).nullable().default(null),
   /** How many calls the key can place on one day; null for no limit. Earlier cores don't send it. */
   callsPerDay: z.number().int().nullable().default(null),
-  /** Changes with each change of the two limits; null if the key has none. */
+  /** Changes with each change of the two limits; null if the key has no limits. */
   limitsVersion: z.string().nullable().default(null),
 });
 

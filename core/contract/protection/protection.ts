@@ -126,7 +126,7 @@ export const checkedNumberSchema = z.object({
   country: z.string().nullable(),
   /** The number of possible time zones; 0 if none is known. */
   zones: z.number().int(),
-  /** Up to twenty of them. */
+  /** The names of up to twenty of these time zones. */
   zoneNames: z.array(z.string()),
   /** The do-not-call entries that block the number. */
   entries: z.array(doNotCallEntrySchema),

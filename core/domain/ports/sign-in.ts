@@ -21,8 +21,8 @@ export type IdentityProvider = {
 };
 
 /**
- * An attempt to enter a password or code. Attempts from one network share a turn in the queue for passwords. If a session or known device
- * vouches for the attempt, all sessions and devices of its user share one turn.
+ * An attempt to enter a password or code. In the queue for passwords, networks take turns. Attempts for which a session or known device
+ * vouches have a queue of their own, in which users take turns.
  *
  * @property vouched identifies the session or known device of the same user that the attempt comes from, if any. Wrong passwords from there
  * count only against this session or device, so that no one else can lock the user out of it (OWASP Authentication Cheat Sheet, device

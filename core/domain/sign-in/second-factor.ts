@@ -224,7 +224,7 @@ function refused(): Problem {
   return new Problem('unauthorized', unauthorizedDetail);
 }
 
-/** The number of secrets that one step of {@link resealSecrets} reads. */
+/** The number of secrets that {@link resealSecrets} reads at a time. */
 const resealBatchSize = 100;
 
 /**

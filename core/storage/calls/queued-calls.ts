@@ -74,8 +74,8 @@ export async function keysHandingOff(database: Database, keys: KeysWithCalls, no
 /** The number of calls per statement. One statement for 300,000 calls would lock SQLite for seconds, and exceed PostgreSQL's time limit. */
 const cancelBatchSize = 1_000;
 /**
- * In ms. A process that waits for SQLite's lock polls it. Without pauses, a series of steps can keep that process from getting the lock
- * until it times out.
+ * In ms. A process that waits for SQLite's lock polls it. Without pauses between transactions, that process might not get the lock until it
+ * times out.
  */
 const pause = 5;
 

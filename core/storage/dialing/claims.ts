@@ -49,8 +49,8 @@ type PickedRow = Pick<CallRow, (typeof pickedColumns)[number]>;
 /**
  * Picks the oldest due calls of these accounts. Accounts take turns, and so do the keys within an account.
  *
- * @param accounts how many calls an account gets in each turn @param others calls by account, of keys that don't have any of the oldest
- * calls
+ * @param accounts how many calls an account gets in each turn @param others further due calls by account, of keys that have none of the
+ * account's oldest calls
  */
 export async function pick(
   trx: Knex.Transaction,

@@ -20,7 +20,7 @@ const patience = 1_000;
 
 /** The part of a claim that a shard gets: how many calls in total, and in what proportion from which accounts. */
 type Share = { accounts: Map<string, number>; limit: number };
-/** For this many accounts, the process remembers which of their shards has the next turn. */
+/** The number of accounts for which the process remembers which shard has the next turn. */
 const maxTurns = 10_000;
 
 /**

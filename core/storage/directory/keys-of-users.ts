@@ -11,8 +11,8 @@ import { revokeKeys } from '../keys/revocation.ts';
 /** The number of keys that are changed in the same transaction as the user. By default, a user can't have more active keys than this. */
 export const keysPerTransaction = 1_000;
 /**
- * The number of keys per step. It's smaller, because another process that wants to write to SQLite has to poll for its lock. A step takes
- * about 10 ms.
+ * The number of keys that each later transaction changes. It's smaller, because another process that wants to write to SQLite has to poll
+ * for its lock. Such a transaction takes about 10 ms.
  */
 const keysPerStep = 200;
 

@@ -9,7 +9,7 @@ import { isSingleRowError } from '../engine/errors.ts';
 
 /** The maximum number of counters (about 20 MB). It's more than honest users need, but bounds a flood from many addresses. */
 export const maxThrottleCounters = 100_000;
-/** The number of attempts between sweeps, because a flood could outrun the hourly sweep. */
+/** Sweeps the counters after this many attempts, too, because in a flood, the hourly sweep would come too late. */
 const sweepAfterTakes = 1_000;
 
 const columns = { key: 'text', max: 'bigint', now: 'bigint', until: 'bigint' } as const;

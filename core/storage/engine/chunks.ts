@@ -8,8 +8,8 @@ export function* inChunks<Item>(items: readonly Item[]): Generator<Item[]> {
 }
 
 /**
- * In ms. A process that waits for SQLite's lock polls it. Without pauses, a series of steps can keep that process from getting the lock
- * until it times out.
+ * In ms. A process that waits for SQLite's lock polls it. Without pauses between transactions, that process might not get the lock until it
+ * times out.
  */
 const pause = 5;
 

@@ -143,7 +143,10 @@ type KeyAddressRow = { api_key_id: string; address: string; used_at: Millis };
 /** How many calls a key with a daily call limit placed on a day of its time zone (YYYY-MM-DD). */
 type KeyDayRow = { api_key_id: string; day: string; placed: number };
 
-/** How many calls placed in the quarter-hour ended in a final state. On PostgreSQL, `call_count_changes` has the latest changes. */
+/**
+ * How many of the calls placed in the quarter-hour that begins at `quarter_at` have ended in `state`. On PostgreSQL, `call_count_changes`
+ * has the latest changes.
+ */
 type CallCountRow = { campaign_id: string; quarter_at: Millis; state: EndState; calls: number };
 
 type SessionRow = {

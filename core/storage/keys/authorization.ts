@@ -37,9 +37,9 @@ export const reachedAccount = `CASE u.user_type WHEN 'account' THEN u.account_id
 export const reachedPartner = `CASE u.user_type WHEN 'staff' THEN k.partner_id ELSE u.partner_id END`;
 
 /**
- * SQL: the key of each request, found by the index of digests. PostgreSQL has no statistics for a table with few users, and decided to read
- * all keys for each batch (measured with a thousand keys: 13,000 refusals per second instead of 40,000). It plans a subquery with LIMIT
- * separately. SQLite doesn't have LATERAL.
+ * SQL: the key of each request, found by the index of digests. PostgreSQL has no statistics for a table with few users, and would read all
+ * keys for each batch (measured with a thousand keys: 13,000 refusals per second instead of 40,000). A subquery with LIMIT is planned
+ * separately, and uses the index. SQLite doesn't have LATERAL.
  */
 export const keyOfRequest: Readonly<Record<Dialect, string>> = {
   sqlite: 'api_keys k',

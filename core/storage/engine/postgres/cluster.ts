@@ -158,7 +158,7 @@ export async function createShards(database: Database, count: number): Promise<v
   database.useShards(count);
 }
 
-/** Copies the tables that each node needs to all nodes, and puts the others on one. */
+/** Copies the tables that each node needs to all nodes, and puts the other tables on one node. */
 async function spread(run: (sql: string) => Promise<unknown>, ask: <Found extends object>(sql: string) => Promise<Found[]>): Promise<void> {
   for (const table of copiedTables) await run(`SELECT create_reference_table('${table}')`);
   const names = singleTables.map((name) => `'${name}'::regclass`);

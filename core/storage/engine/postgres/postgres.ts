@@ -104,7 +104,10 @@ export function openPostgres(connectionString: string): OpenedDatabase {
   function open(name: keyof typeof connections, max: number, shard?: string): Knex {
     return openPool(connectionString, name === 'lists' ? PostgresListClient : PostgresClient, max, { sharding, shard });
   }
-  /** @returns a function that returns a lane to each shard. It opens them when it's first called after the database has been divided into shards */
+  /**
+   * @returns a function that returns the lane's databases, one for each shard. It opens them when it's first called after the calls have
+   * been divided into shards
+   */
   function shardsOf(name: keyof typeof shardConnections): Database['shards'] {
     let shards: readonly Database[] = [];
     return () => {

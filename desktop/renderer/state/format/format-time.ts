@@ -9,8 +9,8 @@ const unitSeconds: readonly (readonly [Intl.RelativeTimeFormatUnit, number])[] =
 ];
 
 /**
- * Shorter than any year, even if clocks change. For shorter times, calendar years aren't computed, because that takes a fifth of the time
- * that a whole row takes.
+ * A little less than any year, even if clocks change. For shorter times, calendar years aren't computed, because that takes a fifth of the
+ * time that a whole row takes.
  */
 const yearSeconds = 364 * 86_400;
 
