@@ -88,7 +88,7 @@ export function requestChannels({ send, guard, sha256 }: RequestDeps): Pick<Chan
       return guard.end();
     },
     async identifyApiKey(pasted) {
-      // Users paste whole lines, such as the ones that the console offers to copy.
+      // Find the key in the text, because users paste whole lines, such as the ones that the console offers to copy.
       const [keyValue, other] = new Set((pasted.match(keyValueLookalike) ?? []).filter(isKeyValue));
       if (keyValue === undefined) {
         return refused(

@@ -11,7 +11,7 @@ let collect: (() => void) | undefined;
  * @returns a function to call for each line
  */
 export function keepHeapSmall(): () => void {
-  // npm can't pass Node.js options to an installed command.
+  // Set V8's options here, because npm can't pass options to Node.js for an installed command.
   setFlagsFromString('--semi-space-growth-factor=1');
   setFlagsFromString('--expose-gc');
   let lines = 0;

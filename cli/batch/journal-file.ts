@@ -40,7 +40,7 @@ export function appendTo<Entry>(file: string): Journal<Entry> {
       try {
         fsyncSync(descriptor);
       } catch {
-        // A failed sync is harmless, for the reason above.
+        // Ignore a failed sync. As above, the line of a lost entry is sent again, and the core recognizes the repeat.
       }
       closeSync(descriptor);
     },

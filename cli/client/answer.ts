@@ -17,7 +17,7 @@ export function errorDetails({ status, headers }: Pick<Answer, 'status' | 'heade
   };
 }
 
-/** RFC 9110 §10.2.3: seconds, or a date. @returns milliseconds from now; 0 without the header */
+/** Parses `Retry-After`, which has seconds or a date (RFC 9110 §10.2.3). @returns milliseconds from now; 0 without the header */
 export function parseRetryAfter(header: string | undefined, now: number): number {
   if (header === undefined) return 0;
   const milliseconds = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - now;

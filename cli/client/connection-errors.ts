@@ -30,7 +30,7 @@ export type ConnectionFailure = { reason: string; mayHaveArrived: boolean };
  * @throws CallkeyError `failed` if a retry can't help, in which case this request wasn't sent; the error itself if it isn't a network error
  */
 export function toConnectionFailure(error: unknown, server: string): ConnectionFailure {
-  // Only some of these errors have a code.
+  // Compare the class, because only some of these errors have a code.
   if (error instanceof errors.HTTPParserError) return { reason: "the response isn't HTTP", mayHaveArrived: true };
   const code = errorCode(error);
   if (code === undefined || code.startsWith('UND_ERR_INVALID')) throw error;

@@ -61,7 +61,7 @@ function isNetworkError(error: Error): boolean {
 function proxyAddress(): string {
   const value = process.env['https_proxy'] ?? process.env['HTTPS_PROXY'] ?? '';
   if (value === '') return '';
-  // Follows the same rules as curl and other programs.
+  // Accept an address without a scheme, as curl and other programs do.
   const address = value.includes('://') ? value : `http://${value}`;
   const url = URL.parse(address);
   if (url && /^(https?|socks5?):$/.test(url.protocol) && isDecodable(url.username + url.password)) return address;

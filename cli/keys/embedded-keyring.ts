@@ -13,7 +13,7 @@ try {
   writeFileSync(file, new Uint8Array(getRawAsset('keyring.node')));
   process.dlopen(loaded, file);
 } finally {
-  // Windows locks a loaded file until the process ends.
+  // On Windows, the folder can't be deleted, because a loaded file is locked until the process ends.
   if (process.platform !== 'win32') rmSync(folder, { recursive: true });
 }
 

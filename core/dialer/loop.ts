@@ -118,7 +118,7 @@ export function startDialer(deps: {
     const claimed = free > 0 ? await claim(free) : [];
     for (const call of claimed) {
       const dialing = dial(call)
-        // The lease expires, and then a dialer claims the call again.
+        // Nothing else to do: when the lease has expired, a dialer claims the call again.
         .catch((err) => log.warn({ err, contactId: call.contactId }, "couldn't record the hand-off's result"))
         .finally(() => {
           inFlight.delete(dialing);

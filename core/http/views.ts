@@ -110,7 +110,7 @@ export function callView(call: ListedCall, viewer: Viewer): CallView {
   };
 }
 
-/** Returns the time zone of a contact; null if the number may be in several. */
+/** Returns the time zone of a contact; null unless exactly one is possible. */
 function findZone({ phone, timeZone }: ListedCall): string | null {
   const [zone, ...others] = phone === null ? [] : getCallZones({ phone, timeZone });
   return zone === undefined || others.length > 0 ? null : zone;

@@ -36,7 +36,7 @@ export async function signInThroughBrowser(send: Send, url: string, signal: Abor
     if (code !== null) exchange = send(coreRequest('signInFromApp', { code, verifier }));
     const result = code === null ? null : await exchange;
     response.writeHead(result?.ok ? 200 : 400, pageHeaders).end(result?.ok ? pages.done : pages.wrong);
-    // The user may have closed the tab.
+    // Also resolves if the response can't be sent, because the user may have closed the tab.
     if (result?.ok) finished(response, () => resolve(result));
   }
 

@@ -76,7 +76,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     } as const;
     const fileAgent = await newAgent({ maxResponseSize: -1, bodyTimeout: timeoutsMs.file });
     const answer = await fileAgent.request(options).catch((error: unknown) => describeNetworkError(error, server));
-    // Closing waits for the response to end.
+    // This closes the connection only once the response has ended.
     void fileAgent.close();
     if (typeof answer === 'string') return failed({ kind: 'unreachable', detail: answer });
     const { statusCode: status, headers, body } = answer;
@@ -108,7 +108,7 @@ async function newAgent(options: Agent.Options = {}): Promise<Agent> {
   return new undici.Agent({
     connections: 4,
     pipelining: 1,
-    // Self-hosters install their own certificate authority in the system's store.
+    // Trust the system's certificates, too, because self-hosters install their own certificate authority there.
     connect: { timeout: timeoutsMs.connect, ca: [...getCACertificates('default'), ...getCACertificates('system')] },
     headersTimeout: timeoutsMs.answer,
     bodyTimeout: timeoutsMs.answer,

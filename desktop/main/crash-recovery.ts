@@ -29,7 +29,7 @@ export function watchPage(window: ConsoleWindow, dismissSecret: () => Promise<vo
     const lost = window.showsSecret ? lostSecret : '';
     await dismissSecret();
     const chosen = await ask('The window has stopped working.', `You’re still signed in.${lost}`, ['Reopen', 'Quit']);
-    // Chromium crashes if a page is loaded while it's still reporting the previous crash.
+    // Wait, because Chromium crashes if a page is loaded while it's still reporting the previous crash.
     await setImmediate();
     if (chosen === 0) await window.open();
     else app.quit();

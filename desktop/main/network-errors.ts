@@ -26,7 +26,7 @@ const untrusted =
 export function describeNetworkError(error: unknown, server: string): string {
   const code = errorCode(error);
   if (code === 'ERR_SSL_WRONG_VERSION_NUMBER' || code === 'EPROTO') {
-    // The console refuses http to other computers.
+    // Suggest http only for this computer, because the console refuses it for others.
     return `The server doesn’t use HTTPS at this address. ${isLoopback(new URL(server).hostname) ? 'Try http://.' : 'Check the port.'}`;
   }
   if (untrusted.test(code)) {

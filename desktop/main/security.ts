@@ -6,7 +6,7 @@ export function blockNetwork(): void {
   // DNS prefetching bypasses both the content security policy and the request filter. The app's own requests go through Node.js, which
   // ignores this switch.
   app.commandLine.appendSwitch('host-resolver-rules', 'MAP * ~NOTFOUND');
-  // Remote debugging can read everything in the page, and no fuse disables it.
+  // Remove these switches, because remote debugging can read everything in the page, and no fuse disables it.
   if (app.isPackaged) for (const name of ['remote-debugging-port', 'remote-debugging-pipe']) app.commandLine.removeSwitch(name);
 }
 

@@ -86,7 +86,7 @@ export class ConsoleWindow {
     try {
       await this.browserWindow.loadURL(startPage);
     } catch (error) {
-      // Electron reports a crash only after this rejection.
+      // Wait, because Electron reports a crash only after this rejection.
       await setImmediate();
       // Ignores the error if the window was closed or the page has crashed. crash-recovery.ts handles crashes.
       const isGone = this.browserWindow.isDestroyed() || this.browserWindow.webContents.isCrashed();

@@ -161,7 +161,7 @@ async function replaceObjects(url: string, own: number, args: readonly string[])
   const { stdin } = psql.child;
   psql.child.stdout?.resume();
   const done = waitForTool(psql);
-  // This is awaited below. Without a handler, a rejection before then would end the process.
+  // `done` is awaited below. Without this handler, a rejection before then would end the process.
   done.catch(() => undefined);
   stdin?.write(opening(own));
   const restoring = startPostgresTool(url, 'pg_restore', args);

@@ -19,10 +19,10 @@ export function outputTo(streams: Streams, asJson: boolean): Output {
     answer(json, text) {
       const result = asJson ? safeJson(json) : stripControls(text);
       streams.stdout.write(`${result}\n`, (lost) => {
-        // A reader such as `head -1` may stop before the end of the output.
+        // EPIPE isn't a failure, because a reader such as `head -1` may stop before the end of the output.
         if (!lost || errorCode(lost) === 'EPIPE') return;
         process.exitCode ||= 1;
-        // The result may contain a one-time password, or a list that no other command shows.
+        // Write the result here instead, because it may contain a one-time password, or a list that no other command shows.
         error(
           'failed',
           `Couldn't write to standard output: ${explainDatabaseError(lost)?.cause ?? lost.message}. The result is:\n${result}`,

@@ -141,7 +141,7 @@ export function parsePhoneDigits(search: string): string | null {
     .replace(/\(0\)/g, '')
     .replace(/[^\d+]/g, '')
     .replace(/^00/, '+');
-  // A number without a country code starts with a zero that E.164 doesn't have.
+  // Remove the zero before a number without a country code, because E.164 doesn't have it.
   const significant = digits.replace(/^0(?=\d)/, '');
   return significant.replace('+', '').length < 3 ? null : significant;
 }

@@ -47,7 +47,7 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
   if (now > endOfWindow(call)) {
     if (call.handoff === 'doubt' || call.notAfter === null)
       return ended('too-late', call, "The call's time window ended before the provider accepted it.", now);
-    // The next claim lets the call lapse.
+    // Make the call due now, so that the next claim lets it lapse.
     return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: now };
   }
   return 'hand-off';

@@ -26,7 +26,7 @@ export function readBack(database: Database): ((written: WrittenCall | undefined
     if ((await find([row])).length > 0) return;
     const error = new Error("A write wasn't committed: only the connection that wrote it sees it.");
     await database.discardWriter(error);
-    // Closing the connection may have committed the row after all. That's certain only once another connection has had the lock.
+    // Closing the connection may have committed the row after all. Whether it did is certain only once another connection has had the lock.
     await database.write.transaction(async () => undefined);
     if ((await find([row])).length > 0) return;
     throw new Problem('unavailable', 'The database lost the write. Try again with the same request ID.', {

@@ -100,7 +100,8 @@ export function claimer(database: Database, rules: KnownRules, onStopped: OnStop
   return async ({ accounts, limit }: Share, claim: Claim): Promise<ClaimedCall[]> => {
     const others = await turns.findOthers([...accounts.keys()], claim.now, Math.ceil(limit / accounts.size));
     const all: ClaimedCall[] = [];
-    // Calls outside their calling hours must not keep the calls behind them from being dialed, even if there are thousands of them.
+    // Repeat if calls were ended or postponed instead of claimed, because even thousands of calls outside their calling hours must not keep
+    // the calls behind them from being dialed.
     for (let round = 0, size = limit; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
       try {
         const { claimed, moved } = await claimOnce(accounts, limit - all.length, size, claim, others);

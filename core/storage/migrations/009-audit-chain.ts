@@ -16,7 +16,7 @@ export async function up(trx: Knex, dialect: Dialect): Promise<void> {
     `CREATE INDEX audit_events_of_backups ON audit_events (at) WHERE action = 'backup.created'`,
 
     // A single row: the newest event of the chain, and the newest one that was pruned. The hash of the oldest remaining event is based on
-    // the pruned one's.
+    // the hash of that pruned event.
     `CREATE TABLE audit_chain (
       one integer PRIMARY KEY CHECK (one = 1),
       seq ${bigint} NOT NULL,

@@ -17,7 +17,7 @@ export function writePreference(name: string, value: string): void {
   try {
     localStorage.setItem(prefix + name, value);
   } catch {
-    // The choice lasts until the page is closed.
+    // If the browser doesn't store anything, the choice lasts until the page is closed.
   }
 }
 

@@ -20,7 +20,8 @@ export function Picker<Choice extends Option>(props: PickerProps<Choice>) {
   const [active, setActive] = useState(0);
   const listId = useId();
 
-  // If the user presses Enter before the search has returned, the first result for the typed text is chosen, not an earlier result.
+  // Set if the user presses Enter before the search has returned. The first result for the typed text is then chosen, not an earlier
+  // result.
   const isChosen = useRef(false);
   useLayoutEffect(() => {
     setActive(0);

@@ -123,7 +123,7 @@ async function goToAddress(): Promise<void> {
   const dialog = [...document.querySelectorAll('dialog[open]')].at(-1);
   const target = readAddress(location.hash);
   if (dialog) {
-    // Back closes the dialog, not the screen under it. A dialog with a secret asks first.
+    // Restore the address, because Back closes the dialog, not the screen under it. A dialog with a secret asks first.
     history.pushState(null, '', currentAddress());
     dialog.dispatchEvent(new Event('cancel', { cancelable: true }));
   } else if (!target || !screensFor(now.viewer).some(({ name }) => name === target.name)) history.replaceState(null, '', currentAddress());

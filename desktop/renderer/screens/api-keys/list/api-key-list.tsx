@@ -39,7 +39,7 @@ export function ApiKeyList(props: ApiKeyListProps) {
   const owners = useMemo(() => listOwners(view.apiKeys), [view.apiKeys]);
   const page = isPrinting.value ? { items: matches } : paginate(matches, settings.page, size);
 
-  // The search, filter or page may be hiding the highlighted key.
+  // Clears the search and the filters and changes the page, because they may be hiding the highlighted key.
   const before = useRef<Highlight | null>(null);
   useEffect(() => {
     if (highlighted === before.current || highlighted === null) return;

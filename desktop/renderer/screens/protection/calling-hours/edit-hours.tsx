@@ -104,7 +104,7 @@ type RuleFieldsProps = { rule: HoursRule; error: string | null; onChange: (rule:
 
 function RuleFields({ rule, error, onChange, onRemove }: RuleFieldsProps) {
   const { prefix, days, date, from, to, closed } = rule;
-  // A time input doesn't accept 24:00.
+  // A time input doesn't accept 24:00, so 00:00 stands for the end of the day.
   const setTime = (time: 'from' | 'to', text: string) => onChange({ ...rule, [time]: time === 'to' && text === '00:00' ? '24:00' : text });
   return (
     <fieldset class="rule" aria-invalid={error === null ? undefined : 'true'} tabIndex={error === null ? undefined : -1}>
