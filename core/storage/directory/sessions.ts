@@ -89,9 +89,9 @@ export function sessionStore({ read, write }: Database): SessionStore {
       if (!row) return null;
       return {
         user: toUser(row),
-        // A user who is no longer staff loses the tenancy.
+        // Ignore the selected tenancy of a user who is no longer staff.
         tenancy: row.user_type === 'staff' ? toTenancy(row) : null,
-        // Someone who signs in with the provider doesn't need a password.
+        // Someone who has signed in with the provider doesn't need to choose a password.
         passwordChangeDue: row.issuer === null && row.password_expires_at !== null,
         issuer: row.issuer,
         hasSecondFactor: row.confirmed_at !== null,

@@ -29,7 +29,8 @@ export type Count = { reads: readonly string[]; sql: string };
 export type BatchRows = readonly (readonly (Value | BatchRows)[])[];
 
 /**
- * The functions that the stores need from a database, in either dialect. Each lane has its own instance, and one for each shard: see `Lane`.
+ * The functions that the stores need from a database, in either dialect. Each lane (see `Lane`) has its own instance, and one for each
+ * shard.
  */
 export type Database = {
   kind: Dialect;

@@ -320,7 +320,7 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
     async size() {
       const [size] = await query<{ database: number; may_list: boolean }>(pool, databaseSize);
       if (!size) throw new Error("PostgreSQL didn't report the size of the database.");
-      // All databases on a server share the log.
+      // This is the whole server's write-ahead log, because all of its databases share it.
       const [log] = size.may_list ? await query<{ bytes: number }>(pool, 'SELECT sum(size)::bigint AS bytes FROM pg_ls_waldir()') : [];
       return { database: size.database, wal: log?.bytes ?? null };
     },

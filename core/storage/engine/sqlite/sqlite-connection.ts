@@ -55,7 +55,7 @@ export class SqliteClient extends Client {
 
   override async destroyRawConnection(connection: Connection): Promise<void> {
     this.connectionSettings.guard.closing();
-    // SQLite refuses to close a connection that has prepared statements.
+    // Finalize the prepared statements, because SQLite refuses to close a connection that has any.
     for (const statement of statements.get(connection)?.values() ?? []) {
       await new Promise<void>((resolve) => statement.finalize(() => resolve()));
     }

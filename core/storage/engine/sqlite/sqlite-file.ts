@@ -91,7 +91,7 @@ const askForIndexEvery = 64;
  * @throws Problem `unavailable` if the file isn't safe from the start
  */
 export function fileGuard(filename: string): FileGuard {
-  // SQLite also follows links, and creates the other two files next to the real file.
+  // Follow links, because SQLite does, too, and creates the WAL and its index next to the real file.
   const file = realpathSync(filename);
   refuseUnsafe(file);
   const [wal, shm] = [`${file}-wal`, `${file}-shm`];
