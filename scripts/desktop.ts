@@ -1,4 +1,4 @@
-// Builds and starts the console: `npm run desktop`. If it can't start, this says why in one sentence.
+// Builds and starts the console: `npm run desktop`. If the console can't start, this script says why in one sentence.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';

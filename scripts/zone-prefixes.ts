@@ -9,8 +9,8 @@ if (version === undefined || file === undefined) throw new Error('Specify the ve
 
 const zonesByPrefix = parse(readFileSync(file, 'utf8'));
 const published = zonesByPrefix.size;
-// The North American plan has 25 countries, so its own entry, with the zones of all of them, says nothing about a toll-free number or an
-// unknown area code.
+// 25 countries share the prefix 1. Its own entry lists the zones of all of them, so it says nothing about a toll-free number or an unknown
+// area code.
 zonesByPrefix.delete('1');
 const prefixes = [...zonesByPrefix.keys().filter((prefix) => !isRedundant(prefix))];
 const prefixesByZones = Map.groupBy(prefixes, (prefix) => zonesByPrefix.get(prefix) ?? '');

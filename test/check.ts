@@ -31,8 +31,8 @@ process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
 const secondsFile = join('node_modules', '.cache', 'callkey-test-seconds.json');
 const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(readFileSync(secondsFile, 'utf8')) : {};
 /**
- * Guesses how long a file takes that hasn't run here yet: one second per kilobyte, or two if it opens the console. Some small files are
- * slow: those that attack, which mostly wait, and those that open every screen get a minute, and those that start processes half a minute.
+ * Guesses how many seconds a file takes that hasn't run here yet: one per kilobyte, or two if it opens the console. Some small files are
+ * slow: a file that attacks or walks, or opens every screen, gets a minute. One that starts processes gets half a minute.
  */
 function guessSeconds(file: string): number {
   const text = readFileSync(file, 'utf8');

@@ -41,7 +41,7 @@ export async function openStage(kind: DatabaseKind, size = 0) {
   const close = async () => {
     await storage.close();
     await core.stop();
-    // Some of these files are large.
+    // Some databases are so large that they must not stay until the end of the run.
     if (kind === 'sqlite') await rm(dirname(database.slice('sqlite:'.length)), { recursive: true });
   };
   let queued = 0;

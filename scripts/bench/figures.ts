@@ -107,8 +107,8 @@ async function measureTime(name: string, database: string, goal: string, rounds:
 }
 
 /**
- * Measures one, two and four cores on one PostgreSQL, with 64 connections to each. Compares two cores with one. Two can handle more than
- * one only if one doesn't already use all processors.
+ * Measures one, two and four cores on one PostgreSQL, with 64 connections to each. Compares two cores with one: two can handle more only if
+ * one core doesn't already use all processors.
  */
 export async function measureSeveralCores(stage: Stage, rounds: number): Promise<Omit<Figures, 'grown'>> {
   const more = await Promise.all([1, 2, 3].map(() => startCore(stage.database)));

@@ -40,7 +40,7 @@ export async function measure({ kind }: Stage, rounds: number, targets: Readonly
   const bare = getting(server);
   const bareLoads: Load[] = [];
   const loadBare = async () => {
-    // Otherwise, a database's cleanup after a load would slow down bare Koa.
+    // Waits, because a database's cleanup after a load would slow down bare Koa.
     await pause(1_000);
     const loaded = await load({ ...bare, seconds: 1 });
     bareLoads.push(loaded);

@@ -52,7 +52,7 @@ function follow(): void {
 async function findChannels(): Promise<void> {
   const listed = channelsSchema.parse(await get('/channels'));
   const there = new Set<string>();
-  // Skip channels that can't be hand-offs: Asterisk's own IDs contain a dot, and those of the other ends of local channels contain a
+  // Skip channels that can't be hand-offs: Asterisk's own IDs contain a dot, and the ID of a local channel's other end contains a
   // semicolon.
   for (const channel of listed.filter(({ id }) => isIdentifier(id))) {
     if (!channels.follows(channel.id) && !(await isHandoff(channel.id))) continue;

@@ -12,7 +12,7 @@ export const isQuick = options === null || options.quick === true;
 export type Attack = {
   /** The name that `--only` takes. */
   name: string;
-  /** Continues the title of all attacks. */
+  /** Completes the title that all attacks have in common. */
   title: string;
   databases?: readonly DatabaseKind[];
   /**

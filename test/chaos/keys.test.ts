@@ -4,7 +4,10 @@ import { describeAttacks, isQuick, type Trial } from './attack.ts';
 import { startCrowd, startLoad } from './load.ts';
 import { openScene } from './scene.ts';
 
-/** Opens a scene with two cores. @returns it with a function that returns their addresses in turn */
+/**
+ * Opens a scene with two cores. @returns the scene, and a function that returns one core's address for even numbers, and the other's for
+ * odd ones
+ */
 async function openTwoCores(trial: Trial) {
   const scene = await openScene(trial);
   const urls = [scene.core().url, (await scene.start()).url] as const;
@@ -32,8 +35,8 @@ async function revoke(trial: Trial): Promise<void> {
 }
 
 /**
- * While both cores use a key, one limits it to other addresses and then lifts the limit. The long version has 10,000
- * requests that are in progress during such a change.
+ * While both cores use a key, one core limits it to other addresses and then lifts the limit. The long version has 10,000 requests that are
+ * in progress during such a change.
  */
 async function narrow(trial: Trial): Promise<void> {
   const scene = await openTwoCores(trial);

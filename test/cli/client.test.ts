@@ -125,7 +125,7 @@ describe('CallkeyClient', () => {
   });
 
   it('stops a request as soon as its signal aborts, and a repeated request ID finds the call', async function () {
-    // Shorter than the client's own wait for a response.
+    // Shorter than the client itself waits for a response, so the test fails if the signal doesn't end the request.
     this.timeout(8_000);
     const held = Promise.withResolvers<void>();
     its.network.faults.push(held.promise);

@@ -9,7 +9,10 @@ import { somePhone } from '../support/tenants.ts';
 
 const text = readFileSync(new URL('../../cli/results.schema.json', import.meta.url), 'utf8');
 const schema = JSON.parse(text);
-/** Also refuses fields that the schema doesn't describe. Programs must accept those, since objects may gain fields. */
+/**
+ * The schema, made stricter: it refuses fields that it doesn't describe. Other programs must accept such fields, since objects may gain
+ * some.
+ */
 const complete = JSON.parse(text, (_, part) => (part?.properties ? { additionalProperties: false, ...part } : part));
 const ajv = new Ajv2020({ formats: { 'date-time': /^\d{4}-\d\d-\d\dT[\d:.]+Z$/ } }).addSchema(complete, 'results');
 

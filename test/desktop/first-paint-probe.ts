@@ -2,7 +2,7 @@
 import { app } from 'electron';
 import type { Marks } from './first-paint-marks.ts';
 
-/** The second frame after the form was rendered shows it. */
+/** Resolves with the time when the sign-in form is visible: in the second frame after it was rendered. */
 const whenDrawn = `new Promise((resolve) => {
   const look = () => {
     if (document.querySelector('input[type="password"]')) requestAnimationFrame(() => requestAnimationFrame(() => resolve(Date.now())));

@@ -260,7 +260,7 @@ describeDesktop('signing in with the provider in the app', () => {
       await button(page, 'Sign in to the app').click();
       await page.getByText('You’re signed in.').waitFor();
       await home(desktop.page);
-      // The browser itself isn't signed in to the console.
+      // The sign-in was for the app, so the browser isn't signed in to the console.
       await page.goto(harness.url);
       await button(page, 'Sign in with Example Corp').waitFor();
     });

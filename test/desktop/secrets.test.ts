@@ -18,7 +18,7 @@ async function startFilledCore(): Promise<RunningCore> {
 }
 
 async function signIn({ page }: RunningConsole, server: string, keepSignedIn: boolean) {
-  // While the page is loading, it cancels sign-ins.
+  // While the page is loading, it cancels sign-ins, so this waits for its heading.
   await page.locator('h1').first().waitFor();
   return page.evaluate((input) => window.callkey.signIn(input), { server, email: 'ada@example.com', password, keepSignedIn });
 }
@@ -167,7 +167,7 @@ describeDesktop('the console, when it handles secrets,', () => {
   });
 
   describe('a copied secret', () => {
-    /** Returns the clipboard just before the app exits, because Linux clears it when the app ends. */
+    /** Returns what the clipboard contains just before the app exits, because Linux clears it when the app ends. */
     const clipboardAtTheEnd = async () => {
       const file = join(freshDirectory(), 'clipboard');
       await running.app.evaluate(async ({ app, clipboard }, path) => {

@@ -26,7 +26,7 @@ describe('a late outcome of an unknown call', () => {
     let cores: RunningCore[];
 
     beforeEach(async () => {
-      // So early that the clock isn't ahead of PostgreSQL's own, even after a month.
+      // The clock must not be ahead of PostgreSQL's own clock, not even after the month that passes in these tests.
       clock.set('2026-08-03T09:00:00.000Z');
       ({ database, tenants } = await databaseWithTenants(kind));
       direct = await openDirect(database, clock);

@@ -78,7 +78,7 @@ describe('the password check queue', () => {
     expect([one, two, three, four]).to.deep.equal(['stranger2', 'stranger3', 'stranger4', 'honest']);
   });
 
-  /** Returns the number of turns before a network gets its own, if it and these others keep retrying. */
+  /** Returns in which turn a network is served if it and these other networks keep retrying. */
   function turnsUntilServed(others: readonly string[]): number {
     const queue = createQueue(4);
     for (const network of others) queue.add(network);

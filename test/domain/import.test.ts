@@ -9,7 +9,7 @@ import { fakePorts } from '../support/ports.ts';
 
 type Step = { kind: ImportKind } & Parameters<ImportStore['write']>[1];
 
-/** Creates a fake store in memory for what an import reads and writes. It fails at the given step, counted from one. */
+/** Creates a fake store in memory for what an import reads and writes. The write with this number, counted from one, fails. */
 function createImports(failingStep = 0, failure = new Error('The disk is full.')) {
   const entities: Record<ImportKind, Map<string, ImportedEntity>> = {
     partners: new Map(),

@@ -79,7 +79,7 @@ describe("an API key's details", () => {
         await cancel(keyValue, 'a');
         clock.set('2026-11-21T09:00:00.000Z');
         await restart();
-        // A sweep may have run while the clock was two days behind, and ended the session.
+        // Housekeeping may have run while the clock was two days behind, and ended the session.
         cookie = await signIn(core.url, 'ada@example.com');
         const counts = async (timeZone: string) => {
           const { usage } = await details(id, timeZone);

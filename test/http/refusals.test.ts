@@ -44,7 +44,7 @@ describe('refusals', () => {
       'a key in lowercase': good.toLowerCase(),
       'a key of another kind': 'Bearer abc',
     });
-    // After the last day of the short-lived key, but within the session's limits.
+    // This is after the last day of the short-lived key, but within the session's limits.
     clock.set('2026-11-23T00:00:00.000Z');
   });
   after(() => close());

@@ -93,7 +93,7 @@ describe('the rules for who can see, revoke and use what', () => {
           .sort();
       };
 
-      // The same session every time, with an account, a partner or nothing selected.
+      // Three sessions of the same staff user, who has selected an account, a partner or nothing there.
       for (const session of ['staff in account', 'staff in partner', 'staff'] as const) {
         it(`applies only to that tenancy, whatever the session of ${session} has selected`, async () => {
           expect(await namesIn(session, toTenancy('account'))).to.deep.equal([...sees['staff in account']].sort());

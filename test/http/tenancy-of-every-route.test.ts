@@ -158,7 +158,7 @@ describe('every route of the console', () => {
             for (const id of Object.values(targets)) expect(answer.text).not.to.include(id);
           else expect(answer.status, answer.text).to.be.oneOf([403, 404, 422]);
         }
-        // Otherwise, the requests could have been refused for another reason.
+        // Stan is allowed to send this request. If he got an error, too, the refusals above could have another reason.
         const allowed = await send('stan', route, request);
         expect(allowed.status, allowed.text).to.satisfy((got: number) => (status === undefined ? got < 300 : got === status));
       });

@@ -21,8 +21,8 @@ export class Table<Row extends { id: string }> extends Map<string, Row> {
 }
 
 /**
- * What the model expects of a response. Omitted fields may have any value. If a change returns undefined, only the usual status of its
- * method is expected.
+ * What the model expects of a response. Omitted fields may have any value. For a change that returns undefined, the model expects only the
+ * usual status of the HTTP method.
  */
 export type Expected = {
   status?: number;

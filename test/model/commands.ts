@@ -11,7 +11,7 @@ import { anyChoice, anyRequest, commandNames, enter, listNodes, Nothing, pick, p
 import { settle } from './settle.ts';
 import type { Fault, World } from './world.ts';
 
-/** `model` is replaced if several concurrent requests may have happened in any order. */
+/** After concurrent requests, `model` is replaced by the one for the order in which they happened. */
 export type Walk = {
   model: Model;
   /** What each command did, and what the current one has done so far. */
@@ -43,7 +43,7 @@ function command(weight: number, run: Run, requests: fc.Arbitrary<readonly Plann
   return { weight, arbitrary: fc.tuple(anyChoice, requests).map(toCommand) };
 }
 
-/** Skips a command, or one of its requests, if the model doesn't have anything that it can be about yet. */
+/** Skips a command, or one of its requests, if the model doesn't yet have what it needs, such as a call to cancel. */
 function skip(error: unknown): string {
   if (error instanceof Nothing) return 'nothing to do';
   throw error;
@@ -60,7 +60,7 @@ type Lock = 'nothing' | 'tables' | 'places';
 async function perform(walk: Walk, world: World, requests: readonly Request[], locked: Lock = 'nothing'): Promise<string> {
   const sendSurely = async (request: Request): Promise<Pair> => {
     const answer = await request.send(world);
-    // A busy machine can be too slow for a database's time limits. A 503 promises that nothing has happened.
+    // A busy machine can be too slow for a database's time limits. A 503 promises that nothing has happened, so the request is repeated.
     return { request, answer: answer.status === 503 ? await request.send(world) : answer };
   };
   const send = () => requests.map(sendSurely);
@@ -148,7 +148,8 @@ function race(locked: Lock): Run {
 /** Requests whose result is certain. A client that hangs up may still place a call, and a used code may or may not be refused. */
 const anyClear = anyRequest(commandNames.filter((name) => name !== 'hangUp' && name !== 'changeFactor'));
 /**
- * Commands that change whether a call may be placed. If they run while a call's request is in progress, its earlier checks are outdated.
+ * Commands that change whether a call may be placed. If one of them runs while a request to place a call is in progress, the checks that
+ * this request has already passed are outdated.
  */
 const interruptions: readonly CommandName[] = ['revoke', 'limitKey', 'deleteUser', 'disableUser', 'moveUser', 'listNumber'];
 
@@ -189,7 +190,7 @@ async function performDuring(
   const expect = (copy: Model) => {
     const whole = request.expect(copy, answer);
     if (!isUnsure || (first.status === 503 && request.places)) return whole;
-    // The first attempt may have succeeded.
+    // The first attempt may have succeeded. Then the second gets a repeated response, or a 404 if the first has deleted something.
     const { replayed: _, json: __, ...expected } = whole;
     return expected.status === 204 && answer.status === 404 ? { status: 404 } : expected;
   };
@@ -252,7 +253,7 @@ async function pass(ms: number, walk: Walk, world: World): Promise<void> {
 }
 
 async function setBack(to: number, walk: Walk, world: World): Promise<string> {
-  // Cores ask for due calls every second, and record the time every minute.
+  // Real cores would have done this within a minute: they look for due calls every second, and record the time every minute.
   wakeDialers();
   await until(() => world.rest());
   if (walk.model.isClockTrusted) await world.acceptClock();

@@ -11,7 +11,7 @@ export function noteChange(): void {
   change = Promise.withResolvers();
 }
 
-/** What happens once a core has sent some more statements. */
+/** How the connection between a core and its database is disturbed once the core has sent some more statements. */
 export type Cut = {
   /** How many more statements run first. */
   after: number;

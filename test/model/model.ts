@@ -13,7 +13,7 @@ import { type Id, type Key, type Node, People, skew, type Viewer } from './peopl
 const lease = 30 * second;
 /** How long a call that the provider doesn't accept is retried, unless it has a `notAfter`. */
 const tries = hour;
-/** How long an outcome may take. */
+/** How long an outcome may take. After that, the call becomes `unknown`. */
 const wait = 4 * hour;
 /** How long after it was due a call without `notAfter` may still be dialed. */
 const life = 30 * day;
@@ -65,7 +65,7 @@ export function chooseBehavior(phone: string): (typeof behaviors)[number] {
 export class Model extends People {
   calls = new Table<Call>();
   isProviderUp = true;
-  /** Nothing is dialed, ended or erased while the clock is so far ahead that an administrator has to confirm it. */
+  /** False while the clock is so far ahead that an administrator has to confirm it. Until then, nothing is dialed, ended or erased. */
   isClockTrusted = true;
   /** The latest time before the clock was set back. */
   latest = 0;
@@ -112,7 +112,10 @@ export class Model extends People {
     return { status: 202, replayed: false, json, quota: this.#quota(counted) };
   }
 
-  /** Repeats don't count, and a key's day ends at midnight in UTC. */
+  /**
+   * Returns what the header `RateLimit` should say about the key's calls per day. Repeated requests don't count, and a key's day ends at
+   * midnight in UTC.
+   */
   #quota({ callsPerDay, placed }: Key): string | null {
     const today = Math.floor(this.now / day);
     const left = Math.max(0, (callsPerDay ?? 0) - (placed.get(today) ?? 0));
@@ -166,7 +169,10 @@ export class Model extends People {
     return { json: { added: isNew ? 1 : 0, known: isNew ? 0 : 1 } };
   }
 
-  /** Also blocks the scope's waiting calls. While a dialer has a call, only its next attempt can be blocked. */
+  /**
+   * Adds a number to the do-not-call list of an account or partner, and blocks the waiting calls to it in that scope. While a dialer has a
+   * call, only its next attempt can be blocked.
+   */
   #list(scope: Id, phone: string): boolean {
     const { listed } = this.directory.require(scope);
     this.directory.change(scope, { listed: new Set([...listed, phone]) });
@@ -299,7 +305,6 @@ export class Model extends People {
     this.dial();
   }
 
-  /** Sets the clock back. */
   setBack(now: number): void {
     // A step of up to `skew` doesn't count, because the clocks of cores may differ by as much.
     const isStep = this.now - now > skew;

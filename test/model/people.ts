@@ -40,7 +40,7 @@ export type User = Readonly<{
   /** The time step of the last code from the user's app that was used; null for a user without a second factor. */
   lastCode: number | null;
 }>;
-/** A signed-in user. Staff act for an account or a partner. */
+/** A user, signed in or not, and the account or partner that a staff user has selected, if any. */
 export type Viewer = { user: Id; tenancy: Node | null };
 export type Key = Readonly<{
   id: Id;
@@ -70,7 +70,10 @@ export abstract class People {
 
   // Sessions
 
-  /** A session ends after a day without requests, after a week, when its user is disabled or deleted, or if it's from the future. */
+  /**
+   * A session ends after a day without requests, after a week, or when its user is disabled or deleted. A session from the future, as after
+   * the clock was set back, has ended as well.
+   */
   isSignedIn(user: Id): boolean {
     const { startedAt = 0, seenAt = 0 } = this.users.get(user)?.session ?? {};
     const isIn = (at: number, most: number) => at >= this.now - most && at <= this.now + skew;
@@ -148,13 +151,19 @@ export abstract class People {
 
   // Keys
 
-  /** A key does what its creator may do now, and works until it's revoked, its last day ends, or its creator is disabled. */
+  /**
+   * A key works until it's revoked, its last day ends, or its creator is disabled or deleted. It's refused while it's limited to other
+   * addresses.
+   */
   isActive({ creator, expiresAt, revoked, isElsewhere }: Key): boolean {
     const user = this.users.get(creator);
     return user !== undefined && !user.isDisabled && !revoked && this.now <= expiresAt && !isElsewhere;
   }
 
-  /** A partner user's key has access to all of the partner's campaigns, even if the user is limited to one account. */
+  /**
+   * A key can do what its creator can do now. A partner user's key even has access to all of the partner's campaigns if the user is limited
+   * to one account, and a staff user's key only to the scope in which it was created.
+   */
   hasAccess({ creator, scope }: Key, campaign: Id): boolean {
     const { type, home } = this.users.require(creator);
     const reach = { account: home, partner: this.partnerOf(home), staff: scope };

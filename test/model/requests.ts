@@ -23,8 +23,8 @@ const n = fc.nat(999);
 const numbers = { viewer: n, key: n, campaign: n, call: n, phone: n, window: n, zone: n, target: n, option: n, detail: n, core: n };
 export type Choice = Readonly<Record<keyof typeof numbers, number> & { coin: boolean }>;
 /**
- * When a walk fails, a shorter one that also fails is looked for by removing commands. These numbers stay, because smaller ones wouldn't
- * make a walk easier to understand.
+ * If a walk fails, fast-check looks for a shorter one that also fails. It removes commands, but keeps these numbers, because smaller ones
+ * wouldn't make a walk easier to understand.
  */
 export const anyChoice: fc.Arbitrary<Choice> = fc.noShrink(fc.record({ ...numbers, coin: fc.boolean() }));
 
@@ -33,7 +33,7 @@ type Command = { weight: number; build: Build };
 
 const weighted = (weight: number, build: Build): Command => ({ weight, build });
 
-/** Thrown if the model doesn't have anything that a command can be about yet. */
+/** Thrown if the model doesn't yet have what a command needs, such as a call to cancel. */
 export class Nothing extends Error {}
 
 export function pick<Item>(items: Iterable<Item>, n: number): Item {
@@ -83,7 +83,10 @@ export async function enter(model: Model, world: World, { user: id }: Viewer, co
   return true;
 }
 
-/** Picks one of the newest keys, usually one that works. A sixth are keys that have worked, because a core may remember them. */
+/**
+ * Picks one of the newest keys, usually an active one. One pick in six is a key that has placed calls but is refused for now, because a
+ * core may still remember it as valid.
+ */
 const newestKeys = 8;
 function pickKey(model: Model, n: number): Key {
   const all = [...model.keys.values()];
@@ -219,7 +222,7 @@ const commands = {
   }),
   cancel: weighted(7, ({ key, call, option, detail, core }, model) => {
     const [found, { id, requestId, ...target }] = [pickKey(model, key), pickCall(model, call)];
-    // Sometimes, the campaign doesn't have the call.
+    // Sometimes, this is a random campaign, which may not have the call.
     const campaign = option % 20 === 0 ? pick(listNodes(model, 'campaign'), call).id : target.campaign;
     const byRequest = detail % 3 === 0;
     return {

@@ -44,7 +44,7 @@ export async function walk({ kind, seed, longest = 3_000, path, signal }: Option
   return steps;
 }
 
-/** Long ago, so that a year can pass: PostgreSQL's own clock must not be behind. */
+/** Long ago, so that a year can pass before the walk's clock is ahead of PostgreSQL's own clock. */
 const startOfTime = () => Math.floor((Date.now() - 5 * 365 * day) / day) * day + day / 2;
 
 async function walkOnce(kind: WalkKind, commands: Iterable<fc.AsyncCommand<Walk, World>>, state: Walk): Promise<void> {

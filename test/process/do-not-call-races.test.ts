@@ -53,7 +53,8 @@ describe('a number that is listed on one core while another core places and dial
         for (let nth = left--; nth > 0; nth = left--) {
           const phone = somePhone();
           const placing = placeCall(here, tenants.campaign.id, key, { contact: { phone } });
-          // The dialer claims a call within milliseconds. The entry comes before the claim, at the same time or after it.
+          // The dialer claims a call within milliseconds. So, depending on this delay, the number is listed before the claim, at the same
+          // time or after it.
           await delay(nth % 25);
           const added = await ask('POST', `${there}/console/do-not-call`, { cookie, body: { phones: [phone], reason: 'asked' } });
           const placed = await placing;

@@ -40,7 +40,10 @@ describe("a core on SQLite while another process holds the file's lock", () => {
     return acknowledged.filter((id) => !kept.has(id));
   }
 
-  /** Makes a request to cancel and a request to place a call fail because of the lock, and then places calls. */
+  /**
+   * Places calls before, while and after another connection holds the write lock, and checks that a cancel fails meanwhile. @returns the
+   * acknowledged request IDs
+   */
   async function placeThroughLock(): Promise<string[]> {
     const before = await placeMany(1, 'before');
     const release = await holdWriteLock(database);

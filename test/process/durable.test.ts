@@ -14,7 +14,10 @@ import { skip } from '../support/skip.ts';
 import { createKey, onDemand, placeCall, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-/** Waits until commits wait for a standby, since the server's processes learn of a new setting one after another. */
+/**
+ * Waits until all commits wait for a standby. They don't do so immediately, because the server's processes learn of a new setting one after
+ * another.
+ */
 async function untilCommitsWait(observer: pg.Client, database: string): Promise<void> {
   const url = new URL(database);
   url.searchParams.set('application_name', 'probe');

@@ -53,7 +53,7 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
       let isOver = false;
       const load = async () => {
         while (!isOver) {
-          // Without its own request ID, so that a request sent twice places two calls.
+          // The call has no request ID, so if a proxy sends this request twice, it places two calls.
           const answer = await send({ method: 'POST', url: calls, headers, body: { contact: { phone: somePhone() } } }).catch(String);
           if (typeof answer === 'string' || answer.status !== 202) failures.push(answer);
           else if (++placed % 3 === 0) {

@@ -289,7 +289,7 @@ describe('shards', function () {
       await gate?.close();
     });
 
-    /** Changes a table that exists on every node. */
+    /** Sends a request that changes a table that exists on every node. */
     const send = (method: string, path: string, body?: object) =>
       ask(method, `${core.url}/console/${path}`, { cookie: keys.partner, ...(body && { body }) });
     const change = async (...args: Parameters<typeof send>) => (await send(...args)).status;
@@ -348,8 +348,8 @@ describe('shards', function () {
       do {
         gate.open();
         await gate.listen();
-        // On a busy machine, an attempt can time out after the node has prepared its transaction. Until that ends, its lock stops all
-        // further attempts.
+        // On a busy machine, an attempt can time out after the node has prepared its transaction. Until this transaction ends, its lock
+        // stops all further attempts.
         await until(async () => (await cluster.nodes[2].query(name, 'SELECT 1 FROM pg_prepared_xacts')).length === 0);
         void gate.hold('COMMIT PREPARED').then(gate.close);
         listing = await list();

@@ -26,7 +26,7 @@ describe('a running core', () => {
     let harness: CoreHarness;
     let timers: { run: () => void; every: number }[];
     beforeEach(() => {
-      // Earlier than PostgreSQL's own clock, which a core's clock must not be ahead of.
+      // A core's clock must not be ahead of PostgreSQL's own clock, so the test starts in the past.
       clock = fakeClock('2024-03-01T09:00:00.000Z');
       timers = [];
       // Collects the timers instead of moving them: to get to the hourly sweeps, the per-minute ones would have to run sixty times, which

@@ -49,7 +49,7 @@ describe("a key's last use", () => {
       clock.advance({ seconds: 44 });
       await place();
       sweep();
-      // If the sweep writes anything, it does so before this write.
+      // If the core writes this use at all, it does so before this write.
       await direct.storage.database.write('api_keys').update({ name: 'Renamed' });
       expect(await lastUsedAt()).to.equal(first);
       const second = clock.now();

@@ -175,7 +175,7 @@ describe('queued calls', () => {
     });
 
     it("that were never dialed lapse and are erased when their retention is over, together with the provider's texts", async () => {
-      // Earlier than PostgreSQL's own clock, which a core's clock must not be ahead of.
+      // A core's clock must not be ahead of PostgreSQL's own clock, so this is in the past.
       clock.set('2024-01-01T09:00:00.000Z');
       await addCalls('endless', 1, { detail: 'Ada has moved to +493087654321.', variables: '[]', time_zone: 'Europe/Berlin' });
       await addCalls('past', 1, { not_after: instant(clock.now() + 1) });

@@ -44,7 +44,7 @@ async function expectNoLeftovers(this: Mocha.Context): Promise<void> {
   if (globalThis.setTimeout !== realTimer) left.push('mocked timers, with which the next file would wait forever');
   globalThis.setTimeout = realTimer;
   await endProcesses();
-  // Recently closed handles take a few turns to disappear, and on a busy machine seconds.
+  // Recently closed handles disappear only after a few turns of the event loop, or after seconds on a busy machine.
   for (let turn = 0; turn < 1_000 && leftOpen().length > 0; turn++) await pause(10);
   expectNothing([...left, ...leftOpen()]);
 }

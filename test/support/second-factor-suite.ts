@@ -67,7 +67,6 @@ export function secondFactorSuite(kind: DatabaseKind = 'sqlite') {
     database().read('audit_events').where({ subject_id: id }).orderBy('id').pluck('action');
 
   return {
-    /** The core of the suite. */
     get core() {
       return harness.core;
     },

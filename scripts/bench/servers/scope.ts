@@ -24,7 +24,7 @@ function answer(res: ServerResponse): void {
   res.end(text);
 }
 
-/** Reads and checks part of a request. */
+/** Builds an app that reads and checks as much of a request as the scope includes. */
 function withKoa(scope: string): ReturnType<Koa['callback']> {
   const depth = ['koa', 'body', 'key', 'schema'].indexOf(scope);
   const app = new Koa();

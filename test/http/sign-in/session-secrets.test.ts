@@ -12,7 +12,9 @@ function mergeCookies(kept: string, sent: string): string {
   return [...new Map(pairs).values()].join('; ');
 }
 
-/** The secrets of two cores as an operator changes them: the cores are restarted one after the other. */
+/**
+ * The secrets of both cores at each step of a change. An operator restarts one core after the other, so their secrets differ in between.
+ */
 const inTwoSteps = [
   [[old], [old]],
   [[old, renewed], [old]],
@@ -36,7 +38,10 @@ describe('replacing session secrets on two cores', () => {
     ({ database } = await databaseWithTenants('sqlite'));
   });
 
-  /** Starts both cores for each step. @returns the status of a request to each core from each browser, which keeps its cookies */
+  /**
+   * Starts a core with each of these lists of secrets, one after the other, and sends it a request from each browser. Browsers keep their
+   * cookies. @returns the status of each response
+   */
   async function visit(secrets: string[][], browsers: { cookie: string }[]): Promise<number[]> {
     const statuses: number[] = [];
     for (const coreSecrets of secrets) {
