@@ -97,7 +97,7 @@ const scopes = {
   'body: read and parsed': 'body',
   'key: its format and digest': 'key',
   'schema: the body is validated': 'schema',
-  'response: routes, request ID, metrics, and writing it': 'core',
+  'response: routing, request ID, metrics, and writing the response': 'core',
 };
 
 /** Measures the scopes in turn, and finally the whole core. Returns nothing if the system doesn't report CPU times. */
@@ -120,7 +120,7 @@ export function budgetTable(budget: readonly Scope[], rows: readonly Row[]): str
     const added = (part: 'main' | 'rest') => (scope[part].median - (all[n - 1]?.[part].median ?? 0)).toFixed(1);
     return [name, added('main'), added('rest'), scope.main.median.toFixed(1), range(scope.main, 1)];
   });
-  return table(['a placed call, µs', 'main thread', 'rest of the process', 'main thread, in total', 'range'], lines);
+  return table(['CPU time per placed call, µs', 'main thread', 'rest of the process', 'main thread, in total', 'range'], lines);
 }
 
 const ways = ['no pooler', 'transaction mode', 'session mode'] as const;

@@ -277,7 +277,7 @@ describe('CallkeyClient', () => {
     expect(() => connect({ server: 'http://calls.example.com' })).to.throw(CallkeyError, 'https');
   });
 
-  it('refuses a mistyped key without repeating it', () => {
+  it("refuses a mistyped key, and doesn't include it in the error", () => {
     const mistyped = its.key.slice(0, -1);
     expect(() => connect({ keyValue: mistyped }))
       .to.throw(CallkeyError, 'Invalid CallkeyClient options.')

@@ -91,7 +91,7 @@ describe('callkey in its environment', () => {
       expect(stderr).to.match(/cancel --last won't find this call/);
     });
 
-    it("doesn't prevent placing calls and files with a separate state folder", async () => {
+    it("doesn't prevent placing calls, one at a time or from a file, if the state folder is elsewhere", async () => {
       const state = ['--state', join(its.home.directory, 'my state')];
       expect((await its.home.run(placeArgs(somePhone(), ...state), { environment: readOnly })).code).to.equal(0);
       expect(

@@ -143,7 +143,7 @@ describe('filtered calls and activity in the console', () => {
       }
     });
 
-    it('can be exported completely, with a last line that confirms it, and the export is recorded', async () => {
+    it('can be exported completely as calls.csv, with a last line that confirms it, and the export is recorded', async () => {
       const answer = await get(`/console/calls.csv?${the8th}`, partner);
       expect(answer.headers['content-type']).to.equal('text/csv; charset=utf-8');
       const lines = answer.text.split('\r\n');
@@ -184,7 +184,7 @@ describe('filtered calls and activity in the console', () => {
       expect(mine.actors.map(({ name }) => name)).to.deep.equal(['Ada Account']);
     });
 
-    it('can be exported for events as well', async () => {
+    it('can be exported as activity.csv, too', async () => {
       const { text } = await get('/console/activity.csv?action=api-key.created', partner);
       expect(
         text

@@ -1,6 +1,6 @@
 /**
- * Who exists, and who sees, uses and changes what: partners with their accounts and campaigns, users with their sessions and second
- * factors, and keys. The model of calls (model.ts) extends this one. All times are in milliseconds.
+ * Models who exists and who can do what: partners with their accounts and campaigns, users with their sessions and second factors, and
+ * keys. The model of calls (model.ts) extends this one. All times are in milliseconds.
  */
 import type { UserType } from '#contract/console/common.ts';
 import type { ProblemCode } from '#contract/problems.ts';

@@ -158,7 +158,7 @@ async function runImport(context: AdminContext, path: string, options: ScopeOpti
   return invalidLines === 0;
 }
 
-/** Opens the lines only when they're iterated, because readline drops lines that arrive before that. */
+/** Starts reading only when the lines are iterated, because readline drops lines that arrive before that. */
 async function* readLines(file: FileHandle): AsyncGenerator<string> {
   yield* file.readLines();
 }

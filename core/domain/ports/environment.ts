@@ -26,7 +26,7 @@ export type Passwords = {
    * credentials, so that the time doesn't reveal which email addresses exist.
    *
    * @returns the credentials, or null if the password is wrong
-   * @throws Problem `too-many-requests` if the queue is full and others go first
+   * @throws Problem `too-many-requests` if the queue is full and turns this attempt away, or if the attempt has waited too long
    */
   verify(find: () => Promise<Credentials | null>, password: string, origin: Attempt): Promise<Credentials | null>;
 };

@@ -93,7 +93,7 @@ export function boundConnections(
   const everyone = createGroup('', limits.inAll);
   const networks = new Map<string, ConnectionGroup>();
   const connections = new WeakMap<Socket, Connection>();
-  /** Connections by the client's address and port, because a TLS server doesn't tell which of them it has secured. */
+  /** Connections by the client's address and port: the event `secureConnection` doesn't say to which TCP connection its socket belongs. */
   const unsecured = new Map<string, Connection>();
   const handshakes =
     server instanceof TlsServer ? limitHandshakes(server, { atOnce: limits.handshakes, stuck: limits.stuckHandshake }) : null;

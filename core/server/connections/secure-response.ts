@@ -5,7 +5,7 @@ type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
 /** Once browsers have seen this, they use only https for a year (RFC 6797), even if someone types http or follows an http link. */
 const header = ['Strict-Transport-Security', 'max-age=31536000'] as const;
 
-/** A response over TLS. All of these have the header, so that it can't be used to distinguish responses. */
+/** A response over TLS. It always has the header above, so that the header can't be used to distinguish responses. */
 export class SecureResponse extends ServerResponse {
   override writeHead(status: number, headers?: Headers): this;
   override writeHead(status: number, message?: string, headers?: Headers): this;

@@ -63,7 +63,7 @@ type Turns = {
   /** The turn of the event loop that started the last request. */
   startedIn: number;
   response: ServerResponse | null;
-  /** The number of chunks that are left for the current body. */
+  /** How many more chunks the current body may have. */
   chunksLeft: number;
   /**
    * The waiting data. `start` starts the next request, whose headers have been read; it's null if a part of the current body waits. `rest`

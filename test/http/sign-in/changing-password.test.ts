@@ -78,7 +78,7 @@ describe('passwords', () => {
           const id = toDigest(cookie.split(/[=;]/)[1] ?? '');
           const data = await at.direct.ports.stores.sessions.find(id);
           if (!data) throw new Error('There is no such session.');
-          // By now, the request has read its session.
+          // As if a request had read its session before the password is reset.
           const { password: reset } = await resetPassword(at.direct.ports, operator, user, null);
           const changing = changePassword(at.direct.ports, { who: user, address: '192.0.2.1' }, data, { newPassword }, id);
           expect(await changing.catch(({ code }) => code)).to.equal('invalid');

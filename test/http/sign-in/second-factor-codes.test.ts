@@ -82,7 +82,7 @@ describe('a second factor', () => {
         expect((await listActions(id)).filter((action) => action === 'recovery-code.used')).to.have.length(2);
       });
 
-      it('works only once on two cores at the same time', async () => {
+      it("works only once, even if it's used on two cores at the same time", async () => {
         const { email, recoveryCodes } = await newUser();
         const other = await startAnother();
         const waiting = await Promise.all(
