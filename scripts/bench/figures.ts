@@ -47,7 +47,7 @@ export async function measureFigures(stage: Stage, [bare, ten, thousand]: readon
   }
   const alone = await measureLoneClient(stage, rounds);
   // The database already exists, so this time doesn't include creating its tables.
-  const start = await measureTime('start to listening', kind, '< 400 ms', rounds, () => startCore(stage.database));
+  const start = await measureTime('startup, until the core is listening', kind, '< 400 ms', rounds, () => startCore(stage.database));
   return [...figures, alone, start, ...(await measureSignInFlood(stage, rounds))];
 }
 

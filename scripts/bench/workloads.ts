@@ -152,5 +152,5 @@ export function poolersSection({ at, machine, database, pooler, rows }: Poolers)
     rows.filter((row) => row.name === name).flatMap(({ perSecond, p99 }) => [counts(perSecond), `${p99.median.toFixed(1)} ms`]);
   const lines = ways.map((way) => [way, ...cells(`place, ${way}`), ...cells(`cancel, ${way}`)]);
   return `${table(['', 'place, per second', 'p99', 'cancel, per second', 'p99'], lines)}
-${formatDate(at)}, ${machine['processor']} with everything on it, ${machine['node']}, ${database}, ${pooler}: medians and ranges, with 64 connections of wrk.\n`;
+${formatDate(at)}, ${machine['processor']} for all programs together, ${machine['node']}, ${database}, ${pooler}: medians and ranges, with 64 wrk connections.\n`;
 }

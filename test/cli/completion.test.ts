@@ -113,7 +113,7 @@ describe('callkey completion', () => {
     );
   });
 
-  it('prints nothing but values for the scripts, even after --help', async () => {
+  it('prints no help to the shell, even after --help', async () => {
     expect(await new CliHome().run(['complete', 'campaigns', 'call', 'place', '--help'])).to.include({ code: 0, stdout: '', stderr: '' });
   });
 

@@ -87,7 +87,7 @@ describe('a call summary', () => {
       expect(await today()).to.deep.equal({ cancelled: 1 });
     });
 
-    it('counts every call exactly once across two cores', async () => {
+    it('counts every call exactly once if counts are compacted while calls end', async () => {
       const ids = Array.from({ length: 60 }, (_, n) => `r${n}`);
       await Promise.all(ids.map((id) => place(id)));
       const { callList } = direct.ports.stores;

@@ -73,7 +73,7 @@ describe("a SQLite file's writer", () => {
 
   it("doesn't acknowledge a call that other connections can't see, and continues on a new connection", async () => {
     const end = await holdCommitsBack();
-    // The row is committed only when the statement that holds the commit back ends, so the result is unknown until then.
+    // Another statement on the same connection holds the commit back. Until that statement ends, the result is unknown.
     expect(await place('held-back')).to.equal('ResultUnknown');
     await end();
     expect(await place('after')).to.equal('placed');

@@ -60,7 +60,7 @@ const protectionScopes = ['partner', 'account', 'campaign'] as const;
 const scopeError = { error: `Must be one of ${protectionScopes.join(', ')}.` };
 export type ProtectionScope = (typeof protectionScopes)[number];
 
-/** A partner, account or campaign that has rules. */
+/** A partner, account or campaign, each of which can have rules of its own. */
 const ruledSchema = namedSchema.extend({ kind: z.enum(protectionScopes) });
 
 export const callingHoursQuerySchema = z.strictObject({ scope: z.enum(protectionScopes, scopeError), id: identifierSchema });

@@ -116,7 +116,7 @@ export type Lane = 'keys' | 'lists' | 'sign-in' | 'background';
 /** The lane for the rest of the console, along with the other lanes. Each opens its first connection when it's first used. */
 export type OpenedDatabase = Database & {
   lanes: Readonly<Record<Lane, Database>>;
-  /** All connection pools, by name. A lane's pools to the shards are under the lane's name, after its own pool. */
+  /** All connection pools, by lane. Each list begins with the lane's own pool, followed by its pools for the shards. */
   pools: ReadonlyMap<string, readonly Knex[]>;
   /** Closes the connections of all lanes. */
   close(): Promise<void>;

@@ -73,8 +73,8 @@ const sqliteUndone = /^SQLITE_(BUSY|LOCKED|FULL|READONLY|CANTOPEN|CORRUPT|NOTADB
 export function isUndone(error: unknown): boolean {
   if (error instanceof Problem || isSingleRowError(error) || sqliteUndone.test(errorCode(error))) return true;
   if (!(error instanceof Error)) return false;
-  // The driver's message "not queryable" means that it hasn't sent the statement.
   if ('severity' in error && error.severity === 'ERROR') return !isLostNode(error) || neverReached.test(error.message);
+  // The driver's message "not queryable" means that it hasn't sent the statement.
   return /not queryable/.test(error.message);
 }
 

@@ -1,8 +1,9 @@
 import type { Knex } from 'knex';
 
 /**
- * The console filters activity by user, action and subject, and offers the users and actions that occur. Each index ends with the ID, so
- * that the newest matches are one range of it. Listing the users or actions takes one step in an index for each.
+ * The console filters activity by user, action and subject. Its filters offer only users and actions that have events. Each index ends with
+ * the ID, so that the newest matches are next to each other in the index. To list the users or actions, a few lookups in an index are enough
+ * for each of them, however many events there are.
  */
 export async function up(trx: Knex): Promise<void> {
   const statements = [

@@ -2,10 +2,10 @@ import type { Knex } from 'knex';
 import type { Dialect } from '../engine/database.ts';
 
 /**
- * Makes each page of a key's calls one short range of an index per state, no matter how many calls other keys have placed. A call is added
- * to the index when nothing is left to do for it, so a placed call doesn't cost more. Until then, it's found in the queue. The index also
- * has the campaign, so that PostgreSQL can count matches without reading their rows. For the same reason, PostgreSQL's index of the counts
- * for charts now includes the counts. On SQLite, that table and its index are one.
+ * With this index, a page of a key's calls takes one short range per state, no matter how many calls other keys have placed. A call is
+ * added to the index once nothing is left to do for it, so placing a call doesn't become more expensive. Until then, it's found in the
+ * queue. The index also contains the campaign, so that PostgreSQL can count matches without reading their rows. For the same reason,
+ * PostgreSQL's index of the counts for charts now includes the counts. On SQLite, the table of these counts is its own index.
  */
 export async function upCalls(trx: Knex, dialect: Dialect): Promise<void> {
   const statements = [

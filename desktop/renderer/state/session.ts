@@ -53,7 +53,7 @@ function serverPrefix(): string {
 /** Counts the sessions and servers that the user has left. A late response from one of them doesn't apply to the next. */
 let departures = 0;
 
-/** Updates the session state if a failure concerns the whole session. If the user has left the session, returns only that it has ended. */
+/** Updates the session state if a failure concerns the whole session. If the user left the session in the meantime, returns that it has ended. */
 export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>): Promise<Result<Value>> {
   const departuresBefore = departures;
   const result = await answer.catch((): Result<never> => ({ ok: false, failure: consoleFailed }));
