@@ -66,7 +66,7 @@ describe('the configuration', () => {
   });
 
   const dialer = { DIALER: 'webhook', DIALER_URL: 'https://calls.example/', DIALER_SECRETS: signingSecret };
-  it("assumes that a webhook doesn't deduplicate unless configured", () => {
+  it("assumes that a webhook doesn't deduplicate hand-offs unless DIALER_DEDUPLICATES says so", () => {
     expect(readConfig(dialer).dialer).to.deep.include({ kind: 'webhook', deduplicates: false, concurrency: 10 });
     expect(readConfig({ ...dialer, DIALER_DEDUPLICATES: 'true' }).dialer).to.deep.include({ deduplicates: true });
   });
@@ -248,7 +248,7 @@ describe("a provider's configuration", () => {
     it(`is refused with "${message}"${source}`, () => expect(readError(environment)).to.equal(message));
   }
 
-  it('accepts every email address of a single tenant', () => {
+  it('can trust every email address of a single Microsoft tenant', () => {
     const tenant = { ...provider, OIDC_ISSUER: `${microsoft}/01a20138-3d19-7da7-9907-3a9fb48fa32a/v2.0`, OIDC_EMAIL: 'trusted' };
     expect(readConfig(tenant).oidc?.email).to.equal('trusted');
   });

@@ -50,7 +50,7 @@ describe('the channels of the Asterisk recipe', () => {
     ...more,
   });
 
-  it('that are found again after reconnecting are followed to their outcome, without a duration if they were answered earlier', () => {
+  it('that still exist after reconnecting are followed to their end, and have no duration if they were already answered', () => {
     const channels = followedChannels();
     channels.found({ id: 'talking', state: 'Up' });
     channels.found({ id: 'ringing', state: 'Ringing' });

@@ -15,7 +15,7 @@ import { eventually, until } from '../support/until.ts';
 
 const phone = '+493012345678';
 
-describe('a late outcome of an unknown call', () => {
+describe('a late outcome of a call in the state unknown', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let database: string;
@@ -107,7 +107,7 @@ describe('a late outcome of an unknown call', () => {
       },
     };
     for (const [cause, makeUnknown] of Object.entries(causes)) {
-      it(`replaces the state unknown ${cause}, even if two outcomes are reported at the same time, and is shown everywhere`, async () => {
+      it(`replaces this state ${cause}, even if two outcomes are reported at the same time, and is shown everywhere`, async () => {
         const contactId = await makeUnknown();
         await untilUnknown(contactId);
         const core = await start();

@@ -7,7 +7,7 @@ import { ask, textAt } from '../support/http.ts';
 import { somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-describe('the dialer and opt-outs', () => {
+describe('the dialer', () => {
   onEachDatabase((kind) => {
     const dialer = dialerForEach(kind);
     const { start, place, call, untilState, outcome } = dialer;
@@ -85,7 +85,7 @@ describe('the dialer and opt-outs', () => {
           expect(events.map(({ actor_name }) => actor_name)).to.deep.equal(['The provider']);
         });
 
-        it('stores both or neither if the core fails between the outcome and the entry', async () => {
+        it("stores neither the outcome nor the list entry if the entry can't be stored", async () => {
           await start();
           const handoffId = await dialed(somePhone());
           await dialer.direct.storage.database.write.schema.renameTable('do_not_call', 'do_not_call_away');

@@ -7,7 +7,7 @@ import { dialerForEach, olderSecret } from '../support/dialer-harness.ts';
 import { ask, textAt } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
 
-describe('the dialer and its outcomes', () => {
+describe('the dialer', () => {
   onEachDatabase((kind) => {
     const dialer = dialerForEach(kind);
     const { start, place, call, untilState, cancel, outcome } = dialer;
@@ -85,7 +85,7 @@ describe('the dialer and its outcomes', () => {
           expect(await call(contactId)).to.include({ state: 'queued' });
         });
 
-        it('accepts outcomes signed by the reference library, among other signatures', async () => {
+        it('accepts an outcome that the reference library signed, even if its header also has invalid signatures', async () => {
           await start();
           await place();
           await dialer.receiver.until(1);
@@ -100,7 +100,7 @@ describe('the dialer and its outcomes', () => {
           expect((await ask('POST', `${dialer.core.url}/dialer/outcomes`, { raw, headers })).status).to.equal(204);
         });
 
-        it('accepts outcomes signed with an older secret, and explains what is wrong with an invalid signed outcome', async () => {
+        it('accepts outcomes signed with an older secret, and returns a 422 for an invalid outcome with a valid signature', async () => {
           await start();
           await place();
           await dialer.receiver.until(1);
@@ -115,7 +115,7 @@ describe('the dialer and its outcomes', () => {
           expect(dialer.receiver.received).to.have.length(1);
         });
 
-        it('retries with the same hand-off ID', async () => {
+        it('retries a hand-off with the same hand-off ID', async () => {
           let tries = 0;
           await start({}, (_, response) => void response.writeHead(++tries < 3 ? 503 : 200).end());
           await place();

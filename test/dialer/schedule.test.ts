@@ -8,7 +8,7 @@ import type { DialingStore, HandoffResult, Provider } from '../../core/domain/po
 import { fakeClock } from '../support/clock.ts';
 import { until } from '../support/until.ts';
 
-describe("the dialer's schedule", () => {
+describe("the dialer's loop", () => {
   let clock: ReturnType<typeof fakeClock>;
   let dialer: Dialer;
   let due: ClaimedCall[];

@@ -88,7 +88,7 @@ describe('the warning about a provider that accepts no calls', () => {
     expect(watch.seconds()).to.equal(0);
   });
 
-  it('covers the same time if the clock is set back, and stops an hour later', async () => {
+  it('covers the time until the last refused call even if the clock is set back, and stops an hour later', async () => {
     watch.onResult(refused);
     minute();
     watch.onResult(refused);
@@ -103,7 +103,7 @@ describe('the warning about a provider that accepts no calls', () => {
     expect(noted[1]).to.deep.equal({ since, reason: 'HTTP 503' });
   });
 
-  it('also counts calls that the provider rejects or leaves in doubt', () => {
+  it('also covers calls that the provider rejects or leaves in doubt', () => {
     for (const kind of ['rejected', 'answer-lost'] as const) {
       watch.onResult({ kind, detail: '', reason: 'HTTP 401' });
       clock.advance({ minutes: 1 });

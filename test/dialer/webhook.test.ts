@@ -182,7 +182,7 @@ describe("a webhook's response", () => {
     });
   }
 
-  it('is stored on one line, with all of its parts', async () => {
+  it('is stored on one line, even if it arrives in several chunks', async () => {
     const result = await handOff((response) => {
       response.writeHead(422).write('no\r\n\tsuch ');
       setImmediate(() => response.end('line\n'));

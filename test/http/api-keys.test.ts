@@ -117,7 +117,7 @@ describe('API keys in the console', () => {
       });
     });
 
-    it('creates a key that is refused after the last millisecond of its last day, but stays listed as expired', async () => {
+    it('are refused after the last millisecond of their last day, but stay listed as expired', async () => {
       const { keyValue } = await createKey(core.url, cookie, 'Short', { kind: 'custom', date: '2026-11-22' });
       clock.set('2026-11-22T22:59:59.999Z');
       expect((await placeCall(core.url, tenants.campaign.id, keyValue)).status).to.equal(202);

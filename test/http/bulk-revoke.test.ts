@@ -29,7 +29,7 @@ describe('revoking several API keys in one request', () => {
     const keys = (count: number, as = cookie) => Promise.all(Array.from({ length: count }, (_, n) => createKey(core.url, as, `key ${n}`)));
     const left = async () => apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).total;
 
-    it('refuses the next request with each revoked key, but not with any other key', async () => {
+    it("takes effect at the next request with each of these keys, and doesn't affect other keys", async () => {
       const [one, two, three] = await keys(3);
       const ids = [one?.id ?? '', two?.id ?? ''];
       expect(await revoke(ids)).to.deep.equal({ revoked: ids, gone: [] });

@@ -11,7 +11,7 @@ import { ask, readCode } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-describe('filtered calls and activity in the console', () => {
+describe("in the console's lists and exports,", () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
     let core: RunningCore;
@@ -68,20 +68,20 @@ describe('filtered calls and activity in the console', () => {
       return calls.map(({ requestId }) => requestId);
     };
 
-    it('include the calls of a day in a time zone, to the millisecond', async () => {
+    it('calls can be filtered by day in a time zone, to the millisecond', async () => {
       expect(await listIds(`${own()}?${the8th}`)).to.deep.equal(['last', 'first']);
       expect(await listIds(`${own()}?from=2026-11-08`)).to.deep.equal(['after', 'last']);
       expect(await listIds(`${own()}?to=2026-11-07`)).to.deep.equal(['first', 'before']);
     });
 
-    it('include the calls of all campaigns in scope, newest first, with their campaigns', async () => {
+    it('the calls of all campaigns in scope are listed newest first, with their campaigns', async () => {
       expect(await listIds('/console/calls')).to.deep.equal(['after', 'last', 'first', 'before']);
       expect(await listIds(`/console/calls?${the8th}`, partner)).to.deep.equal(['last', 'recall', 'first']);
       const { calls } = callsSchema.parse((await get('/console/calls?search=recall', partner)).json);
       expect(calls.map(({ campaign }) => campaign)).to.deep.equal([{ id: tenants.siblingCampaign.id, name: 'Recalls' }]);
     });
 
-    it('include the calls in certain states, and those of a certain key', async () => {
+    it('calls can be filtered by state and by key', async () => {
       expect(await listIds(`${own()}?state=cancelled`)).to.deep.equal(['first']);
       expect(await listIds(`${own()}?state=cancelled&state=queued&${the8th}`)).to.deep.equal(['last', 'first']);
       expect(await listIds(`/console/calls?apiKey=${otherKey.id}`, partner)).to.deep.equal(['last', 'recall']);
@@ -89,11 +89,11 @@ describe('filtered calls and activity in the console', () => {
     });
 
     for (const number of ['+49 30 2000', '+49 (0)30 2000-4', '0049/30/2000', '030 2000', '302000456'])
-      it(`find ${number} however it's written`, async () => {
+      it(`a search for ${number} finds the call to +49302000456`, async () => {
         expect(await listIds(`${own()}?search=${encodeURIComponent(number)}`)).to.deep.equal(['first']);
       });
 
-    it('are counted by day with the same filters as in the list', async () => {
+    it('calls are counted by day with the same filters as in the list', async () => {
       const days = async (query: string) => {
         const { days } = callsSummarySchema.parse((await get(`${own()}/summary?${query}`)).json);
         return days.map(({ day, states }) => [day, states]);
@@ -116,7 +116,7 @@ describe('filtered calls and activity in the console', () => {
       ['from=2026-11-09&to=2026-11-08', 'from'],
       ['from=2026-11-08&timeZone=Nowhere', 'timeZone'],
     ] as const) {
-      it(`are refused for ${query}, naming the field`, async () => {
+      it(`a filter with ${query} is refused, with an error that names the field`, async () => {
         for (const path of [own(), `${own()}.csv`, '/console/calls', '/console/calls.csv', '/console/activity', '/console/activity.csv']) {
           const answer = await get(`${path}?${query}`);
           expect([answer.status, readCode(answer)], path).to.deep.equal([400, 'malformed-request']);
@@ -125,7 +125,7 @@ describe('filtered calls and activity in the console', () => {
       });
     }
 
-    it('are refused for an unknown action', async () => {
+    it('an unknown action is refused as a filter', async () => {
       for (const path of ['/console/activity', '/console/activity.csv']) {
         const answer = await get(`${path}?action=api-key.eaten`);
         expect([answer.status, readCode(answer)], path).to.deep.equal([400, 'malformed-request']);
@@ -133,7 +133,7 @@ describe('filtered calls and activity in the console', () => {
       }
     });
 
-    it('are refused for an unknown state', async () => {
+    it('an unknown state is refused as a filter', async () => {
       for (const query of ['state=ringing', 'state=busy&state=ringing']) {
         const answer = await get(`/console/calls?${query}`);
         expect([answer.status, answer.json['detail']]).to.deep.equal([
@@ -143,7 +143,7 @@ describe('filtered calls and activity in the console', () => {
       }
     });
 
-    it('can be exported completely as calls.csv, with a last line that confirms it, and the export is recorded', async () => {
+    it('calls.csv contains all filtered calls, says in its last line that it is complete, and is recorded as an export', async () => {
       const answer = await get(`/console/calls.csv?${the8th}`, partner);
       expect(answer.headers['content-type']).to.equal('text/csv; charset=utf-8');
       const lines = answer.text.split('\r\n');
@@ -160,7 +160,7 @@ describe('filtered calls and activity in the console', () => {
       expect(events.map(({ subject }) => subject.name)).to.deep.equal(['calls (from 2026-11-08 to 2026-11-08)']);
     });
 
-    it('include the events of a certain user, action, subject and day', async () => {
+    it('events can be filtered by user, action, subject and day', async () => {
       const events = async (query: string) => {
         const view = activitySchema.parse((await get(`/console/activity?${query}`, partner)).json);
         expect(view.total).to.equal(view.events.length);
@@ -176,7 +176,7 @@ describe('filtered calls and activity in the console', () => {
       expect(await events('action=backup.created')).to.deep.equal([]);
     });
 
-    it("list the users and actions that occur in the viewer's scope", async () => {
+    it("the users and actions to filter by are those that occur in the viewer's scope", async () => {
       const facets = activityFacetsSchema.parse((await get('/console/activity/facets', partner)).json);
       expect(facets.actors.map(({ name }) => name)).to.have.members(['The operator', 'Ada Account', 'Pat Partner']);
       expect(facets.actions).to.include.members(['account.added', 'api-key.created', 'session.started', 'user.added']);
@@ -184,7 +184,7 @@ describe('filtered calls and activity in the console', () => {
       expect(mine.actors.map(({ name }) => name)).to.deep.equal(['Ada Account']);
     });
 
-    it('can be exported as activity.csv, too', async () => {
+    it('activity.csv contains all filtered events, and says in its last line that it is complete', async () => {
       const { text } = await get('/console/activity.csv?action=api-key.created', partner);
       expect(
         text
@@ -195,7 +195,7 @@ describe('filtered calls and activity in the console', () => {
       expect(text).to.match(/\r\n# complete, 2 rows\r\n$/);
     });
 
-    it("include the email address of the user who acted, but show staff's only to staff", async () => {
+    it("events include the email address of the user who acted, but show staff's addresses only to staff", async () => {
       const staff = await signIn(core.url, 'stan@example.com');
       await ask('PUT', `${core.url}/console/session/tenancy`, { cookie: staff, body: { kind: 'partner', id: tenants.partner.id } });
       await createKey(core.url, staff, 'Of staff');
@@ -210,14 +210,14 @@ describe('filtered calls and activity in the console', () => {
       expect(actors.map(({ email }) => email ?? null)).to.have.members([null, null, 'ada@example.com', 'pat@example.com']);
     });
 
-    it('are exported with the reason for which a key was revoked', async () => {
+    it('activity.csv includes the reason for revoking a key', async () => {
       const { id } = await createKey(core.url, cookie, 'Leaked');
       await ask('DELETE', `${core.url}/console/api-keys/${id}?reason=leaked&note=on+GitHub`, { cookie });
       const { text } = await get('/console/activity.csv?action=api-key.revoked');
       expect(text).to.include('"leaked: on GitHub"');
     });
 
-    it("don't name the operator in an export if a request was refused", async () => {
+    it("activity.csv doesn't name the operator as the sender of a refused request", async () => {
       const { ports } = direct;
       const subject = { kind: 'api-key', id: key.id, name: 'Orders' } as const;
       const stranger = { who: null, address: '192.0.2.7' };
@@ -226,7 +226,7 @@ describe('filtered calls and activity in the console', () => {
       expect(text).to.include(',"Someone","api-key.refused",').and.not.to.include('The operator');
     });
 
-    describe('in an export that is larger than all buffers', () => {
+    describe('an export that is larger than all buffers', () => {
       const count = 20_500;
       let oda: string;
       before(async () => {
@@ -257,7 +257,7 @@ describe('filtered calls and activity in the console', () => {
         return async () => (await response.text()).split('\r\n').slice(1);
       }
 
-      it('end with a line that says if the export was cut short, and after how many rows', async () => {
+      it('ends with a line that says if it was cut short, and after how many rows', async () => {
         expect((await get('/console/calls.csv?to=2026-11-21', oda)).text.split('\r\n').at(-2)).to.equal(`# complete, ${count} rows`);
         const read = await start();
         await ask('DELETE', `${core.url}/console/session`, { cookie: oda });
@@ -268,7 +268,7 @@ describe('filtered calls and activity in the console', () => {
           .and.to.be.below(count);
       });
 
-      it('are refused if their user already has three exports open, until the client of one of these hangs up', async () => {
+      it('is refused if its user already has three exports open, until the client of one of these hangs up', async () => {
         const clients = Array.from({ length: 3 }, () => new AbortController());
         const another = () => get('/console/calls.csv?from=2026-11-01&to=2026-11-01', oda);
         try {
@@ -289,7 +289,7 @@ describe('filtered calls and activity in the console', () => {
         }
       });
 
-      it("cause a log line with the request's ID if the rest of them can't be read", async () => {
+      it("causes a log line with the request's ID if the rest of it can't be read", async () => {
         const { write } = direct.storage.database;
         const read = await start({ 'X-Request-Id': 'export-1' });
         await write.raw('ALTER TABLE calls RENAME TO calls_elsewhere');

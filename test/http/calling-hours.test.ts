@@ -239,7 +239,7 @@ describe('rules for calling', () => {
         expect([unknown.status, unknown.text.includes('UK: Must be')]).to.deep.equal([422, true]);
       });
 
-      it('that may be called, and calling hours, are recorded in the activity when they change', async () => {
+      it('are restricted by settings whose changes, like those of calling hours, are recorded in the activity', async () => {
         await setNumbers({ countries: ['DE', 'AT'], kinds: null }, 'partner');
         await setNumbers({ countries: [], kinds: ['premium-rate'] });
         const closed = Array.from({ length: 22 }, (_, n) => ({
@@ -286,7 +286,7 @@ describe('rules for calling', () => {
         await harness.direct.storage.database.write('do_not_call').delete();
       });
 
-      it("that an account user checks show that the partner's list blocks them, but not the partner's note", async () => {
+      it("on the partner's list are reported to an account user who checks them, but without the partner's note", async () => {
         const body = { phones: [berlin], reason: 'asked', note: 'Threatens to sue', partnerId: harness.tenants.partner.id };
         await ask('POST', `${harness.core.url}/console/do-not-call`, { cookie, body });
         expect((await check(berlin)).entries[0]).to.include({ note: 'Threatens to sue' });

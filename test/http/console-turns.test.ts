@@ -56,7 +56,7 @@ describe('turns to read a console list', () => {
     expect(log).to.deep.equal(['search begins', 'search 1', 'list begins', 'list ends', 'search 2', 'search 3', 'search ends']);
   });
 
-  it('end a search when the same session starts another search, but not when it reads a list or another session starts a search', async () => {
+  it('are taken from a search when its session starts another search, but not when that session reads a list or a different one starts a search', async () => {
     const { run, log } = stage();
     const older = run('a', 'older', pieces(3, log, 'older'), true);
     await Promise.all([
@@ -68,14 +68,14 @@ describe('turns to read a console list', () => {
     expect(log.filter((line) => /\d/.test(line))).to.deep.equal(['older 1', 'other 1', 'newer 1', 'newer 2']);
   });
 
-  it('end a search whose time is up or whose client has disconnected', async () => {
+  it('are no longer given to a search whose time is up or whose client has disconnected', async () => {
     const { run, log } = stage({ search: 0 });
     await run('a', 'late', pieces(3, log, 'late'), true);
     await run('a', 'gone', pieces(3, log, 'gone'), true);
     expect(log).to.deep.equal(['late begins', 'late 1', 'late ends']);
   });
 
-  it("end a search that doesn't get its next turn in time", async () => {
+  it('are no longer given to a search that has waited too long for its next turn', async () => {
     const { run, log } = stage({ search: 20 });
     const { promise, resolve } = Promise.withResolvers<void>();
     const search = run('a', 'search', pieces(3, log, 'search'), true);

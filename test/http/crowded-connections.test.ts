@@ -119,7 +119,7 @@ describe('a connection to a crowded listener', () => {
   });
 
   describe("at its network's limit", () => {
-    it('leaves room for other networks, even if the network has many addresses', async () => {
+    it('is refused even from a new address in that network, so that there is room for other networks', async () => {
       const opened = await open({ limits: { perRange: 2 } });
       ({ listener } = opened);
       const busy = async (address: string) => {

@@ -75,7 +75,7 @@ describe('a do-not-call list', () => {
       expect(await readState(listed)).to.deep.equal([blocked]);
     });
 
-    it('reports how many calls can no longer be stopped, and never hands off a call in doubt again', async () => {
+    it('reports how many calls it can no longer stop, and prevents another hand-off of a call in doubt', async () => {
       const phone = somePhone();
       await place(phone);
       await claim();
@@ -129,7 +129,7 @@ describe('a do-not-call list', () => {
       expect(activity.text).to.contain('Asked to be called again').and.not.contain(phone);
     });
 
-    it('adds no number if one of them is invalid, and says which one', async () => {
+    it('stays unchanged if one of several new numbers is invalid, and the error says which one', async () => {
       const phone = somePhone();
       const answer = await add([phone, '12'], { country: 'DE' });
       expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);

@@ -21,7 +21,7 @@ describe('the key-authenticated endpoints', () => {
   const cancelUrl = (rest: string) => `${onDemand(core.url, tenants.campaign.id)}/${rest}`;
 
   describe("a campaign that the key doesn't have access to", () => {
-    it('gets the same response as a missing campaign, byte for byte', async () => {
+    it('is refused with the same response as a missing campaign, byte for byte', async () => {
       const campaigns = [tenants.otherCampaign.id, tenants.siblingCampaign.id, 'no-such-campaign', '%00', 'a%2Fb', 'x'.repeat(500)];
       const answers = await Promise.all(campaigns.map((id) => placeCall(core.url, id, key)));
       expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).to.equal(1);
@@ -39,7 +39,7 @@ describe('the key-authenticated endpoints', () => {
     });
   });
 
-  describe('invalid input', () => {
+  describe('the validation of input', () => {
     const contact = { phone: '+493012345678' };
     const wrong: [string, object, string][] = [
       ['a missing contact', {}, 'contact'],
@@ -111,7 +111,7 @@ describe('the key-authenticated endpoints', () => {
       expect([answer.status, readCode(answer)]).to.deep.equal([400, 'malformed-request']);
     });
 
-    it('fails only its own request, not the others in the same statement', async () => {
+    it('fails only the invalid requests among many that arrive together', async () => {
       const answers = await Promise.all(
         Array.from({ length: 60 }, (_, n) => place(n % 3 === 0 ? { contact: { phone: 'x' } } : { contact: { phone: somePhone() } })),
       );

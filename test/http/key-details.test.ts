@@ -56,7 +56,7 @@ describe("an API key's details", () => {
       expect(createdIn).to.deep.equal({ kind: 'account', id: tenants.account.id, name: 'Blue Clinic' });
     });
 
-    it('show a partner who owns the key', async () => {
+    it("show the key's owner to a partner user", async () => {
       const { id } = await createKey(core.url, cookie);
       const { apiKey } = await details(id, 'UTC', await signIn(core.url, 'pat@example.com'));
       expect(apiKey.owner).to.deep.equal({ isYou: false, name: 'Ada Account', email: 'ada@example.com' });

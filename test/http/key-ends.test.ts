@@ -6,7 +6,7 @@ import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
 import { createKey, onDemand, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 
-describe('Callkey-Key-Expires', () => {
+describe('the header Callkey-Key-Expires', () => {
   const clock = fakeClock('2026-11-21T09:00:00.000Z');
   let core: RunningCore;
   let close: CoreHarness['close'];

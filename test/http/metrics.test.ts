@@ -120,7 +120,7 @@ describe('the metrics', () => {
     });
 
     if (kind === 'sqlite') {
-      it("report that the core isn't ready, and omit database values while the database is down", async () => {
+      it("while the database is down, report that the core isn't ready, and omit values from the database", async () => {
         const file = database.slice('sqlite:'.length);
         renameSync(file, `${file}.away`);
         const text = await scrape();

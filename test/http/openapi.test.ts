@@ -52,7 +52,7 @@ describe('the OpenAPI document', () => {
     }
   });
 
-  describe('rejects', () => {
+  describe("doesn't allow", () => {
     const falsified: [what: string, change: object, error: RegExp][] = [
       ['an undocumented status', { status: 200 }, /200 isn't described/],
       ['a body with a different shape', { text: '{}' }, /required property/],

@@ -64,7 +64,7 @@ describe("a user's changes", () => {
   });
   after(() => harness.close());
 
-  it("are made one after the other across sessions, up to a limit, but don't wait for other users' changes", async () => {
+  it("are made one at a time across sessions, are refused if too many wait, and don't delay other users' changes", async () => {
     const { url } = harness.core;
     const create = (cookie: string) => ask('POST', `${url}/console/api-keys`, { cookie, body });
     const cookies = [await signIn(url, 'ada@example.com'), await signIn(url, 'ada@example.com')];

@@ -225,7 +225,7 @@ describe('refusals', () => {
     expect(await send({ path: '/console/session', body })).to.equal(await reference());
   });
 
-  it('ignore a session cookie on the three endpoints', async () => {
+  it("aren't changed by a session cookie on the three endpoints", async () => {
     const cookie = await signIn(core.url, 'pat@example.com');
     expect(await send({ path: endpoint, body: contact, headers: [`Cookie: ${cookie}`] })).to.equal(await reference());
     expect((await placeCall(core.url, tenants.campaign.id, good)).status).to.equal(202);

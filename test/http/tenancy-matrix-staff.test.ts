@@ -16,7 +16,7 @@ import { everyone, sees } from '../support/tenancy-rules.ts';
 import { tenancySuite } from '../support/tenancy-suite.ts';
 import { createKey, password, placeCall, signIn, signInFirst } from '../support/tenants.ts';
 
-describe('the rules for who can see, revoke and use what', () => {
+describe('under the tenancy rules,', () => {
   onEachDatabase((kind) => {
     const at = tenancySuite(kind);
     const { as, cookies } = at;

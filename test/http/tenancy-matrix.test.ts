@@ -12,7 +12,7 @@ import { createKey, placeCall, somePhone } from '../support/tenants.ts';
 /** The campaigns whose calls each viewer sees. A user limited to an account sees fewer than their key has access to. */
 const campaignsByWho: Record<Who, Place[]> = { ...reaches, tied: ['campaign'] };
 
-describe('the rules for who can see, revoke and use what', () => {
+describe('under the tenancy rules,', () => {
   onEachDatabase((kind) => {
     const at = tenancySuite(kind);
     const { as, getKey, cookies, calls } = at;

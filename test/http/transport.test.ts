@@ -36,7 +36,7 @@ describe("a core's transport security", () => {
     expect(await overSocket(core.url, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')).not.to.match(/strict-transport/i);
   });
 
-  it('logs a warning for HTTP on a non-loopback address, but not on loopback', async () => {
+  it('causes a warning in the log if it is missing on a non-loopback address, but not on loopback', async () => {
     await start({ HOST: '0.0.0.0', DRAIN_DELAY: '0' });
     expect(warning()).to.include({ level: 'warn', host: '0.0.0.0' });
     await core.close();

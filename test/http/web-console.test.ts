@@ -112,7 +112,7 @@ describe('the console’s page', () => {
     });
   }
 
-  it("doesn't support any other method", async () => {
+  it('supports only GET and HEAD', async () => {
     for (const method of ['POST', 'PUT', 'DELETE', 'OPTIONS']) expect(await send(method, '/'), method).to.equal(await refusal());
     const signedIn = await ask('POST', `${core.url}/`, { cookie });
     expect([signedIn.status, signedIn.headers['allow']]).to.deep.equal([405, 'GET, HEAD']);
@@ -132,7 +132,7 @@ describe('the console’s page', () => {
     '/ASSETS/',
     '//',
   ]) {
-    it(`doesn't include ${path}`, async () => {
+    it(`doesn't give access to ${path}`, async () => {
       expect(await send('GET', path)).to.equal(await refusal());
     });
   }
@@ -204,7 +204,7 @@ describe("a console that wasn't built", () => {
     ]);
   });
 
-  it("serves the command line's package if it was built, and the reference says how to install it", async () => {
+  it("still serves the command line's package if that was built, and says in the reference how to install it", async () => {
     const commandLine = join(freshDirectory(), 'callkey-cli-1.2.3.tgz');
     writeFileSync(commandLine, 'the package');
     const url = await serve(join(freshDirectory(), 'missing'), commandLine);

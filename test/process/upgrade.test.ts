@@ -50,7 +50,7 @@ describe('an upgrade', () => {
       }
     });
 
-    describe('while a newer core has added to the schema', () => {
+    describe('by a newer core that has added to the schema', () => {
       let url: string;
       let core: RunningCore;
       let direct: Awaited<ReturnType<typeof openDirect>>;

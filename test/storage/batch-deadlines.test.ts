@@ -40,7 +40,7 @@ describe("a request's deadline", () => {
     expect([outcomes[1], runs.map(({ inputs }) => inputs)]).to.deep.equal(['waits', [[2]]]);
   });
 
-  it("lets a request with time left take the expired request's place, and starts no batch if none has time left", async () => {
+  it("gives an expired request's place to a request with time left, and prevents a batch if no request has time left", async () => {
     const { ask, runs } = controlled({ size: 2 });
     const late = settleAll(ask(1, 0));
     await turns();

@@ -111,7 +111,7 @@ describe('a call in the database', () => {
           for (const note of notes) expect(after[columns[note]], note).to.not.equal(null);
         });
 
-        it(`is counted once, if ${event} ends it from ${stage}`, async () => {
+        it(`is counted once if the event ${event} ends it in the stage ${stage}`, async () => {
           const { read, write } = direct.storage.database;
           const { compactCounts } = direct.ports.stores.callList;
           await compactCounts();

@@ -14,7 +14,7 @@ import { createTenants, type DirectAccess, openDirect, type Tenants } from '../s
 const now = instant(1_795_000_000_000);
 const lease = 30_000;
 
-describe('claiming and settling calls', () => {
+describe('the dialing store', () => {
   onEachDatabase((kind) => {
     let direct: DirectAccess;
     let tenants: Tenants;

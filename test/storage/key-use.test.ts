@@ -77,7 +77,7 @@ describe("a key's use", () => {
       });
     }
 
-    it('reports how long its oldest entry has been waiting to be written', async () => {
+    it("that isn't written yet is reported with the age of its oldest entry", async () => {
       const use = createKeyUse(direct.storage.database, clock, unexpected);
       expect(use.lag()).to.equal(0);
       use.note(by(key.digest, clock.now()));

@@ -199,7 +199,7 @@ describe('storage', () => {
     expect(settled.map(({ status }) => status)).to.deep.equal(['fulfilled', 'rejected', 'fulfilled']);
   });
 
-  itOnPostgres("writes the use of keys from two cores in the same order, so that neither core's is lost", async () => {
+  itOnPostgres('writes the use of keys on two cores in the same order, so that no use is lost', async () => {
     const database = await freshDatabase('postgres');
     const clock = fakeClock();
     const errors: unknown[] = [];

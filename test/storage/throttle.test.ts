@@ -119,7 +119,7 @@ describe('attempt counters', () => {
       expect(await points()).to.deep.equal({ other: 1 });
     });
 
-    it('are deleted when they expire, or if they expire later than a counter started now on a core with a fast clock could', async () => {
+    it("are deleted when they expire, or if they expire so late that even a core with a fast clock can't have started them", async () => {
       const longest = plus(now, maxWindow + clockSkew.toMillis());
       const expires = { over: now, live: plus(now, 1), longest, ahead: plus(longest, 1) };
       await counters().insert(Object.entries(expires).map(([key, expire]) => ({ key, points: 1, expire })));

@@ -73,7 +73,7 @@ describe('passwords', () => {
           ]);
         });
 
-        it("fails if someone else has reset the user's password since", async () => {
+        it("fails if someone else has reset the user's password in the meantime", async () => {
           const { user, cookie } = await begin('third@example.com');
           const id = toDigest(cookie.split(/[=;]/)[1] ?? '');
           const data = await at.direct.ports.stores.sessions.find(id);

@@ -103,7 +103,7 @@ describe('a provider that', () => {
 });
 
 describe('without a provider', () => {
-  it('its paths respond like any unknown path', async () => {
+  it('the paths for signing in with one respond like any unknown path', async () => {
     const { openCore } = await import('../../support/core-harness.ts');
     const harness = await openCore();
     try {

@@ -117,7 +117,7 @@ describe('signing in with the provider', () => {
       expect(await emailIn(browser)).to.equal(input.email);
     });
 
-    it('believes an address that the provider calls unverified if OIDC_EMAIL is trusted', async () => {
+    it("with OIDC_EMAIL=trusted, accepts an address that the provider hasn't verified", async () => {
       const trusting = await openWithProvider({ kind, environment: { OIDC_EMAIL: 'trusted' } });
       try {
         trusting.provider.person = { ...ada, isVerified: false };
@@ -133,7 +133,7 @@ describe('signing in with the provider', () => {
       ['the provider is replaced', { OIDC_ISSUER: 'https://login.example.org' }, [401, 200]],
       ['the provider is removed', null, [401, 200]],
     ] as const) {
-      it(`keeps only sessions that could still start the same way, if ${what}`, async () => {
+      it(`keeps only the sessions whose way of signing in is still available if ${what}`, async () => {
         const { database, provider, url } = at.harness;
         const browser = new TestBrowser();
         expect(await signInWithProvider(at.harness, browser)).to.equal('done');

@@ -51,7 +51,7 @@ describe('a second factor', () => {
       const renew = (cookie: string, code: string) => inSession('POST', '/console/second-factor/recovery-codes', cookie, { code });
       const left = async (cookie: string) => (await inSession('GET', '/console/second-factor', cookie)).json;
 
-      it('can be counted, and can be replaced with a code, which is recorded', async () => {
+      it('can be counted, and are replaced if the user enters a valid code, with an audit event', async () => {
         const { cookie, email, id, app, recoveryCodes } = await newUser();
         const [first = '', second = '', third = ''] = recoveryCodes;
         expect((await signInWith(email, first)).status).to.equal(201);
@@ -100,7 +100,7 @@ describe('a second factor', () => {
         expect((await reset('nobody')).status).to.equal(404);
       });
 
-      it('is reset, like a password, only with a code if the administrator has a second factor', async () => {
+      it("can be reset, like a password, only with the administrator's own code if the administrator has a second factor", async () => {
         const admin = await newUser();
         const user = await newUser();
         for (const [method, path, status] of [

@@ -5,7 +5,7 @@ import { authenticator, enroll } from '../../support/second-factor.ts';
 import { secondFactorSuite } from '../../support/second-factor-suite.ts';
 import { password } from '../../support/tenants.ts';
 
-describe('a second factor', () => {
+describe('second-factor codes', () => {
   onEachDatabase((kind) => {
     const at = secondFactorSuite(kind);
     const {
@@ -22,15 +22,15 @@ describe('a second factor', () => {
       signInWith,
     } = at;
 
-    describe('with a code', () => {
-      it('works once', async () => {
+    describe('from the app', () => {
+      it('work once', async () => {
         const { email, app } = await newUser();
         const code = app.code();
         expect((await signInWith(email, code)).status).to.equal(201);
         expect((await signInWith(email, code)).status).to.equal(401);
       });
 
-      it('works only once on two cores, even at the same time', async () => {
+      it('work only once, even if two cores receive them at the same time', async () => {
         const { email, app } = await newUser();
         const other = await startAnother();
         const waiting = await Promise.all(
@@ -40,7 +40,7 @@ describe('a second factor', () => {
         expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([201, 401, 401, 401]);
       });
 
-      it('works with the code of the previous or next time step, but not with one that is two steps away', async () => {
+      it("work if they're from the previous or next time step, but not if they're two steps away", async () => {
         const { email, app } = await newUser();
         expect((await signInWith(email, app.code(-2))).status).to.equal(401);
         expect((await signInWith(email, app.code(-1))).status).to.equal(201);
@@ -49,7 +49,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code(0))).status, 'an older code than the last one used').to.equal(401);
       });
 
-      it("doesn't accept the code that confirmed it", async () => {
+      it("don't work at sign-in if they have confirmed the second factor", async () => {
         const { cookie, email } = await newUserWithout();
         const begun = await inSession('POST', '/console/second-factor', cookie, { currentPassword: password });
         const code = authenticator(textAt(begun, 'secret'), at.clock.now).code();
@@ -57,7 +57,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, code)).status).to.equal(401);
       });
 
-      it('works again after the clock was far ahead', async () => {
+      it('work again after the clock was far ahead', async () => {
         const { email, app } = await newUser();
         at.clock.advance({ days: 30 });
         expect((await signInWith(email, app.code())).status).to.equal(201);
@@ -65,14 +65,14 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code())).status).to.equal(201);
       });
 
-      it('may have spaces', async () => {
+      it('may contain spaces', async () => {
         const { email, app } = await newUser();
         expect((await signInWith(email, ` ${app.code().slice(0, 3)} ${app.code().slice(3)} `)).status).to.equal(201);
       });
     });
 
-    describe('with a recovery code', () => {
-      it('works once, in any notation, and is recorded', async () => {
+    describe('for recovery', () => {
+      it('work once, in any notation, and their use is recorded', async () => {
         const { email, recoveryCodes, id } = await newUser();
         const [first = '', second = ''] = recoveryCodes;
         expect((await signInWith(email, first)).status).to.equal(201);
@@ -82,7 +82,7 @@ describe('a second factor', () => {
         expect((await listActions(id)).filter((action) => action === 'recovery-code.used')).to.have.length(2);
       });
 
-      it("works only once, even if it's used on two cores at the same time", async () => {
+      it('work only once, even if two cores receive them at the same time', async () => {
         const { email, recoveryCodes } = await newUser();
         const other = await startAnother();
         const waiting = await Promise.all(
@@ -92,7 +92,7 @@ describe('a second factor', () => {
         expect(answers.map(({ status }) => status).toSorted()).to.deep.equal([201, 401, 401, 401]);
       });
 
-      it('works only for its own user', async () => {
+      it('work only for their own user', async () => {
         const [one, other] = [await newUser(), await newUser()];
         expect((await signInWith(one.email, other.recoveryCodes[0] ?? '')).status).to.equal(401);
         expect((await signInWith(one.email, other.app.code())).status).to.equal(401);
@@ -100,7 +100,7 @@ describe('a second factor', () => {
     });
 
     describe('that someone guesses', () => {
-      it('is throttled after ten attempts, even with the correct password each time', async () => {
+      it('are throttled after ten attempts, even with the correct password each time', async () => {
         const { email, app } = await newUser();
         const from = elsewhere();
         const statuses: number[] = [];
@@ -114,7 +114,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code())).status, 'from another address').to.equal(201);
       });
 
-      it('counts attempts only after a correct password, and only if the code was checked', async () => {
+      it('are counted in the metrics only after a correct password, and only if they were checked', async () => {
         const counts = async (): Promise<string[]> =>
           (await ask('GET', `${at.core.managementUrl}/metrics`)).text.match(/^callkey_(second_factor_codes|sign_ins)_total.*$/gm) ?? [];
         const { email } = await newUser();
@@ -136,7 +136,7 @@ describe('a second factor', () => {
         ]);
       });
 
-      it('is throttled if many codes are tried in one half-open session', async () => {
+      it('are throttled if many are tried in one half-open session', async () => {
         const { email } = await newUser();
         const from = elsewhere();
         const cookie = await halfOpen(email, { from });
@@ -145,7 +145,7 @@ describe('a second factor', () => {
         expect(answers.map(({ status }) => status)).to.deep.equal([...Array.from({ length: 9 }, () => 401), 429, 429]);
       });
 
-      it('is throttled only after ten more attempts if a valid code was entered in between', async () => {
+      it('are throttled only after ten more attempts if a valid code was entered in between', async () => {
         const { email, app } = await newUser();
         const from = '203.0.113.77';
         await database().write('sign_in_attempts').delete();
@@ -164,7 +164,7 @@ describe('a second factor', () => {
         expect((await enterCode(cookie, '000000', { from })).status).to.equal(429);
       });
 
-      it('is throttled after twenty wrong codes in a day, from anywhere, but not with a recovery code or for a known browser', async () => {
+      it('are throttled after twenty wrong ones in a day, from anywhere, but recovery codes and known browsers still work', async () => {
         const { email, app, recoveryCodes, cookie } = await newUser();
         const [first = '', second = ''] = recoveryCodes;
         const known = readCookies(await signInWith(email, app.code()));
@@ -191,7 +191,7 @@ describe('a second factor', () => {
         expect((await inSession('DELETE', '/console/second-factor', cookie, { code: second })).status).to.equal(204);
       });
 
-      it("counts attempts from zero when it's set up again", async () => {
+      it('no longer count once the second factor is set up again', async () => {
         const { email, cookie, recoveryCodes } = await newUser();
         for (let n = 0; n < 20; n++) await signInWith(email, '000000');
         await inSession('DELETE', '/console/second-factor', cookie, { code: recoveryCodes[0] });
@@ -199,7 +199,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code())).status).to.equal(201);
       });
 
-      it("counts attempts in sessions from zero, too, when it's set up again", async () => {
+      it('no longer count in a signed-in session, either, once the second factor is set up again', async () => {
         const { cookie, recoveryCodes } = await newUser();
         const remove = (code = '') => inSession('DELETE', '/console/second-factor', cookie, { code });
         for (let n = 0; n < 20; n++) {
@@ -213,7 +213,7 @@ describe('a second factor', () => {
         expect((await remove(app.code())).status).to.equal(204);
       });
 
-      it('can be tried again after a day', async () => {
+      it('no longer prevent signing in after a day', async () => {
         const { email, app } = await newUser();
         for (let n = 0; n < 20; n++) await signInWith(email, '000000');
         at.clock.advance({ hours: 24, seconds: -1 });
@@ -222,7 +222,7 @@ describe('a second factor', () => {
         expect((await signInWith(email, app.code())).status).to.equal(201);
       });
 
-      it('is throttled even in a hijacked session', async () => {
+      it('are throttled even in a hijacked session', async () => {
         const { cookie } = await newUser();
         const answers: number[] = [];
         for (let n = 0; n < 11; n++) answers.push((await inSession('DELETE', '/console/second-factor', cookie, { code: '000000' })).status);

@@ -46,7 +46,7 @@ describe('a second factor', () => {
       });
     });
 
-    it("can continue 15 minutes after every ten wrong codes, because there's no recovery code yet", async () => {
+    it('is blocked for only 15 minutes after every ten wrong codes, because there are no recovery codes yet', async () => {
       const { cookie } = await newUserWithout();
       const begun = await inSession('POST', '/console/second-factor', cookie, { currentPassword: password });
       const confirm = (code: string) => inSession('POST', '/console/second-factor/confirmation', cookie, { code });
@@ -58,7 +58,7 @@ describe('a second factor', () => {
       expect((await confirm(authenticator(textAt(begun, 'secret'), at.clock.now).code())).status).to.equal(200);
     });
 
-    it("can't be done by someone who only knows the password", async () => {
+    it("can't be confirmed, replaced or removed by someone who only knows the password", async () => {
       const { email } = await newUser();
       const cookie = await halfOpen(email);
       expect((await inSession('POST', '/console/second-factor', cookie, { currentPassword: password })).status).to.equal(401);

@@ -4,11 +4,11 @@ import { ask, readCode, readSetCookies } from '../../support/http.ts';
 import { sessionSuite } from '../../support/session-suite.ts';
 import { password, signIn } from '../../support/tenants.ts';
 
-describe('sessions', () => {
+describe('in sessions,', () => {
   const at = sessionSuite();
   const { tryPassword } = at;
 
-  describe("get their client's address", () => {
+  describe("the client's address is taken", () => {
     /** Returns the address where the latest session was started, according to the audit events. */
     const seenFrom = async (headers: Record<string, string>) => {
       await tryPassword('ada@example.com', password, headers);

@@ -100,8 +100,8 @@ describe('sessions', () => {
       });
     });
 
-    describe('end', () => {
-      it("while a body is being received, and the request doesn't create a key", async () => {
+    describe('are refused', () => {
+      it("if they end while a body is being received, and the request doesn't create a key", async () => {
         const cookie = await signIn(at.core.url, 'ada@example.com');
         const body = { name: 'Too late', expiration: { kind: 'none' }, timeZone: 'UTC' };
         const answer = await slowly('/console/api-keys', cookie, body, () => ask('DELETE', `${at.core.url}/console/session`, { cookie }));
@@ -109,7 +109,7 @@ describe('sessions', () => {
         expect(await at.direct.storage.database.read('api_keys').where({ name: 'Too late' })).to.deep.equal([]);
       });
 
-      it('immediately on signing out, and remove the cookie', async () => {
+      it('immediately after signing out, which also removes the cookie', async () => {
         const cookie = await signIn(at.core.url, 'ada@example.com');
         const answer = await ask('DELETE', `${at.core.url}/console/session`, { cookie });
         expect([answer.status, answer.text]).to.deep.equal([204, '']);
@@ -117,7 +117,7 @@ describe('sessions', () => {
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('when the user is deleted', async () => {
+      it('after the user is deleted', async () => {
         const input = { email: 'gone@example.com', name: 'Gone', userType: 'staff', accountId: null, partnerId: null } as const;
         const { user } = await createUser(at.direct.ports, operator, input, password);
         const cookie = await signIn(at.core.url, 'gone@example.com');
@@ -125,12 +125,12 @@ describe('sessions', () => {
         expect((await session(cookie)).status).to.equal(401);
       });
 
-      it('for a cookie with an invalid signature', async () => {
+      it('if the cookie has an invalid signature', async () => {
         const cookie = await signIn(at.core.url, 'ada@example.com');
         expect((await session(cookie.replace(/sig=./, 'sig=!'))).status).to.equal(401);
       });
 
-      it('for good, even if one of their requests is in progress', async () => {
+      it('after signing out, even if their other requests are still in progress', async () => {
         const cookie = await signIn(at.core.url, 'ada@example.com');
         await Promise.all([session(cookie), ask('DELETE', `${at.core.url}/console/session`, { cookie }), session(cookie), session(cookie)]);
         expect((await session(cookie)).status).to.equal(401);

@@ -4,7 +4,7 @@ import { ask, readCode } from '../../support/http.ts';
 import { sessionSuite } from '../../support/session-suite.ts';
 import { signIn } from '../../support/tenants.ts';
 
-describe('sessions', () => {
+describe('in sessions,', () => {
   onEachDatabase((kind) => {
     const at = sessionSuite(kind);
     const { session } = at;
@@ -56,7 +56,7 @@ describe('sessions', () => {
         expect(await search('')).to.have.length(5);
       });
 
-      it('returns 400 for an unknown query parameter', async () => {
+      it("can't be searched with an unknown query parameter", async () => {
         const cookie = await signIn(at.core.url, 'stan@example.com');
         const answer = await ask('GET', `${at.core.url}/console/tenancies?searhc=x`, { cookie });
         expect([answer.status, readCode(answer)]).to.deep.equal([400, 'malformed-request']);
