@@ -63,7 +63,7 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
       expect(await actions()).to.include.members(['do-not-call.added', 'do-not-call.lifted']);
     });
 
-    it('refuses an invalid number, reason, date and scope', async () => {
+    it('refuses an invalid number, reason, date or scope', async () => {
       for (const args of [
         ['12', ...account],
         [phone, ...account, '--reason', 'none'],

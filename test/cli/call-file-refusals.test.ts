@@ -63,7 +63,7 @@ describe('checking a call file', () => {
     ["isn't JSON", `{"contact":{"phone":"${phone}"}}\nnonsense\n`, [2, '', "This isn't valid JSON."]],
     ['has an unknown field', `{"contact":{"phone":"${phone}"},"x":1}\n`, [1, 'x', 'Unknown field.']],
     ['repeats a request ID', `phone,requestId\n${phone},a\n${phone},b\n${phone},a\n`, [4, 'requestId', 'Line 2 has the same request ID.']],
-    ['has a variable that would be lost', `phone,var.__proto__\n${phone},x\n`, [2, 'variables', /__proto__/]],
+    ['has a variable named __proto__, which would be lost', `phone,var.__proto__\n${phone},x\n`, [2, 'variables', /__proto__/]],
   ];
   for (const [what, text, [line, path, message]] of wrongLines) {
     it(`rejects a line that ${what}`, async () => {
@@ -79,7 +79,7 @@ describe('checking a call file', () => {
     expect(await badLines('{"contact":{"phone":493012345678}}\n')).to.deep.equal([[1, 'contact.phone', 'Must be a string.']]);
   });
 
-  it('rejects a call whose request ID makes it too large', async () => {
+  it('rejects a call that is larger than the core accepts', async () => {
     const variables = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, '€'.repeat(1000)]));
     const line = JSON.stringify({ contact: { phone }, variables });
     expect(Buffer.byteLength(line)).to.be.greaterThan(limits.bodyBytes);

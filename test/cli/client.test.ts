@@ -69,7 +69,7 @@ describe('CallkeyClient', () => {
     expect(notFound).to.have.property('requestId').that.is.a('string');
   });
 
-  it('names itself in User-Agent unless the program does', async () => {
+  it('sends its own name in the User-Agent header, unless the program sets another name', async () => {
     await connect().place(its.tenants.campaign.id, newCall('agent-1'));
     await connect({ userAgent: 'orders/2' }).place(its.tenants.campaign.id, newCall('agent-2'));
     const [own, custom] = its.network.seen.map(({ headers }) => headers['user-agent']);
@@ -95,9 +95,9 @@ describe('CallkeyClient', () => {
   });
 
   for (const [what, first, again] of [
-    ['a body that drips', 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n', 'x'],
+    ['a body that arrives one byte at a time', 'HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n', 'x'],
     ['endless 1xx responses', '', 'HTTP/1.1 102 Processing\r\n\r\n'],
-    ['headers that drip', 'HTTP/1.1 200 OK\r\nX-Long: ', 'x'],
+    ['headers that arrive one byte at a time', 'HTTP/1.1 200 OK\r\nX-Long: ', 'x'],
   ] as const) {
     it(`doesn't wait forever for ${what}`, async () => {
       const server = createServer((socket) => {
@@ -241,7 +241,7 @@ describe('CallkeyClient', () => {
     // @ts-expect-error JavaScript callers aren't type-checked.
     ['an invalid signal', (client, id) => client.place(id, newCall('misuse-2'), { signal: {} })],
     // @ts-expect-error JavaScript callers aren't type-checked.
-    ['a cancel without a call', (client, id) => client.cancel(id)],
+    ['a cancellation without a call', (client, id) => client.cancel(id)],
   ];
   for (const [what, misuse] of misuses) {
     it(`refuses ${what}, and sends nothing`, async () => {

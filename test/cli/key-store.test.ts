@@ -163,7 +163,7 @@ describe("a profile's key", () => {
     );
   });
 
-  it("is reported with the reason if the file in CALLKEY_API_KEY_FILE can't be read", async () => {
+  it("can't come from a missing file that CALLKEY_API_KEY_FILE names, and the error says what to check", async () => {
     const path = join(freshDirectory(), 'none');
     expect(await rejection(readEnvironmentKey({ CALLKEY_API_KEY_FILE: path }))).to.equal(
       `usage: Couldn't read ${path}, the file in CALLKEY_API_KEY_FILE (ENOENT). Check its name and permissions.`,
@@ -217,7 +217,7 @@ describe("a profile's key", () => {
     });
   }
 
-  it('stays the old key, with its server, if key set is stopped before the profile names the new server', async () => {
+  it("is still the old server's key if `key set` is stopped before the profile names the new server", async () => {
     await (await openKeyStore('file', 'work', server, folders)).write(keyValue);
     await (await openKeyStore('file', 'work', 'https://new.example', folders)).write(makeKeyValue(randomBytes));
     expect(await readKey(stored, {}, folders)).to.equal(keyValue);
@@ -240,20 +240,20 @@ describe("a profile's key", () => {
     expect(where).to.contain("the system's keychain (");
   });
 
-  it('must be set first if no key was ever stored', async () => {
+  it("can't be read if none was ever stored, and the error says how to store one", async () => {
     const advice = 'Run callkey key set --profile work to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.';
     expect(await rejection(readKey(settings(), {}, folders))).to.equal(`usage: No key is stored for the profile work. ${advice}`);
     expect(await rejection(readKey({ ...settings(), profileName: 'default' }, {}, folders))).to.contain('Run callkey key set to store one');
   });
 
-  it('must be set again if its file is missing', async () => {
+  it("can't be read if its file is missing, and the error says how to store it again", async () => {
     const file = join(folders.data, 'keys', 'work@https.calls.example.com');
     expect(await rejection(readKey(stored, {}, folders))).to.equal(
       `usage: The key for the profile work is no longer in the file ${file}. Run callkey key set --profile work to store it again.`,
     );
   });
 
-  it('is validated wherever it comes from, and never repeated', async () => {
+  it("is validated wherever it comes from, and isn't shown in the error", async () => {
     expect(await rejection(readKey(stored, { CALLKEY_API_KEY: `${keyValue}x` }, folders))).to.equal(`usage: CALLKEY_API_KEY ${notAKey}`);
     const store = await openKeyStore('file', 'work', server, folders);
     await store.write('nonsense');

@@ -92,7 +92,7 @@ describe('callkey key', () => {
       expect([code, stderr.includes('No server address specified')]).to.deep.equal([2, true]);
     });
 
-    it('deletes the key of the old server', async () => {
+    it('deletes the key of the old server when a key for another server is stored', async () => {
       const home = await homeWithFile();
       const other = makeKeyValue(randomBytes);
       await home.run(['key', 'set', '--insecure-storage', '--server', 'http://127.0.0.1:2'], { input: other });

@@ -28,11 +28,11 @@ describe("callkey key, with the system's keychain", () => {
     expect(JSON.parse((await run(['key', 'status', '--json'])).stdout)).to.include({ profile, stored: 'keychain' });
   });
 
-  it('places a call with the stored key', async () => {
+  it('stores a key that callkey call place can read', async () => {
     expect((await run(['call', 'place', 'a-campaign', '--phone', '+493012345678'])).code).to.equal(7);
   });
 
-  it("doesn't send the stored key to another server, which gets its own key", async () => {
+  it('never sends the stored key to another server, and replaces it when a key for that server is stored', async () => {
     const { code, stderr } = await run(['call', 'place', 'a-campaign', '--phone', '+493012345678', '--server', 'http://127.0.0.1:2']);
     expect([code, stderr.includes("isn't sent to http://127.0.0.1:2")]).to.deep.equal([2, true]);
     expect((await run(['key', 'set', '--server', 'http://127.0.0.1:2'], keyValue)).code).to.equal(0);

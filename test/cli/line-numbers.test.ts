@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { FirstLines, LineSet } from '../../cli/batch/file/line-numbers.ts';
 
-describe('line number sets', () => {
+describe('collections of line numbers', () => {
   it('contain each added number once', () => {
     const set = new LineSet();
     const lines = [1, 2, 8, 9, 8191, 8192, 8193, 3_000_000, 8];
@@ -13,7 +13,7 @@ describe('line number sets', () => {
     expect(set.has(30_000_000)).to.equal(false);
   });
 
-  it('return the first line for each fingerprint, like a Map, for any number of lines', () => {
+  it('return the first line with the same fingerprint, like a Map, even for thousands of lines', () => {
     const firstLines = new FirstLines(20_000);
     const map = new Map<string, number>();
     for (let line = 1; line <= 20_000; line++) {

@@ -75,7 +75,7 @@ describe('the published package', () => {
     expect(Number(stderr)).to.be.within(50_000, 250_000);
   });
 
-  it('says in one sentence if the Node.js version is too old', () => {
+  it('says in one sentence that the Node.js version is too old', () => {
     const older = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.18.0' } })`;
     const as = (args: string[]) => execFileSync(process.execPath, [...args, main, '--version'], { encoding: 'utf8', stdio: 'pipe' });
     expect(() => as(['--import', `data:text/javascript,${older}`]))
@@ -160,7 +160,7 @@ describe('the published package', () => {
       orders.close();
     });
 
-    it('says in one sentence if the Node.js version is too old', () => {
+    it('says in one sentence that the Node.js version is too old', () => {
       const program = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.19.0' } });
         await import('@callkey/cli').catch((error) => console.log(error.message));`;
       writeFileSync(join(directory, 'older.js'), program);

@@ -211,7 +211,7 @@ describe('retries', () => {
   });
 
   for (const who of ['until', 'signal'] as const) {
-    it(`end a delay when the AbortSignal ${who} aborts, whether or not it's the only one`, async () => {
+    it(`end a delay when the AbortSignal "${who}" aborts, whether or not there's another signal`, async () => {
       for (const both of [true, false]) {
         const controllers = { until: new AbortController(), signal: new AbortController() };
         const signalFor = (name: typeof who) => (both || name === who ? controllers[name].signal : undefined);

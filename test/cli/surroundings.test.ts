@@ -39,7 +39,7 @@ describe('callkey in its environment', () => {
       expect(stdout).to.contain(`Key: in the file ${path}`).and.not.contain(its.key);
     });
 
-    it("makes the command exit with 2 if it can't be read, has no key, or isn't the only source, and its content is never shown", async () => {
+    it("makes the command exit with 2 if it can't be read, has no valid key, or isn't the only source of a key, and its content is never shown", async () => {
       for (const options of [
         withKeyFile(join(its.home.directory, 'none')),
         withKeyFile(keyFile(its.key.slice(0, -1), 'mistyped-secret')),
@@ -68,7 +68,7 @@ describe('callkey in its environment', () => {
       expect(its.network.seen).to.deep.equal([]);
     });
 
-    it("is also reported if HOME is empty, and the current folder isn't used instead", async () => {
+    it("is treated like an empty HOME: nothing is sent, and the current folder isn't used instead", async () => {
       const { code, stderr } = await its.home.run(placeArgs(somePhone()), { environment: { HOME: '' } });
       expect([code, its.home.files()], stderr).to.deep.equal([1, []]);
       expect(stderr).to.match(/Nothing was sent\..*--state DIR/);

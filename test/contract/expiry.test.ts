@@ -59,7 +59,7 @@ describe('expiry', () => {
       ['2028-03-01T12:00:00Z', '5', '2033-02-28'],
     ];
     for (const [now, years, day] of cases) {
-      it(`${years} from ${now.slice(0, 10)} is ${day}`, () => {
+      it(`is ${day} if a key is created on ${now.slice(0, 10)} with years: ${years}`, () => {
         expect(toIso(expiryInstant(choice(years), at(now), 'UTC'))).to.equal(`${day}T23:59:59.999Z`);
       });
     }
@@ -87,7 +87,7 @@ describe('expiry', () => {
       ['an ordinary day', 'Asia/Dubai', '2027-01-31', '2027-01-30T20:00:00.000Z'],
       ['a day that starts at 1:00', 'Asia/Beirut', '2027-03-28', '2027-03-27T22:00:00.000Z'],
       ['a day whose first hour repeats', 'America/Havana', '2027-11-07', '2027-11-07T04:00:00.000Z'],
-      ['a day that the zone skipped, which is the start of the next day', 'Pacific/Apia', '2011-12-30', '2011-12-30T10:00:00.000Z'],
+      ["a day that the zone skipped, where it's the start of the next day", 'Pacific/Apia', '2011-12-30', '2011-12-30T10:00:00.000Z'],
       ['the day after a skipped day', 'Pacific/Apia', '2011-12-31', '2011-12-30T10:00:00.000Z'],
     ] as const) {
       it(`is correct for ${what} (${zone})`, () => {
@@ -149,7 +149,7 @@ describe('expiry', () => {
     });
   });
 
-  it("comes after the key's last millisecond, in which the key still works", () => {
+  it("comes only after the key's expiration time: in that millisecond, the key still works", () => {
     expect([999, 1_000, 1_001].map((now) => isExpired(1_000, now))).to.deep.equal([false, false, true]);
     expect(isExpired(null, Number.MAX_SAFE_INTEGER)).to.equal(false);
   });

@@ -17,7 +17,7 @@ describe('a key value', () => {
     expect(checksum(withoutChecksum)).to.equal('4e4SeA');
   });
 
-  it('has uniformly distributed characters for any random bytes', () => {
+  it('is generated without the random bytes that would make some characters more likely than others', () => {
     const zeros = makeKeyValue((size) => new Uint8Array(size));
     expect(zeros.slice(0, -6)).to.equal(withoutChecksum);
     let calls = 0;

@@ -195,7 +195,7 @@ describe('input', () => {
       placing({ notBefore: '2026-11-21T09:00:00.000000000Z' }),
     ],
     [
-      'the lifetimes of a key',
+      'an expiration in five years',
       createApiKeySchema,
       { ...key, expiration: { kind: 'years', years: 5 } },
       { ...key, expiration: { kind: 'years', years: 5 } },
@@ -216,7 +216,7 @@ describe('input', () => {
       { currentPassword: ' ', newPassword: '12345678' },
       { currentPassword: ' ', newPassword: '12345678' },
     ],
-    ['an empty tenancy', selectTenancySchema, { kind: null }, { kind: null }],
+    ['no tenancy', selectTenancySchema, { kind: null }, { kind: null }],
     ['no choice for queued calls', revokeQuerySchema, {}, { cancelQueuedCalls: false }],
     ['a request to cancel queued calls', revokeQuerySchema, { cancelQueuedCalls: 'true' }, { cancelQueuedCalls: true }],
     ['100 keys', revokeApiKeysSchema, { ids: ids(100) }, { ids: ids(100), cancelQueuedCalls: false }],

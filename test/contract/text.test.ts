@@ -89,7 +89,7 @@ describe('a name', () => {
     });
   }
 
-  it('can contain every character except control characters', () => {
+  it('can contain every character except control characters and certain invisible ones', () => {
     const refused = every.filter((code) => describeLineProblem(`a${String.fromCodePoint(code)}b`, 3) !== null);
     const controls = every.filter((code) => /\p{Cc}/u.test(String.fromCodePoint(code)));
     expect(refused.join()).to.equal([...controls, ...hidden].sort((a, b) => a - b).join());
@@ -165,7 +165,7 @@ describe('an instant', () => {
 });
 
 describe('text with several lines', () => {
-  it('is kept unchanged: empty, with surrounding spaces, in any normal form', () => {
+  it("is kept unchanged, even if it's empty, isn't normalized, or has surrounding spaces or invisible characters", () => {
     for (const text of ['', ' a ', 'e\u0301\r\n\tb', '\u200b']) expect(textSchema(10).parse(text)).to.equal(text);
   });
 });

@@ -50,7 +50,7 @@ describeDesktop('the console, for API keys', () => {
     expect(await harness.page.content()).not.to.include(keyValue);
   });
 
-  it('offers the specified expirations', async () => {
+  it('offers no expiration, 1 to 5 years and a custom date', async () => {
     await signInAs(harness, 'account');
     await openCreate();
     await harness.page.getByRole('group', { name: 'Expiration' }).waitFor();
@@ -95,7 +95,7 @@ describeDesktop('the console, for API keys', () => {
     await untilFocused(harness.page.getByLabel('Name', { exact: true }));
   });
 
-  it('counts a name in characters, not UTF-16 units, up to 200', async () => {
+  it('limits a name to 200 characters, and counts an emoji as one', async () => {
     await signInAs(harness, 'account');
     await openCreate();
     const name = harness.page.getByLabel('Name', { exact: true });
@@ -134,7 +134,7 @@ describeDesktop('the console, for API keys', () => {
     await harness.page.getByText('3 Mar 2025, 09:00:00 Europe/Berlin').waitFor({ state: 'hidden' });
   });
 
-  describe('revoking', () => {
+  describe('when a key is revoked', () => {
     it("focuses Cancel first, and the revoked key's next request is refused", async () => {
       const { keyValue } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
       await createKeyOn(harness, harness.tenants.users.account, 'Website form', { on: '2026-09-01T00:00:00.000Z' });

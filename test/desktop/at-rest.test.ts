@@ -41,7 +41,7 @@ describeBrowser('an idle page', () => {
     });
   });
 
-  it("doesn't run a timer every second, either on the sign-in form or next to a list", async () => {
+  it("doesn't run a timer every second, whether it shows the sign-in form or a list", async () => {
     await page.clock.install();
     await page.addInitScript(() => {
       const counted = window as unknown as { runs: number };

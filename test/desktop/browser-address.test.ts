@@ -102,7 +102,7 @@ describeBrowser('the console in a browser', () => {
       await panel.getByText('This key was revoked, or you don’t have access to it.').waitFor();
     });
 
-    it("reveals nothing about a campaign or user that the viewer doesn't have access to, and the screen says so", async () => {
+    it("reveals nothing about a campaign or user that the viewer doesn't have access to: the screen says that nothing was found", async () => {
       const { siblingCampaign, users } = browser.harness.tenants;
       await open(`${browser.harness.core.url}/#/calls/${siblingCampaign.id}?state=failed`);
       await heading('Campaign not found').waitFor();

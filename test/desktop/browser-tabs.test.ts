@@ -11,7 +11,7 @@ describeBrowser('the console in a browser', () => {
   const browser = browserForEach();
   const { button, link, goHomeFromCalls, signInOnForm, open, clipboardText, createKey } = browser;
 
-  describe('a key value', () => {
+  describe('a secret', () => {
     it("isn't lost by Back or by leaving the page: both ask first", async () => {
       await open();
       await goHomeFromCalls();
@@ -71,7 +71,7 @@ describeBrowser('the console in a browser', () => {
       expect(await readHeap(browser.page), 'the heap of the page').not.to.include(secret);
     });
 
-    it('is gone after its dialog is closed, and so is a one-time password, whether for a new user or after a reset', async () => {
+    it("is gone after its dialog is closed if it's a one-time password, whether for a new user or after a reset", async () => {
       await open(browser.harness.core.url, 'partner');
       const secrets = await showOneTimePasswords(browser.page, 'Blue Clinic');
       const places = await browser.page.evaluate(
@@ -85,7 +85,7 @@ describeBrowser('the console in a browser', () => {
       }
     });
 
-    it('is hashed in the page when searching for its key: the core gets only the hash', async () => {
+    it("is hashed in the page if it's a key value that the user searches for: the core gets only the hash", async () => {
       const { keyValue } = await createKeyOn(browser.harness, browser.harness.tenants.users.account, 'Found in a log');
       await open();
       await button('Which key is this?').click();

@@ -73,7 +73,7 @@ for (const [where, describeHome, openHome] of homes) {
       expect(await place()).to.equal(403);
     });
 
-    it('moves a user without undoing a rename by someone else, and closes if nothing was changed', async () => {
+    it("moves a user without undoing a rename by someone else, and sees the form close if it's saved unchanged", async () => {
       await button('Edit…').click();
       await harness.direct.storage.database.write('users').where({ email: 'tom@example.com' }).update({ name: 'Tommy' });
       await page().getByRole('dialog').getByLabel('Account', { exact: true }).selectOption(harness.tenants.account.name);

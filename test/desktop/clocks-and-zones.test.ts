@@ -85,7 +85,7 @@ for (const [where, describeHome, openHome] of homes) {
       await page.getByRole('button', { name: "I've Saved It" }).click();
     });
 
-    it('names the time zone of an expiration that was chosen elsewhere', async () => {
+    it('shows the time zone of an expiration that was chosen in another zone', async () => {
       await home.page.getByRole('row', { name: 'Of Auckland' }).getByText('31 Jan 2031 GMT+13').waitFor();
     });
 

@@ -10,7 +10,7 @@ import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 
-describeBrowser("an administrator's day", () => {
+describeBrowser('the console in daily work', () => {
   let harness: CoreHarness;
   let context: BrowserContext;
   let page: Page;
@@ -83,7 +83,7 @@ describeBrowser("an administrator's day", () => {
     await page.getByRole('complementary').waitFor({ state: 'detached' });
   });
 
-  it('can choose the campaign for the test call', async () => {
+  it('lets the user choose the campaign for the test call', async () => {
     await enter();
     await button('Create API key').click();
     await page.getByLabel('Name', { exact: true }).fill('Chosen');
@@ -94,7 +94,7 @@ describeBrowser("an administrator's day", () => {
     await button("I've Saved It").click();
   });
 
-  it('shows and copies the test call only once its campaign is known', async () => {
+  it("doesn't offer to copy the test call's command until its campaign is known", async () => {
     const asked = Promise.withResolvers<void>();
     await page.route('**/console/campaigns*', async (route) => {
       await asked.promise;

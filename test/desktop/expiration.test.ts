@@ -7,7 +7,7 @@ import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console
 import { describeDesktop } from '../support/electron.ts';
 import { eventually } from '../support/until.ts';
 
-describeDesktop('choosing when a key expires', () => {
+describeDesktop("the form for a new key's expiration", () => {
   const start = '2026-11-21T22:58:30.000Z';
   const clock = fakeClock(start);
   const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
@@ -81,7 +81,7 @@ describeDesktop('choosing when a key expires', () => {
     expect(await createdEnd()).to.equal(endOfDay('2027-11-22', 'Pacific/Auckland'));
   });
 
-  it('keeps the focus when the other zone’s field reappears', async () => {
+  it('keeps the focus on the chosen expiration when the time zone field reappears', async () => {
     const { page } = harness;
     await choose('1 Year');
     await page.getByRole('button', { name: 'Use another time zone' }).click();

@@ -45,7 +45,7 @@ describeBrowser('a form in the console', () => {
     expect(await browser.page.getByLabel('Country codes').inputValue()).to.equal('de, at');
   });
 
-  it('keeps the countries that someone else saves while kinds are chosen', async () => {
+  it('keeps the countries that someone else saves while the user chooses kinds of numbers', async () => {
     await openProtection('Numbers');
     const kinds = browser.page.getByRole('group', { name: 'Kinds' });
     await kinds.getByLabel('Same as').setChecked(false);

@@ -4,7 +4,7 @@ import { describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 
-describeDesktop('the lists of API keys in the console', () => {
+describeDesktop('the screens for API keys', () => {
   const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
   let harness: ConsoleHarness;
   beforeEach(async () => {

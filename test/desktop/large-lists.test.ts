@@ -88,7 +88,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
       await page.getByText('Exported 705 users.').waitFor();
     });
 
-    it('is announced as cancelled if its screen is left', async () => {
+    it('is announced as cancelled if the user leaves its screen', async () => {
       await page.getByRole('link', { name: 'Calls', exact: true }).click();
       await page.getByRole('heading', { name: 'Calls', exact: true }).waitFor();
       waiting.resolve();

@@ -101,7 +101,7 @@ describeDesktop('the screens of the console', () => {
     expect(readFileSync(`${harness.desktop.userData}/keys.csv`, 'utf8')).to.include('"\'=HYPERLINK(""https://example.com"")"');
   });
 
-  it('stay on the screen while the core is unreachable, even after leaving and coming back', async () => {
+  it('keep showing a list while the core is unreachable, even after the user leaves it and comes back', async () => {
     const network = await faultyProxy(harness.core.url);
     await createKeyOn(harness, harness.tenants.users.account, 'One');
     await signInAs({ ...harness, core: { ...harness.core, url: network.url } }, 'account');
@@ -174,7 +174,7 @@ describeDesktop('the screens of the console', () => {
     await eventually(async () => expect(await names()).to.deep.equal(['Signed in']));
   });
 
-  it("reset a user's password, which ends their sessions", async () => {
+  it("can reset a user's password, and show the one-time password", async () => {
     await signInAs(harness, 'partner');
     await link('Users').click();
     await row('Tom Teammate').click();

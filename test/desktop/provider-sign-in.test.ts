@@ -16,7 +16,7 @@ import { until } from '../support/until.ts';
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 const home = (page: Page) => page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
 
-describeBrowser('signing in with the provider in a browser', () => {
+describeBrowser('the console in a browser, with sign-in at a provider,', () => {
   let harness: ProviderHarness;
   let context: BrowserContext;
   let page: Page;
@@ -58,7 +58,7 @@ describeBrowser('signing in with the provider in a browser', () => {
     expect(await page.getByText('You couldn’t be signed in.').count()).to.equal(0);
   });
 
-  it("says that the provider isn't responding, and works once it is", async () => {
+  it("says that the provider isn't responding, and signs the user in once it is", async () => {
     harness.provider.intercept = (_path, _req, res) => {
       res.writeHead(503, { 'Content-Type': 'text/html' }).end('<h1>Down</h1>');
       return true;
@@ -71,7 +71,7 @@ describeBrowser('signing in with the provider in a browser', () => {
     await home(page);
   });
 
-  it('signs in again in another tab after the session has ended, and keeps the page', async () => {
+  it('lets the user sign in again in another tab after the session has ended, and keeps what they typed', async () => {
     await page.goto(harness.url);
     await signInThere();
     await home(page);
@@ -110,7 +110,7 @@ function otherProgram(port: string): { next(): Promise<string>; end(): Promise<u
   };
 }
 
-describeDesktop('signing in with the provider in the app', () => {
+describeDesktop('sign-in with the provider in the app', () => {
   describeBrowser("through the system's browser", () => {
     let harness: ProviderHarness;
     let desktop: RunningConsole;
@@ -201,7 +201,7 @@ describeDesktop('signing in with the provider in the app', () => {
       expect(reached).to.equal(false);
     });
 
-    it('gives nothing to another program, neither while the app waits for the code nor on its port afterwards', async () => {
+    it('gives another program neither the port while the app waits for the code, nor a session for a code that it receives there afterwards', async () => {
       const port = new URL(await start()).searchParams.get('port') ?? '';
       expect(await otherProgram(port).next()).to.equal('EADDRINUSE');
       const page = await context.newPage();
@@ -235,7 +235,7 @@ describeDesktop('signing in with the provider in the app', () => {
       await network.close();
     });
 
-    it('signs in even if the tab is closed before the session starts', async () => {
+    it('succeeds even if the tab is closed before the session starts', async () => {
       const { network, release, tab } = await startExchange();
       tab.destroy();
       // By the time this returns, the app has noticed that the tab was closed.
@@ -247,7 +247,7 @@ describeDesktop('signing in with the provider in the app', () => {
       await network.close();
     });
 
-    it('gets its own session after the user has confirmed it in the browser', async () => {
+    it('gives a session only to the app, after the user has confirmed the sign-in in the browser', async () => {
       const address = await start();
       const port = new URL(address).searchParams.get('port');
       // A made-up code from another program doesn't end the wait.

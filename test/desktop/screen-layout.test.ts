@@ -10,7 +10,7 @@ import { createKeyOn } from '../support/sample-data.ts';
 import { type Home, openInChromium } from '../support/screen-walkthrough.ts';
 import { eventually, until } from '../support/until.ts';
 
-describeBrowser('the layout in a browser', () => {
+describeBrowser('the console in a browser window', () => {
   let harness: CoreHarness;
   let network: FaultyProxy;
   let home: Home;

@@ -73,7 +73,7 @@ describeBrowser('a second factor in a browser', () => {
     }
   });
 
-  it('gets new recovery codes, and the earlier ones stop working', async () => {
+  it('can get new recovery codes, after which the earlier ones no longer work', async () => {
     await open();
     const { core } = harness;
     const { app, recoveryCodes } = await enroll(core.url, await signIn(core.url, 'pat@example.com'), clock);
@@ -104,7 +104,7 @@ describeBrowser('a second factor in a browser', () => {
     await home(page);
   });
 
-  it("doesn't sign the user in again if the session was still loading when they signed out", async () => {
+  it('can be turned off without signing the user in again if they sign out before the session has reloaded', async () => {
     await open();
     const { app, recoveryCodes } = await enroll(harness.core.url, await signIn(harness.core.url, 'pat@example.com'), clock);
     await enterPassword(page, 'pat@example.com');
@@ -270,7 +270,7 @@ describeDesktop('a second factor in the app', () => {
     await closed;
   });
 
-  it('asks before the window closes while the recovery codes are visible', async () => {
+  it('makes the app ask before the window closes while the recovery codes are visible', async () => {
     const { page } = harness;
     await showQrCode();
     const secret = (await page.locator('.totp-secret').innerText()).replaceAll(' ', '');

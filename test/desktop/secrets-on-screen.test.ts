@@ -8,7 +8,7 @@ import { showOneTimePasswords } from '../support/one-time-passwords.ts';
 import { skip } from '../support/skip.ts';
 import { eventually } from '../support/until.ts';
 
-describeDesktop('a key value in the console', () => {
+describeDesktop('a secret in the console', () => {
   const open = sharedConsole();
   let harness: ConsoleHarness;
   beforeEach(async () => {
@@ -48,7 +48,7 @@ describeDesktop('a key value in the console', () => {
     });
   }
 
-  it("is shown next to a link that opens the server's reference, and no other server's, in the browser", async () => {
+  it('is shown next to a link that opens the reference of this server, never of another, in the browser', async () => {
     await create();
     await harness.desktop.app.evaluate(({ shell }) => {
       const addresses: string[] = [];
@@ -124,7 +124,7 @@ describeDesktop('a key value in the console', () => {
     expect(JSON.stringify(harness.core.log), 'the log of the core').not.to.include(secret);
   });
 
-  it('leaves no trace after its dialog is closed, and neither does any one-time password', async function () {
+  it("leaves no trace after its dialog is closed if it's a one-time password", async function () {
     this.timeout(120_000);
     await button('Sign out').click();
     await signInAs(harness, 'partner');

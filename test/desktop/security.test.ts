@@ -118,7 +118,7 @@ describeDesktop("the page's sandbox", () => {
       expect(await addresses()).to.deep.equal(['https://www.iana.org/time-zones']);
     });
 
-    it("don't open otherwise", async () => {
+    it("don't open if they aren't on the list", async () => {
       const others = [
         site.url,
         'https://www.iana.org/',

@@ -121,7 +121,7 @@ describeDesktop('several servers', () => {
     ]);
   });
 
-  it('are contacted only after the user has agreed, if they are new and the user is signed in to another', async () => {
+  it('are each contacted only after the user has agreed, if the server is new and the user is signed in to another one', async () => {
     const network = await faultyProxy(second.core.url);
     await signInAs({ ...first, page: desktop.page }, 'account');
     expect(await questions()).to.deep.equal([]);

@@ -7,7 +7,7 @@ import { createKeyOn } from '../support/sample-data.ts';
 import { password } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 
-describeDesktop("the console's session", () => {
+describeDesktop('the console, during a session,', () => {
   const open = sharedConsole();
   let harness: ConsoleHarness;
   let network: FaultyProxy;
@@ -31,7 +31,7 @@ describeDesktop("the console's session", () => {
   /** Waits for the first list, so that the next request comes from the test. */
   const listed = () => harness.page.getByRole('row', { name: 'Practice software' }).waitFor();
 
-  it('asks the user to sign in again when it has ended, and keeps what they typed', async () => {
+  it('asks the user to sign in again when the session has ended, and keeps what they typed', async () => {
     const { page } = harness;
     await signInAs(harness, 'account');
     await listed();
@@ -76,7 +76,7 @@ describeDesktop("the console's session", () => {
     await page.getByRole('row', { name: 'Practice software' }).waitFor();
   });
 
-  it('can be discarded so that someone else can sign in', async () => {
+  it('can discard an ended session so that someone else can sign in', async () => {
     await signInAs(harness, 'account');
     await listed();
     await endSessions();
@@ -86,7 +86,7 @@ describeDesktop("the console's session", () => {
     await eventually(async () => expect(await harness.page.getByLabel('Email').inputValue()).to.equal(harness.tenants.users.account.email));
   });
 
-  it("isn't ended by a slow sign-out from the previous session", async () => {
+  it("doesn't let a slow sign-out from the previous session end the new one", async () => {
     const input = { server: network.url, email: harness.tenants.users.account.email, password, keepSignedIn: false };
     const signIn = () => harness.page.evaluate((argument) => window.callkey.signIn(argument), input);
     // While the page starts, it cancels sign-ins, so this waits for its form.
@@ -113,7 +113,7 @@ describeDesktop("the console's session", () => {
     await harness.page.getByRole('row', { name: 'Signed in' }).waitFor();
   });
 
-  it("isn't continued after the user has chosen to use another server", async function () {
+  it("doesn't continue the session after the user has chosen to use another server", async function () {
     this.slow(15_000);
     await through();
     network.faults.push({ status: 503 });
@@ -185,7 +185,7 @@ describeDesktop("the console's session", () => {
     await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care'));
   });
 
-  it('closes the window after a key value was discarded', async () => {
+  it('lets the window close after a key value was discarded', async () => {
     await through();
     await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Taken away');

@@ -10,7 +10,7 @@ import { describeDesktop, launchConsole } from '../support/electron.ts';
 import { password } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
-describeDesktop('signing in to the console', () => {
+describeDesktop('the console, at sign-in,', () => {
   let harness: ConsoleHarness;
   const servers: Server[] = [];
   before(async () => {

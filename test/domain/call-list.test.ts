@@ -108,7 +108,7 @@ describe("a campaign's calls", () => {
     );
   });
 
-  it('are counted by day, in a time zone, and by state', async () => {
+  it('are counted by state and by day in a time zone', async () => {
     const count = (instant: string, state: 'queued' | 'busy' | 'unknown', calls: number) => ({
       quarterAt: at(instant),
       state,

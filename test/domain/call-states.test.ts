@@ -54,7 +54,7 @@ describe('the call states', () => {
     });
   }
 
-  it('list every event in the diagram', () => {
+  it('change only on the events in the diagram', () => {
     expect(events).to.have.members([...Object.keys(moves), 'outcome']);
   });
 

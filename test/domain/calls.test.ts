@@ -48,7 +48,7 @@ function createCalls({
 const place = (to: ReturnType<typeof createCalls>, more = {}) =>
   placeCall(to.ports, caller, 'g', { contact: { phone: '+493012345678' }, ...more });
 
-describe('a placed call', () => {
+describe('a call being placed', () => {
   const request = { ...caller, campaignId: 'g', at: now };
 
   it('gets its own ID as its request ID if none was given', async () => {
@@ -104,13 +104,13 @@ describe('a placed call', () => {
       "request-id-conflict: This requestId was already used for a call whose contact data has been erased, so the bodies can't be compared. Nothing was placed.",
     ],
   ] as const) {
-    it(`is refused for ${kind}`, async () => {
+    it(`can't be placed if the storage returns ${kind}`, async () => {
       expect(await readProblem(place(createCalls({ placement: { kind } })))).to.equal(refusal);
     });
   }
 });
 
-describe('a cancelled call', () => {
+describe('a call being cancelled', () => {
   const cancel = (to: ReturnType<typeof createCalls>) => cancelCall(to.ports, caller, 'g', { requestId: 'r' });
 
   it('is returned with the time of the cancellation', async () => {
@@ -125,7 +125,7 @@ describe('a cancelled call', () => {
     ['already-dialed', 'already-dialed: This call can no longer be cancelled.'],
     ['call-not-found', "call-not-found: This call doesn't exist in this campaign."],
   ] as const) {
-    it(`is refused for ${kind}`, async () => {
+    it(`can't be cancelled if the storage returns ${kind}`, async () => {
       expect(await readProblem(cancel(createCalls({ cancellation: { kind } })))).to.equal(refusal);
     });
   }

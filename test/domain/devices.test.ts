@@ -39,7 +39,7 @@ describe('a sign-in', () => {
     ['whose cookie has expired', makeDeviceToken(portsWith(), 'hash').replace(/\.\d+\./, `.${now - 1}.`), {}],
     ['with a cookie for a different password', token, { ports: portsWith('another hash') }],
     ['with a cookie for a different email address', token, { email: 'nobody@example.com' }],
-    ['with an impossible email address', token, { email: 'a\0@example.com' }],
+    ['with a cookie, for an impossible email address', token, { email: 'a\0@example.com' }],
     ['with a malformed cookie', 'nonsense', {}],
     ['without a cookie', undefined, {}],
   ] as const) {

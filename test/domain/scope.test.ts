@@ -79,7 +79,7 @@ describe('the tenancy scope', () => {
       },
     ],
     [
-      "staff without a selection see only the service's own keys",
+      'staff without a selected tenancy see the directory, but no keys or campaigns',
       viewer({}),
       {
         owningScope: null,
@@ -127,7 +127,7 @@ describe('the tenancy scope', () => {
     [{ kind: 'all' }, true],
   ];
   for (const [visibility, sees] of visibilities) {
-    it(`shows ${sees ? "others' keys" : "no others' keys"} to a viewer with the visibility ${visibility.kind}`, () => {
+    it(`${sees ? 'shows' : "doesn't show"} others' keys to a viewer with the visibility ${visibility.kind}`, () => {
       expect(seesOthersKeys(visibility)).to.equal(sees);
     });
   }

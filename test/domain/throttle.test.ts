@@ -136,7 +136,7 @@ describe('the password throttle', () => {
     ['1::3:4:5:6:7:8', '1:0:3:4::9'],
     ['2001:db8:1::', '2001:db8:1:0:9::1'],
   ] as const) {
-    it(`counts ${a} and ${b} as the same customer`, async () => {
+    it(`counts ${a} and ${b} together`, async () => {
       expect((await listKeys({ address: a }))[0]).to.equal((await listKeys({ address: b }))[0]);
     });
   }

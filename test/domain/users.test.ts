@@ -125,7 +125,7 @@ describe('a new password', () => {
     expect(await readProblem(change(createUsers(), 'old password'))).to.equal(refusal);
   });
 
-  it('counts wrong attempts only for its user, separately from sign-ins', async () => {
+  it('is limited by a counter of wrong attempts that only its user has, separate from sign-ins', async () => {
     const [changing, signingIn] = [createUsers(), createUsers()];
     await change(changing);
     await checkPassword(signingIn.ports, { email: account.email, address: '192.0.2.1', vouched: null }, account.email, 'x');
@@ -142,7 +142,7 @@ describe('a new password', () => {
     expect(changing.throttleKeys.filter((key) => other.throttleKeys.includes(key))).to.deep.equal([]);
   });
 
-  it('set by someone else is valid for seven days, and ends all sessions', async () => {
+  it('set by someone else ends all sessions, and is valid for seven days if it was generated', async () => {
     const users = createUsers();
     const expiresAt = plus(users.ports.clock.now(), 7 * oneDay);
     expect(await resetPassword(users.ports, actor, account, null)).to.deep.equal({ password: oneTimePassword });
@@ -152,7 +152,7 @@ describe('a new password', () => {
     expect(users.passwords[1]?.[1]).to.deep.equal({ hash: 'hash of given', expiresAt: null });
   });
 
-  it('fails with not-found for a missing user', async () => {
+  it("is refused with not-found if the user doesn't exist", async () => {
     const { ports } = createUsers({ isThere: false });
     expect(await readProblem(resetPassword(ports, actor, account, null))).to.equal("not-found: This user doesn't exist.");
   });

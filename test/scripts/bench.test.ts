@@ -52,7 +52,7 @@ describe("the bench's measurement of other load", () => {
     expect(parseStat(text)).to.deep.equal({ pid: 42, parent: 7, cpu: 1_100 });
   });
 
-  it('counts grandchildren', () => {
+  it('includes the children and grandchildren of a process', () => {
     const process = (pid: number, parent: number, cpu: number) => ({ pid, parent, cpu });
     const all = [process(1, 0, 1_000), process(5, 1, 10), process(6, 5, 20), process(7, 6, 40), process(8, 1, 500)];
     expect(sumCpu(processTree(5, all))).to.equal(70);

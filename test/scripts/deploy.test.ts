@@ -86,7 +86,7 @@ describe('a core started by systemd (needs systemd-notify and python3)', () => {
 });
 
 describe('the commands in core/docs/operations.md', () => {
-  it("give a second core the first one's settings, and its own addresses", () => {
+  it("give a second core the first core's settings, but different addresses", () => {
     const page = readFileSync(new URL('../../core/docs/operations.md', import.meta.url), 'utf8');
     const [, commands = ''] = /^```sh\n(cd [^`]*> callkey-2\.service\n[^`]*)^```/m.exec(page) ?? [];
     const etc = freshDirectory();

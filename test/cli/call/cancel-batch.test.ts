@@ -81,7 +81,7 @@ describe('callkey call cancel, for many calls', () => {
     expect((await states([wrong])).toSorted()).to.deep.equal(['cancelled', 'queued']);
   });
 
-  it("doesn't let a cancelled run be discarded, and lists how many calls it cancelled", async () => {
+  it("leaves a run that can't be discarded and is listed with its number of cancelled calls", async () => {
     await place(phones(2));
     await cancelRun();
     const run = await newestRun();
@@ -294,7 +294,7 @@ describe('callkey call cancel, for many calls', () => {
       expect(await states(numbers)).to.deep.equal(allCancelled(2));
     });
 
-    it('finds nothing in another campaign, and says so', async () => {
+    it('cancels nothing in another campaign, and says to check the campaign', async () => {
       const numbers = phones(2);
       const { stdout } = await place(numbers);
       const other = await createCampaign(its.direct.ports, operator, 'Another', its.tenants.account.id);

@@ -42,7 +42,7 @@ describe('callkey call place --from', () => {
       expect(its.home.files()).to.deep.equal(kept);
     });
 
-    it('exits with 2 or 5 like the command itself', async () => {
+    it('exits with the same code as without --dry-run: 2 for an invalid line, 5 for a changed file', async () => {
       expect((await place(file('phone\n12\n'), '--dry-run')).code).to.equal(2);
       its.network.faults.push('pass', { status: 401 });
       await place(file(createCsv(3)), '--concurrency', '1');
@@ -101,8 +101,8 @@ describe('callkey call place --from', () => {
     });
   });
 
-  describe('resuming', () => {
-    it('resumes only at the server where the run started', async () => {
+  describe('and then callkey call resume', () => {
+    it('resumes a run only at the server where it started', async () => {
       its.network.faults.push('pass', { status: 401 });
       await place(file(createCsv(5)), '--concurrency', '1');
       expect((await its.home.run(['call', 'resume', '--server', its.core.url])).code).to.equal(2);
@@ -110,7 +110,7 @@ describe('callkey call place --from', () => {
       expect(await calls()).to.deep.equal(onceEach(5));
     });
 
-    it('asks which run to resume if several were stopped, and accepts its name', async () => {
+    it("asks which run to resume if several were stopped, and accepts the run's name", async () => {
       for (const name of ['one.csv', 'two.csv']) {
         its.network.faults.push('pass', { status: 401 });
         await place(file(createCsv(5, name === 'one.csv' ? 0 : 50), name), '--concurrency', '1');
@@ -124,7 +124,7 @@ describe('callkey call place --from', () => {
       expect((await its.home.run(['call', 'resume', name])).code).to.equal(6);
     });
 
-    it('asks for the same standard input again when resuming a run that read from it', async () => {
+    it('says to place the same standard input again if the run read from it', async () => {
       its.network.faults.push('pass', { status: 401 });
       const input = createCsv(5);
       const args = ['call', 'place', its.tenants.campaign.id, '--from', '-'];

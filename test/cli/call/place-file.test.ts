@@ -212,7 +212,7 @@ describe('callkey call place --from', () => {
       });
     }
 
-    it('reports why it stopped only once, not for every line that was affected', async () => {
+    it('reports only once why it stopped, not for every line that was affected', async () => {
       const busy = { status: 503, headers: { 'Retry-After': '30' } };
       its.network.faults.push(busy, busy, busy, { status: 401 });
       expect((await place(file(createCsv(20)), '--concurrency', '4')).code).to.equal(3);

@@ -106,7 +106,7 @@ describe('callkey call place, when a request fails,', () => {
       expect(await callsTo(phone)).to.have.length(1);
     });
 
-    it('uses the same request ID even if the process ID is in use again', async function () {
+    it("uses the same request ID even if another process now has the killed command's process ID", async function () {
       // Each PID namespace starts at 1. In the first run, PID 2 is the command. In the second, it's the unrelated `sleep`.
       const inNamespace = (script: string, args: string[]): [string, string[]] => [
         'unshare',
@@ -156,14 +156,14 @@ describe('callkey call place, when a request fails,', () => {
     expect(answer(await cancel('--last', '--json'))).to.include({ contactId: placed.contactId });
   });
 
-  it('keeps the request ID if a retry is refused after the first response was lost', async () => {
+  it('uses the same request ID on the next run if the first response was lost and the retry was refused', async () => {
     const phone = somePhone();
     its.network.faults.push('lose the response', { status: 401 });
     expect((await place(phone)).code).to.equal(3);
     expect(answer(await place(phone, '--json'))).to.include({ replayed: true });
   });
 
-  it('places a new call if the first call eventually got its response', async () => {
+  it('places a new call on the next run if the first call got its response', async () => {
     const phone = somePhone();
     await place(phone);
     await place(phone);

@@ -124,14 +124,14 @@ describe('callkey call place', () => {
     });
   }
 
-  it('exits with 2 if the campaign would change the request path', async () => {
+  it('exits with 2 if the campaign ID would change the request path', async () => {
     for (const campaign of ['..', '.', 'a/b', '%2e%2e', '']) {
       expect((await its.home.run(['call', 'place', campaign, '--phone', somePhone()])).code).to.equal(2);
     }
     expect(its.network.seen).to.deep.equal([]);
   });
 
-  it('exits with 2 and sends nothing if a variable would be lost or a name has invisible characters', async () => {
+  it('exits with 2 and sends nothing if a variable is named __proto__ or a name has invisible characters', async () => {
     for (const wrong of [
       ['--var', '__proto__=x'],
       ['--name', 'Ada\u202e'],

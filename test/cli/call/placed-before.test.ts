@@ -200,7 +200,7 @@ describe('callkey call place --from, for lines that were already placed', () => 
       expect((await calls()).length).to.equal(5);
     });
 
-    it('has nothing to resume, but sends the line again if the run is named', async () => {
+    it('says that there is nothing to resume, but sends the skipped line again if the run is named', async () => {
       await placeAndSkip();
       expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume');
       const { stdout } = await its.home.run(['call', 'runs']);

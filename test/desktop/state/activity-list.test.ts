@@ -30,7 +30,7 @@ describe("an event's origin", () => {
 });
 
 describe("an event's actor", () => {
-  it("is the operator if it's no user, but unknown if a request was refused", () => {
+  it('is the operator if no user is recorded, but unknown if a request was refused', () => {
     const actions = ['user.added', 'api-key.refused', 'session.refused-unknown', 'session.refused-unverified'];
     expect(actions.map((action) => actorName(event('e', { actor: null, action }), 'me'))).to.deep.equal([
       'The operator',

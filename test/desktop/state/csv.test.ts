@@ -29,7 +29,7 @@ describe('a CSV file', () => {
     }
   }
 
-  it('puts an apostrophe only after the last of several tabs or line breaks in front of a formula', () => {
+  it('puts only one apostrophe in front of a formula, after all tabs and line breaks before it', () => {
     expect(parse(toCsv(['x'], [['x\n\n\t =1']]), { bom: true })).to.deep.equal([['x'], ["x\n\n\t' =1"]]);
   });
 

@@ -56,7 +56,7 @@ describe("a form's error", () => {
   });
 
   for (const covered of [{ kind: 'session-ended' }, { kind: 'incompatible', core: 'older' }] as const) {
-    it(`leaves ${covered.kind} to the dialog in front of the form`, () => {
+    it(`isn't shown for ${covered.kind}, which a dialog in front of the form explains`, () => {
       expect(generalError(covered, [])).to.equal(null);
     });
   }

@@ -45,7 +45,7 @@ describe("the form for a key's limits", () => {
     expect(addressesProblem('')).to.equal(null);
   });
 
-  it('accepts a positive whole number of calls, or none', () => {
+  it('accepts no daily call limit, or a whole number from 1 to 10,000,000', () => {
     for (const valid of ['', ' ', '1', '10000000']) expect(callsPerDayProblem(valid), valid).to.equal(null);
     for (const wrong of ['0', '-1', '1.5', '1e3', 'x', '10000001'])
       expect(callsPerDayProblem(wrong), wrong).to.equal('Enter a whole number from 1 to 10,000,000, or leave it empty for no limit.');

@@ -94,14 +94,14 @@ describe('pasted numbers', () => {
     ]);
   });
 
-  it('say which call can’t be stopped', () => {
+  it('are reported as added, together with a call to them that can’t be stopped', () => {
     expect(describeAdded({ added: 1, known: 0, beingDialed: 1 })).to.equal(
       'Added 1 number. 1 call to this number is being dialed now and can’t be stopped.',
     );
   });
 });
 
-describe('a checked number', () => {
+describe('the text about a checked number', () => {
   const checked: CheckedNumberView = {
     ...{ phone: '+12085551234', allowed: false, reasons: [], kind: 'ordinary', country: 'US', entries: [] },
     ...{ zones: 2, zoneNames: ['America/Boise', 'America/Los_Angeles'], rules: [rule('', '09:00', '20:00')], rulesFrom: null },
@@ -149,7 +149,7 @@ describe('a checked number', () => {
   });
 });
 
-describe('a held call', () => {
+describe('the text about a held call', () => {
   const heldUntil = '2026-11-24T08:00:00.000Z';
 
   it('names the time and the zone', () => {
@@ -161,7 +161,7 @@ describe('a held call', () => {
     expect(describeHeld(call, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 03:00 America/New_York');
   });
 
-  it('is no longer held once it has ended', () => {
+  it('is omitted once the call has ended or is no longer held', () => {
     expect(describeHeld({ state: 'cancelled', heldUntil }, 'Europe/Berlin')).to.equal(null);
     expect(describeHeld({ state: 'queued', heldUntil: null }, 'Europe/Berlin')).to.equal(null);
   });
