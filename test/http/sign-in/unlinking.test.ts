@@ -38,7 +38,7 @@ describe('unlinking a user', () => {
     }
 
     for (const viewer of everyone) {
-      it(`is possible for the user "${viewer}" only in their scope`, async () => {
+      it(`by the user "${viewer}" is refused unless they manage the other user`, async () => {
         const { core, tenants } = harness;
         const cookie = await signIn(core.url, tenants.users[viewer].email);
         const allowed = unlinks[viewer];
