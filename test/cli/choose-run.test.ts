@@ -57,7 +57,7 @@ describe('choosing the run for a file', () => {
     expect(pickRun([finished], request, true)).to.deep.equal({ replaced: [] });
   });
 
-  it("continues a run that has ended without placing every line, unless --again is given or the run was already repeated with it", () => {
+  it('continues a run that has ended without placing every line, unless --again is given or the run was already repeated with it', () => {
     const incomplete = ended({});
     expect(pickRun([incomplete], request, false)).to.deep.equal({ continued: incomplete });
     expect(pickRun([incomplete], request, true)).to.deep.equal({ replaced: [] });
