@@ -26,7 +26,11 @@ describe('revoking several API keys in one request', () => {
       expect(answer.status).to.equal(200);
       return revokedApiKeysSchema.strict().parse(answer.json);
     };
-    const keys = (count: number, as = cookie) => Promise.all(Array.from({ length: count }, (_, n) => createKey(core.url, as, `key ${n}`)));
+    const keys = async (count: number, as = cookie) => {
+      const created: Awaited<ReturnType<typeof createKey>>[] = [];
+      for (let n = 0; n < count; n++) created.push(await createKey(core.url, as, `key ${n}`));
+      return created;
+    };
     const left = async () => apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).total;
 
     it("takes effect at the next request with each of these keys, and doesn't affect other keys", async () => {
