@@ -237,6 +237,8 @@ describeDesktop('the console, when it handles secrets,', () => {
 
     it('keeps the user signed in to several servers, but only where they chose to stay signed in', async () => {
       const others = [await faultyProxy(core.url), await faultyProxy(core.url)] as const;
+      await using cleanup = new AsyncDisposableStack();
+      for (const other of others) cleanup.defer(() => other.close());
       await launch({ args });
       const { userData } = running;
       await running.app.evaluate(({ dialog }) => {
@@ -257,7 +259,6 @@ describeDesktop('the console, when it handles secrets,', () => {
       ]);
       await running.page.evaluate((address) => window.callkey.selectServer(address), network.url);
       expect((await running.page.evaluate(() => window.callkey.request('listApiKeys', {}))).ok).to.equal(true);
-      for (const other of others) await other.close();
     });
   });
 });
