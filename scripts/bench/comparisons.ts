@@ -144,7 +144,7 @@ function claim({ ports }: Stage, round: number) {
   return withCpu(process.pid, async () => {
     for (let claimed = 0; claimed < claimedPerRound; ) {
       const { length } = await ports.stores.dialing.claim(claimedAtOnce, 'simulated', now, instant(now + 3_600_000));
-      if (length === 0) throw new Error('There are no more calls to claim.');
+      if (length === 0) throw new Error('No calls are left to claim.');
       claimed += length;
     }
     return { requests: claimedPerRound };

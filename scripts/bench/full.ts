@@ -11,7 +11,7 @@ import { getting } from './wrk.ts';
 /** The results of a full run, and the highest load that other programs caused for half a minute. */
 export type Results = Awaited<ReturnType<typeof runAll>> & { otherLoad: OtherLoad };
 
-/** Runs all measurements. If one fails, there are no results at all. */
+/** Runs all measurements. If one of them fails, the whole run fails, without results. */
 export async function runAll(rounds: number, sizes: Sizes) {
   const { machine, ...origin } = await describeOrigin();
   // The competitors have a lock file of their own.

@@ -41,7 +41,7 @@ describe("a core on SQLite while another process holds the file's lock", () => {
   }
 
   /**
-   * Places calls before, while and after another connection holds the write lock, and checks that a cancel fails meanwhile. @returns the
+   * Places calls before, during and after another connection's write lock, and checks that a cancel fails during it. @returns the
    * acknowledged request IDs
    */
   async function placeThroughLock(): Promise<string[]> {

@@ -107,8 +107,8 @@ describe('storage', () => {
     });
 
     /**
-     * Places a call whose batch waits for another transaction, which has inserted a call with the same request ID. Calls `leave` meanwhile,
-     * and then rolls that transaction back.
+     * Places a call whose batch waits for another transaction, which has inserted a call with the same request ID. Calls `leave` while the
+     * batch waits, and then rolls that transaction back.
      */
     async function placeWhile(leave: (viewer: Viewer, keyId: string) => Promise<unknown>): Promise<{ placed: boolean; states: string[] }> {
       const { ports, storage } = direct;

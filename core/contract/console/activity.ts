@@ -45,6 +45,11 @@ export const activityQuerySchema = z.strictObject({ ...activityFilter, cursor: c
 /** The value of `actor` for the operator. */
 export const operatorActor = 'operator';
 
+/** Returns whom to name for an event without a user: the operator, or someone unknown if a request or sign-in was refused. */
+export function missingActorName(action: string): string {
+  return action.includes('.refused') ? 'Someone' : 'The operator';
+}
+
 /** Deleted users have no email address. Only staff can see the email addresses of staff. */
 const actorSchema = namedSchema.extend({ email: z.string().optional() });
 

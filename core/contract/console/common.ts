@@ -69,10 +69,3 @@ export const directoryQuerySchema = z.strictObject({ search: searchSchema, curso
 
 /** Null on the last page. Earlier cores have only one page, and don't send it. */
 export const nextCursorSchema = z.string().nullable().default(null);
-
-// Activity
-
-/** Returns whom to name for an event without a user: the operator, or someone unknown if a request or sign-in was refused. */
-export function missingActorName(action: string): string {
-  return action.includes('.refused') ? 'Someone' : 'The operator';
-}

@@ -1,5 +1,4 @@
-import { type ActivityFacetsView, type ActivityView, auditActions, operatorActor } from '#contract/console/activity.ts';
-import { missingActorName } from '#contract/console/common.ts';
+import { type ActivityFacetsView, type ActivityView, auditActions, missingActorName, operatorActor } from '#contract/console/activity.ts';
 import * as domain from '../../domain/audit/activity.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import type { ActivityFilter } from '../../domain/model.ts';

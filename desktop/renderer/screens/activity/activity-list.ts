@@ -1,5 +1,4 @@
-import type { ActivityFacetsView, ActivityView } from '#contract/console/activity.ts';
-import { missingActorName } from '#contract/console/common.ts';
+import { type ActivityFacetsView, type ActivityView, missingActorName } from '#contract/console/activity.ts';
 import { day, text, viewFields } from '../../state/address/fields.ts';
 import { pluralize } from '../../state/format/format.ts';
 import { formatIsoDay } from '../../state/format/format-time.ts';
