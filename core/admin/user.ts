@@ -195,7 +195,7 @@ async function runListLinks({ ports, output }: AdminContext): Promise<void> {
 async function runResetSecondFactor({ ports, actor, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
   const sessions = await resetSecondFactor(ports, actor, user);
-  const text = `Reset the second factor of ${user.email} and ended ${counted(sessions, 'session')}. They can now sign in with just their password.`;
+  const text = `Reset the second factor of ${user.email} and ended ${counted(sessions, 'session')}. The user can now sign in with just a password.`;
   output.answer({ user: userJson(user), sessions }, text);
 }
 

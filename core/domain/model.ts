@@ -233,7 +233,7 @@ export type DoNotCallEntry = {
   endsAt: Millis | null;
 };
 
-/** What rules belong to: a partner, one of its accounts, or a campaign of an account. `owner.accountId` is null only for a partner. */
+/** The partner, account or campaign that rules belong to. `owner.accountId` is null only for a partner. */
 export type RuleScope = Named & { kind: ProtectionScope; owner: OwningScope };
 
 /** A number from an import, with the details from its line. */
@@ -434,7 +434,7 @@ export type ImportChange = { entity: ImportedEntity; event: AuditEvent };
 
 /** A report that the provider isn't accepting calls. */
 export type DialerTrouble = {
-  /** When the provider refused the first of these calls. */
+  /** When the first of these hand-offs in a row failed: the provider hasn't accepted a call since. */
   since: Millis;
   /** Why the provider didn't accept the last call. Doesn't quote the provider, because its message may contain details of a call. */
   reason: string;

@@ -10,7 +10,7 @@ export function blockNetwork(): void {
   if (app.isPackaged) for (const name of ['remote-debugging-port', 'remote-debugging-pipe']) app.commandLine.removeSwitch(name);
 }
 
-/** Denies pages every permission, download and network request. @param currentServer the server whose reference the page may open */
+/** Denies pages every permission, download and network request. @param currentServer returns the server whose API reference the page may open */
 export function restrictSession(session: Session, currentServer: () => string): void {
   session.setPermissionRequestHandler((_page, _permission, answer) => answer(false));
   session.setPermissionCheckHandler(() => false);

@@ -162,14 +162,14 @@ async function quietKey(stage: Stage, rounds: number): Promise<string> {
   const floods = {
     alone: [],
     'while another key uses 64 connections': [placing(stage, [busy])],
-    'while another core on this machine gets these 64': [placing(other, [other.key])],
+    'while another core with its own database gets these 64 connections': [placing(other, [other.key])],
   };
   const measured = await inTurn(floods, rounds, async (targets) => {
     const flood = Promise.all(targets.map((target) => load(target)));
     const { p50, p99 } = await load({ ...placing(stage, [quiet]), connections: 1 });
     return { p50, p99, flood: (await flood)[0]?.perSecond ?? 0 };
   });
-  const { alone, 'while another core on this machine gets these 64': elsewhere } = measured;
+  const { alone, 'while another core with its own database gets these 64 connections': elsewhere } = measured;
   return tableOf(Object.entries(measured), {
     'a key with one connection': ([name]) => name,
     database: () => databaseLabel(stage.kind),

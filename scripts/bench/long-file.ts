@@ -50,12 +50,12 @@ export async function measureLongFile(lines: number) {
   await measure('the same command once more', place);
   const [row] = await stage.storage.database.read('calls').count({ calls: '*' }).countDistinct({ phones: 'phone' });
   if (Number(row?.['calls']) !== lines || Number(row?.['phones']) !== lines)
-    throw new Error(`${JSON.stringify(row)} calls and phone numbers instead of ${lines} of each.`);
+    throw new Error(`Expected ${lines} calls and as many phone numbers, but found ${JSON.stringify(row)}.`);
   return { ...origin, lines, megabytes: content.length / 1e6, runs, firstCall: readFirstCall(home) };
 }
 
 /**
- * A module that makes the command write its memory and processor time as its last line on standard error. It also wraps `process.kill`,
+ * A module that makes the command write its memory and CPU time as its last line on standard error. It also wraps `process.kill`,
  * because after Ctrl-C, the command ends itself with the same signal, without the event `exit`.
  */
 const reportUsage = `data:text/javascript,import { writeSync } from 'node:fs';
@@ -75,7 +75,7 @@ function readFirstCall(home: string): number {
 export function longFileSection({ at, machine, lines, megabytes, runs, firstCall }: LongFile): string {
   const peak = Math.max(...runs.map(({ memory }) => memory));
   const rows = runs.map(({ step, memory, seconds }) => [step, `${memory.toFixed(0)} MB`, `${seconds.toFixed(0)} s`]);
-  return `${table([`a file of ${count(lines)} lines, ${megabytes.toFixed(0)} MB`, 'memory, at most', 'processor time'], rows)}
+  return `${table([`a file of ${count(lines)} lines, ${megabytes.toFixed(0)} MB`, 'peak memory', 'CPU time'], rows)}
 ${formatDate(at)}, ${machine['processor']}, ${machine['node']}, with the core on the same machine: at most ${peak.toFixed(0)} MB (goal: ${withGoal('< 200 MB', peak)}).
 The first call was placed ${(firstCall / 1_000).toFixed(2)} s after the check (goal: ${withGoal('≤ 2 s', firstCall / 1_000)}).\n`;
 }

@@ -168,7 +168,7 @@ describe("the error for a database that doesn't work", () => {
   });
 
   it("says that the server didn't respond", async () => {
-    // A socket notices that the other side has hung up only while it reads.
+    // If nothing reads from it, a socket doesn't notice that the other side has hung up.
     const server = createServer((socket) => void socket.resume());
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const address = server.address();

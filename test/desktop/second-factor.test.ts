@@ -31,7 +31,7 @@ async function scan(page: Page): Promise<string> {
     return { width, height, pixels: [...(drawing?.getImageData(0, 0, width, height).data ?? [])] };
   }, picture);
   await reader.close();
-  // By default, decoding may take only as long as a frame of a camera, which is too short on a busy machine.
+  // By default, decoding may take only as long as one camera frame, which is too short on a busy machine.
   return decodeQr({ ...size, data: Uint8Array.from(pixels) }, { timeLimit: 10_000 });
 }
 

@@ -135,7 +135,7 @@ describeDesktop('the console, when it handles secrets,', () => {
       await ended;
     });
 
-    it('asks the page before the window closes, until the value is gone', async () => {
+    it('closes the window only after asking the page, until the value is gone', async () => {
       await showKeyValue();
       await running.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
       await untilClose();

@@ -237,7 +237,7 @@ describeDesktop('the console, during a session,', () => {
     await button('Create API key').click();
     await harness.page.getByLabel('Name', { exact: true }).fill('Typed with care');
     held.resolve();
-    // When a request that's sent later has its response, the held response has arrived, too.
+    // Once a later request has its response, the held response has arrived, too.
     await harness.page.evaluate(`callkey.request('listActivityFacets', {})`);
     await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('Typed with care'));
   });

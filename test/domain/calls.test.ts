@@ -110,10 +110,10 @@ describe('a call being placed', () => {
   }
 });
 
-describe('a call being cancelled', () => {
+describe('cancelling a call', () => {
   const cancel = (to: ReturnType<typeof createCalls>) => cancelCall(to.ports, caller, 'g', { requestId: 'r' });
 
-  it('is returned with the time of the cancellation', async () => {
+  it('returns the call with the time of the cancellation', async () => {
     const cancelled = { contactId: 'c', requestId: 'r', cancelledAt: instant(5) };
     const to = createCalls({ cancellation: { kind: 'cancelled', ...cancelled } });
     expect(await cancel(to)).to.deep.equal({ ...cancelled, campaignId: 'g' });
@@ -125,7 +125,7 @@ describe('a call being cancelled', () => {
     ['already-dialed', 'already-dialed: This call can no longer be cancelled.'],
     ['call-not-found', "call-not-found: This call doesn't exist in this campaign."],
   ] as const) {
-    it(`can't be cancelled if the storage returns ${kind}`, async () => {
+    it(`is refused if the storage returns ${kind}`, async () => {
       expect(await readProblem(cancel(createCalls({ cancellation: { kind } })))).to.equal(refusal);
     });
   }

@@ -154,7 +154,7 @@ describe('the password check queue', () => {
     expect([queue.take(), queue.take(), queue.take()]).to.deep.equal(['a', 'b', null]);
   });
 
-  it("keeps a network's attempts in order and rejects the newest", () => {
+  it("keeps a network's attempts in order, and rejects its newest when the queue is full", () => {
     const queue = new FairQueue<number>(() => 3);
     for (const item of [1, 2, 3]) queue.add(['a'], item);
     expect(queue.take()).to.equal(1);

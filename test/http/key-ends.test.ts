@@ -26,7 +26,7 @@ describe('the header Callkey-Key-Expires', () => {
   const getHeader = (answer: Answer) => [answer.status, answer.headers['callkey-key-expires']];
   const place = (by: string, body?: object) => placeCall(core.url, tenants.campaign.id, by, body);
 
-  it('is in every response to an accepted request if the key expires within 30 days', async () => {
+  it('is in every response to a request with an accepted key, if the key expires within 30 days', async () => {
     const placed = await place(key);
     const answers: [Answer, number][] = [
       [placed, 202],

@@ -38,7 +38,7 @@ describe('an outcome report', () => {
     });
   const formatOutcome = (contactId: string) => JSON.stringify({ handoffId: contactId, state: 'busy' });
 
-  it("is accepted if it's signed, and the response contains only its ID", async () => {
+  it("is accepted if it's signed, and gets an empty 204 with its request ID", async () => {
     const contactId = await handedOff();
     const answer = await report(formatOutcome(contactId), { headers: { 'X-Request-Id': 'r-1' } });
     expect([answer.status, answer.text, answer.headers['x-request-id']]).to.deep.equal([204, '', 'r-1']);

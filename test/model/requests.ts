@@ -409,7 +409,7 @@ export const commandNames = Object.keys(commands) as CommandName[];
 
 export type Planned = { name: CommandName; choice: Choice };
 
-/** Any of the commands, with its choice. */
+/** Generates any of the commands, with the random numbers that its request is built from. */
 export function anyRequest(names: readonly CommandName[] = commandNames): fc.Arbitrary<Planned> {
   const name = fc.oneof(...names.map((one) => ({ weight: commands[one].weight, arbitrary: fc.constant(one) })));
   return fc.record({ name, choice: anyChoice });

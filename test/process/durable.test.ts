@@ -42,7 +42,7 @@ async function untilCommitsWait(observer: pg.Client, database: string): Promise<
 describe('a core on PostgreSQL', function () {
   // Some tests wait for the time limits themselves.
   this.timeout(40_000);
-  // Some tests change the whole server or stop it.
+  // Use a separate server, because some tests change the whole server: its standby setting, or its tablespaces.
   before(() => setUpPostgres());
 
   describe('behind PgBouncer', () => {

@@ -14,7 +14,7 @@ export function selfSignedCertificate(): { TLS_CERT_FILE: string; TLS_KEY_FILE: 
   return files;
 }
 
-/** Creates a certificate for localhost from an authority that only `caFile` makes trusted. */
+/** Creates a certificate for localhost from a test authority. Only programs that load `caFile` trust it. */
 export function certificateAuthority(): { caFile: string; cert: Buffer; key: Buffer } {
   const directory = freshDirectory();
   const at = (name: string) => join(directory, name);

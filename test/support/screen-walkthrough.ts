@@ -253,7 +253,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await page.getByRole('heading', { name: 'Choose a new password' }).waitFor();
     yield stop('choose-password');
     await button('Sign out').click();
-    // The next fault isn't meant for this request, which takes the same path in a browser.
+    // Wait for this request, because in a browser it has the same path as the next fault.
     if (!namesServer) await until(() => network.seen.findLast(({ path }) => path === '/console/session')?.method === 'DELETE');
 
     for (const [name, status, generation] of [
@@ -272,7 +272,7 @@ export async function* walkThrough<Shown extends EnginePage>(
         .waitFor();
       yield stop(name);
       await button(namesServer ? 'Use another server' : 'Try again').click();
-      // The next fault isn't meant for the requests that load this form.
+      // Wait until the form is shown, so that the requests that load it don't get the next fault.
       await page.getByLabel('Email').waitFor();
     }
   } finally {

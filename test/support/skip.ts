@@ -1,6 +1,6 @@
 import Mocha from 'mocha';
 
-/** Skips a test, or all tests of a group if called from its hook. Prints the reason, because the report has no other place for it. */
+/** Skips a test, or all tests of a group if called from its hook. Adds the reason to the title, because Mocha's report has no other place for it. */
 export function skip(context: Mocha.Context, reason: string): never {
   const { test } = context;
   const skipped = test instanceof Mocha.Test ? test : test?.parent;

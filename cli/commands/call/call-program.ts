@@ -16,7 +16,7 @@ export const campaignArgument = ['[campaign]', 'campaign ID or alias (default: C
 export function addCallCommands(call: Command, runAction: RunAction): void {
   addPlace(call, runAction);
   addPaceOptions(call.command('resume').argument('[run]', 'run to resume, if several were stopped'))
-    .description('resume a file that was stopped, without placing any line twice')
+    .description('resume a stopped run, without placing any line twice')
     .addHelpText('after', examples('callkey call resume'))
     .action((name: string | undefined, pace: PaceOptions) =>
       runAction(async (context) => (await import('./call-resume.ts')).callResume(context, name, toPace(pace))),

@@ -64,7 +64,7 @@ function refuseLiveFile(file: string, target: string): void {
   if (live)
     throw new Problem(
       'invalid',
-      `${file} is a database in use, not a backup, because ${file}${live} exists. To create a backup, run ${adminCommand} backup.`,
+      `${file}${live} exists, so ${file} is a database in use, not a backup. To create a backup, run ${adminCommand} backup.`,
     );
 }
 

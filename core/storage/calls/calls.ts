@@ -443,7 +443,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
-/** Returns the size of a call's variables, because everything else in it is short. */
+/** Returns the size of a call. Counts only its variables, because everything else in it is short. */
 function countVariableBytes({ call: { variables } }: Placing): number {
   if (variables === null) return 0;
   return Object.entries(variables).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);

@@ -7,7 +7,7 @@ import { batched } from '../engine/batch.ts';
 import type { Database, Value } from '../engine/database.ts';
 import { isSingleRowError } from '../engine/errors.ts';
 
-/** The maximum number of counters (about 20 MB). It's more than honest users need, but bounds a flood from many addresses. */
+/** The maximum number of counters (about 20 MB). It's more than honest users need, but limits how much a flood from many addresses can store. */
 export const maxThrottleCounters = 100_000;
 /** Sweeps the counters after this many attempts, too, because in a flood, the hourly sweep would come too late. */
 const sweepAfterTakes = 1_000;

@@ -182,7 +182,7 @@ async function findInShard(
   const open = areOpen(filter.states) ? await openCalls(database, scope) : null;
   if (open) return { callsUntil: until([both(open, matches)]), end: null };
   const ofKey = await buildKeyConditions(database, scope, filter);
-  // The index also has the campaign, so if the key has few calls, they're found without reading the others.
+  // The index by key includes the campaign, so the key's calls in this campaign are found without reading its rows for other campaigns.
   if (ofKey && isOneCampaign(scope) && filter.search === '') return { callsUntil: until(ofKey), end: null };
   const starts = ofKey ? toKeyStarts(filter) : listStarts(scope, filter);
   const isRange = ofKey ? filter.search === '' : isOneRange(filter);

@@ -166,7 +166,7 @@ function outcomePages(filter: OutcomesFilter, search: string): Pages<OutcomesVie
   };
 }
 
-/** Returns the matching campaigns, once all campaigns are loaded. */
+/** Returns the matching campaigns. Called only once all campaigns are loaded. */
 function filterCampaigns(view: OutcomesView, search: string): OutcomesView {
   const query = foldText(search.trim());
   const campaigns = view.campaigns.filter(({ name, account }) => [name, account.name].some((text) => foldText(text).includes(query)));
