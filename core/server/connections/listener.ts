@@ -5,8 +5,8 @@ import { Server as TlsServer } from 'node:tls';
 import { Duration } from 'luxon';
 import type { Tls } from '../start/config.ts';
 import { toListenError } from '../start/start-errors.ts';
+import { closeListeningSocket } from './close-listening-socket.ts';
 import { boundConnections, type connectionLimits, type ObserveCut } from './connections.ts';
-import { closeListeningSocket } from './draining.ts';
 import { SecureResponse } from './secure-response.ts';
 
 /** How long accepted requests may take after a listener starts draining. */

@@ -17,7 +17,6 @@ import type { KnownLists } from '../protection/known-lists.ts';
 import { type KnownRules, knownRules } from '../protection/known-rules.ts';
 import { isListed, listingSql } from '../protection/listed.ts';
 import { cancelledAtSql, isUndialed, stageSql } from './call-stages.ts';
-import { readBack } from './check-commit.ts';
 import { countedInserter, type DayOfKey, placedToday, readPlaced } from './counted-calls.ts';
 import { countEnded } from './ended-calls.ts';
 import {
@@ -32,6 +31,7 @@ import {
   requestRow,
   type Verdict,
 } from './placing.ts';
+import { readBack } from './read-back.ts';
 
 /** Observes the number of requests that shared a statement. */
 export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
