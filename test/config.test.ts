@@ -86,7 +86,7 @@ describe('the configuration', () => {
     });
     expect(config.database).to.include({ kind: 'postgres' });
     expect(config.sessionSecrets).to.deep.equal([`${secret} new`, `${secret} old`]);
-    expect(config.dialer).to.deep.include({ secrets: [DIALER_SECRETS] });
+    expect(config.dialerSecrets).to.deep.equal([DIALER_SECRETS]);
   });
 
   it("reads only the secrets that it's asked for", () => {

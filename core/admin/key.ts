@@ -226,10 +226,12 @@ async function findIdByValue({ ports }: AdminContext, value: string): Promise<st
 }
 
 function keyJson(key: ApiKey, now: number) {
+  const { id, name, email, isDisabled } = key.creator;
   return {
     id: key.id,
     name: key.name,
-    owner: key.creator,
+    owner: { id, name, email },
+    ...(isDisabled ? { ownerDisabled: true } : {}),
     ...key.owningScope,
     createdAt: timestamp(key.createdAt),
     lastUsedAt: key.lastUsedAt && timestamp(key.lastUsedAt),

@@ -21,7 +21,7 @@ import { createMetrics } from './metrics.ts';
 import { openIdProvider } from './openid-provider.ts';
 import { collectRefusals, type Refusals } from './refusals.ts';
 import { createSecretBox } from './sealed-secrets.ts';
-import type { Config, DialerConfig } from './start/config.ts';
+import type { Config } from './start/config.ts';
 import { toDatabaseError } from './start/start-errors.ts';
 
 const acceptClock = `${adminCommand} clock accept`;
@@ -110,7 +110,7 @@ export async function startCore(
       isDraining: () => isDraining,
       sessionSecrets,
       trustedProxies: config.trustedProxies,
-      dialerSecrets: config.dialer.kind === 'webhook' ? config.dialer.secrets : [],
+      dialerSecrets: config.dialerSecrets,
       refusals: refused,
       dialer: config.dialer.kind,
       publicUrl: config.oidc?.publicUrl ?? '',
@@ -163,7 +163,7 @@ export async function startCore(
       clockAhead: (clockWatch.doubt()?.aheadBy ?? 0) / 1_000,
     }));
     const observer = { ...metrics.dialer, onResult: trouble.onResult };
-    dialer = await startConfiguredDialer(config.dialer, ports, { log, observer, isTrusted: clockWatch.isTrusted });
+    dialer = await startConfiguredDialer(config, ports, { log, observer, isTrusted: clockWatch.isTrusted });
 
     return {
       url: publicListener.url,
@@ -200,7 +200,7 @@ async function withUsableStorage<Result>(location: Config['database'], use: () =
 }
 
 async function startConfiguredDialer(
-  config: DialerConfig,
+  { dialer: config, dialerSecrets: secrets }: Config,
   { clock, randomness, stores }: Ports,
   outside: { log: Logger; observer: DialerObserver; isTrusted: ClockWatch['isTrusted'] },
 ): Promise<Dialer | undefined> {
@@ -216,7 +216,9 @@ async function startConfiguredDialer(
     store: stores.dialing,
     // Import the webhook only if it's needed, because loading its HTTP client slows down startup.
     provider:
-      config.kind === 'simulated' ? simulatedProvider(clock) : (await import('../dialer/webhook.ts')).webhookProvider(config, clock),
+      config.kind === 'simulated'
+        ? simulatedProvider(clock)
+        : (await import('../dialer/webhook.ts')).webhookProvider({ ...config, secrets }, clock),
     concurrency: config.concurrency,
     clock,
     random: () => randomFraction(randomness),

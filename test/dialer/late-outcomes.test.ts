@@ -141,6 +141,15 @@ describe('a late outcome of a call in the state unknown', () => {
       });
     }
 
+    it('is accepted while the dialer is off, along with an opt-out', async () => {
+      answer = (response) => response.destroy();
+      const contactId = await place((await start()).url);
+      await untilUnknown(contactId);
+      await stop();
+      expect(await report(await start({ DIALER: 'off' }), contactId, { state: 'completed', optOut: true })).to.equal(204);
+      expect((await row(contactId))?.state).to.equal('completed');
+    });
+
     const readRest = async (core: RunningCore, contactId: string) => {
       const { timeZone, variables, notBefore, notAfter, attempts, firstAttemptAt, nextAttemptAt } = await show(core, contactId);
       return { timeZone, variables, notBefore, notAfter, attempts, firstAttemptAt, nextAttemptAt };

@@ -29,6 +29,8 @@ export type Config = Readonly<{
   webConsole: boolean;
   logLevel: LogLevel;
   dialer: DialerConfig;
+  /** Newest first. Sign hand-offs and outcomes. With any dialer, outcomes of earlier hand-offs are accepted if there are secrets. */
+  dialerSecrets: readonly string[];
   retentionDays: RetentionDays;
   /** The maximum number of active API keys per user. */
   maxActiveKeys: number;
@@ -43,11 +45,10 @@ export type Config = Readonly<{
 /** Certificate and key in PEM format. */
 export type Tls = Readonly<{ certFile: string; keyFile: string; cert: Buffer; key: Buffer }>;
 
-export type DialerConfig =
+type DialerConfig =
   | Readonly<{ kind: 'off' }>
   | Readonly<{ kind: 'simulated'; concurrency: number }>
-  /** Newest first. */
-  | Readonly<{ kind: 'webhook'; concurrency: number; url: string; secrets: readonly string[]; deduplicates: boolean }>;
+  | Readonly<{ kind: 'webhook'; concurrency: number; url: string; deduplicates: boolean }>;
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -172,6 +173,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     webConsole: env.WEB_CONSOLE === 'on',
     logLevel: env.LOG_LEVEL,
     dialer: toDialer(env),
+    dialerSecrets: env.DIALER_SECRETS ?? [],
     retentionDays: { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS },
     maxActiveKeys: env.MAX_ACTIVE_KEYS_PER_USER,
     oidc: toOidc(env),
@@ -187,7 +189,7 @@ function toDialer(env: z.output<typeof schema>): DialerConfig {
   if (env.DIALER_URL === undefined) throw new ConfigError('DIALER_URL', 'is required with DIALER=webhook');
   if (env.DIALER_SECRETS === null)
     throw new ConfigError('DIALER_SECRETS', `is required with DIALER=webhook. To generate one, run: ${generateSecret}`);
-  return { kind, concurrency, url: env.DIALER_URL, secrets: env.DIALER_SECRETS, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
+  return { kind, concurrency, url: env.DIALER_URL, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
 }
 
 /** Whether a URL uses https or is on this machine. One of the two is required, because contact data is sent to the URL. */
