@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { activitySchema } from '#contract/console/activity.ts';
 import { callsSchema } from '#contract/console/calls.ts';
 import { callingHoursSchema, checkedNumberSchema, numbersSchema } from '#contract/protection/protection.ts';
+import { csvLineReader } from '#contract/text/csv.ts';
 import { plus } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -53,6 +54,13 @@ describe('rules for calling', () => {
       const { json } = await ask('GET', `${harness.core.url}/console/calls`, { cookie });
       return callsSchema.parse(json).calls.map(({ state, heldUntil, heldZone, detail }) => ({ state, heldUntil, heldZone, detail }));
     };
+    /** Returns the request ID of each exported call, and until when the file says that calling hours hold it. */
+    const exported = async () => {
+      const { text } = await ask('GET', `${harness.core.url}/console/calls.csv`, { cookie });
+      const [head = [], ...rows] = text.split('\r\n').map(csvLineReader(','));
+      const column = head.indexOf('Held until');
+      return rows.filter(({ length }) => length === head.length).map((cells) => [cells[1], cells[column]]);
+    };
 
     describe('calling hours', () => {
       it('hold a call until they open, and a repeated request returns the same time even if they have changed', async () => {
@@ -80,13 +88,9 @@ describe('rules for calling', () => {
           key,
         });
         expect(status).to.equal(200);
-        const { text } = await ask('GET', `${harness.core.url}/console/calls.csv`, { cookie });
-        const [head = '', ...rows] = text.split('\r\n').map((line) => line.split(','));
-        const column = [...head].indexOf('"Held until"');
-        const held = rows.filter(({ length }) => length === head.length).map((cells) => [cells[1], cells[column]]);
-        expect(held).to.have.deep.members([
-          ['"held"', '"2026-11-22T08:00:00.000Z"'],
-          ['"cancelled"', '""'],
+        expect(await exported()).to.have.deep.members([
+          ['held', '2026-11-22T08:00:00.000Z'],
+          ['cancelled', ''],
         ]);
       });
 
@@ -151,6 +155,10 @@ describe('rules for calling', () => {
         });
         clock.set('2026-11-21T19:00:00.000Z');
         expect(await claim()).to.deep.equal([]);
+        expect(await listed()).to.deep.equal([
+          { state: 'dialing', heldUntil: '2026-11-22T08:00:00.000Z', heldZone: 'Europe/Berlin', detail: 'Busy.' },
+        ]);
+        expect(await exported()).to.deep.equal([[call.requestId, '2026-11-22T08:00:00.000Z']]);
         clock.set('2026-11-22T08:00:00.000Z');
         const [again] = await claim();
         expect(again).to.include({ contactId: call.contactId, handoff: 'open', firstAttemptAt: clock.now(), stopped: null });

@@ -57,8 +57,7 @@ async function exportCsv({ ctx, deps, ports, query }: Request<'exportAllCalls'>,
 }
 
 function csvCells(call: ListedCall): string[] {
-  const { dialedAt, endedAt } = call;
-  const heldUntil = call.state === 'queued' ? call.heldUntil : null;
+  const { heldUntil, dialedAt, endedAt } = call;
   const seconds = dialedAt && endedAt ? Math.round(Math.max(0, endedAt - dialedAt) / 1_000) : '';
   return [
     ...[call.campaign.name, call.requestId, call.name ?? '', call.phone ?? '', callStateLabels[call.state], call.detail ?? ''],

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type HoursRule, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CheckedNumberView } from '#contract/protection/protection.ts';
 import { completeLine, csvRow, csvStart } from '#contract/text/csv.ts';
-import { describeHeld } from '../../../desktop/renderer/screens/calls/held.ts';
+import { describeHeld, describeState } from '../../../desktop/renderer/screens/calls/held.ts';
 import {
   describeDates,
   describePrefixes,
@@ -153,16 +153,23 @@ describe('the text about a held call', () => {
   const heldUntil = '2026-11-24T08:00:00.000Z';
 
   it('names the time and the zone', () => {
-    expect(describeHeld({ state: 'queued', heldUntil }, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin');
+    expect(describeHeld({ heldUntil }, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin');
   });
 
   it("shows the recipient's local time if the zone is known", () => {
-    const call = { state: 'queued', heldUntil, heldZone: 'America/New_York' } as const;
+    const call = { heldUntil, heldZone: 'America/New_York' };
     expect(describeHeld(call, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 03:00 America/New_York');
   });
 
-  it('is omitted once the call has ended or is no longer held', () => {
-    expect(describeHeld({ state: 'cancelled', heldUntil }, 'Europe/Berlin')).to.equal(null);
-    expect(describeHeld({ state: 'queued', heldUntil: null }, 'Europe/Berlin')).to.equal(null);
+  it("is shown with the provider's reason if the call will be retried", () => {
+    const retried = { heldUntil, detail: 'The provider returned 503.' };
+    expect(describeState(retried, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin · The provider returned 503.');
+  });
+
+  it("is omitted if the call isn't held", () => {
+    expect(describeState({ heldUntil: null, detail: 'The provider returned 503.' }, 'Europe/Berlin')).to.equal(
+      'The provider returned 503.',
+    );
+    expect(describeState({ heldUntil: null, detail: null }, 'Europe/Berlin')).to.equal(null);
   });
 });

@@ -8,7 +8,7 @@ import { ownZone } from '../../state/clock.ts';
 import { formatDuration } from '../../state/format/format-time.ts';
 import { callStateLabels, callStateTones } from '../../state/format/labels.ts';
 import { callDurationMs } from './call-duration.ts';
-import { describeHeld } from './held.ts';
+import { describeState } from './held.ts';
 
 type CallColumn = Column<CallView, string>;
 
@@ -52,9 +52,8 @@ const allColumns: readonly CallColumn[] = [
   },
 ];
 
-/** Shows why a call waits or how it ended. */
 function StateDetail({ call }: { call: CallView }) {
-  const text = describeHeld(call, ownZone.value) ?? call.detail;
+  const text = describeState(call, ownZone.value);
   return text === null ? null : <Clip class="faint">{text}</Clip>;
 }
 
