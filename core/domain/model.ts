@@ -60,10 +60,10 @@ export type Proof =
   | { user: User; passwordHash: string; hasSecondFactor: boolean }
   | { halfOpen: { id: Digest; data: Session }; code: string; vouched: string | null }
   | LinkProof;
-export type LinkProof = { user: User; issuer: string };
+export type LinkProof = Subject & { user: User };
 
 /** A code that the app exchanges for its own session. Only its digest is stored. */
-export type SignInCode = { digest: Digest; userId: string; issuer: string; challenge: string; expiresAt: Millis };
+export type SignInCode = Subject & { digest: Digest; userId: string; challenge: string; expiresAt: Millis };
 
 /** The data that would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
 export type DeletionImpact = { apiKeys: EndangeredKey[]; sessions: number };

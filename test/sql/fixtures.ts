@@ -130,9 +130,9 @@ export function createFixtures({ ports, storage, tenants }: { ports: Ports; stor
   }
   const toIdentity = (subject: string) => ({ issuer: 'https://login.example.com', subject });
   const toCode = (of: Digest) => ({
+    ...toIdentity(user.id),
     digest: of,
     userId: user.id,
-    issuer: 'https://login.example.com',
     challenge: 'a challenge',
     expiresAt: now,
   });

@@ -7,6 +7,7 @@ import { maxSessions } from '../../core/storage/directory/sessions.ts';
 import { at, type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 describe('sessions in the database', () => {
   onEachDatabase((kind) => {
@@ -63,6 +64,38 @@ describe('sessions in the database', () => {
       expect(await start('s')).to.equal(false);
       await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ disabled_at: null });
       expect([await ids(), await events()]).to.deep.equal([[], []]);
+    });
+
+    describe('that the provider vouches for', () => {
+      const mine = { issuer: 'https://login.example.com', subject: 'ada-there' };
+      const startLinked = (subject = mine) => sessions.startLinked('s', tenants.users.account.id, subject, clock.now(), event());
+      beforeEach(() => direct.ports.stores.links.create(tenants.users.account.id, mine, clock.now(), event()));
+      afterEach(() => direct.storage.database.write('oidc_links').delete());
+
+      it('start only for the identity that the user is linked to', async () => {
+        expect(await startLinked({ ...mine, subject: 'someone-else' })).to.equal(false);
+        expect(await startLinked({ ...mine, issuer: 'https://login.example.org' })).to.equal(false);
+        expect(await startLinked()).to.equal(true);
+      });
+
+      if (kind === 'postgres')
+        it("don't start while the user is being unlinked", async () => {
+          const { write } = direct.storage.database;
+          const starting = await write.transaction(async (trx) => {
+            await trx('oidc_links').delete();
+            const started = startLinked();
+            let isOver = false;
+            void started.finally(() => {
+              isOver = true;
+            });
+            // The server also has the databases of other test files.
+            const mine = '(SELECT oid FROM pg_database WHERE datname = current_database())';
+            const waiting = () => trx('pg_locks').whereRaw(`NOT granted AND pid IN (SELECT pid FROM pg_locks WHERE database = ${mine})`);
+            await until(async () => isOver || (await waiting()).length > 0);
+            return { started };
+          });
+          expect(await starting.started).to.equal(false);
+        });
     });
 
     it("aren't found if they were never started", async () => {

@@ -64,8 +64,8 @@ export type SessionStore = {
    * @returns false, without changing anything, if the half-open session has ended or the code was already used
    */
   finish(halfOpen: Digest, session: NewSession, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
-  /** @returns false, without starting a session, if the user is no longer linked to the provider or is disabled */
-  startLinked(id: Digest, userId: string, issuer: string, at: Millis, event: AuditEvent): Promise<boolean>;
+  /** @returns false, without starting a session, if the user is no longer linked to this identity or is disabled */
+  startLinked(id: Digest, userId: string, subject: Subject, at: Millis, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
   /** Updates only an existing session, because a slow request must not bring back a deleted one. */
   touch(id: Digest, at: Millis): Promise<void>;

@@ -4,7 +4,7 @@ import { emailSchema } from '#contract/text/text.ts';
 import { auditEvent, toOwningScope, userSubject } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { plus } from '../instant.ts';
-import type { Digest, LinkProof, User } from '../model.ts';
+import type { Digest, LinkProof, SignInCode, User } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { FlowSecrets, Identity } from '../ports/sign-in.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
@@ -95,10 +95,10 @@ function hasLookalikes(email: string): boolean {
 }
 
 /** Generates a code that lets the app start a session if it has the verifier for this challenge. */
-export async function createSignInCode(ports: Ports, { user, issuer, challenge }: { user: string; issuer: string; challenge: string }) {
+export async function createSignInCode(ports: Ports, signIn: Omit<SignInCode, 'digest' | 'expiresAt'>): Promise<string> {
   const code = randomText(ports);
   const expiresAt = plus(ports.clock.now(), codeLife.toMillis());
-  await ports.stores.links.createCode({ digest: toCodeDigest(code), userId: user, issuer, challenge, expiresAt });
+  await ports.stores.links.createCode({ ...signIn, digest: toCodeDigest(code), expiresAt });
   return code;
 }
 
@@ -115,7 +115,7 @@ export async function takeSignInCode(ports: Ports, { code, verifier }: { code: s
   const isFresh = taken !== null && taken.expiresAt <= plus(clock.now(), codeLife.plus(clockSkew).toMillis());
   const user = isRight && isFresh && taken.issuer === provider?.issuer ? await stores.users.find({ kind: 'all' }, taken.userId) : null;
   if (!user || !taken) throw new Problem('unauthorized', unauthorizedDetail);
-  return { user, issuer: taken.issuer };
+  return { user, issuer: taken.issuer, subject: taken.subject };
 }
 
 function toCodeDigest(code: string): Digest {

@@ -51,7 +51,7 @@ export async function startSession(ports: Ports, id: Digest, proof: Proof, addre
   const halfOpenUntil = isHalfOpen ? plus(event.at, sessionLimits.halfOpen.toMillis()) : null;
   const started =
     'issuer' in proof
-      ? await sessions.startLinked(id, user.id, proof.issuer, event.at, event)
+      ? await sessions.startLinked(id, user.id, proof, event.at, event)
       : await sessions.start({ id, userId: user.id, at: event.at, halfOpenUntil }, proof.passwordHash, isHalfOpen ? null : event);
   if (!started) throw new Problem('unauthorized', unauthorizedDetail);
 }

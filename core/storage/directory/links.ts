@@ -55,8 +55,10 @@ export function linkStore({ read, write }: Database): LinkStore {
       return rows.map(({ email, issuer, subject, linked_at }) => ({ email, issuer, subject, linkedAt: linked_at }));
     },
 
-    async createCode({ digest, userId, issuer, challenge, expiresAt }) {
-      await write('sign_in_codes').insert({ digest, user_id: userId, issuer, challenge, expires_at: expiresAt }).catch(rejectOrphan);
+    async createCode({ digest, userId, issuer, subject, challenge, expiresAt }) {
+      await write('sign_in_codes')
+        .insert({ digest, user_id: userId, issuer, subject, challenge, expires_at: expiresAt })
+        .catch(rejectOrphan);
     },
 
     async takeCode(digest) {
@@ -68,7 +70,8 @@ export function linkStore({ read, write }: Database): LinkStore {
         return code;
       });
       if (!row) return null;
-      return { digest, userId: row.user_id, issuer: row.issuer, challenge: row.challenge, expiresAt: row.expires_at };
+      const { user_id, issuer, subject, challenge, expires_at } = row;
+      return { digest, userId: user_id, issuer, subject, challenge, expiresAt: expires_at };
     },
 
     async sweepCodes(before) {

@@ -43,10 +43,12 @@ export function sessionStore({ read, write }: Database): SessionStore {
       return starting.catch(rejectOrphan);
     },
 
-    async startLinked(id, userId, issuer, at, event) {
+    async startLinked(id, userId, { issuer, subject }, at, event) {
       const starting = write.transaction(async (trx) => {
         const user = await trx('users').where({ id: userId, disabled_at: null }).forUpdate().first('id');
-        if (user === undefined || !(await trx('oidc_links').where({ user_id: userId, issuer }).first('user_id'))) return false;
+        // Lock the link, so that unlinking the user either prevents this session or ends it.
+        const link = trx('oidc_links').where({ user_id: userId, issuer, subject }).forUpdate();
+        if (user === undefined || !(await link.first('user_id'))) return false;
         await insertSession(trx, { id, userId, at, halfOpenUntil: null }, issuer);
         await recordAudit(trx, event);
         return true;

@@ -165,7 +165,14 @@ type SessionRow = {
 export type LinkRow = { user_id: string; issuer: string; subject: string; linked_at: Millis };
 
 /** A code that signs the app in, once. */
-export type SignInCodeRow = { digest: string; user_id: string; issuer: string; challenge: string; expires_at: Millis };
+export type SignInCodeRow = {
+  digest: string;
+  user_id: string;
+  issuer: string;
+  subject: string;
+  challenge: string;
+  expires_at: Millis;
+};
 
 /** A user's authenticator app. It takes effect once it's confirmed. */
 export type SecondFactorRow = {

@@ -2,11 +2,11 @@ import { hash } from 'node:crypto';
 import { expect } from 'chai';
 import { sessionSchema } from '#contract/console/session.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
-import { createUser, deleteUser } from '../../../core/domain/directory/users.ts';
+import { createUser, deleteUser, unlinkUser } from '../../../core/domain/directory/users.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode, textAt } from '../../support/http.ts';
 import { finishSignIn, goToProvider, signInWithProvider } from '../../support/provider-harness.ts';
-import { providerSuite } from '../../support/provider-suite.ts';
+import { ada, providerSuite } from '../../support/provider-suite.ts';
 import { password } from '../../support/tenants.ts';
 import { TestBrowser } from '../../support/test-browser.ts';
 
@@ -112,6 +112,18 @@ describe('signing in with the provider', () => {
       it('refuses the code of a user who was disabled or unlinked in the meantime', async () => {
         const code = await codeFor();
         await at.harness.direct.storage.database.write('oidc_links').delete();
+        expect((await trade(code)).status).to.equal(401);
+      });
+
+      it('signs no one in as a user who has been linked to someone else since the app asked for confirmation', async () => {
+        const { direct, provider, tenants } = at.harness;
+        const browser = new TestBrowser();
+        expect(await signInWithProvider(at.harness, browser, toApp)).to.equal('app');
+        await unlinkUser(direct.ports, operator, tenants.users.account);
+        provider.person = { ...ada, subject: 'the-real-ada' };
+        expect(await signInWithProvider(at.harness)).to.equal('done');
+        const handedOver = await browser.send('POST', `${at.harness.url}/console/oidc/hand-over`);
+        const code = new URL(textAt(handedOver, 'url')).searchParams.get('code') ?? '';
         expect((await trade(code)).status).to.equal(401);
       });
 

@@ -97,7 +97,7 @@ export function createUsersRuns({
       async startLinked(startLinked) {
         const linked = await createdUser();
         await stores.links.create(linked.id, toIdentity(linked.id), now, event());
-        await startLinked(digest(), linked.id, toIdentity(linked.id).issuer, now, event());
+        await startLinked(digest(), linked.id, toIdentity(linked.id), now, event());
       },
       async sweep(sweep) {
         const bounds = { startedAfter: now, seenAfter: now, before: now, now };

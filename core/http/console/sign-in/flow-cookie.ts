@@ -18,7 +18,14 @@ const flowSchema = z.discriminatedUnion('step', [
     app: app.nullable(),
     expiresAt: z.number(),
   }),
-  z.object({ step: z.literal('confirm'), userId: z.string(), issuer: z.string(), app, expiresAt: z.number() }),
+  z.object({
+    step: z.literal('confirm'),
+    userId: z.string(),
+    issuer: z.string(),
+    subject: z.string(),
+    app,
+    expiresAt: z.number(),
+  }),
 ]);
 export type Flow = z.infer<typeof flowSchema>;
 

@@ -77,15 +77,15 @@ async function finish(
   const identity = await provider.identify(ctx.search, secrets);
   const user = await findUserByIdentity(ports, identity, address);
   await uncount();
-  const { issuer } = identity;
+  const { issuer, subject } = identity;
   if (app) {
     keepFlow(ctx, deps, {
-      ...{ step: 'confirm', userId: user.id, issuer, app },
+      ...{ step: 'confirm', userId: user.id, issuer, subject, app },
       expiresAt: plus(ports.clock.now(), confirmationLife.toMillis()),
     });
     showPage(ctx, deps, 'app');
   } else {
-    await startNewSession(ctx, { user, issuer });
+    await startNewSession(ctx, { user, issuer, subject });
     showPage(ctx, deps, 'done');
   }
 }
@@ -122,8 +122,8 @@ export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
   const flow = readFlow(ctx, deps);
   if (flow?.step !== 'confirm') throw unauthorized();
   keepFlow(ctx, deps, null);
-  const { userId, issuer, app } = flow;
-  const code = await createSignInCode(deps.ports, { user: userId, issuer, challenge: app.challenge });
+  const { userId, issuer, subject, app } = flow;
+  const code = await createSignInCode(deps.ports, { userId, issuer, subject, challenge: app.challenge });
   ctx.status = signInRoutes.handOver.status;
   ctx.body = { url: `http://127.0.0.1:${app.port}/?code=${code}` };
 }

@@ -689,7 +689,9 @@ select "user_id"
 from "oidc_links"
 where "user_id" = $1
   and "issuer" = $2
-limit $3;
+  and "subject" = $3
+limit $4
+for update;
 
 insert into "sessions" ("half_open_until", "id", "issuer", "last_seen_at", "started_at", "user_id")
 values ($1, $2, $3, $4, $5, $6);
@@ -791,8 +793,8 @@ order by "u"."email" asc;
 
 -- links.createCode
 
-insert into "sign_in_codes" ("challenge", "digest", "expires_at", "issuer", "user_id")
-values ($1, $2, $3, $4, $5);
+insert into "sign_in_codes" ("challenge", "digest", "expires_at", "issuer", "subject", "user_id")
+values ($1, $2, $3, $4, $5, $6);
 
 -- links.takeCode
 

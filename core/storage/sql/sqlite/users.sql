@@ -676,6 +676,7 @@ select `user_id`
 from `oidc_links`
 where `user_id` = ?
   and `issuer` = ?
+  and `subject` = ?
 limit ?;
 
 insert into `sessions` (`half_open_until`, `id`, `issuer`, `last_seen_at`, `started_at`, `user_id`)
@@ -778,8 +779,8 @@ order by `u`.`email` asc;
 
 -- links.createCode
 
-insert into `sign_in_codes` (`challenge`, `digest`, `expires_at`, `issuer`, `user_id`)
-values (?, ?, ?, ?, ?);
+insert into `sign_in_codes` (`challenge`, `digest`, `expires_at`, `issuer`, `subject`, `user_id`)
+values (?, ?, ?, ?, ?, ?);
 
 -- links.takeCode
 
