@@ -325,11 +325,11 @@ export class Model extends People {
   }
 
   /**
-   * Returns the longest time that a call could still have to wait if the clock had always been right. If the clock was set back, calls that
-   * wait for calling hours are due now, so that the hours are applied again.
+   * Returns the longest time that a call could still have to wait if the clock had always been right. If the clock was set back, even in
+   * several small steps since the call was placed, a call that waits for calling hours is due now, so that the hours are applied again.
    */
   #findLongestWait(call: Call, hasStepped: boolean): number {
-    if (call.isHeld) return hasStepped ? 0 : Number.POSITIVE_INFINITY;
+    if (call.isHeld) return hasStepped || call.placedAt > this.now + skew ? 0 : Number.POSITIVE_INFINITY;
     if (call.stage === 'queued') return call.dueAt <= call.body.notBefore ? Number.POSITIVE_INFINITY : 0;
     if (call.stage === 'open') return lease;
     if (call.stage === 'taken') return wait;
