@@ -70,10 +70,20 @@ export function protectionStore(database: Database): ProtectionStore {
     },
 
     async searchNumbers(access, prefix, cursor, limit) {
+      // Set only one lower bound, because SQLite could start at the other one, and read everything up to the cursor.
+      const after = cursor && cursor.phone >= prefix ? cursor : null;
+      const page = read('do_not_call').limit(limit);
+      if (access.kind === 'account') {
+        // The index by account isn't in the order of numbers. The one by scope is, and each number is unique in it.
+        page.where({ scope_id: access.accountId }).orderBy('phone');
+        if (after) page.where('phone', '>', after.phone);
+      } else {
+        page.where({ partner_id: access.partnerId }).orderBy(['phone', 'id']);
+        if (after) page.whereRaw('(phone, id) > (?, ?)', [after.phone, after.id]);
+      }
+      if (!after) page.where('phone', '>=', prefix);
       // ':' sorts right after the digits.
-      const page = inReach(access).where('phone', '>=', prefix).where('phone', '<', `${prefix}:`);
-      if (cursor) page.whereRaw('(phone, id) > (?, ?)', [cursor.phone, cursor.id]);
-      const rows: DoNotCallRow[] = await page.orderBy(['phone', 'id']).limit(limit);
+      const rows: DoNotCallRow[] = await page.where('phone', '<', `${prefix}:`);
       return toEntries(read, rows);
     },
 

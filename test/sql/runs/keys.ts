@@ -113,6 +113,7 @@ export function createKeysRuns({
       },
       async searchNumbers(searchNumbers) {
         await searchNumbers(inAccount, '+49', null, 50);
+        await searchNumbers(inAccount, '+49', { phone: '+491', id: '1' }, 50);
         await searchNumbers({ kind: 'partner', partnerId: partner.id }, '+49', { phone: '+491', id: '1' }, 50);
       },
       findBlocking: (findBlocking) => findBlocking({ accountId: account.id, partnerId: partner.id }, somePhone(), now),

@@ -165,10 +165,10 @@ where "id" in ($1, $2);
 
 select *
 from "do_not_call"
-where "account_id" = $1
+where "scope_id" = $1
   and "phone" >= $2
   and "phone" < $3
-order by "phone" asc, "id" asc
+order by "phone" asc
 limit $4;
 
 select "id", "name"
@@ -181,12 +181,19 @@ where "id" in ($1);
 
 select *
 from "do_not_call"
-where "partner_id" = $1
-  and "phone" >= $2
+where "scope_id" = $1
+  and "phone" > $2
   and "phone" < $3
-  and (phone, id) > ($4, $5)
+order by "phone" asc
+limit $4;
+
+select *
+from "do_not_call"
+where "partner_id" = $1
+  and (phone, id) > ($2, $3)
+  and "phone" < $4
 order by "phone" asc, "id" asc
-limit $6;
+limit $5;
 
 -- protection.findBlocking
 

@@ -154,10 +154,10 @@ where `id` in (?, ?);
 
 select *
 from `do_not_call`
-where `account_id` = ?
+where `scope_id` = ?
   and `phone` >= ?
   and `phone` < ?
-order by `phone` asc, `id` asc
+order by `phone` asc
 limit ?;
 
 select `id`, `name`
@@ -170,10 +170,17 @@ where `id` in (?);
 
 select *
 from `do_not_call`
-where `partner_id` = ?
-  and `phone` >= ?
+where `scope_id` = ?
+  and `phone` > ?
   and `phone` < ?
+order by `phone` asc
+limit ?;
+
+select *
+from `do_not_call`
+where `partner_id` = ?
   and (phone, id) > (?, ?)
+  and `phone` < ?
 order by `phone` asc, `id` asc
 limit ?;
 
