@@ -15,7 +15,9 @@ export function importCommand(program: Command, { withDatabase }: Runner): void 
   const command = program
     .command('import')
     .argument('<file>')
-    .description('create and update partners, accounts, campaigns and users from a JSON file; if interrupted, run it again to finish');
+    .description(
+      'create and update partners, accounts, campaigns and users from a JSON file, and disable users; if interrupted, run it again to finish',
+    );
   withExamples(command, 'import tenancy.json', '--json import tenancy.json').action(withDatabase(runImport, 'fill'));
 }
 

@@ -427,10 +427,13 @@ export type ImportedEntity = {
   accountId: string | null;
   email: string | null;
   userType: string | null;
+  disabled: boolean | null;
 };
 
-export type ImportAddition = { entity: ImportedEntity; password: NewPassword | null; event: AuditEvent };
-export type ImportChange = { entity: ImportedEntity; event: AuditEvent };
+/** @property disabling the event of disabling or enabling a user; null if that doesn't change */
+export type ImportAddition = { entity: ImportedEntity; password: NewPassword | null; event: AuditEvent; disabling: AuditEvent | null };
+/** @property event null if the user is only disabled or enabled */
+export type ImportChange = { entity: ImportedEntity; event: AuditEvent | null; disabling: AuditEvent | null };
 
 /** A report that the provider isn't accepting calls. */
 export type DialerTrouble = {

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { adminOn, describeAdmin } from '../support/admin.ts';
-import { spawnCore } from '../support/core.ts';
+import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { ask } from '../support/http.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, signInFirst } from '../support/tenants.ts';
 
 const file = (content: unknown) => {
   const path = join(freshDirectory(), 'import.json');
@@ -82,6 +83,45 @@ describeAdmin('admin import', ({ admin, json, kind, database }) => {
     await json('import', file({ users: [user('u1', 'a@example.com'), user('u2', 'b@example.com')] }));
     const moved = await json('import', file({ users: [user('u1', 'c@example.com'), user('u2', 'a@example.com')] }));
     expect(moved.users).to.include({ changed: 2 });
+  });
+
+  describe('with a running core', () => {
+    let core: RunningCore;
+    let direct: DirectAccess;
+    beforeEach(async () => {
+      core = await startCoreHere(database());
+      direct = await openDirect(database());
+    });
+    afterEach(async () => {
+      await direct.close();
+      await core.close();
+    });
+
+    it('disables and enables users, as the console does', async () => {
+      const { passwords } = await json('import', file(all));
+      const ada = await signInFirst(core.url, 'ada@example.com', passwords[0].password);
+      const { keyValue } = await createKey(core.url, ada);
+      const campaign = (await direct.storage.database.read('campaigns').first())?.id ?? '';
+      const statuses = async () => [
+        (await ask('GET', `${core.url}/console/session`, { cookie: ada })).status,
+        (await placeCall(core.url, campaign, keyValue)).status,
+      ];
+      const importAda = async (disabled?: boolean) => (await json('import', file({ users: [{ ...all.users[0], disabled }] }))).users;
+      expect(await statuses()).to.deep.equal([200, 202]);
+
+      expect(await importAda(true)).to.deep.equal({ added: 0, changed: 1, unchanged: 0 });
+      expect(await statuses()).to.deep.equal([401, 401]);
+      for (const disabled of [true, undefined]) expect(await importAda(disabled)).to.deep.equal({ added: 0, changed: 0, unchanged: 1 });
+      expect(await statuses()).to.deep.equal([401, 401]);
+
+      expect(await importAda(false)).to.deep.equal({ added: 0, changed: 1, unchanged: 0 });
+      expect(await statuses()).to.deep.equal([401, 202]);
+      const events = await direct.storage.database.read('audit_events').where('action', 'like', 'user.%abled').orderBy('id');
+      expect(events.map(({ action, subject_name }) => `${action} ${subject_name}`)).to.deep.equal([
+        'user.disabled Ada',
+        'user.enabled Ada',
+      ]);
+    });
   });
 
   describe('a failure partway through', () => {

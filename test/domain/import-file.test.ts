@@ -25,13 +25,14 @@ describe('an import file', () => {
     ['users', ada],
     ['users', tia],
     ['users', stan],
+    ['users', { ...stan, disabled: true }],
   ] as const) {
-    const { userType } = { userType: '', ...thing };
-    it(`accepts only the known fields of ${kind}${userType && ` of the type ${userType}`}`, () => {
+    const { userType, disabled } = { userType: '', disabled: false, ...thing };
+    it(`accepts only the known fields of ${disabled ? 'disabled ' : ''}${kind}${userType && ` of the type ${userType}`}`, () => {
       expect(importFileSchema.parse({ [kind]: [thing] })[kind]).to.deep.equal([thing]);
       expect(isFile({ [kind]: [{ ...thing, id: 'x' }] })).to.equal(false);
       for (const field of Object.keys({ ...thing })) {
-        const isOptional = field === 'partner' || field === 'account' ? kind === 'users' : false;
+        const isOptional = kind === 'users' && ['partner', 'account', 'disabled'].includes(field);
         expect(isFile({ [kind]: [{ ...thing, [field]: undefined }] }), `without ${field}`).to.equal(isOptional);
         expect(isFile({ [kind]: [{ ...thing, [field]: '' }] }), `with an empty ${field}`).to.equal(false);
       }

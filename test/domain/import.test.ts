@@ -81,7 +81,7 @@ describe('importing', () => {
       counts(4, 0, 0),
     ]);
     const findId = (kind: ImportKind, externalId: string) => entities[kind].get(externalId)?.id;
-    const none = { partnerId: null, accountId: null, email: null, userType: null };
+    const none = { partnerId: null, accountId: null, email: null, userType: null, disabled: null };
     const [p1, a1] = [findId('partners', 'p1'), findId('accounts', 'a1')];
     expect(entities.partners.get('p1')).to.deep.equal({ ...none, ...partners[0], id: p1 });
     expect(entities.accounts.get('a1')).to.deep.equal({ ...none, externalId: 'a1', name: 'A', id: a1, partnerId: p1 });
@@ -108,7 +108,7 @@ describe('importing', () => {
     const { run, steps, entities } = createImports();
     await run(all);
     await run({ partners: [{ externalId: 'p1', name: 'Renamed' }] });
-    const events = steps.flatMap(({ added, changed }) => [...added, ...changed]).map(({ event }) => event);
+    const events = steps.flatMap(({ added, changed }) => [...added, ...changed]).flatMap(({ event }) => event ?? []);
     expect(events.map(({ action, subject }) => [action, subject.kind, subject.name])).to.deep.equal([
       ['partner.added', 'partner', 'One'],
       ['partner.added', 'partner', 'Two'],
@@ -161,6 +161,23 @@ describe('importing', () => {
       expect(entities.users.get('u4')).to.include({ name: changed.name, email: changed.email, userType: changed.userType });
     });
   }
+
+  it('disables and enables users only if the file says so, and records that separately from other changes', async () => {
+    const { run, steps, entities } = createImports();
+    await run({ users: [stan, { ...stan, externalId: 'u5', email: 'sue@example.com', disabled: true }] });
+    const importStan = async (change: { name?: string; disabled?: boolean }) => {
+      steps.length = 0;
+      const { users } = await run({ users: [{ ...stan, ...change }] });
+      const actions = steps.flatMap(({ changed }) => changed).flatMap(({ event, disabling }) => [event, disabling]);
+      return [users, entities.users.get('u4')?.disabled, ...actions.map((event) => event?.action ?? null)];
+    };
+    expect(steps.flatMap(({ added }) => added).map(({ disabling }) => disabling?.action)).to.deep.equal([undefined, 'user.disabled']);
+    expect(await importStan({ disabled: false })).to.deep.equal([counts(0, 0, 1), null]);
+    expect(await importStan({ disabled: true })).to.deep.equal([counts(0, 1, 0), true, null, 'user.disabled']);
+    expect(await importStan({ disabled: true })).to.deep.equal([counts(0, 0, 1), true]);
+    expect(await importStan({ name: 'Stanley' })).to.deep.equal([counts(0, 1, 0), true, 'user.changed', null]);
+    expect(await importStan({ disabled: false })).to.deep.equal([counts(0, 1, 0), false, 'user.changed', 'user.enabled']);
+  });
 
   it('looks up entries that are referenced but not in the file, each only once', async () => {
     const { run, entities, asked } = createImports();

@@ -167,7 +167,7 @@ export function createFixtures({ ports, storage, tenants }: { ports: Ports; stor
   const recovery = { kind: 'recovery', digest: 'a' } as const;
   const createEntity = (id = testRandomness.id()) => ({
     ...{ externalId: id, id, name: 'Imported' },
-    ...{ partnerId: partner.id, accountId: account.id, email: `${id}@example.com`, userType: 'account' },
+    ...{ partnerId: partner.id, accountId: account.id, email: `${id}@example.com`, userType: 'account', disabled: null },
   });
   const inAccount = { kind: 'account', accountId: account.id } as const;
   const toNumbers = (phone: string, accountId: string | null = account.id): NewDoNotCall => ({

@@ -40,13 +40,13 @@ describe('imported entries', () => {
       ...{ subject: { kind: 'user' as const, id, name }, owningScope: null, address: 'local' },
     });
     const change = (kindOfThing: ImportKind, entity: ImportedEntity) =>
-      direct.storage.imports.write(kindOfThing, { added: [], changed: [{ entity, event: toEvent(entity) }] });
+      direct.storage.imports.write(kindOfThing, { added: [], changed: [{ entity, event: toEvent(entity), disabling: null }] });
     const conflict = (error: Problem) => `${error.code}: ${error.message}`;
     const meanwhile = 'conflict: Someone else changed the same data during the import. Run the import again.';
 
     it('are read back unchanged, each kind with its own fields', async () => {
       await run(all);
-      const none = { partnerId: null, accountId: null, email: null, userType: null };
+      const none = { partnerId: null, accountId: null, email: null, userType: null, disabled: null };
       const [p1, a1, c1, u1] = [
         await find('partners', 'p1'),
         await find('accounts', 'a1'),
@@ -57,7 +57,7 @@ describe('imported entries', () => {
       expect(a1).to.deep.equal({ ...none, externalId: 'a1', name: 'A', id: a1.id, partnerId: p1.id });
       expect(c1).to.deep.equal({ ...none, externalId: 'c1', name: 'C', id: c1.id, accountId: a1.id, partnerId: p1.id });
       const { email, name, userType } = user;
-      expect(u1).to.deep.equal({ ...none, externalId: 'u1', name, id: u1.id, partnerId: p1.id, email, userType });
+      expect(u1).to.deep.equal({ ...none, externalId: 'u1', name, id: u1.id, partnerId: p1.id, email, userType, disabled: false });
       expect((await run(all)).users).to.deep.equal({ added: 0, changed: 0, unchanged: 1 });
     });
 
@@ -118,7 +118,10 @@ describe('imported entries', () => {
       await run(all);
       const taken = { ...(await find('users', 'u1')), externalId: 'u2', id: 'u2' };
       const others = { ...taken, externalId: 'u3', id: 'u3', email: 'other@example.com' };
-      const added = [others, taken].map((entity) => ({ entity, password: { hash: 'h', expiresAt: null }, event: toEvent(entity) }));
+      const added = [others, taken].map((entity) => ({
+        ...{ entity, password: { hash: 'h', expiresAt: null } },
+        ...{ event: toEvent(entity), disabling: null },
+      }));
       expect(await direct.storage.imports.write('users', { added, changed: [] }).catch(conflict)).to.equal(meanwhile);
       expect(await direct.storage.imports.find('users', ['u2', 'u3'])).to.deep.equal(new Map());
     });
@@ -126,6 +129,15 @@ describe('imported entries', () => {
     it("are refused if a change takes another user's email address", async () => {
       await run({ ...all, users: [user, { ...user, externalId: 'u2', email: 'other@example.com' }] });
       expect(await change('users', { ...(await find('users', 'u2')), email: user.email }).catch(conflict)).to.equal(meanwhile);
+    });
+
+    it('are refused if someone else has already disabled the user whom they disable', async () => {
+      await run(all);
+      const entity = { ...(await find('users', 'u1')), disabled: true };
+      const disable = () =>
+        direct.storage.imports.write('users', { added: [], changed: [{ entity, event: null, disabling: toEvent(entity) }] });
+      await disable();
+      expect(await disable().catch(conflict)).to.equal(meanwhile);
     });
 
     it('are refused if someone else has deleted the entry that they change', async () => {

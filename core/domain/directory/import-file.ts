@@ -20,6 +20,7 @@ export const importFileSchema = z.strictObject({
         userType: userTypeSchema,
         account: externalIdSchema.optional(),
         partner: externalIdSchema.optional(),
+        disabled: z.boolean().optional(),
       }),
     )
     .default([]),

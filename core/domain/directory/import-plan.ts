@@ -7,8 +7,13 @@ import type { ImportFile } from './import-file.ts';
 /** The singular of each kind, for messages. */
 export const singular = { partners: 'partner', accounts: 'account', campaigns: 'campaign', users: 'user' } as const;
 
-/** An entity as it will be after the import. */
-export type PlannedEntity = { entity: ImportedEntity; verb: 'added' | 'changed' };
+/**
+ * An entity as it will be after the import.
+ *
+ * @property verb null if a user is only disabled or enabled
+ * @property isToggled whether a user is disabled or enabled
+ */
+export type PlannedEntity = { entity: ImportedEntity; verb: 'added' | 'changed' | null; isToggled: boolean };
 
 /** The changes that an import makes to one kind of entity. */
 type KindPlan = { kind: ImportKind; planned: PlannedEntity[]; unchanged: number };
@@ -22,7 +27,7 @@ type CheckedKind = KindPlan & { before: Entities; after: Entities };
 /** @throws Problem `invalid` for an externalId that's neither in the file nor in the database */
 type Lookup = (path: string, externalId: string) => ImportedEntity;
 
-const noFields = { partnerId: null, accountId: null, email: null, userType: null };
+const noFields = { partnerId: null, accountId: null, email: null, userType: null, disabled: null };
 
 /** Checks a whole file against itself and the database. @throws Problem `invalid` or `conflict` */
 export async function planImport(ports: Ports, imports: ImportStore, file: ImportFile): Promise<KindPlan[]> {
@@ -73,15 +78,20 @@ async function planKind(ports: Ports, imports: ImportStore, kind: ImportKind, re
   const before = await imports.find(kind, externalIds);
   const checked = requested.map((want, index) => {
     const existing = before.get(want.externalId);
-    const entity = { ...want, id: existing?.id ?? ports.randomness.id() };
+    const disabled = want.disabled ?? existing?.disabled ?? null;
+    const entity = { ...want, id: existing?.id ?? ports.randomness.id(), disabled };
     if (existing) refuseMove(kind, index, existing, entity);
-    return { entity, found: existing };
+    return toPlanned(existing, entity);
   });
-  const planned = checked
-    .filter(({ entity, found: existing }) => !existing || !isSame(existing, entity))
-    .map(({ entity, found: existing }): PlannedEntity => ({ entity, verb: existing ? 'changed' : 'added' }));
+  const planned = checked.filter(({ verb, isToggled }) => verb !== null || isToggled);
   const after = new Map(checked.map(({ entity }) => [entity.externalId, entity]));
   return { kind, planned, unchanged: checked.length - planned.length, before, after };
+}
+
+function toPlanned(existing: ImportedEntity | undefined, entity: ImportedEntity): PlannedEntity {
+  const isToggled = (entity.disabled ?? false) !== (existing?.disabled ?? false);
+  if (!existing) return { entity, verb: 'added', isToggled };
+  return { entity, verb: isSame(existing, entity) ? null : 'changed', isToggled };
 }
 
 function refuseMove(kind: ImportKind, index: number, existing: ImportedEntity, entity: ImportedEntity): void {
@@ -90,6 +100,7 @@ function refuseMove(kind: ImportKind, index: number, existing: ImportedEntity, e
     throw invalidAt(`${kind}.${index}`, `The ${singular[kind]} ${entity.externalId} already belongs elsewhere. Only users can be moved.`);
 }
 
+/** Whether nothing changes, apart from whether a user is disabled. */
 function isSame(existing: ImportedEntity, requested: ImportedEntity): boolean {
   const fields = ['name', 'partnerId', 'accountId', 'email', 'userType'] as const;
   return fields.every((field) => existing[field] === requested[field]);
@@ -124,7 +135,7 @@ function toRequestedUser(
   if (ofAccount && ofAccount.partnerId !== partnerId) {
     throw invalidAt(`${path}.account`, `The account ${account} doesn't belong to the partner ${partner}.`);
   }
-  return { ...user, accountId: ofAccount?.id ?? null, partnerId };
+  return { ...user, accountId: ofAccount?.id ?? null, partnerId, disabled: user.disabled ?? null };
 }
 
 /** Checks the users in the order of the file. If a user's address changes, a user further down can have the old one. */

@@ -1,3 +1,4 @@
+import type { AuditAction } from '#contract/console/activity.ts';
 import { auditEvent } from '../audit/audit.ts';
 import type { Actor, ImportAddition, ImportedEntity, ImportKind, OwningScope } from '../model.ts';
 import type { ImportStore } from '../ports/directory.ts';
@@ -35,8 +36,8 @@ export class ImportInterrupted extends Error {
 }
 
 /**
- * Creates and changes the entities in the file, and nothing else. Users can be moved and get another type, which applies to their keys from
- * the next request; accounts and campaigns can't be moved. Checks as much as possible before the first write, then writes in steps.
+ * Creates and changes the entities in the file, and nothing else. Users can be moved, disabled and enabled, and get another type, which
+ * applies to their keys from the next request; accounts and campaigns can't be moved. Checks as much as possible before the first write, then writes in steps.
  * Importing the same file again changes nothing, or finishes an interrupted import.
  *
  * @param pause runs between two steps, so that others can write. If it throws, the import stops
@@ -85,8 +86,10 @@ async function writeStep(
   result: ImportResult,
 ): Promise<void> {
   const subject = singular[kind];
-  const toEvent = ({ entity, verb }: PlannedEntity) =>
-    auditEvent(ports, actor, `${subject}.${verb}`, { kind: subject, id: entity.id, name: entity.name }, getOwningScope(kind, entity));
+  const record = (entity: ImportedEntity, action: AuditAction) =>
+    auditEvent(ports, actor, action, { kind: subject, id: entity.id, name: entity.name }, getOwningScope(kind, entity));
+  const recordDisabling = ({ entity, isToggled }: PlannedEntity) =>
+    isToggled ? record(entity, entity.disabled ? 'user.disabled' : 'user.enabled') : null;
   const added: ImportAddition[] = [];
   const passwords: ImportResult['passwords'] = [];
   for (const planned of step.filter(({ verb }) => verb === 'added')) {
@@ -94,9 +97,15 @@ async function writeStep(
     const oneTimePassword = kind === 'users' ? await makeOneTimePassword(ports) : null;
     if (oneTimePassword && planned.entity.email !== null)
       passwords.push({ email: planned.entity.email, password: oneTimePassword.password });
-    added.push({ entity: planned.entity, password: oneTimePassword?.stored ?? null, event: toEvent(planned) });
+    const event = record(planned.entity, `${subject}.added`);
+    added.push({ entity: planned.entity, password: oneTimePassword?.stored ?? null, event, disabling: recordDisabling(planned) });
   }
-  const changed = step.filter(({ verb }) => verb === 'changed').map((planned) => ({ entity: planned.entity, event: toEvent(planned) }));
+  const changed = step
+    .filter(({ verb }) => verb !== 'added')
+    .map((planned) => {
+      const event = planned.verb && record(planned.entity, `${subject}.changed`);
+      return { entity: planned.entity, event, disabling: recordDisabling(planned) };
+    });
   await imports.write(kind, { added, changed }).catch((error) => {
     // A refusal means that nothing was written. After any other error, such as a lost connection, the users may exist.
     if (!(error instanceof Problem) || error.code === 'unavailable') result.uncertain.push(...passwords);

@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { Millis } from '../../domain/instant.ts';
 import type { ImportedEntity, ImportKind, NewPassword } from '../../domain/model.ts';
 import type { ImportStore } from '../../domain/ports/directory.ts';
 import { Problem } from '../../domain/problem.ts';
@@ -7,6 +8,7 @@ import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { isLocked, isUniqueViolation } from '../engine/errors.ts';
 import { updateUser } from './keys-of-users.ts';
+import { setDisabled } from './users.ts';
 
 type EntityRow = {
   id: string;
@@ -16,6 +18,7 @@ type EntityRow = {
   account_id: string | null;
   email: string | null;
   user_type: string | null;
+  disabled_at: Millis | null;
 };
 
 export function importStore({ read, write }: Database): ImportStore {
@@ -43,11 +46,17 @@ export function importStore({ read, write }: Database): ImportStore {
           }));
           for (const chunk of inChunks(rows)) await trx(kind).insert(chunk).catch(rejectTaken);
           for (const { entity, event } of changed) {
+            if (!event) continue;
             const changing = kind === 'users' ? updateUser(trx, entity.id, userColumns(entity), event.id) : update(trx, kind, entity);
             if (!(await changing.catch(rejectTaken))) throw concurrentChangeError();
           }
-          const events = [...added, ...changed].map(({ event }) => event);
+          const events = [...added, ...changed].map(({ event }) => event).filter((event) => event !== null);
           for (const chunk of inChunks(events)) await recordAudits(trx, chunk);
+          for (const { entity, disabling } of [...added, ...changed]) {
+            if (!disabling) continue;
+            const sessions = await setDisabled(trx, entity.id, entity.disabled ? disabling.at : null, disabling);
+            if (sessions === null) throw concurrentChangeError();
+          }
         }),
       ),
   };
@@ -81,6 +90,7 @@ async function findEntities(from: Knex, kind: ImportKind, externalIds: readonly 
         accountId: row.account_id ?? null,
         email: row.email ?? null,
         userType: row.user_type ?? null,
+        disabled: kind === 'users' ? row.disabled_at !== null : null,
       });
     }
   }

@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { UserVisibility } from '../../domain/directory/scope.ts';
-import type { ListedUser, User, UserChange } from '../../domain/model.ts';
+import type { Millis } from '../../domain/instant.ts';
+import type { AuditEvent, ListedUser, User, UserChange } from '../../domain/model.ts';
 import type { UserStore } from '../../domain/ports/directory.ts';
 import type { RevokeOptions } from '../../domain/ports/keys.ts';
 import { Problem } from '../../domain/problem.ts';
@@ -218,17 +219,7 @@ export function userStore(database: Database): UserStore {
     },
 
     async setDisabled(userId, disabledAt, event) {
-      return write.transaction(async (trx) => {
-        // Update the user first, because the row's lock keeps out a sign-in that has already checked the password.
-        const user = selectUndeleted(trx, userId);
-        const changed = await (disabledAt === null ? user.whereNotNull('disabled_at') : user.whereNull('disabled_at')).update({
-          disabled_at: disabledAt,
-        });
-        if (changed === 0) return null;
-        const sessions = await trx('sessions').where({ user_id: userId }).delete();
-        await recordAudit(trx, event);
-        return sessions;
-      });
+      return write.transaction((trx) => setDisabled(trx, userId, disabledAt, event));
     },
 
     async delete(userId, options, event) {
@@ -259,6 +250,24 @@ export function userStore(database: Database): UserStore {
 
 function toColumns({ name, userType, accountId, partnerId }: UserChange) {
   return { name, user_type: userType, account_id: accountId, partner_id: partnerId };
+}
+
+/** Disables or enables a user, and ends the user's sessions. @returns the number of sessions, or null if nothing changed */
+export async function setDisabled(
+  trx: Knex.Transaction,
+  userId: string,
+  disabledAt: Millis | null,
+  event: AuditEvent,
+): Promise<number | null> {
+  // Update the user first, because the row's lock keeps out a sign-in that has already checked the password.
+  const user = selectUndeleted(trx, userId);
+  const changed = await (disabledAt === null ? user.whereNotNull('disabled_at') : user.whereNull('disabled_at')).update({
+    disabled_at: disabledAt,
+  });
+  if (changed === 0) return null;
+  const sessions = await trx('sessions').where({ user_id: userId }).delete();
+  await recordAudit(trx, event);
+  return sessions;
 }
 
 /**

@@ -68,8 +68,9 @@ export function createDirectoryRuns({
         each(['partners', 'accounts', 'campaigns', 'users'] as const, async (kind) => {
           const entity = createEntity();
           const password = kind === 'users' ? secrets : null;
-          await write(kind, { added: [{ entity, password, event: event() }], changed: [] });
-          await write(kind, { added: [], changed: [{ entity, event: event() }] });
+          await write(kind, { added: [{ entity, password, event: event(), disabling: null }], changed: [] });
+          const disabling = kind === 'users' ? event() : null;
+          await write(kind, { added: [], changed: [{ entity: { ...entity, disabled: true }, event: event(), disabling }] });
         }),
     },
     activity: {

@@ -382,3 +382,12 @@ for no key update;
 update "users"
 set "name" = $1, "partner_id" = $2, "account_id" = $3, "email" = $4, "user_type" = $5
 where "id" = $6;
+
+update "users"
+set "disabled_at" = $1
+where "id" = $2
+  and "deleted_at" is null
+  and "disabled_at" is null;
+
+delete from "sessions"
+where "user_id" = $1;

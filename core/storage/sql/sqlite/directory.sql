@@ -389,3 +389,12 @@ limit ?;
 update `users`
 set `name` = ?, `partner_id` = ?, `account_id` = ?, `email` = ?, `user_type` = ?
 where `id` = ?;
+
+update `users`
+set `disabled_at` = ?
+where `id` = ?
+  and `deleted_at` is null
+  and `disabled_at` is null;
+
+delete from `sessions`
+where `user_id` = ?;
