@@ -37,7 +37,7 @@ const seconds: Record<string, number> = existsSync(secondsFile) ? JSON.parse(rea
 function guessSeconds(file: string): number {
   const text = readFileSync(file, 'utf8');
   if (/test.(?:chaos|model)./.test(file) || /walkThrough\(|async inspect\(/.test(text)) return 60;
-  if (/spawnCore\(|setUpPostgres\(|home\.start\(/.test(text)) return 30;
+  if (/spawnCore\(|setUpPostgres\(|home\.start\(|sharedCluster\(/.test(text)) return 30;
   return (text.length / 1_000) * (/describe(?:Desktop|Browser)\(/.test(text) ? 2 : 1);
 }
 const expectedSeconds = (file: string) => (isSkipped(file) ? 0 : (seconds[file] ?? guessSeconds(file)));
