@@ -9,6 +9,11 @@ export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
     test++;
   });
   const phone = (n: number) => `+4930${10_000_000 + test * 100_000 + n}`;
+  const file = (text: string | Buffer, name = 'contacts.csv') => {
+    const path = join(its.home.directory, name);
+    writeFileSync(path, text);
+    return path;
+  };
   const placing = (path: string, more: readonly string[]) => ['call', 'place', its.tenants.campaign.id, '--from', path, ...more];
   return {
     phone,
@@ -16,11 +21,10 @@ export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
     own: () => `own-${test}`,
     createCsv: (count: number, from = 0) =>
       ['phone,name', ...Array.from({ length: count }, (_, n) => `${phone(from + n)},Ada ${from + n}`)].join('\n'),
-    file(text: string | Buffer, name = 'contacts.csv') {
-      const path = join(its.home.directory, name);
-      writeFileSync(path, text);
-      return path;
-    },
+    phones: (count: number) => Array.from({ length: count }, (_, n) => phone(n)),
+    file,
+    /** @returns the path of a file with one phone number per line */
+    savePhones: (phones: readonly string[]) => file(['phone', ...phones, ''].join('\n')),
     place: (path: string, ...more: string[]) => its.home.run(placing(path, more)),
     started: (path: string, ...more: string[]) => its.home.start(placing(path, more)),
     /** Returns the number of calls to each of this test's phone numbers. */
@@ -30,6 +34,9 @@ export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
         .where('phone', 'like', `${phone(0).slice(0, -5)}%`);
       return [...Map.groupBy(rows, (row) => row.phone).values()].map(({ length }) => length);
     },
+    states: (phones: readonly string[]): Promise<string[]> =>
+      its.direct.storage.database.read('calls').whereIn('phone', phones).pluck('state'),
+    allCancelled: (count: number) => Array.from({ length: count }, () => 'cancelled'),
     onceEach: (count: number) => Array.from({ length: count }, () => 1),
   };
 }

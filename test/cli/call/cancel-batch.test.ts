@@ -3,41 +3,25 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { operator } from '../../../core/domain/audit/audit.ts';
-import { createCampaign } from '../../../core/domain/directory/tenancies.ts';
+import { callFiles } from '../../support/call-files.ts';
 import { cliMain, ndjson } from '../../support/cli.ts';
 import { bareEnvironment } from '../../support/commands.ts';
 import { freshDirectory } from '../../support/databases.ts';
 import { mountDisk } from '../../support/disk.ts';
 import { sharedIntegrator } from '../../support/integrator.ts';
 import { skip } from '../../support/skip.ts';
-import { somePhone } from '../../support/tenants.ts';
 import { until } from '../../support/until.ts';
 
 describe('callkey call cancel, for many calls', () => {
   const its = sharedIntegrator();
-
-  const campaign = () => its.tenants.campaign.id;
-  const phones = (count: number) => Array.from({ length: count }, () => somePhone());
-  function csv(numbers: readonly string[], name = 'contacts.csv'): string {
-    const path = join(its.home.directory, name);
-    writeFileSync(path, ['phone', ...numbers, ''].join('\n'));
-    return path;
-  }
-  const place = async (numbers: readonly string[], ...more: string[]) => {
-    const { stdout, stderr, code } = await its.home.run(['call', 'place', campaign(), '--from', csv(numbers), ...more]);
-    return { stdout, stderr, code };
-  };
+  const { phones, file, savePhones, place, started, states, allCancelled } = callFiles(its);
   const runs = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
   const newestRun = async (): Promise<string> => (await runs())[0].run;
   const cancelRun = async (...more: string[]) => its.home.run(['call', 'cancel', '--run', await newestRun(), ...more]);
-  const states = async (numbers: readonly string[]): Promise<string[]> =>
-    its.direct.storage.database.read('calls').whereIn('phone', numbers).pluck('state');
-  const allCancelled = (count: number) => Array.from({ length: count }, () => 'cancelled');
 
   it('cancels every call of a run and reports each once, and does the same when repeated', async () => {
     const numbers = phones(120);
-    await place(numbers);
+    await place(savePhones(numbers));
     const { code, stdout, stderr } = await cancelRun();
     expect(code, stderr).to.equal(0);
     expect(stderr).to.contain('Cancelled 120 calls.');
@@ -53,7 +37,7 @@ describe('callkey call cancel, for many calls', () => {
 
   it('reports calls that were already dialed, and exits with 5', async () => {
     const numbers = phones(3);
-    await place(numbers);
+    await place(savePhones(numbers));
     await its.direct.storage.database
       .write('calls')
       .where({ phone: numbers[1] ?? '' })
@@ -70,19 +54,19 @@ describe('callkey call cancel, for many calls', () => {
 
   it('keeps a cancelled file from being placed or resumed without --again, but not its corrected version', async () => {
     const [wrong = '', ...right] = phones(3);
-    await place([wrong, ...right]);
+    await place(savePhones([wrong, ...right]));
     await cancelRun();
-    const same = await place([wrong, ...right]);
+    const same = await place(savePhones([wrong, ...right]));
     expect([same.code, same.stderr.includes('was cancelled')]).to.deep.equal([5, true]);
     expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume.');
-    expect((await place(right)).code).to.equal(0);
+    expect((await place(savePhones(right))).code).to.equal(0);
     expect((await states(right)).toSorted()).to.deep.equal(['cancelled', 'cancelled', 'queued', 'queued']);
-    expect((await place([wrong, ...right], '--again')).code).to.equal(0);
+    expect((await place(savePhones([wrong, ...right]), '--again')).code).to.equal(0);
     expect((await states([wrong])).toSorted()).to.deep.equal(['cancelled', 'queued']);
   });
 
   it("leaves a run that can't be discarded and is listed with its number of cancelled calls", async () => {
-    await place(phones(2));
+    await place(savePhones(phones(2)));
     await cancelRun();
     const run = await newestRun();
     expect((await runs())[0]).to.include({ calls: 2, placed: 2, cancelled: 2 });
@@ -94,7 +78,7 @@ describe('callkey call cancel, for many calls', () => {
     const numbers = phones(40);
     const held = Promise.withResolvers<void>();
     its.network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), held.promise, held.promise, 'lose the response');
-    const placing = its.home.start(['call', 'place', campaign(), '--from', csv(numbers), '--concurrency', '4']);
+    const placing = started(savePhones(numbers), '--concurrency', '4');
     await until(() => its.network.seen.length >= 20);
     placing.child.kill('SIGKILL');
     await placing.ended;
@@ -109,15 +93,11 @@ describe('callkey call cancel, for many calls', () => {
     expect(ndjson(stdout).filter(({ status }) => status === 'cancelled')).to.have.length(placed);
   });
 
-  const placeOwn = (...lines: string[]) => {
-    const path = join(its.home.directory, 'own.csv');
-    writeFileSync(path, ['phone,requestId', ...lines, ''].join('\n'));
-    return its.home.run(['call', 'place', campaign(), '--from', path]);
-  };
+  const placeOwn = (...lines: string[]) => place(file(['phone,requestId', ...lines, ''].join('\n')));
 
   it("doesn't cancel an earlier call that has the same request ID as a rejected line", async () => {
     const [other = '', ...numbers] = phones(3);
-    await its.home.run(['call', 'place', campaign(), '--phone', other, '--request-id', 'batch-taken']);
+    await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', other, '--request-id', 'batch-taken']);
     expect((await placeOwn(`${numbers[0]},batch-own`, `${numbers[1]},batch-taken`)).code).to.equal(5);
     const { code, stdout } = await cancelRun();
     expect([code, ndjson(stdout).map(({ line, status }) => [line, status])]).to.deep.equal([0, [[2, 'cancelled']]]);
@@ -134,7 +114,7 @@ describe('callkey call cancel, for many calls', () => {
 
   it("continues when it's run again after it was killed", async () => {
     const numbers = phones(60);
-    await place(numbers);
+    await place(savePhones(numbers));
     const held = Promise.withResolvers<void>();
     its.network.seen.length = 0;
     its.network.faults.push(...Array.from({ length: 20 }, () => 'pass' as const), ...Array.from({ length: 8 }, () => held.promise));
@@ -155,7 +135,7 @@ describe('callkey call cancel, for many calls', () => {
     const numbers = phones(40);
     const held = Promise.withResolvers<void>();
     its.network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), held.promise);
-    const placing = its.home.start(['call', 'place', campaign(), '--from', csv(numbers), '--concurrency', '1']);
+    const placing = started(savePhones(numbers), '--concurrency', '1');
     await until(() => its.network.seen.length === 11);
     const cancelling = its.home.start(['call', 'cancel', '--run', await newestRun()]);
     await until(() => its.network.seen.some(({ method }) => method === 'DELETE'));
@@ -167,7 +147,7 @@ describe('callkey call cancel, for many calls', () => {
   });
 
   it('finishes the requests in flight after Ctrl-C, and says how to continue', async () => {
-    await place(phones(30));
+    await place(savePhones(phones(30)));
     const held = Promise.withResolvers<void>();
     its.network.seen.length = 0;
     its.network.faults.push(...Array.from({ length: 8 }, () => held.promise));
@@ -192,7 +172,7 @@ describe('callkey call cancel, for many calls', () => {
 
   it('shows on a terminal which calls it was too late to cancel', async function () {
     const numbers = phones(2);
-    await place(numbers);
+    await place(savePhones(numbers));
     await its.direct.storage.database.write('calls').whereIn('phone', numbers).update({ state: 'dialing' });
     expect(await cancelOnTerminal(this))
       .to.contain('line 2: too late')
@@ -202,7 +182,7 @@ describe('callkey call cancel, for many calls', () => {
   it('shows on a terminal how many calls were cancelled, and how many were never placed', async function () {
     const numbers = phones(3);
     its.network.faults.push('pass', { status: 401 });
-    await place(numbers, '--concurrency', '1');
+    await place(savePhones(numbers), '--concurrency', '1');
     const text = await cancelOnTerminal(this);
     expect(text).to.contain('2 of 2').and.contain('Cancelled 1 call; 1 never placed.');
     expect(await states(numbers)).to.deep.equal(allCancelled(1));
@@ -210,7 +190,7 @@ describe('callkey call cancel, for many calls', () => {
 
   it('cancels and reports every call even if two commands cancel the same run at the same time', async () => {
     const numbers = phones(100);
-    await place(numbers);
+    await place(savePhones(numbers));
     const run = await newestRun();
     const start = () => its.home.start(['call', 'cancel', '--run', run]).ended;
     const both = await Promise.all([start(), start()]);
@@ -228,7 +208,7 @@ describe('callkey call cancel, for many calls', () => {
     mountDisk(this, 'size=96k', state);
     try {
       const numbers = phones(60);
-      expect((await place(numbers, '--state', state)).code).to.equal(0);
+      expect((await place(savePhones(numbers), '--state', state)).code).to.equal(0);
       const { stdout } = await its.home.run(['call', 'runs', '--json', '--state', state]);
       const cancel = ['call', 'cancel', '--run', JSON.parse(stdout).runs[0].run, '--state', state];
       for (let size = 65_536; size >= 1; size /= 2) fillDisk(join(state, `ballast-${size}`), size);
@@ -245,7 +225,7 @@ describe('callkey call cancel, for many calls', () => {
 
   it('cancels every call even if no one reads its results, and says if they were lost', async () => {
     const numbers = phones(300);
-    await place(numbers);
+    await place(savePhones(numbers));
     const cancel = ['call', 'cancel', '--run', await newestRun()];
     const closed = its.home.start(cancel);
     closed.child.stdout?.destroy();
@@ -258,67 +238,9 @@ describe('callkey call cancel, for many calls', () => {
     ]);
   });
 
-  describe('from a file', () => {
-    const cancelFrom = (file: string, campaignId = campaign()) => its.home.run(['call', 'cancel', campaignId, '--from', file]);
-    const save = (text: string) => {
-      const path = join(its.home.directory, 'results.ndjson');
-      writeFileSync(path, text);
-      return path;
-    };
-
-    it('cancels the calls in the results, except lines that were never placed', async () => {
-      const numbers = phones(3);
-      const { stdout } = await place(['12', ...numbers], '--skip-invalid');
-      const { code, stdout: cancelled } = await cancelFrom(save(stdout));
-      expect([code, ndjson(cancelled).map(({ status }) => status)]).to.deep.equal([0, allCancelled(3)]);
-      expect(await states(numbers)).to.deep.equal(allCancelled(3));
-    });
-
-    it('accepts the placed file itself instead of the results', async () => {
-      const numbers = phones(3);
-      await place(numbers);
-      const { code } = await cancelFrom(csv(numbers));
-      expect([code, await states(numbers)]).to.deep.equal([0, allCancelled(3)]);
-    });
-
-    it('cancels the calls of a file that was placed with --columns and --zone', async () => {
-      const numbers = phones(2);
-      const text = ['Mobile;Order;notBefore', ...numbers.map((number) => `${number};order-${number.slice(1)};2099-07-01 09:00`)].join('\n');
-      const file = join(its.home.directory, 'export.csv');
-      writeFileSync(file, text);
-      const columns = ['--columns', 'phone=Mobile,requestId=Order'];
-      const placing = ['call', 'place', campaign(), '--from', file, ...columns, '--zone', 'Europe/Berlin'];
-      expect((await its.home.run(placing)).code).to.equal(0);
-      const { code, stderr } = await its.home.run(['call', 'cancel', campaign(), '--from', file, ...columns]);
-      expect(code, stderr).to.equal(0);
-      expect(await states(numbers)).to.deep.equal(allCancelled(2));
-    });
-
-    it('cancels nothing in another campaign, and says to check the campaign', async () => {
-      const numbers = phones(2);
-      const { stdout } = await place(numbers);
-      const other = await createCampaign(its.direct.ports, operator, 'Another', its.tenants.account.id);
-      const { code, stderr } = await cancelFrom(save(stdout), other.id);
-      expect([code, stderr.includes(`Check that these calls were placed in the campaign ${other.id}.`)]).to.deep.equal([6, true]);
-      expect(await states(numbers)).to.deep.equal(['queued', 'queued']);
-    });
-
-    it('reports lines without an ID, cancels the others, and exits with 2', async () => {
-      const numbers = phones(1);
-      const { stdout } = await place(numbers);
-      const { code, stdout: results } = await cancelFrom(save(`${stdout}{"contactId":"../x"}\nnonsense\n`));
-      expect([
-        code,
-        ndjson(results)
-          .map(({ status }) => status)
-          .toSorted(),
-      ]).to.deep.equal([2, ['cancelled', 'invalid', 'invalid']]);
-    });
-  });
-
   it('requires exactly one of --last, --run, --from and an ID', async () => {
     for (const options of [[], ['--last', '--run', 'x'], ['--from', 'x', '--request-id', 'y'], ['--last', '--columns', 'phone=x']])
-      expect((await its.home.run(['call', 'cancel', campaign(), ...options])).code, String(options)).to.equal(2);
+      expect((await its.home.run(['call', 'cancel', its.tenants.campaign.id, ...options])).code, String(options)).to.equal(2);
     expect((await its.home.run(['call', 'cancel', '--run', 'nothing'])).code).to.equal(6);
   });
 });

@@ -1,0 +1,60 @@
+import { expect } from 'chai';
+import { operator } from '../../../core/domain/audit/audit.ts';
+import { createCampaign } from '../../../core/domain/directory/tenancies.ts';
+import { callFiles } from '../../support/call-files.ts';
+import { ndjson } from '../../support/cli.ts';
+import { sharedIntegrator } from '../../support/integrator.ts';
+
+describe('callkey call cancel --from', () => {
+  const its = sharedIntegrator();
+  const { phones, file, savePhones, place, states, allCancelled } = callFiles(its);
+  const cancel = (path: string, ...more: string[]) => its.home.run(['call', 'cancel', its.tenants.campaign.id, '--from', path, ...more]);
+  const save = (results: string) => file(results, 'results.ndjson');
+
+  it('cancels the calls in the results, except lines that were never placed', async () => {
+    const numbers = phones(3);
+    const { stdout } = await place(savePhones(['12', ...numbers]), '--skip-invalid');
+    const { code, stdout: cancelled } = await cancel(save(stdout));
+    expect([code, ndjson(cancelled).map(({ status }) => status)]).to.deep.equal([0, allCancelled(3)]);
+    expect(await states(numbers)).to.deep.equal(allCancelled(3));
+  });
+
+  it('accepts the placed file itself instead of the results', async () => {
+    const numbers = phones(3);
+    await place(savePhones(numbers));
+    const { code } = await cancel(savePhones(numbers));
+    expect([code, await states(numbers)]).to.deep.equal([0, allCancelled(3)]);
+  });
+
+  it('cancels the calls of a file that was placed with --columns and --zone', async () => {
+    const numbers = phones(2);
+    const text = ['Mobile;Order;notBefore', ...numbers.map((number) => `${number};order-${number.slice(1)};2099-07-01 09:00`)].join('\n');
+    const path = file(text);
+    const columns = ['--columns', 'phone=Mobile,requestId=Order'];
+    expect((await place(path, ...columns, '--zone', 'Europe/Berlin')).code).to.equal(0);
+    const { code, stderr } = await cancel(path, ...columns);
+    expect(code, stderr).to.equal(0);
+    expect(await states(numbers)).to.deep.equal(allCancelled(2));
+  });
+
+  it('cancels nothing in another campaign, and says to check the campaign', async () => {
+    const numbers = phones(2);
+    const { stdout } = await place(savePhones(numbers));
+    const other = await createCampaign(its.direct.ports, operator, 'Another', its.tenants.account.id);
+    const { code, stderr } = await its.home.run(['call', 'cancel', other.id, '--from', save(stdout)]);
+    expect([code, stderr.includes(`Check that these calls were placed in the campaign ${other.id}.`)]).to.deep.equal([6, true]);
+    expect(await states(numbers)).to.deep.equal(['queued', 'queued']);
+  });
+
+  it('reports lines without an ID, cancels the others, and exits with 2', async () => {
+    const numbers = phones(1);
+    const { stdout } = await place(savePhones(numbers));
+    const { code, stdout: results } = await cancel(save(`${stdout}{"contactId":"../x"}\nnonsense\n`));
+    expect([
+      code,
+      ndjson(results)
+        .map(({ status }) => status)
+        .toSorted(),
+    ]).to.deep.equal([2, ['cancelled', 'invalid', 'invalid']]);
+  });
+});
