@@ -1,10 +1,9 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { readHeap } from '../support/heap.ts';
 import { showOneTimePasswords } from '../support/one-time-passwords.ts';
+import { readFiles } from '../support/read-files.ts';
 import { skip } from '../support/skip.ts';
 import { eventually } from '../support/until.ts';
 
@@ -119,7 +118,7 @@ describeDesktop('a secret in the console', () => {
     );
     expect(storages, 'storage and page').not.to.include(secret);
     await harness.desktop.close();
-    for (const [file, text] of filesUnder(harness.desktop.userData)) expect(text.includes(secret), file).to.equal(false);
+    for (const { path, text } of readFiles(harness.desktop.userData)) expect(text.includes(secret), path).to.equal(false);
     expect(harness.desktop.output(), 'the output').not.to.include(secret);
     expect(JSON.stringify(harness.core.log), 'the log of the core').not.to.include(secret);
   });
@@ -134,20 +133,13 @@ describeDesktop('a secret in the console', () => {
       'JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.documentElement.outerHTML])',
     );
     await harness.desktop.close();
-    const files = filesUnder(harness.desktop.userData);
+    const files = readFiles(harness.desktop.userData);
     for (const secret of secrets) {
       expect(heap, 'the heap of the page').not.to.include(secret);
       expect(page, 'storage and page').not.to.include(secret);
-      for (const [file, text] of files) expect(text.includes(secret), file).to.equal(false);
+      for (const { path, text } of files) expect(text.includes(secret), path).to.equal(false);
       expect(harness.desktop.output(), 'the output').not.to.include(secret);
       expect(JSON.stringify(harness.core.log), 'the log of the core').not.to.include(secret);
     }
   });
-
-  function filesUnder(folder: string): [string, string][] {
-    return readdirSync(folder, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name))
-      .map((file) => [file, readFileSync(file, 'latin1')]);
-  }
 });

@@ -2,20 +2,13 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { freshDatabase, freshDirectory } from '../support/databases.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { freshDirectory } from '../support/databases.ts';
 import { describeDesktop, type LaunchOptions, launchConsole, type RunningConsole } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { readFiles } from '../support/read-files.ts';
 import { whyNoSecretService } from '../support/secret-service.ts';
-import { createTenants, openDirect, password } from '../support/tenants.ts';
-
-async function startFilledCore(): Promise<RunningCore> {
-  const databaseUrl = await freshDatabase('sqlite');
-  const direct = await openDirect(databaseUrl);
-  await createTenants(direct.ports);
-  await direct.close();
-  return startCoreHere(databaseUrl);
-}
+import { password } from '../support/tenants.ts';
 
 async function signIn({ page }: RunningConsole, server: string, keepSignedIn: boolean) {
   // While the page is loading, it cancels sign-ins, so this waits for its heading.
@@ -23,33 +16,23 @@ async function signIn({ page }: RunningConsole, server: string, keepSignedIn: bo
   return page.evaluate((input) => window.callkey.signIn(input), { server, email: 'ada@example.com', password, keepSignedIn });
 }
 
-/** Returns everything in the console's folder, including Chromium's own files. */
-const listFiles = (folder: string) =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map(({ name, parentPath }) => ({ name, text: readFileSync(join(parentPath, name), 'latin1') }));
-
 const toExpiry = async (running: RunningConsole) => {
   const child = running.app.process();
   if (child.exitCode === null) await once(child, 'exit');
 };
 
-const secret = 'a secret that was copied';
-const copy = ({ page }: RunningConsole, text: string) => page.evaluate((value) => window.callkey.copySecret(value), text);
-const copyElsewhere = ({ app }: RunningConsole) => app.evaluate(async ({ clipboard }) => clipboard.writeText('a shopping list'));
-
 const noKeyring = await whyNoSecretService();
 
 describeDesktop('the console, when it handles secrets,', () => {
-  let core: RunningCore;
+  let harness: CoreHarness;
   let network: FaultyProxy;
   before(async () => {
-    core = await startFilledCore();
-    network = await faultyProxy(core.url);
+    harness = await openCore();
+    network = await faultyProxy(harness.core.url);
   });
   after(async () => {
     await network.close();
-    await core.close();
+    await harness.close();
   });
   let running: RunningConsole;
   const launch = async (options: LaunchOptions = {}) => {
@@ -84,7 +67,7 @@ describeDesktop('the console, when it handles secrets,', () => {
     });
 
     it('keeps the session’s cookie in the main process, out of every page and file', () => {
-      const everywhere = [...places, ...listFiles(running.userData).map(({ text }) => text)];
+      const everywhere = [...places, ...readFiles(running.userData).map(({ text }) => text)];
       for (const each of secrets) expect(everywhere.filter((text) => text.includes(each))).to.deep.equal([]);
     });
 
@@ -113,7 +96,7 @@ describeDesktop('the console, when it handles secrets,', () => {
   describe('while a key value is visible', () => {
     const showKeyValue = async () => {
       await launch();
-      await signIn(running, core.url, false);
+      await signIn(running, harness.core.url, false);
       const created = await running.page.evaluate(() => {
         const heard: string[] = [];
         Object.assign(window, { heard });
@@ -162,38 +145,7 @@ describeDesktop('the console, when it handles secrets,', () => {
       );
       await ended;
       expect(running.output()).not.to.include(keyValue);
-      for (const { name, text } of listFiles(running.userData)) expect(text.includes(keyValue), name).to.equal(false);
-    });
-  });
-
-  describe('a copied secret', () => {
-    /** Returns what the clipboard contains just before the app exits, because Linux clears it when the app ends. */
-    const clipboardAtTheEnd = async () => {
-      const file = join(freshDirectory(), 'clipboard');
-      await running.app.evaluate(async ({ app, clipboard }, path) => {
-        const { writeFileSync: write } = process.getBuiltinModule('node:fs');
-        const quit = app.quit.bind(app);
-        // The app quits twice: the first time, it delays quitting until its work is done.
-        app.quit = async () => {
-          write(path, await clipboard.readText());
-          quit();
-        };
-      }, file);
-      await running.close();
-      return readFileSync(file, 'utf8');
-    };
-
-    it('is cleared from the clipboard when the app quits', async () => {
-      await launch();
-      await copy(running, secret);
-      expect(await clipboardAtTheEnd()).to.equal('');
-    });
-
-    it("isn't cleared when the app quits if something else was copied since", async () => {
-      await launch();
-      await copy(running, secret);
-      await copyElsewhere(running);
-      expect(await clipboardAtTheEnd()).to.equal('a shopping list');
+      for (const { path, text } of readFiles(running.userData)) expect(text.includes(keyValue), path).to.equal(false);
     });
   });
 
@@ -214,7 +166,7 @@ describeDesktop('the console, when it handles secrets,', () => {
       const cookie = network.seen.at(-1)?.headers.cookie ?? '';
       for (const pair of cookie.split('; ')) {
         const value = pair.slice(pair.indexOf('=') + 1);
-        for (const { name, text } of listFiles(userData)) expect(text.includes(value), name).to.equal(false);
+        for (const { path, text } of readFiles(userData)) expect(text.includes(value), path).to.equal(false);
       }
 
       await launch({ args, userData });
@@ -236,7 +188,7 @@ describeDesktop('the console, when it handles secrets,', () => {
     });
 
     it('keeps the user signed in to several servers, but only where they chose to stay signed in', async () => {
-      const others = [await faultyProxy(core.url), await faultyProxy(core.url)] as const;
+      const others = [await faultyProxy(harness.core.url), await faultyProxy(harness.core.url)] as const;
       await using cleanup = new AsyncDisposableStack();
       for (const other of others) cleanup.defer(() => other.close());
       await launch({ args });
@@ -260,53 +212,5 @@ describeDesktop('the console, when it handles secrets,', () => {
       await running.page.evaluate((address) => window.callkey.selectServer(address), network.url);
       expect((await running.page.evaluate(() => window.callkey.request('listApiKeys', {}))).ok).to.equal(true);
     });
-  });
-});
-
-describeDesktop('a copied secret, while the app runs,', () => {
-  let running: RunningConsole;
-  before(async () => {
-    running = await launchConsole({ args: ['--password-store=basic'] });
-    // Replaces the main process's timers with timers that the test runs.
-    await running.app.evaluate(() => {
-      const held: (() => unknown)[] = [];
-      const set = globalThis.setTimeout;
-      const hold = (run: () => unknown, afterMs = 0) => {
-        if (afterMs === 60_000) held.push(run);
-        return set(run, afterMs);
-      };
-      Object.assign(globalThis, { held, setTimeout: hold });
-    });
-  });
-  after(() => running.close());
-
-  const clipboardText = () => running.app.evaluate(async ({ clipboard }) => clipboard.readText());
-  /** @returns how many timers there were */
-  const runHeldTimers = () =>
-    running.app.evaluate(async () => {
-      const { held } = globalThis as unknown as { held: (() => unknown)[] };
-      const due = held.splice(0);
-      for (const run of due) await run();
-      return due.length;
-    });
-
-  it('is cleared from the clipboard after a minute', async () => {
-    await copy(running, secret);
-    expect(await clipboardText()).to.equal(secret);
-    expect(await runHeldTimers()).to.equal(1);
-    expect(await clipboardText()).to.equal('');
-  });
-
-  it('is the only text that the console clears: a copied ID stays', async () => {
-    await running.page.evaluate(() => window.callkey.copyText('an id'));
-    expect(await clipboardText()).to.equal('an id');
-    expect(await runHeldTimers()).to.equal(0);
-  });
-
-  it("isn't cleared if something else was copied since", async () => {
-    await copy(running, secret);
-    await copyElsewhere(running);
-    expect(await runHeldTimers()).to.equal(1);
-    expect(await clipboardText()).to.equal('a shopping list');
   });
 });

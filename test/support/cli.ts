@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { closeSync, openSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { bareEnvironment, type Ended, runScript } from './commands.ts';
 import { freshDirectory } from './databases.ts';
+import { readFiles } from './read-files.ts';
 
 export const cliMain = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 
@@ -47,10 +47,7 @@ export class CliHome {
 
   /** Returns every file left in the home folder, with its content. */
   files(): { path: string; text: string }[] {
-    return readdirSync(this.directory, { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
-      .map((entry) => join(entry.parentPath, entry.name))
-      .map((path) => ({ path: path.slice(this.directory.length + 1), text: readFileSync(path, 'utf8') }));
+    return readFiles(this.directory);
   }
 }
 

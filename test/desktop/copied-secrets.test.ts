@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { freshDirectory } from '../support/databases.ts';
+import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+
+const args = ['--password-store=basic'];
+const secret = 'a secret that was copied';
+const copy = ({ page }: RunningConsole, text: string) => page.evaluate((value) => window.callkey.copySecret(value), text);
+const copyElsewhere = ({ app }: RunningConsole) => app.evaluate(async ({ clipboard }) => clipboard.writeText('a shopping list'));
+
+describeDesktop('a copied secret', () => {
+  let running: RunningConsole;
+  beforeEach(async () => {
+    running = await launchConsole({ args });
+  });
+  afterEach(() => running.close());
+
+  /** Returns what the clipboard contains just before the app exits, because Linux clears it when the app ends. */
+  const clipboardAtTheEnd = async () => {
+    const file = join(freshDirectory(), 'clipboard');
+    await running.app.evaluate(async ({ app, clipboard }, path) => {
+      const { writeFileSync: write } = process.getBuiltinModule('node:fs');
+      const quit = app.quit.bind(app);
+      // The app quits twice: the first time, it delays quitting until its work is done.
+      app.quit = async () => {
+        write(path, await clipboard.readText());
+        quit();
+      };
+    }, file);
+    await running.close();
+    return readFileSync(file, 'utf8');
+  };
+
+  it('is cleared from the clipboard when the app quits', async () => {
+    await copy(running, secret);
+    expect(await clipboardAtTheEnd()).to.equal('');
+  });
+
+  it("isn't cleared when the app quits if something else was copied since", async () => {
+    await copy(running, secret);
+    await copyElsewhere(running);
+    expect(await clipboardAtTheEnd()).to.equal('a shopping list');
+  });
+});
+
+describeDesktop('a copied secret, while the app runs,', () => {
+  let running: RunningConsole;
+  before(async () => {
+    running = await launchConsole({ args });
+    // Replaces the main process's timers with timers that the test runs.
+    await running.app.evaluate(() => {
+      const held: (() => unknown)[] = [];
+      const set = globalThis.setTimeout;
+      const hold = (run: () => unknown, afterMs = 0) => {
+        if (afterMs === 60_000) held.push(run);
+        return set(run, afterMs);
+      };
+      Object.assign(globalThis, { held, setTimeout: hold });
+    });
+  });
+  after(() => running.close());
+
+  const clipboardText = () => running.app.evaluate(async ({ clipboard }) => clipboard.readText());
+  /** @returns how many timers there were */
+  const runHeldTimers = () =>
+    running.app.evaluate(async () => {
+      const { held } = globalThis as unknown as { held: (() => unknown)[] };
+      const due = held.splice(0);
+      for (const run of due) await run();
+      return due.length;
+    });
+
+  it('is cleared from the clipboard after a minute', async () => {
+    await copy(running, secret);
+    expect(await clipboardText()).to.equal(secret);
+    expect(await runHeldTimers()).to.equal(1);
+    expect(await clipboardText()).to.equal('');
+  });
+
+  it('is the only text that the console clears: a copied ID stays', async () => {
+    await running.page.evaluate(() => window.callkey.copyText('an id'));
+    expect(await clipboardText()).to.equal('an id');
+    expect(await runHeldTimers()).to.equal(0);
+  });
+
+  it("isn't cleared if something else was copied since", async () => {
+    await copy(running, secret);
+    await copyElsewhere(running);
+    expect(await runHeldTimers()).to.equal(1);
+    expect(await clipboardText()).to.equal('a shopping list');
+  });
+});
