@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { colorRules, violationsOn } from '../support/axe.ts';
 import { describeDesktop } from '../support/electron.ts';
-import { openInElectron, walkThrough } from '../support/screen-walkthrough.ts';
+import { openInElectron } from '../support/homes.ts';
+import { walkThrough } from '../support/screen-walkthrough.ts';
 
 describeDesktop("the console's accessibility", () => {
   it('has no axe violations on any screen in either theme', async function () {

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { violationsOn } from '../support/axe.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type Home, homes } from '../support/homes.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { type Home, homes } from '../support/screen-walkthrough.ts';
 import { placeCall } from '../support/tenants.ts';
 
 for (const [where, describeHome, openHome] of homes) {

@@ -5,8 +5,8 @@ import { at } from '../support/clock.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
+import { openInChromium } from '../support/homes.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { openInChromium } from '../support/screen-walkthrough.ts';
 import { eventually } from '../support/until.ts';
 
 const aheadMs = 3 * 86_400_000;

@@ -7,7 +7,7 @@ import { violationsOn } from '../support/axe.ts';
 import { asksForServer } from '../support/console-harness.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
-import { type Home, homes } from '../support/screen-walkthrough.ts';
+import { type Home, homes } from '../support/homes.ts';
 import { openDirect, password } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 

@@ -6,8 +6,8 @@ import { describeBrowser } from '../support/chromium.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { type Home, openInChromium } from '../support/homes.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { type Home, openInChromium } from '../support/screen-walkthrough.ts';
 import { eventually, until } from '../support/until.ts';
 
 describeBrowser('the console in a browser window', () => {

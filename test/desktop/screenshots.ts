@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { cleanUp } from '../support/clean-up.ts';
 import { buildConsole } from '../support/electron.ts';
-import { openInElectron, walkThrough } from '../support/screen-walkthrough.ts';
+import { openInElectron } from '../support/homes.ts';
+import { walkThrough } from '../support/screen-walkthrough.ts';
 
 const [folder] = process.argv.slice(2);
 const shown = new Set(['api-keys', 'api-key-details', 'create-key', 'save-key', 'revoke', 'calls', 'delete-user', 'tenancy-switcher']);

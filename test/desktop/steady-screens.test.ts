@@ -4,8 +4,8 @@ import { describeBrowser } from '../support/chromium.ts';
 import { signInAs, tryAgain } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { type Home, openInChromium } from '../support/homes.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
-import { type Home, openInChromium } from '../support/screen-walkthrough.ts';
 import { eventually } from '../support/until.ts';
 
 const longName = 'Donaudampfschifffahrtsgesellschaft'.repeat(6).slice(0, 200);

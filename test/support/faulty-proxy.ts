@@ -13,6 +13,9 @@ export type Fault = { status: number; headers?: Record<string, string>; body?: s
 type FaultAt = { path: string; method?: string; fault: Fault };
 export type Passed = { method: string; path: string; headers: IncomingMessage['headers']; body: string };
 
+/** More faults than any screen has requests, so that all of its requests fail. */
+export const outage: readonly Fault[] = Array.from({ length: 100 }, () => ({ status: 502 }));
+
 /** A network between a client and a core. It applies the given faults to the next requests, and passes all others. */
 export type FaultyProxy = { url: string; seen: Passed[]; faults: (Fault | FaultAt)[]; close(): Promise<void> };
 

@@ -1,75 +1,27 @@
-import type { ElectronApplication, Page } from 'playwright-core';
-import type { Command } from '../../desktop/ipc.ts';
-import { describeBrowser, sharedBrowser } from './chromium.ts';
 import { asksForServer, clickUnderDialog, signInAs, tryAgain } from './console-harness.ts';
-import { type CoreHarness, openCore } from './core-harness.ts';
-import { chooseCommand, describeDesktop, launchConsole } from './electron.ts';
+import { openCore } from './core-harness.ts';
 import type { EnginePage } from './engine-page.ts';
-import { faultyProxy } from './faulty-proxy.ts';
-import { addSampleData, createKeyOn, revokeKeyElsewhere } from './sample-data.ts';
+import { faultyProxy, outage } from './faulty-proxy.ts';
+import type { Home } from './homes.ts';
+import { addSampleData } from './sample-data.ts';
+import { visitDirectory, visitProtection, visitUsers } from './screen-walkthrough/administration.ts';
+import { createKey, findAndRevokeKeys, openKeys } from './screen-walkthrough/api-keys.ts';
+import { createTour, type ScreenStates } from './screen-walkthrough/tour.ts';
 import { password } from './tenants.ts';
 import { until } from './until.ts';
-
-/** A screen of the console in one state. */
-export type ScreenState<Shown extends EnginePage> = { name: string; page: Shown };
-
-/** Where the screens are shown: in the app or a browser. */
-export type Home<Shown extends EnginePage = Page> = {
-  page: Shown;
-  /** Null if there is no menu. */
-  choose: ((command: Command) => Promise<void>) | null;
-  close(): Promise<void>;
-};
-
-const timeZone = 'Europe/Berlin';
-
-/** More faults than any screen has requests, so that all of its requests fail. */
-const outage = Array.from({ length: 100 }, () => ({ status: 502 }));
-
-export async function openInElectron(): Promise<Home & { app: ElectronApplication }> {
-  const desktop = await launchConsole({ env: { TZ: timeZone } });
-  const { app, page, close } = desktop;
-  return { app, page, choose: (command) => chooseCommand(desktop, command), close };
-}
-
-export async function openInChromium(url: string): Promise<Home> {
-  const browser = await sharedBrowser();
-  // A browser with a window lets a page copy something if the user has clicked on it. The headless shell asks for permission.
-  const permissions = ['clipboard-write'];
-  const context = await browser.newContext({ permissions, timezoneId: timeZone, locale: 'en-GB', viewport: { width: 1280, height: 800 } });
-  const page = await context.newPage();
-  await page.goto(url);
-  return { page, choose: null, close: () => context.close() };
-}
-
-/**
- * The two places where the screens are shown: the name, the function that groups the tests, and the function that opens the console there.
- */
-export const homes = [
-  ['in a browser', describeBrowser, openInChromium],
-  ['in Electron', describeDesktop, openInElectron],
-] as const;
 
 /**
  * Shows every screen of the console in every state, one after the other. Replaces each secret with dots before it yields the state.
  *
  * @param open receives the address of the core
  */
-export async function* walkThrough<Shown extends EnginePage>(
-  open: (url: string) => Promise<Home<Shown>>,
-): AsyncGenerator<ScreenState<Shown>> {
+export async function* walkThrough<Shown extends EnginePage>(open: (url: string) => Promise<Home<Shown>>): ScreenStates<Shown> {
   const harness = await openCore();
   const network = await faultyProxy(harness.core.url);
   const { page, choose, close } = await open(network.url);
-  const stop = (name: string): ScreenState<Shown> => ({ name, page });
-  const link = (name: string) => page.getByRole('link', { name, exact: true });
-  const button = (name: string) => page.getByRole('button', { name, exact: true });
-  let oneTimePassword = '';
+  const tour = createTour(page);
+  const { stop, link, button, proceed, dialog } = tour;
   const behindNetwork = { ...harness, page, core: { ...harness.core, url: network.url } };
-  const proceed = async (screen: string) => {
-    await link(screen).click();
-    await page.getByRole('heading', { name: screen, exact: true }).waitFor();
-  };
 
   try {
     await page.getByLabel('Email').waitFor();
@@ -93,36 +45,13 @@ export async function* walkThrough<Shown extends EnginePage>(
     await page.getByText('No calls yet').waitFor();
     yield stop('calls-empty');
     await proceed('API keys');
-    yield* creatingAKey(harness);
+    yield* createKey(tour, harness);
     const { teammateKeyValue } = await addSampleData(harness);
     await button('Sign out').click();
 
     await signInAs(behindNetwork, 'partner');
     await page.getByRole('grid').waitFor();
-    yield stop('api-keys');
-    await page.locator('time').first().focus();
-    yield stop('api-keys-exact-time');
-    await page.getByRole('row', { name: 'Reminder service' }).click();
-    await page.getByRole('img', { name: /placed in the last 30 days/ }).waitFor();
-    yield stop('api-key-details');
-    await button('Replace…').click();
-    await page.getByRole('dialog', { name: 'Replace API key' }).waitFor();
-    yield stop('replace-key');
-    await button('Cancel').click();
-    await button('Limit…').click();
-    await page.getByLabel('Addresses').fill('192.0.2.0/24\n10.0.0.7/8');
-    await page.getByLabel('Calls per day').fill('0');
-    await button('Save').click();
-    await page.getByText('Enter a whole number').waitFor();
-    yield stop('limit-key');
-    await button('Cancel').click();
-    await button('Close details').click();
-    await page.getByLabel('Select all on this page').check();
-    await page.getByRole('button', { name: /^Revoke \d+ keys…$/ }).click();
-    await page.getByRole('alertdialog', { name: /API keys\?/ }).waitFor();
-    yield stop('revoke-several');
-    await button('Cancel').click();
-    await button('Clear').click();
+    yield* openKeys(tour);
     if (namesServer) {
       await button('Switch server').click();
       await page.getByText(/^Current · /).waitFor();
@@ -134,25 +63,7 @@ export async function* walkThrough<Shown extends EnginePage>(
     await page.getByRole('option', { name: /Reminder service/ }).waitFor();
     yield stop('palette');
     await page.keyboard.press('Escape');
-    await page.getByLabel('Search by name').fill('zzz');
-    await page.getByText('No matching API keys').waitFor();
-    yield stop('api-keys-no-match');
-    await button('Show all keys').click();
-    yield* whichKey(harness, teammateKeyValue);
-    await button('Revoke Reminder service').click();
-    await page.getByText('not yet dialed').waitFor();
-    yield stop('revoke');
-    await page.getByLabel('Reason').selectOption('It leaked');
-    await page.getByText('The key has no replacement yet.').waitFor();
-    yield stop('revoke-leaked');
-    await button('Cancel').click();
-    await button('Revoke Pilot project').click();
-    await page.getByRole('alertdialog').getByText('Never', { exact: true }).first().waitFor();
-    await revokeKeyElsewhere(harness, 'Pilot project');
-    await button('Revoke').click();
-    await page.getByRole('alertdialog', { name: 'Already gone' }).waitFor();
-    yield stop('already-gone');
-    await button('OK').click();
+    yield* findAndRevokeKeys(tour, harness, teammateKeyValue);
 
     if (choose) {
       network.faults.push(...outage);
@@ -188,17 +99,14 @@ export async function* walkThrough<Shown extends EnginePage>(
     await page.getByText('No matching calls').waitFor();
     yield stop('calls-no-match');
 
-    yield* users(harness);
-    yield* directory();
-    yield* protection();
+    const oneTimePassword = yield* visitUsers(tour, harness.tenants);
+    yield* visitDirectory(tour);
+    yield* visitProtection(tour);
     await button('Your account').click();
     yield stop('your-account');
     await button('Set up second factor…').click();
     await page.getByLabel('Current password').fill(password);
-    await button('Continue').click();
-    await page.getByRole('img', { name: 'QR code' }).waitFor();
-    yield stop('set-up-second-factor');
-    await button('Cancel').click();
+    yield* dialog('set-up-second-factor', 'Continue', page.getByRole('img', { name: 'QR code' }));
     await button('Change password…').click();
     await page.getByLabel('New password').fill('short');
     await page.getByLabel('Current password').fill(password);
@@ -279,157 +187,5 @@ export async function* walkThrough<Shown extends EnginePage>(
     await close();
     await network.close();
     await harness.close();
-  }
-
-  async function* creatingAKey(harness: CoreHarness): AsyncGenerator<ScreenState<Shown>> {
-    await button('Create API key').click();
-    await button('Create Key').click();
-    await page.getByText('Enter a name for the key.').waitFor();
-    yield stop('create-key-incomplete');
-    await page.getByLabel('Name', { exact: true }).fill('Practice software');
-    await page.getByRole('radio', { name: 'Custom', exact: true }).check();
-    await page.getByLabel('Last day').fill(`${new Date().getFullYear() + 1}-01-31`);
-    await page.getByText(/^Works until/).waitFor();
-    yield stop('create-key');
-    await button('Use another time zone').click();
-    yield stop('create-key-other-zone');
-    await button('Create Key').click();
-    await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
-    await coverUp();
-    yield stop('save-key');
-    await page.keyboard.press('Escape');
-    await page.getByText('Close without saving?').waitFor();
-    yield stop('save-key-question');
-    await button('Close without saving').click();
-    await page.getByRole('grid').waitFor();
-    await revokeKeyElsewhere(harness, 'Practice software');
-  }
-
-  async function* whichKey({ tenants }: CoreHarness, ownKeyValue: string): AsyncGenerator<ScreenState<Shown>> {
-    const { keyValue } = await createKeyOn(harness, tenants.users.other, 'Of another partner');
-    await button('Which key is this?').click();
-    await page.getByLabel('Key value').fill('svc_sk_live_not-one');
-    await button('Find key').click();
-    await page.getByText('This isn’t a key value').waitFor();
-    yield stop('which-key');
-    await page.getByLabel('Key value').fill(keyValue);
-    await button('Find key').click();
-    await page.getByText('None of the keys you can see').waitFor();
-    yield stop('which-key-none');
-    await page.getByLabel('Key value').fill(ownKeyValue);
-    await button('Find key').click();
-    await page.locator('tr.highlighted').waitFor();
-    yield stop('which-key-found');
-    await button('Close details').click();
-  }
-
-  async function* protection(): AsyncGenerator<ScreenState<Shown>> {
-    await proceed('Protection');
-    await button('Add numbers').click();
-    await page.getByLabel('Phone numbers').fill('12');
-    await button('Add').click();
-    await page.getByText(/^12: Must be/).waitFor();
-    yield stop('add-to-do-not-call');
-    await page.getByLabel('Phone numbers').fill('+49 30 12345678');
-    await button('Add').click();
-    await page.getByRole('grid').waitFor();
-    yield stop('do-not-call');
-    await button('Opt-outs…').click();
-    await page.getByText('If someone opts out').waitFor();
-    yield stop('opt-outs');
-    await button('Cancel').click();
-    await button('Remove +493012345678').click();
-    await page.getByRole('alertdialog').waitFor();
-    yield stop('remove-number');
-    await button('Cancel').click();
-    await button('Calling hours').click();
-    await button('Set hours…').click();
-    await page.getByRole('dialog').waitFor();
-    yield stop('set-calling-hours');
-    await button('Save').click();
-    await page.getByText('09:00–20:00').first().waitFor();
-    yield stop('calling-hours');
-    await button('Numbers').click();
-    await page.getByLabel('Only these').check();
-    yield stop('allowed-numbers');
-    await button('Check a number…').click();
-    await page.getByLabel('Phone number').fill('+1 800 555 1234');
-    await button('Check').click();
-    await page.getByText('Can’t be called now').waitFor();
-    yield stop('check-number');
-    await button('Cancel').click();
-  }
-
-  async function* users({ tenants }: CoreHarness): AsyncGenerator<ScreenState<Shown>> {
-    await proceed('Users');
-    await page.getByRole('grid').waitFor();
-    yield stop('users');
-    await page.getByLabel('Search by name or email').fill('zzz');
-    await page.getByText('No matching users').waitFor();
-    yield stop('users-no-match');
-    await page.getByLabel('Search by name or email').fill('');
-    await page.getByRole('row', { name: 'Tom Teammate' }).click();
-    await page.getByRole('complementary').waitFor();
-    yield stop('user-details');
-    await button('Edit…').click();
-    await page.getByRole('dialog', { name: 'Edit user' }).waitFor();
-    yield stop('edit-user');
-    await button('Cancel').click();
-    await button('Disable…').click();
-    await page.getByRole('alertdialog', { name: 'Disable user?' }).waitFor();
-    yield stop('disable-user');
-    await button('Cancel').click();
-    await button('Reset password…').click();
-    await page.getByRole('alertdialog', { name: 'Reset password?' }).waitFor();
-    yield stop('reset-password');
-    await button('Cancel').click();
-    await button('Close details').click();
-    await button('Delete Tom Teammate').click();
-    await page.getByText('stop working').waitFor();
-    yield stop('delete-user');
-    await button('Cancel').click();
-    await button('Create user').click();
-    await page.getByLabel('Name', { exact: true }).fill('Nora New');
-    await page.getByLabel('Email', { exact: true }).fill('nora@example.com');
-    await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
-    yield stop('create-user');
-    await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
-    await page.getByRole('alertdialog', { name: 'Share the password' }).waitFor();
-    oneTimePassword = await page.getByLabel('One-time password').inputValue();
-    await coverUp();
-    yield stop('one-time-password');
-    await button("I've Saved It").click();
-    await page.getByText('User Nora New was created.').waitFor();
-    yield stop('users-announcement');
-  }
-
-  async function* directory(): AsyncGenerator<ScreenState<Shown>> {
-    await proceed('Directory');
-    await page.getByRole('grid', { name: 'Accounts' }).waitFor();
-    yield stop('directory');
-    await page.getByLabel('Search by name or ID').fill('zzz');
-    await page.getByText('No matching accounts').waitFor();
-    yield stop('directory-no-match');
-    await page.getByLabel('Search by name or ID').fill('');
-    await page.getByRole('row', { name: 'Blue Clinic' }).click();
-    await page.getByRole('complementary').waitFor();
-    yield stop('directory-details');
-    await button('Rename…').click();
-    await page.getByRole('dialog', { name: 'Rename account' }).waitFor();
-    yield stop('rename-account');
-    await button('Cancel').click();
-    await button('Show campaigns').click();
-    await page.getByRole('grid', { name: 'Campaigns' }).waitFor();
-    yield stop('directory-campaigns');
-    await button('Create campaign').click();
-    await page.getByRole('dialog', { name: 'Create campaign' }).waitFor();
-    yield stop('create-campaign');
-    await button('Cancel').click();
-  }
-
-  function coverUp(): Promise<unknown> {
-    return page.evaluate(`((field) => {
-      field.value = field.value.replace(/(?<=^svc_sk_live_.*|^(?!svc_).*)./g, '•');
-    })(document.querySelector('#secret'))`);
   }
 }

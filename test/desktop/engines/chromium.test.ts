@@ -1,6 +1,6 @@
 import { violationsOn } from '../../support/axe.ts';
 import { describeBrowser, watch } from '../../support/chromium.ts';
-import { openInChromium } from '../../support/screen-walkthrough.ts';
+import { openInChromium } from '../../support/homes.ts';
 import { testEngine } from './engine.ts';
 
 describeBrowser('the screens in Chromium', () => {

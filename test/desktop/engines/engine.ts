@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { signInAs } from '../../support/console-harness.ts';
 import { openCore } from '../../support/core-harness.ts';
 import type { EnginePage } from '../../support/engine-page.ts';
-import { type Home, walkThrough } from '../../support/screen-walkthrough.ts';
+import type { Home } from '../../support/homes.ts';
+import { walkThrough } from '../../support/screen-walkthrough.ts';
 import { skip } from '../../support/skip.ts';
 import { placeCall } from '../../support/tenants.ts';
 
