@@ -76,6 +76,7 @@ describeBrowser('the console in a browser', () => {
       await browser.page.reload();
       await browser.page.getByRole('complementary').getByRole('heading', { name: 'Front desk' }).waitFor();
       await eventually(async () => expect(await browser.page.getByLabel('Search by name').inputValue()).to.equal('front'));
+      await browser.page.locator('[aria-sort="ascending"]', { hasText: 'Name' }).waitFor();
       const opening = browser.context.waitForEvent('page');
       await browser.page.getByRole('link', { name: 'Front desk' }).click({ modifiers: ['Control'] });
       const tab = await opening;
@@ -146,6 +147,7 @@ describeBrowser('the console in a browser', () => {
       await open();
       await goHomeFromCalls();
       await button('Create API key').click();
+      await browser.page.getByLabel('Name', { exact: true }).fill('Unfinished');
       await browser.page.goBack();
       await browser.page.getByRole('dialog').waitFor({ state: 'detached' });
       expect(await path()).to.equal('/#/api-keys');

@@ -2,40 +2,17 @@ import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createAccount } from '../../core/domain/directory/tenancies.ts';
+import { browserForAll } from '../support/browser-harness.ts';
 import { describeBrowser } from '../support/chromium.ts';
-import { signInAs } from '../support/console-harness.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
-import { type Home, openInChromium } from '../support/homes.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually, until } from '../support/until.ts';
 
 describeBrowser('the console in a browser window', () => {
-  let harness: CoreHarness;
-  let network: FaultyProxy;
-  let home: Home;
-
-  before(async () => {
-    harness = await openCore({ environment: { DIALER: 'off' } });
-    network = await faultyProxy(harness.core.url);
+  const browser = browserForAll(async (harness) => {
     for (let index = 0; index < 12; index++) await createKeyOn(harness, harness.tenants.users.teammate, `Appointment importer ${index}`);
-    home = await openInChromium(network.url);
-    await signInAs({ ...harness, page: home.page, core: { ...harness.core, url: network.url } }, 'partner');
   });
-  after(async () => {
-    await home?.close();
-    await network?.close();
-    await harness?.close();
-  });
-
-  const page = () => home.page;
-  const resize = (width: number) => page().setViewportSize({ width, height: 800 });
-  const button = (name: string) => page().getByRole('button', { name, exact: true });
+  const { page, button, resize, goTo } = browser;
   const rows = () => page().locator('tbody tr');
-  const goTo = async (screen: string) => {
-    await page().getByRole('link', { name: screen, exact: true }).click();
-    await page().getByRole('heading', { name: screen, exact: true }).waitFor();
-  };
   const readTop = async (element: Locator) => Math.round((await element.boundingBox())?.y ?? 0);
 
   it('keeps the buttons in place when the preview of a deletion arrives', async () => {
@@ -43,7 +20,7 @@ describeBrowser('the console in a browser window', () => {
       await resize(width);
       await goTo('Users');
       const arrival = Promise.withResolvers<void>();
-      network.faults.push({ path: '/deletion', fault: arrival.promise });
+      browser.network.faults.push({ path: '/deletion', fault: arrival.promise });
       await page().getByRole('row', { name: 'Tom Teammate' }).getByRole('button').click();
       const dialog = page().getByRole('alertdialog', { name: 'Delete Tom Teammate?' });
       await dialog.getByText('Loading keys…').waitFor();
@@ -124,16 +101,16 @@ describeBrowser('the console in a browser window', () => {
     await button('Create account').click();
     const dialog = page().getByRole('dialog', { name: 'Create account' });
     await dialog.getByLabel('Name').fill('Yellow Clinic');
-    await until(() => network.seen.some(({ path }) => path.includes('search=Yellow')));
-    await createAccount(harness.direct.ports, operator, 'Yellow Clinic', harness.tenants.partner.id);
-    network.faults.push({ path: '/directory/accounts', method: 'POST', fault: { status: 502 } });
+    await until(() => browser.network.seen.some(({ path }) => path.includes('search=Yellow')));
+    await createAccount(browser.harness.direct.ports, operator, 'Yellow Clinic', browser.harness.tenants.partner.id);
+    browser.network.faults.push({ path: '/directory/accounts', method: 'POST', fault: { status: 502 } });
     await dialog.getByRole('button', { name: 'Create', exact: true }).click();
     await dialog.getByText('Account Yellow Clinic already exists.').waitFor();
     await dialog.getByRole('button', { name: 'Cancel' }).click();
   });
 
   it('wraps a name of 200 letters in the title and in the message of a deletion', async () => {
-    const { direct, tenants } = harness;
+    const { direct, tenants } = browser.harness;
     const name = 'Donaudampfschifffahrtsgesellschaft'.repeat(6).slice(0, 200);
     await direct.storage.database.write('users').where({ id: tenants.users.sibling.id }).update({ name });
     await resize(1280);

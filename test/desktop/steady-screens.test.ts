@@ -1,24 +1,17 @@
 import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
+import { browserForAll } from '../support/browser-harness.ts';
 import { describeBrowser } from '../support/chromium.ts';
-import { signInAs, tryAgain } from '../support/console-harness.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
-import { type Home, openInChromium } from '../support/homes.ts';
+import { tryAgain } from '../support/console-harness.ts';
+import { outage } from '../support/faulty-proxy.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 
 const longName = 'Donaudampfschifffahrtsgesellschaft'.repeat(6).slice(0, 200);
 
 describeBrowser('the screens in a browser', () => {
-  let harness: CoreHarness;
-  let network: FaultyProxy;
-  let home: Home;
   let keyValue: string;
-
-  before(async () => {
-    harness = await openCore({ environment: { DIALER: 'off' } });
-    network = await faultyProxy(harness.core.url);
+  const browser = browserForAll(async (harness) => {
     const { tenants, direct } = harness;
     const { write } = direct.storage.database;
     for (let index = 0; index < 30; index++) {
@@ -37,25 +30,14 @@ describeBrowser('the screens in a browser', () => {
       requestId: 'order-2',
       contact: { phone: '+493012345679', name: 'Bob' },
     });
-    home = await openInChromium(network.url);
-    await signInAs({ ...harness, page: home.page, core: { ...harness.core, url: network.url } }, 'partner');
   });
-  after(async () => {
-    await home?.close();
-    await network?.close();
-    await harness?.close();
-  });
+  const { page, link, button, resize } = browser;
   beforeEach(() => resize(1280));
 
-  const page = () => home.page;
-  const resize = (width: number) => page().setViewportSize({ width, height: 800 });
   const grid = () => page().getByRole('grid');
   const panel = () => page().getByRole('complementary');
-  const link = (name: string) => page().getByRole('link', { name, exact: true });
-  const button = (name: string | RegExp) => page().getByRole('button', { name, exact: typeof name === 'string' });
   const goTo = async (screen: string) => {
-    await link(screen).click();
-    await page().getByRole('heading', { name: screen, exact: true }).waitFor();
+    await browser.goTo(screen);
     await grid().waitFor();
   };
   /** Returns the positions of all elements in the list. */
@@ -77,11 +59,11 @@ describeBrowser('the screens in a browser', () => {
       await goTo(screen);
       const before = await places();
       await goTo(other);
-      network.faults.push(...Array.from({ length: 30 }, () => ({ status: 502 })));
+      browser.network.faults.push(...outage);
       await goTo(screen);
       await page().getByText('Showing the last data loaded.').first().waitFor();
       expect(await places()).to.deep.equal(before);
-      network.faults.length = 0;
+      browser.network.faults.length = 0;
       await tryAgain(page());
       await page().getByText('Showing the last data loaded.').waitFor({ state: 'detached' });
     });
@@ -89,11 +71,11 @@ describeBrowser('the screens in a browser', () => {
 
   it("show no count for a list that couldn't be loaded", async () => {
     await goTo('Directory');
-    network.faults.push(...Array.from({ length: 30 }, () => ({ status: 502 })));
+    browser.network.faults.push(...outage);
     await page().getByRole('combobox', { name: 'Show', exact: true }).selectOption('Campaigns');
     await page().getByRole('heading', { name: 'Can’t reach the server' }).waitFor();
     expect(await page().locator('main').innerText()).not.to.match(/0 campaigns|last data loaded/);
-    network.faults.length = 0;
+    browser.network.faults.length = 0;
     await tryAgain(page());
     await page().getByText('2 campaigns').waitFor();
   });
@@ -165,7 +147,7 @@ describeBrowser('the screens in a browser', () => {
     await page().getByRole('row', { name: 'Key 26' }).getByRole('button').click();
     const dialog = page().getByRole('alertdialog', { name: 'Revoke API Key?' });
     await dialog.getByText('Last used').waitFor();
-    const [id = '']: string[] = await harness.direct.storage.database.read('api_keys').where({ name: 'Key 26' }).pluck('id');
+    const [id = '']: string[] = await browser.harness.direct.storage.database.read('api_keys').where({ name: 'Key 26' }).pluck('id');
     for (const text of ['Ada Account', 'ada@example.com', '27 Mar 2026', 'No expiration', id])
       await eventually(async () => expect(await dialog.innerText()).to.include(text));
     await button('Cancel').click();
@@ -174,7 +156,7 @@ describeBrowser('the screens in a browser', () => {
   it('leave the buttons of the revoke dialog where they are when its preview arrives', async () => {
     await goTo('API keys');
     const arrival = Promise.withResolvers<void>();
-    network.faults.push({ path: '/revocation', fault: arrival.promise }, { path: '?timeZone=', fault: arrival.promise });
+    browser.network.faults.push({ path: '/revocation', fault: arrival.promise }, { path: '?timeZone=', fault: arrival.promise });
     await page().getByRole('row', { name: 'Reminder service' }).getByRole('button').click();
     const dialog = page().getByRole('alertdialog', { name: 'Revoke API Key?' });
     const revoke = dialog.getByRole('button', { name: 'Revoke', exact: true });
@@ -286,30 +268,6 @@ describeBrowser('the screens in a browser', () => {
     await page().getByLabel('Search by name').fill('');
     await page().getByText('1 key selected').waitFor();
     await button('Clear').click();
-  });
-
-  it('show the same filter, order and open key after a reload', async () => {
-    await goTo('API keys');
-    await page().getByLabel('Search by name').fill('key 2');
-    await button('Name').click();
-    await page().getByRole('row', { name: 'Key 26' }).click();
-    await panel().getByRole('heading', { name: 'Key 26' }).waitFor();
-    await page().reload();
-    await panel().getByRole('heading', { name: 'Key 26' }).waitFor();
-    await eventually(async () => expect(await page().getByLabel('Search by name').inputValue()).to.equal('key 2'));
-    await page().getByRole('columnheader', { name: 'Name' }).and(page().locator('[aria-sort="ascending"]')).waitFor();
-    await button('Close details').click();
-    await page().getByLabel('Search by name').fill('');
-  });
-
-  it('stay the same when Back closes a dialog', async () => {
-    await goTo('Calls');
-    await goTo('API keys');
-    await button('Create API key').click();
-    await page().getByLabel('Name', { exact: true }).fill('Unfinished');
-    await page().goBack();
-    await page().getByRole('dialog').waitFor({ state: 'detached' });
-    await page().getByRole('heading', { name: 'API keys', exact: true }).waitFor();
   });
 
   it('never show an announcement over the buttons of a dialog', async () => {

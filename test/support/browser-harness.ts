@@ -3,6 +3,8 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { sharedBrowser, watch } from './chromium.ts';
 import { signInAs } from './console-harness.ts';
 import { type CoreHarness, openCore } from './core-harness.ts';
+import { type FaultyProxy, faultyProxy } from './faulty-proxy.ts';
+import { type Home, openInChromium } from './homes.ts';
 import { createKeyOn } from './sample-data.ts';
 import { signIn } from './tenants.ts';
 
@@ -90,6 +92,44 @@ export function browserForEach() {
       await button('Create Key').click();
       await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
       return page.getByLabel('Key value').inputValue();
+    },
+  };
+}
+
+/** Returns a core, and a page that all tests of a suite share, in which a partner is signed in. @param fill adds data to the core */
+export function browserForAll(fill: (harness: CoreHarness) => Promise<void>) {
+  let harness: CoreHarness;
+  let network: FaultyProxy;
+  let home: Home;
+  before(async () => {
+    harness = await openCore({ environment: { DIALER: 'off' } });
+    network = await faultyProxy(harness.core.url);
+    await fill(harness);
+    home = await openInChromium(network.url);
+    await signInAs({ ...harness, page: home.page, core: { ...harness.core, url: network.url } }, 'partner');
+  });
+  after(async () => {
+    await home?.close();
+    await network?.close();
+    await harness?.close();
+  });
+
+  const page = () => home.page;
+  const link = (name: string) => page().getByRole('link', { name, exact: true });
+  return {
+    get harness() {
+      return harness;
+    },
+    get network() {
+      return network;
+    },
+    page,
+    link,
+    button: (name: string) => page().getByRole('button', { name, exact: true }),
+    resize: (width: number) => page().setViewportSize({ width, height: 800 }),
+    async goTo(screen: string): Promise<void> {
+      await link(screen).click();
+      await page().getByRole('heading', { name: screen, exact: true }).waitFor();
     },
   };
 }
