@@ -56,7 +56,7 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
         (await json('do-not-call', 'list', ...scope)).entries.map((entry: { phone: string }) => entry.phone);
       expect(await listPhones(...partner)).to.deep.equal(['+33123456789', phone]);
       expect(await listPhones(...account)).to.deep.equal([phone]);
-      expect(await listPhones(...partner, '--search', '+4930')).to.deep.equal([phone]);
+      for (const start of ['+4930', '+49', '4']) expect(await listPhones(...partner, '--search', start)).to.deep.equal([phone]);
       expect((await admin(['do-not-call', 'remove', phone, ...account])).code).to.equal(2);
       expect(await json('do-not-call', 'remove', phone, ...account, '--reason', 'Asked for a call')).to.deep.equal({ removed: phone });
       expect((await admin(['do-not-call', 'remove', phone, ...account, '--reason', 'again'])).code).to.equal(3);

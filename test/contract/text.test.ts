@@ -17,6 +17,7 @@ import {
   textSchema,
   timestamp,
   toNfc,
+  toPhonePrefix,
 } from '#contract/text/text.ts';
 import { at } from '../support/clock.ts';
 
@@ -146,6 +147,27 @@ describe('a search by name', () => {
   it("doesn't find a different name", () => {
     expect(foldText('Ada 1')).to.equal('ada 1');
   });
+});
+
+describe('a search by the start of a number', () => {
+  for (const [search, prefix] of [
+    ['+49 (0)30 2000-1', '+493020001'],
+    ['(+49) 30', '+4930'],
+    [' 0049/30', '+4930'],
+    ['(030) 20', '+3020'],
+    ['4', '+4'],
+    ['0', '+0'],
+    ['+', '+'],
+    ['(', null],
+    ['(0)', null],
+    ['', null],
+    ['Berlin', null],
+    ['+49 Berlin', null],
+  ] as const) {
+    it(`for "${search}" looks for ${prefix === null ? 'nothing' : `numbers that start with ${prefix}`}`, () => {
+      expect(toPhonePrefix(search)).to.equal(prefix);
+    });
+  }
 });
 
 describe('an identifier', () => {

@@ -33,7 +33,7 @@ describeDesktop("the console's Protection screen", () => {
     await add('Phone\n+49 30 12345678\n+33 1 23 45 67 89');
     await page.getByText('Added 2 numbers.').first().waitFor();
     await row('+493012345678').getByText('Pat Partner').waitFor();
-    await page.getByLabel('Search by number').fill('+49 30');
+    await page.getByLabel('Search by number').fill('+49 (0)30');
     await row('+33123456789').waitFor({ state: 'detached' });
     await button('Remove +493012345678').click();
     await button('Remove').click();

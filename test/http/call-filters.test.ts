@@ -98,6 +98,10 @@ describe("in the console's lists and exports,", () => {
         expect(await listIds(`${own()}?search=${encodeURIComponent(number)}`)).to.deep.equal(['first']);
       });
 
+    it("a search for fewer than three digits doesn't ignore what's between them", async () => {
+      expect(await listIds(`${own()}?search=${encodeURIComponent('0 3')}`)).to.deep.equal([]);
+    });
+
     it('calls are counted by day with the same filters as in the list', async () => {
       const days = async (query: string) => {
         const { days } = callsSummarySchema.parse((await get(`${own()}/summary?${query}`)).json);

@@ -161,6 +161,17 @@ describe('a do-not-call list', () => {
       expect(found).to.deep.equal(numbers.toSorted());
     });
 
+    it('is searched by as little as a country code, also for the exported file', async () => {
+      await add(['+33123456789']);
+      for (const search of ['+33', '33', '+3', '0033', '+33 (0)1', '(+33) 1']) {
+        const query = `?search=${encodeURIComponent(search)}`;
+        expect((await list(query)).entries.map(({ phone }) => phone)).to.deep.equal(['+33123456789']);
+        const { text } = await ask('GET', `${harness.core.url}/console/do-not-call.csv${query}`, { cookie });
+        expect(text).to.contain('+33123456789').and.contain('# complete, 1 rows');
+      }
+      expect((await list('?search=Paris')).entries).to.deep.equal([]);
+    });
+
     it('is exported as a file', async () => {
       const phone = somePhone();
       await add([phone], { note: 'Said so twice' });

@@ -136,12 +136,20 @@ export function foldText(text: string): string {
  * doesn't look like a phone number.
  */
 export function parsePhoneDigits(search: string): string | null {
-  if (!/^[+\d(][\d\s()./\u2010-\u2014-]*$/u.test(search)) return null;
+  if (!/^\(?[+\d(][\d\s()./\u2010-\u2014-]*$/u.test(search)) return null;
   const digits = search
     .replace(/\(0\)/g, '')
     .replace(/[^\d+]/g, '')
     .replace(/^00/, '+');
   // Remove the zero before a number without a country code, because E.164 doesn't have it.
-  const significant = digits.replace(/^0(?=\d)/, '');
-  return significant.replace('+', '').length < 3 ? null : significant;
+  return digits.replace(/^0(?=\d)/, '') || null;
+}
+
+/**
+ * Returns the start of the E.164 numbers that a search means; null if the text doesn't look like a phone number. Digits without `+` are
+ * taken to start with a country code.
+ */
+export function toPhonePrefix(search: string): string | null {
+  const digits = parsePhoneDigits(search.trim());
+  return digits === null || digits.startsWith('+') ? digits : `+${digits}`;
 }

@@ -4,7 +4,7 @@ import type { FieldError } from '#contract/problems.ts';
 import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
 import type { AddNumbers } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
-import { parsePhoneDigits } from '#contract/text/text.ts';
+import { toPhonePrefix } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
 import { instant, type Millis } from '../instant.ts';
@@ -114,9 +114,8 @@ export async function listPage(
 ): Promise<Page<DoNotCallEntry>> {
   const { protection } = ports.stores;
   if (search.trim() === '') return page(await protection.listNumbers(campaigns, cursor, rows), ({ id }) => id);
-  const digits = parsePhoneDigits(search.trim());
-  if (digits === null) return { items: [], nextCursor: null };
-  const prefix = digits.startsWith('+') ? digits : `+${digits}`;
+  const prefix = toPhonePrefix(search);
+  if (prefix === null) return { items: [], nextCursor: null };
   return page(await protection.searchNumbers(campaigns, prefix, parsePosition(cursor), rows), ({ phone, id }) => `${phone.slice(1)}_${id}`);
 }
 

@@ -33,7 +33,8 @@ function inStates(states: readonly CallState[]): Condition {
 function containing(kind: Dialect, search: string): Condition {
   const conditions = searchedColumns.map((column) => matching(kind, column, search, 'anywhere'));
   const digits = parsePhoneDigits(search);
-  if (digits !== null) conditions.push(matching(kind, 'phone', digits, 'anywhere'));
+  // Fewer digits would match nearly every number.
+  if (digits !== null && digits.replace('+', '').length >= 3) conditions.push(matching(kind, 'phone', digits, 'anywhere'));
   return either(...conditions);
 }
 

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { type DoNotCallEntryView, doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import type { DoNotCallView } from '#contract/protection/protection.ts';
+import { toPhonePrefix } from '#contract/text/text.ts';
 import { Icon } from '../../../components/icons.tsx';
 import { Empty, Loadable } from '../../../components/loadable.tsx';
 import { Page } from '../../../components/page.tsx';
@@ -22,12 +23,14 @@ import { RemoveNumber } from './remove-number.tsx';
 
 /** Shows the numbers that must not be called, and lets users find, add, remove and export them. */
 export function DoNotCall({ title, home, canChange, view: { search }, onView, tabs, check }: TabProps) {
-  const { resource, pages, isWhole } = usePages('do-not-call', entryPages, toPrefix(search));
+  const prefix = toPhonePrefix(search);
+  const { resource, pages, isWhole } = usePages('do-not-call', entryPages, prefix ?? search.trim());
   const [isAdding, setAdding] = useState(false);
   const [isSettingOptOuts, setSettingOptOuts] = useState(false);
   const [removing, setRemoving] = useState<DoNotCallEntryView | null>(null);
   const entries = resource.state.value.value?.entries ?? [];
-  const matches = isWhole ? entries.filter(({ phone }) => phone.startsWith(toPrefix(search))) : entries;
+  const isFiltered = isWhole && search.trim() !== '';
+  const matches = isFiltered ? entries.filter(({ phone }) => prefix !== null && phone.startsWith(prefix)) : entries;
   const changed = (text: string) => {
     setAdding(false);
     setRemoving(null);
@@ -103,11 +106,6 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
       )}
     </>
   );
-}
-
-/** Returns the start of a phone number from a search, without the punctuation that users type. */
-function toPrefix(search: string): string {
-  return search.replaceAll(/[\s()./-]/g, '').replace(/^00/, '+');
 }
 
 function entryPages(search: string): Pages<DoNotCallView> {
