@@ -36,10 +36,12 @@ describeDesktop("the console's Protection screen", () => {
     await page.getByLabel('Search by number').fill('+49 (0)30');
     await row('+33123456789').waitFor({ state: 'detached' });
     await button('Remove +493012345678').click();
+    await page.getByText('unless another list or rule forbids them').waitFor();
     await button('Remove').click();
     await page.getByText('Enter the reason.').waitFor();
     await page.getByLabel('Why may it be called again?').fill('She asked for a call.');
     await button('Remove').click();
+    await page.getByText('+493012345678 may be called again, unless another list or rule forbids it.').first().waitFor();
     await page.getByText('No matching numbers').waitFor();
     await link('Activity').click();
     await page.getByText('She asked for a call.').waitFor();

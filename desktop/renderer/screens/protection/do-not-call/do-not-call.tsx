@@ -100,7 +100,7 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
       {removing && (
         <RemoveNumber
           entry={removing}
-          onRemoved={() => changed(`${removing.phone} may be called again.`)}
+          onRemoved={() => changed(`${removing.phone} may be called again, unless another list or rule forbids it.`)}
           onClose={() => setRemoving(null)}
         />
       )}

@@ -18,7 +18,12 @@ export function RemoveNumber({ entry, onRemoved, onClose }: RemoveNumberProps) {
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);
   return (
-    <Dialog title={`Remove ${entry.phone}?`} lead="Calls to this number will be accepted again immediately." isAlert onDismiss={close}>
+    <Dialog
+      title={`Remove ${entry.phone}?`}
+      lead="Calls to this number will be accepted again immediately, unless another list or rule forbids them."
+      isAlert
+      onDismiss={close}
+    >
       <form
         ref={form}
         noValidate
