@@ -1,15 +1,6 @@
 import { expect } from 'chai';
 import { importFileSchema } from '../../core/domain/directory/import-file.ts';
-
-const partners = [
-  { externalId: 'p1', name: 'One' },
-  { externalId: 'p2', name: 'Two' },
-];
-const accounts = [{ externalId: 'a1', name: 'A', partner: 'p1' }];
-const campaigns = [{ externalId: 'c1', name: 'C', account: 'a1' }];
-const ada = { externalId: 'u1', email: 'ada@example.com', name: 'Ada', userType: 'account' as const, account: 'a1' };
-const tia = { externalId: 'u3', email: 'tia@example.com', name: 'Tia', userType: 'partner' as const, partner: 'p1', account: 'a1' };
-const stan = { externalId: 'u4', email: 'stan@example.com', name: 'Stan', userType: 'staff' as const };
+import { accounts, ada, campaigns, partners, stan, tia } from '../support/imports.ts';
 
 describe('an import file', () => {
   const isFile = (file: object) => importFileSchema.safeParse(file).success;
