@@ -1,62 +1,18 @@
 import { expect } from 'chai';
-import { activitySchema } from '#contract/console/activity.ts';
-import { callsSchema } from '#contract/console/calls.ts';
-import { callingHoursSchema, checkedNumberSchema, numbersSchema } from '#contract/protection/protection.ts';
+import { callingHoursSchema } from '#contract/protection/protection.ts';
 import { csvLineReader } from '#contract/text/csv.ts';
 import { plus } from '../../core/domain/instant.ts';
-import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { callingRules, daily } from '../support/calling-rules.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
-import { createKey, onDemand, placeCall, signIn } from '../support/tenants.ts';
-
-const every = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
-const daily = (from: string, to: string, prefix = '') => ({ prefix, days: every, from, to });
-const berlin = '+4930200000';
 
 describe('rules for calling', () => {
   onEachDatabase((kind) => {
-    const clock = fakeClock();
-    let harness: CoreHarness;
-    let key: string;
-    let cookie: string;
-
-    before(async () => {
-      harness = await openCore({ kind, clock, environment: { DIALER: 'off' } });
-    });
-    after(() => harness.close());
-    beforeEach(async () => {
-      // 20:00 in Berlin, on a Saturday.
-      clock.set('2026-11-21T19:00:00.000Z');
-      cookie = await signIn(harness.core.url, 'pat@example.com');
-      key ??= (await createKey(harness.core.url, cookie)).keyValue;
-      await harness.direct.storage.database.write('calls').delete();
-      for (const scope of ['campaign', 'account', 'partner'] as const) {
-        await setHours([], scope);
-        if (scope !== 'campaign') await setNumbers({ countries: null, kinds: null }, scope);
-      }
-    });
-
-    const formatUrl = (what: string, scope: 'campaign' | 'account' | 'partner') =>
-      `${harness.core.url}/console/${what}?scope=${scope}&id=${harness.tenants[scope].id}`;
-    const setHours = (rules: object[], scope: 'campaign' | 'account' | 'partner' = 'account') =>
-      ask('PUT', formatUrl('calling-hours', scope), { cookie, body: { rules } });
-    const setNumbers = (rules: object, scope: 'account' | 'partner' = 'account') =>
-      ask('PUT', formatUrl('numbers', scope), { cookie, body: rules });
-    const place = (body: object = {}, phone = berlin) =>
-      placeCall(harness.core.url, harness.tenants.campaign.id, key, { contact: { phone }, ...body });
-    const check = async (phone: string, more: object = {}) => {
-      const body = { phone, campaignId: harness.tenants.campaign.id, ...more };
-      return checkedNumberSchema.parse((await ask('POST', `${harness.core.url}/console/numbers/check`, { cookie, body })).json);
-    };
-    const claim = () => harness.direct.ports.stores.dialing.claim(10, 'webhook', clock.now(), plus(clock.now(), 30_000));
-    const listed = async () => {
-      const { json } = await ask('GET', `${harness.core.url}/console/calls`, { cookie });
-      return callsSchema.parse(json).calls.map(({ state, heldUntil, heldZone, detail }) => ({ state, heldUntil, heldZone, detail }));
-    };
+    const its = callingRules(kind);
+    const { clock, formatUrl, setHours, place, cancel, claim, listed } = its;
     /** Returns the request ID of each exported call, and until when the file says that calling hours hold it. */
     const exported = async () => {
-      const { text } = await ask('GET', `${harness.core.url}/console/calls.csv`, { cookie });
+      const { text } = await ask('GET', `${its.harness.core.url}/console/calls.csv`, { cookie: its.cookie });
       const [head = [], ...rows] = text.split('\r\n').map(csvLineReader(','));
       const column = head.indexOf('Held until');
       return rows.filter(({ length }) => length === head.length).map((cells) => [cells[1], cells[column]]);
@@ -71,7 +27,7 @@ describe('rules for calling', () => {
         expect(await listed()).to.deep.equal([
           { state: 'queued', heldUntil: '2026-11-22T08:00:00.000Z', heldZone: 'Europe/Berlin', detail: null },
         ]);
-        expect((await ask('GET', `${harness.core.managementUrl}/metrics`)).text).to.contain('\ncallkey_calls_held 1\n');
+        expect((await ask('GET', `${its.harness.core.managementUrl}/metrics`)).text).to.contain('\ncallkey_calls_held 1\n');
         await setHours([]);
         expect((await place({ requestId: 'held' })).json).to.deep.equal(held.json);
         expect((await place({ requestId: 'free' })).json).not.to.have.property('heldUntil');
@@ -84,10 +40,7 @@ describe('rules for calling', () => {
         await setHours([daily('09:00', '20:00')]);
         await place({ requestId: 'held' });
         await place({ requestId: 'cancelled' });
-        const { status } = await ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/by-request-id/cancelled`, {
-          key,
-        });
-        expect(status).to.equal(200);
+        expect((await cancel('cancelled')).status).to.equal(200);
         expect(await exported()).to.have.deep.members([
           ['held', '2026-11-22T08:00:00.000Z'],
           ['cancelled', ''],
@@ -124,10 +77,10 @@ describe('rules for calling', () => {
         expect((await place()).json).to.have.property('heldUntil', '2026-11-22T10:00:00.000Z');
         await setHours([daily('13:00', '14:00')], 'campaign');
         expect((await place()).json).to.have.property('heldUntil', '2026-11-22T12:00:00.000Z');
-        const shown = callingHoursSchema.parse((await ask('GET', formatUrl('calling-hours', 'campaign'), { cookie })).json);
+        const shown = callingHoursSchema.parse((await ask('GET', formatUrl('calling-hours', 'campaign'), { cookie: its.cookie })).json);
         expect(shown.rules).to.deep.equal([daily('13:00', '14:00')]);
         expect(shown.inherited).to.deep.equal({
-          from: { kind: 'account', id: harness.tenants.account.id, name: 'Blue Clinic' },
+          from: { kind: 'account', id: its.harness.tenants.account.id, name: 'Blue Clinic' },
           rules: [daily('11:00', '12:00')],
         });
       });
@@ -143,7 +96,7 @@ describe('rules for calling', () => {
         clock.set('2026-11-21T18:58:00.000Z');
         await setHours([daily('09:00', '20:00')]);
         await place();
-        const { dialing } = harness.direct.ports.stores;
+        const { dialing } = its.harness.direct.ports.stores;
         const [call] = await claim();
         if (!call) throw new Error("The call wasn't claimed.");
         await dialing.settle(call, {
@@ -176,7 +129,7 @@ describe('rules for calling', () => {
       it("don't delay calls whose hours are open, however many calls they hold", async () => {
         await setHours([daily('09:00', '20:00')], 'account');
         await place();
-        const row = await harness.direct.storage.database.read('calls').first();
+        const row = await its.harness.direct.storage.database.read('calls').first();
         if (!row) throw new Error("The call wasn't stored.");
         const held = Array.from({ length: 1_200 }, (_, index) => ({
           ...row,
@@ -184,19 +137,18 @@ describe('rules for calling', () => {
           request_id: `held-${index}`,
           due_at: row.placed_at,
         }));
-        await harness.direct.storage.database.write.batchInsert('calls', held, 100);
+        await its.harness.direct.storage.database.write.batchInsert('calls', held, 100);
         await place({ contact: { phone: '+12125550142' } });
         const claimed = await claim();
         expect(claimed.map(({ phone }) => phone)).to.deep.equal(['+12125550142']);
-        expect(await harness.direct.ports.stores.protection.countHeld(clock.now())).to.equal(1_201);
+        expect(await its.harness.direct.ports.stores.protection.countHeld(clock.now())).to.equal(1_201);
       });
 
       it("don't keep a held call from being cancelled", async () => {
         await setHours([daily('09:00', '20:00')]);
         const { json } = await place({ requestId: 'held' });
         expect(json).to.have.property('heldUntil');
-        const url = `${harness.core.url}/api/v1/campaigns/${harness.tenants.campaign.id}/contacts/on-demand/by-request-id/held`;
-        expect((await ask('DELETE', url, { key })).status).to.equal(200);
+        expect((await cancel('held')).status).to.equal(200);
       });
 
       it('are refused if a rule is incomplete', async () => {
@@ -215,92 +167,6 @@ describe('rules for calling', () => {
           expect((await setHours(ofTwoPrefixes)).status).to.equal(200);
         }
         expect((await setHours([...hourly.slice(1), ...dated.slice(1)])).status).to.equal(200);
-      });
-    });
-
-    describe('numbers', () => {
-      const premium = '+4990012345678';
-
-      it('of restricted kinds are refused, unless they are allowed for the account or the partner', async () => {
-        for (const [phone, message] of [
-          [premium, "Premium-rate numbers can't be called from this account."],
-          ['+881612345678', "Satellite numbers can't be called from this account."],
-        ] as const) {
-          const answer = await place({}, phone);
-          if (readCode(answer) === 'invalid') expect(answer.text).to.contain(message).and.contain('contact.phone');
-          else throw new Error(`${phone} wasn't refused: ${answer.text}`);
-        }
-        await setNumbers({ countries: null, kinds: ['premium-rate'] }, 'partner');
-        expect((await place({}, '+491805123456')).status).to.equal(422);
-        const allowed = await place({ contact: { phone: '+499001234567' } });
-        expect([allowed.status, allowed.text]).to.deep.include(202);
-      });
-
-      it('of other countries are refused if countries are chosen', async () => {
-        expect((await setNumbers({ countries: ['DE', 'AT'], kinds: null })).status).to.equal(200);
-        expect((await place()).status).to.equal(202);
-        const answer = await place({}, '+12125550142');
-        expect(answer.text).to.contain("Numbers in US can't be called from this account.");
-        const shown = numbersSchema.parse((await ask('GET', formatUrl('numbers', 'account'), { cookie })).json);
-        expect(shown).to.deep.include({ countries: ['DE', 'AT'], kinds: null, effective: { countries: ['DE', 'AT'], kinds: [] } });
-        const unknown = await setNumbers({ countries: ['GB', 'UK'], kinds: null });
-        expect([unknown.status, unknown.text.includes('UK: Must be')]).to.deep.equal([422, true]);
-      });
-
-      it('are restricted by settings whose changes, like those of calling hours, are recorded in the activity', async () => {
-        await setNumbers({ countries: ['DE', 'AT'], kinds: null }, 'partner');
-        await setNumbers({ countries: [], kinds: ['premium-rate'] });
-        const closed = Array.from({ length: 22 }, (_, n) => ({
-          prefix: '',
-          date: `2026-12-${n + 1}`.replace(/-(\d)$/, '-0$1'),
-          closed: true,
-        }));
-        await setHours([{ prefix: '+49', days: ['mon', 'tue'], from: '09:00', to: '20:00' }, ...closed]);
-        await setHours([]);
-        const { json } = await ask('GET', `${harness.core.url}/console/activity`, { cookie });
-        const [none, many = '', ...numbers] = activitySchema.parse(json).events.map(({ detail }) => detail);
-        expect(none).to.equal('no rules of its own');
-        expect(many).to.match(/^\+49 mon, tue 09:00 to 20:00; all numbers 2026-12-01 closed; .*2026-12-19 closed; and 3 other rules$/);
-        expect(numbers.slice(0, 2)).to.deep.equal([
-          'countries: all; restricted kinds: premium-rate',
-          'countries: DE, AT; restricted kinds: no setting of its own',
-        ]);
-      });
-
-      it('that are no longer allowed are blocked before they are dialed', async () => {
-        await place();
-        await setNumbers({ countries: ['US'], kinds: null });
-        expect(await claim()).to.deep.equal([]);
-        expect((await listed())[0]).to.include({ state: 'blocked', detail: "Numbers in DE can't be called from this account." });
-      });
-
-      it('can be checked, to see what would happen now and why', async () => {
-        expect(await check(berlin)).to.include({ phone: berlin, allowed: true, kind: 'ordinary', country: 'DE', zones: 1 });
-        await setHours([daily('09:00', '20:00')]);
-        expect(await check('+49 30 200000')).to.deep.include({
-          allowed: false,
-          reasons: ['outside-calling-hours'],
-          opensAt: '2026-11-22T08:00:00.000Z',
-          zoneNames: ['Europe/Berlin'],
-          rules: [daily('09:00', '20:00')],
-          rulesFrom: { kind: 'account', id: harness.tenants.account.id, name: 'Blue Clinic' },
-        });
-        expect(await check('+18005550199')).to.deep.include({ reasons: ['unknown-time-zone'], zones: 0 });
-        const body = { phones: [berlin], reason: 'complaint' };
-        await ask('POST', `${harness.core.url}/console/do-not-call`, { cookie, body });
-        const both = await check(berlin, { timeZone: 'Asia/Tokyo' });
-        expect(both.reasons).to.deep.equal(['do-not-call', 'outside-calling-hours']);
-        expect(both.entries.map(({ phone, reason }) => [phone, reason])).to.deep.equal([[berlin, 'complaint']]);
-        await harness.direct.storage.database.write('do_not_call').delete();
-      });
-
-      it("on the partner's list are reported to an account user who checks them, but without the partner's note", async () => {
-        const body = { phones: [berlin], reason: 'asked', note: 'Threatens to sue', partnerId: harness.tenants.partner.id };
-        await ask('POST', `${harness.core.url}/console/do-not-call`, { cookie, body });
-        expect((await check(berlin)).entries[0]).to.include({ note: 'Threatens to sue' });
-        cookie = await signIn(harness.core.url, 'ada@example.com');
-        expect((await check(berlin)).entries[0]).to.include({ reason: 'asked', note: null, createdBy: null });
-        await harness.direct.storage.database.write('do_not_call').delete();
       });
     });
   });
