@@ -119,7 +119,10 @@ async function cancelTargets(batch: CancelBatch, targets: AsyncIterable<Target>,
       if (!(error instanceof CallkeyError)) throw error;
       if (error.kind === 'conflict') settle(batch, counts, pass, { line, status: 'too-late', ...call, detail: error.message });
       else if (error.kind !== 'notFound') throw error;
-      else if (isConfirmed || pass.isLast) report(batch, counts, { line, status: isConfirmed ? 'not-found' : 'not-placed', ...call });
+      else if (isConfirmed || pass.isLast) {
+        pass.done.add(line);
+        report(batch, counts, { line, status: isConfirmed ? 'not-found' : 'not-placed', ...call });
+      }
     }
   });
 }

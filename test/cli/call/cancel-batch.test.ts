@@ -112,6 +112,21 @@ describe('callkey call cancel, for many calls', () => {
     expect(await states(numbers)).to.deep.equal(['cancelled']);
   });
 
+  it("reports a call that the core doesn't have once, even if the run was stopped", async () => {
+    const numbers = phones(2);
+    its.network.faults.push('pass', { status: 401 });
+    await place(savePhones(numbers), '--concurrency', '1');
+    await its.direct.storage.database.write('calls').whereIn('phone', numbers).delete();
+    const { code, stdout, stderr } = await cancelRun();
+    expect([code, ndjson(stdout).map(({ line, status }) => [line, status])], stderr).to.deep.equal([
+      6,
+      [
+        [2, 'not-found'],
+        [3, 'not-placed'],
+      ],
+    ]);
+  });
+
   it("continues when it's run again after it was killed", async () => {
     const numbers = phones(60);
     await place(savePhones(numbers));
