@@ -1,6 +1,7 @@
 import { constants, homedir } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { CommanderError } from 'commander';
+import { redactKeyValues } from '#contract/key-value.ts';
 import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { CallkeyError, errorCode } from './client/errors.ts';
@@ -12,7 +13,7 @@ import type { GlobalOptions } from './settings.ts';
 import { diskReason } from './state/durable-file.ts';
 import { xdgFolders } from './state/xdg.ts';
 import { Interrupted } from './terminal/interrupt.ts';
-import { createOutput, type Output, redact } from './terminal/output.ts';
+import { createOutput, type Output } from './terminal/output.ts';
 
 const outputLost = new AbortController();
 process.stdout.on('error', (error) => outputLost.abort(error));
@@ -67,7 +68,7 @@ function configure(command: typeof program): void {
   command
     .exitOverride()
     .showHelpAfterError('(add --help for usage)')
-    .configureOutput({ writeErr: (text) => json || process.stderr.write(redact(text)) });
+    .configureOutput({ writeErr: (text) => json || process.stderr.write(redactKeyValues(text)) });
   for (const subcommand of command.commands) configure(subcommand);
 }
 

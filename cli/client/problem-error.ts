@@ -1,4 +1,5 @@
-import { problemCode, problemSchema } from '#contract/problems.ts';
+import { redactKeyValues } from '#contract/key-value.ts';
+import { type ProblemBody, problemCode, problemSchema } from '#contract/problems.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { type Answer, errorDetails } from './answer.ts';
 import { CallkeyError, type ErrorKind, isNotCallable } from './errors.ts';
@@ -26,7 +27,7 @@ export function problemError({ status, headers, text }: Answer): CallkeyError {
     const why = `The server responded with a redirect (${status}). callkey doesn't follow redirects, because they could send the key to another server.`;
     return new CallkeyError('failed', `${why} ${redirectAdvice(headers.location)}`, details);
   }
-  const problem = problemSchema.safeParse(parseJson(text)).data;
+  const problem = readProblem(text);
   const code = problem && problemCode(problem.type);
   const kind = isNotCallable(code) ? 'notCallable' : (kinds[status] ?? 'failed');
   const sentences = [
@@ -39,6 +40,11 @@ export function problemError({ status, headers, text }: Answer): CallkeyError {
   const fields = errors.map(({ path, message }) => `\n  ${path === '' ? 'body' : path}: ${message}`).join('');
   const message = sentences.filter((sentence) => sentence !== undefined).join(' ') + fields;
   return new CallkeyError(kind, message, { ...details, code, errors });
+}
+
+/** Reads a problem. Removes keys, because a debugging proxy may repeat the request's headers. @returns undefined for any other text */
+export function readProblem(text: string): ProblemBody | undefined {
+  return problemSchema.safeParse(parseJson(redactKeyValues(text))).data;
 }
 
 /** Describes a response from another server, or from a proxy on the way. */

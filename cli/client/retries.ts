@@ -1,10 +1,10 @@
 // Hand-written because undici's RetryAgent caps Retry-After at its own longest delay, and p-retry doesn't read Retry-After at all.
 import { setTimeout as wait } from 'node:timers/promises';
-import { problemCode, problemSchema } from '#contract/problems.ts';
-import { parseJson } from '#contract/text/json.ts';
+import { problemCode } from '#contract/problems.ts';
 import { type Answer, errorDetails, parseRetryAfter } from './answer.ts';
 import { type ConnectionFailure, toConnectionFailure } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';
+import { readProblem } from './problem-error.ts';
 import type { RetryPolicy } from './types.ts';
 
 /**
@@ -36,7 +36,7 @@ const maxRetryAfter = 60_000;
 
 /** Returns the core's explanation if the key has placed all its calls for today; null otherwise. */
 function describeLimit({ text }: Answer): string | null {
-  const problem = problemSchema.safeParse(parseJson(text)).data;
+  const problem = readProblem(text);
   return problem && problemCode(problem.type) === 'too-many-calls' ? problem.detail : null;
 }
 

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { keyValueLookalike, keyValuePrefix } from '#contract/key-value.ts';
+import { redactKeyValues } from '#contract/key-value.ts';
 import { safeJson, stripControls } from '#contract/text/terminal-text.ts';
 
 /** Standard output carries only results; standard error carries every message to the user. */
@@ -33,7 +33,7 @@ export function createOutput(
   lost: AbortSignal,
 ): Output {
   let lastAnswer: string | undefined;
-  const note = (text: string) => stderr.write(`${stripControls(redact(text))}\n`);
+  const note = (text: string) => stderr.write(`${stripControls(redactKeyValues(text))}\n`);
   const result = (object: object) => stdout.write(`${safeJson(object)}\n`);
   return {
     json,
@@ -41,22 +41,17 @@ export function createOutput(
     verbose,
     lost,
     answer(object, text) {
-      lastAnswer = json ? safeJson(object) : stripControls(redact(text));
+      lastAnswer = json ? safeJson(object) : stripControls(redactKeyValues(text));
       stdout.write(`${lastAnswer}\n`);
     },
     result,
     note,
     error({ code, message, exitCode }) {
-      const text = stripControls(redact(message));
+      const text = stripControls(redactKeyValues(message));
       if (json) stderr.write(`${safeJson({ error: { code, message: text, exitCode } })}\n`);
       else stderr.write(`${styleText('red', 'error:', { stream: stderr })} ${text}\n`);
     },
     trace: (text) => verbose && note(text),
     lastAnswer: () => lastAnswer,
   };
-}
-
-/** Redacts key values, which may come from a mistyped argument, a URL or a server's response. */
-export function redact(text: string): string {
-  return text.replace(keyValueLookalike, (match) => (match === keyValuePrefix ? match : `${keyValuePrefix}[redacted]`));
 }

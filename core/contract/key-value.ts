@@ -14,6 +14,11 @@ const form = new RegExp(`^${keyValuePrefix}[0-9A-Za-z]{${secretLength + checksum
 /** Matches anything that looks like a key value or the start of one, so that it can be removed from messages and logs. */
 export const keyValueLookalike = /svc_sk_live_[0-9A-Za-z]*/g;
 
+/** Removes key values from a text, such as a mistyped argument, a URL or a server's response. Keeps a bare prefix. */
+export function redactKeyValues(text: string): string {
+  return text.replace(keyValueLookalike, (match) => (match === keyValuePrefix ? match : `${keyValuePrefix}[redacted]`));
+}
+
 /**
  * Generates a key value. Discards bytes of 248 and above, because 248 is the largest multiple of 62 that fits in a byte. This makes every
  * character equally likely, and the secret has 43 × log2(62) = 256.03 bits.

@@ -1,4 +1,6 @@
 import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
 import { createProgram } from '../../cli/program.ts';
 import { ask } from '../support/http.ts';
@@ -28,6 +30,25 @@ describe('callkey as a command-line program', () => {
     expect(stderr)
       .not.to.contain(its.key)
       .and.not.match(/[^\P{Cc}\n]|[\u202e\u2028]/u);
+  });
+
+  it('redacts a key that a response repeats in every result, too', async () => {
+    const path = join(its.home.directory, 'contacts.csv');
+    writeFileSync(path, `phone\n${somePhone()}\n`);
+    for (const [args, code, status] of [
+      [['call', 'place', its.tenants.campaign.id, '--from', path], 'conflict', 409],
+      [['call', 'cancel', its.tenants.campaign.id, '--from', path], 'already-dialed', 409],
+      [['doctor', '--json'], 'invalid', 422],
+      [['doctor', '--json'], 'too-many-calls', 429],
+    ] as const) {
+      const detail = `The request had the key ${its.key}.`;
+      const body = JSON.stringify({ type: `urn:callkey:problems#${code}`, title: 'x', status, detail });
+      its.network.faults.push({ status, headers: { 'Retry-After': '61' }, body });
+      const { stdout, stderr } = await its.home.run([...args]);
+      expect(stdout, args[0]).to.contain('The request had the key svc_sk_live_[redacted].');
+      expect(stdout + stderr).not.to.contain(its.key);
+    }
+    expect(its.home.files().filter(({ text }) => text.includes(its.key))).to.deep.equal([]);
   });
 
   it('prints no error if its output pipe is closed after it has placed the call', async () => {

@@ -1,21 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
-import { makeKeyValue } from '#contract/key-value.ts';
 import { formatCount } from '#contract/text/count.ts';
 import { formatPace, progressLine } from '../../cli/batch/progress.ts';
 import { problemError } from '../../cli/client/problem-error.ts';
 import { xdgFolders } from '../../cli/state/xdg.ts';
-import { redact } from '../../cli/terminal/output.ts';
 import { shellCommand } from '../../cli/terminal/shell-command.ts';
 
 describe('the command line', () => {
-  it('redacts every key value but keeps the bare prefix', () => {
-    const [a, b] = [makeKeyValue(randomBytes), makeKeyValue(randomBytes)];
-    expect(redact(`a ${a} b https://x/?k=${b}&c`)).to.equal('a svc_sk_live_[redacted] b https://x/?k=svc_sk_live_[redacted]&c');
-    expect(redact('a key is svc_sk_live_ and letters')).to.equal('a key is svc_sk_live_ and letters');
-  });
-
   it('groups the digits of a count in thousands', () => {
     expect([0, 999, 10_000, 1_234_567].map(formatCount)).to.deep.equal(['0', '999', '10,000', '1,234,567']);
   });

@@ -1,5 +1,5 @@
 import pino, { type DestinationStream, type Logger } from 'pino';
-import { keyValueLookalike } from '#contract/key-value.ts';
+import { redactKeyValues } from '#contract/key-value.ts';
 import type { LogLevel } from './config.ts';
 
 /**
@@ -13,7 +13,7 @@ export function createLog(level: LogLevel, destination?: DestinationStream): Log
     timestamp: pino.stdTimeFunctions.isoTime,
     formatters: { level: (label) => ({ level: label }) },
     serializers: { err: toLoggedError },
-    hooks: { streamWrite: scrub },
+    hooks: { streamWrite: redactKeyValues },
   };
   return pino(options, destination ?? standardOutput());
 }
@@ -36,10 +36,6 @@ function standardOutput(): DestinationStream {
     if (isFailing) output.destroy();
   });
   return output;
-}
-
-function scrub(text: string): string {
-  return text.replace(keyValueLookalike, 'svc_sk_live_[redacted]');
 }
 
 type LoggedError = { type: string; message: string; code?: string; stack?: string; cause?: LoggedError };
