@@ -11,7 +11,7 @@ import { validate } from '#contract/validate.ts';
 import { listAllApiKeys, revokeVisible, toDigest } from '../domain/api-keys.ts';
 import { changeLimits, describeLimits, findKeyToChange } from '../domain/key-limits.ts';
 import type { ApiKey } from '../domain/model.ts';
-import { CallsNotCancelled, Problem } from '../domain/problem.ts';
+import { Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
 import { explainDatabaseError } from '../storage/engine/error-text.ts';
 import type { AdminContext, Runner } from './program/context.ts';
@@ -125,7 +125,7 @@ async function runList({ ports, output }: AdminContext, { search = '', owner, al
   );
 }
 
-type RevokeOptions = { valueFromStdin?: true; from?: string; cancelQueuedCalls?: boolean; reason?: RevokeReason; note?: string };
+type RevokeOptions = { valueFromStdin?: true; from?: string; cancelQueuedCalls?: boolean | 'later'; reason?: RevokeReason; note?: string };
 
 async function runRevoke(context: AdminContext, ids: string[], options: RevokeOptions): Promise<boolean> {
   const [id] = ids;
@@ -168,11 +168,12 @@ async function readList(file: string): Promise<string> {
 }
 
 /**
- * Revokes as many keys as possible, because leaked keys after an invalid line must be revoked, too. @returns whether all were revoked, and
- * their calls cancelled if the options say so
+ * Revokes as many keys as possible, because leaked keys after an invalid line must be revoked, too. Cancels their calls only after that,
+ * because it takes seconds if the queue is long. @returns whether all were revoked, and their calls cancelled if the options say so
  */
 async function revokeEach(context: AdminContext, entries: readonly Entry[], options: RevokeOptions): Promise<boolean> {
-  const revoked: { id: string; name: string; owner: string; callsLeft: boolean }[] = [];
+  const revoked: { id: string; name: string; owner: string }[] = [];
+  const cancelQueuedCalls = options.cancelQueuedCalls ? 'later' : false;
   const failed: { place: string; message: string }[] = [];
   const handled = new Set<string>();
   for (const { place, text } of entries) {
@@ -183,30 +184,31 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
       const id = await findId(context, text);
       if (revoked.some((key) => key.id === id)) continue;
       const { name, creator } = await findKeyToChange(context.ports, everyKey, id);
-      const callsLeft = await revokeOne(context, id, options).then(() => false, requireRevoked);
-      revoked.push({ id, name, owner: creator.name, callsLeft });
+      await revokeOne(context, id, { ...options, cancelQueuedCalls });
+      revoked.push({ id, name, owner: creator.name });
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       failed.push({ place, message: error.message });
     }
   }
+  const callsLeft = cancelQueuedCalls === 'later' && revoked.length > 0 && !(await cancelMarked(context));
   const lines = [
-    ...revoked.map(({ id, name, owner, callsLeft }) => {
-      const rest = callsLeft ? ", but couldn't cancel all of its queued calls yet. A core retries every minute." : '.';
-      return `Revoked API key ${oneLine(name)} (${id}), owned by ${oneLine(owner)}${rest}`;
-    }),
+    ...revoked.map(({ id, name, owner }) => `Revoked API key ${oneLine(name)} (${id}), owned by ${oneLine(owner)}.`),
     ...failed.map(({ place, message }) => `NOT REVOKED  ${place}: ${message}`),
     `Revoked ${counted(revoked.length, 'API key')}.${failed.length > 0 ? ` Not revoked: ${failed.length}.` : ''}`,
+    ...(callsLeft ? ["Couldn't cancel all queued calls of these keys yet. A core retries every minute."] : []),
   ];
-  const apiKeys = revoked.map(({ id, name, callsLeft }) => ({ id, name, ...(callsLeft ? { callsLeft } : {}) }));
-  context.output.answer({ apiKeys, failed }, lines.join('\n'));
-  return failed.length === 0 && !revoked.some(({ callsLeft }) => callsLeft);
+  const apiKeys = revoked.map(({ id, name }) => ({ id, name }));
+  context.output.answer({ apiKeys, failed, ...(callsLeft ? { callsLeft } : {}) }, lines.join('\n'));
+  return failed.length === 0 && !callsLeft;
 }
 
-/** Returns true if the key was revoked, and only cancelling its calls failed. @throws the error otherwise */
-function requireRevoked(error: unknown): true {
-  if (error instanceof CallsNotCancelled) return true;
-  throw error;
+/** Cancels the queued calls of all keys that were revoked with 'later'. @returns false if a core has to finish it */
+async function cancelMarked({ ports }: AdminContext): Promise<boolean> {
+  return ports.stores.apiKeys.finishCancelling(ports.clock.now()).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** @param text an ID or a key value */

@@ -10,6 +10,7 @@ import { type KeyVisibility, scopeFor } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus, quarterHour } from './instant.ts';
 import { changeLimits, countingDay, findKeyToChange, keyNotFound, nextMidnight } from './key-limits.ts';
 import type { Actor, AddressUse, ApiKey, ApiKeyDetails, Digest, ListedEvent, SignedInCaller, Viewer } from './model.ts';
+import type { RevokeOptions } from './ports/keys.ts';
 import type { Ports } from './ports/ports.ts';
 import { invalidField, Problem } from './problem.ts';
 
@@ -172,7 +173,7 @@ export async function revokeVisible(
   visibility: KeyVisibility,
   actor: Actor,
   id: string,
-  cancelQueuedCalls: boolean,
+  cancelQueuedCalls: RevokeOptions['cancelQueuedCalls'],
   why: Why = {},
 ): Promise<ApiKey> {
   const apiKey = await findKeyToChange(ports, visibility, id);
@@ -203,7 +204,13 @@ function describeReason({ reason, note }: Why): string | undefined {
   return [revokeReasons[reason], ...(note === undefined ? [] : [note])].join(': ');
 }
 
-function revokeFound(ports: Ports, actor: Actor, apiKeys: readonly ApiKey[], cancelQueuedCalls: boolean, why: Why): Promise<string[]> {
+function revokeFound(
+  ports: Ports,
+  actor: Actor,
+  apiKeys: readonly ApiKey[],
+  cancelQueuedCalls: RevokeOptions['cancelQueuedCalls'],
+  why: Why,
+): Promise<string[]> {
   const detail = describeReason(why);
   const events = apiKeys.map(({ id, name, eventScope }) => ({
     ...auditEvent(ports, actor, 'api-key.revoked', { kind: 'api-key', id, name }, eventScope),

@@ -184,13 +184,33 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
       expect([code, stdout.split('\n')]).to.deep.equal([
         1,
         [
-          `Revoked API key Leaked (${key.id}), owned by Ada Account, but couldn't cancel all of its queued calls yet. A core retries every minute.`,
+          `Revoked API key Leaked (${key.id}), owned by Ada Account.`,
           `Revoked API key Second (${id}), owned by Ada Account.`,
           "NOT REVOKED  no-such-id: This API key doesn't exist, or you don't have access to it.",
           'Revoked 2 API keys. Not revoked: 1.',
+          "Couldn't cancel all queued calls of these keys yet. A core retries every minute.",
           '',
         ],
       ]);
+    });
+
+    it('revokes all keys before it cancels their queued calls', async () => {
+      await using direct = await openDirect(database());
+      const [campaign] = await direct.ports.stores.tenancies.allCampaigns();
+      const second = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Second');
+      for (const { keyValue } of [key, second]) await placeCall(core.url, campaign?.id ?? '', keyValue);
+      const { write } = direct.storage.database;
+      const tooEarly = `SELECT 1 FROM api_keys WHERE id = '${second.id}'`;
+      if (kind === 'sqlite') {
+        await write.raw(`CREATE TRIGGER early BEFORE UPDATE ON calls WHEN EXISTS (${tooEarly}) BEGIN SELECT RAISE(ABORT, 'early'); END`);
+      } else {
+        await write.raw(`CREATE FUNCTION early() RETURNS trigger LANGUAGE plpgsql AS $$
+          BEGIN IF EXISTS (${tooEarly}) THEN RAISE EXCEPTION 'early'; END IF; RETURN NEW; END $$`);
+        await write.raw('CREATE TRIGGER early BEFORE UPDATE ON calls FOR EACH ROW EXECUTE FUNCTION early()');
+      }
+      const { code, stdout } = await admin(['key', 'revoke', key.id, second.id, '--cancel-queued-calls']);
+      expect(code, stdout).to.equal(0);
+      expect(await write('calls').pluck('state')).to.deep.equal(['cancelled', 'cancelled']);
     });
 
     it('requires either an ID or a value, but not both', async () => {

@@ -11,7 +11,7 @@ export function createUsers({ isThere = true, right = true, found = [account] as
   const events: AuditEvent[] = [];
   const asked: (UserVisibility | { kind: 'all' })[] = [];
   const passwords: [string, NewPassword, string | null, string | null][] = [];
-  const deleted: [string, boolean][] = [];
+  const deleted: [string, boolean | 'later'][] = [];
   const listed = (user: Viewer): ListedUser => ({
     ...{ ...user, createdAt: ports.clock.now() },
     ...{ lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false, partnerName: null },

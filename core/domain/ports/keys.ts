@@ -2,7 +2,8 @@ import type { KeyVisibility } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
 import type { AddressUse, ApiKey, ApiKeyDetails, AuditEvent, Digest, KeyLimits, KeyUsage } from '../model.ts';
 
-export type RevokeOptions = { cancelQueuedCalls: boolean; at: Millis };
+/** With 'later', the keys are only marked, and `finishCancelling` cancels the queued calls of all of them at once. */
+export type RevokeOptions = { cancelQueuedCalls: boolean | 'later'; at: Millis };
 
 /**
  * A key's current day, from its first instant to the next midnight. `ids` has the lowest ID of each quarter-hour of the day so far. IDs
@@ -53,8 +54,8 @@ export type ApiKeyStore = {
    * @returns the IDs of the keys that it revoked
    */
   revoke(ids: readonly string[], options: RevokeOptions, events: readonly AuditEvent[]): Promise<string[]>;
-  /** Cancels the calls that an interrupted revoke or deletion didn't cancel. @returns the number of calls */
-  finishCancelling(at: Millis, signal: AbortSignal): Promise<number>;
+  /** Cancels the calls that a revoke or deletion left for later, or couldn't cancel. @returns the number of calls */
+  finishCancelling(at: Millis, signal?: AbortSignal): Promise<number>;
   /** Adds up the stored counts of keys, because on PostgreSQL each change adds a row. Housekeeping runs this. */
   compactCounts(): Promise<void>;
   /** Counts keys by the time they have left: expired, at most 7 or 30 days, longer, or without expiry. */

@@ -37,7 +37,7 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
  * @throws CallsNotCancelled if housekeeping has to finish it
  */
 export async function cancelInFlight(database: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
-  if (!options.cancelQueuedCalls || ids.length === 0) return;
+  if (options.cancelQueuedCalls !== true || ids.length === 0) return;
   await orLater(async () => {
     await cancelAll(database, { ids }, options.at);
     await unmark(database, { ids }, ids, options.at);
@@ -49,7 +49,7 @@ export async function cancelInFlight(database: Database, ids: readonly string[],
  * rest.
  */
 export async function cancelDeletedUsersCalls(database: Database, creatorId: string, options: RevokeOptions): Promise<void> {
-  if (options.cancelQueuedCalls) await orLater(() => cancelAll(database, { creatorId }, options.at));
+  if (options.cancelQueuedCalls === true) await orLater(() => cancelAll(database, { creatorId }, options.at));
 }
 
 async function orLater(cancel: () => Promise<unknown>): Promise<void> {
