@@ -41,8 +41,11 @@ type Counts = Record<Status, number>;
 /** A terminal shows only this many lines, because no one reads more. The results contain all of them. */
 const maxNotes = 100;
 
-/** If a command was killed, its requests in flight arrive within this time. */
-const settlingTime = 1_000;
+/**
+ * How long to wait before each attempt to cancel a run, in milliseconds. Together, it's longer than one attempt of `call place` to send a
+ * call takes by default. So the calls that a command had sent before it noticed the cancellation, or was killed, have arrived by then.
+ */
+const delays = [0, 1_000, 2_000, 4_000, 4_000];
 
 /**
  * Cancels the calls of a run that haven't been dialed. A journal records what was done, so that a stopped command can continue.
@@ -59,11 +62,15 @@ export async function cancelRun(batch: CancelBatch, run: Run): Promise<void> {
         done.add(earlier.line);
         report(batch, counts, earlier);
       }
-      await cancelTargets(batch, runTargets(run, done), counts, { journal, done, isLast: run.completedAt !== null });
-      if (run.completedAt !== null || batch.interrupt.controller.signal.aborted) return;
-      // Try once more, because a command that is still placing this run, or was killed, may have placed more calls in the meantime.
-      await wait(settlingTime, undefined, { signal: batch.interrupt.controller.signal }).catch(() => undefined);
-      await cancelTargets(batch, runTargets(run, done), counts, { journal, done, isLast: true });
+      const { signal } = batch.interrupt.controller;
+      for (const [index, delay] of delays.entries()) {
+        await wait(delay, undefined, { signal }).catch(() => undefined);
+        const isLast = run.completedAt !== null || index === delays.length - 1;
+        const missing = await cancelTargets(batch, runTargets(run, done), counts, { journal, done, isLast });
+        // The second attempt finds the calls that a command that is still placing this run has sent in the meantime.
+        if (isLast || (index > 0 && missing === 0) || signal.aborted) return;
+        if (missing > 0) batch.progress.waiting(`${counted(missing, 'call')} may still arrive`);
+      }
     });
   } finally {
     journal.close();
@@ -101,16 +108,18 @@ async function openTolerantJournal({ output, progress }: CancelBatch, run: Run):
  */
 export async function cancelFile(batch: CancelBatch, file: CallFile): Promise<void> {
   const counts = newCounts();
-  await runUntilStopped(toAttended(batch, counts), () =>
-    cancelTargets(batch, fileTargets(batch, file, counts), counts, { done: new LineSet(), isLast: true }),
-  );
+  await runUntilStopped(toAttended(batch, counts), async () => {
+    await cancelTargets(batch, fileTargets(batch, file, counts), counts, { done: new LineSet(), isLast: true });
+  });
   conclude(batch, counts);
 }
 
 type Pass = { journal?: Journal<CancelledLine>; done: LineSet; isLast: boolean };
 
-async function cancelTargets(batch: CancelBatch, targets: AsyncIterable<Target>, counts: Counts, pass: Pass): Promise<void> {
+/** @returns the number of calls that don't exist, but that may still arrive */
+async function cancelTargets(batch: CancelBatch, targets: AsyncIterable<Target>, counts: Counts, pass: Pass): Promise<number> {
   const { client, campaignId, pace, interrupt } = batch;
+  let missing = 0;
   await runPool(targets, pace, interrupt.controller, async ({ line, call, isConfirmed }) => {
     try {
       const { requestId, contactId, cancelledAt } = await client.cancel(campaignId, call);
@@ -122,9 +131,10 @@ async function cancelTargets(batch: CancelBatch, targets: AsyncIterable<Target>,
       else if (isConfirmed || pass.isLast) {
         pass.done.add(line);
         report(batch, counts, { line, status: isConfirmed ? 'not-found' : 'not-placed', ...call });
-      }
+      } else missing++;
     }
   });
+  return missing;
 }
 
 function settle(batch: CancelBatch, counts: Counts, { journal, done }: Pass, result: CancelledLine): void {

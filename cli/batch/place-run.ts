@@ -4,7 +4,7 @@ import { CallkeyError } from '../client/errors.ts';
 import type { Call } from '../client/types.ts';
 import type { Interrupt } from '../terminal/interrupt.ts';
 import type { Output } from '../terminal/output.ts';
-import { isCancelled } from './cancel-journal.ts';
+import { isCancelled, openCancelJournal } from './cancel-journal.ts';
 import { cancelledError } from './choose-run.ts';
 import { type CallFile, type CallLine, type CheckedFile, goodLines } from './file/call-file.ts';
 import { type Pace, runPool } from './pool.ts';
@@ -35,6 +35,9 @@ type Batch = {
  * @property skipped the number of lines whose person must not be called, by problem code
  */
 type Refusals = { count: number; isUnclear: boolean; first?: CallkeyError; skipped: Map<string, number> };
+
+/** How often a command checks whether another one has cancelled its run, in milliseconds. */
+const cancellationCheckInterval = 250;
 
 /** A terminal shows only this many lines, because no one reads more. The results contain all of them. */
 const maxSkippedNotes = 100;
@@ -72,14 +75,18 @@ export async function placeRun(batch: Batch): Promise<void> {
 async function placeOthers(batch: Batch, refusals: Refusals): Promise<void> {
   const { run, file, checked, pace, interrupt } = batch;
   const journal = openJournal(run);
+  // Requests that wait for their next attempt then aren't sent again.
+  const checks = setInterval(() => isCancelled(run) && interrupt.controller.abort(), cancellationCheckInterval);
   try {
     await runPool(goodLines(file, checked.bad, run.placed), pace, interrupt.controller, (line) =>
       placeLine(batch, journal, line, refusals),
     );
     const now = new Date().toISOString();
     if (run.placed.size === checked.good) journal.add({ completedAt: now });
+    else if (isCancelled(run)) throw cancelledError(run);
     else if (areAllAnswered(batch, refusals)) journal.add({ endedAt: now });
   } finally {
+    clearInterval(checks);
     journal.close();
   }
 }
@@ -88,15 +95,12 @@ function areAllAnswered({ run, checked }: Batch, { count, isUnclear, skipped }: 
   return !isUnclear && run.placed.size + count + countSkipped(skipped) === checked.good;
 }
 
-async function placeLine(
-  { run, client, output, progress }: Batch,
-  journal: RunJournal,
-  { line, call }: CallLine,
-  refusals: Refusals,
-): Promise<void> {
+async function placeLine(batch: Batch, journal: RunJournal, { line, call }: CallLine, refusals: Refusals): Promise<void> {
+  const { run, client, output, progress } = batch;
   const identified: Call = { ...call, requestId: call.requestId ?? lineRequestId(run.header, line) };
-  // Write the line to the journal before checking whether the run was cancelled. A command that cancels the run then either sees this line
-  // in the journal, or this check stops it.
+  if (isCancelled(run)) throw cancelledError(run);
+  // Write the line to the journal before checking once more whether the run was cancelled. A command that cancels the run then either sees
+  // this line in the journal, or this check stops it.
   journal.add({ sent: line, ...(call.requestId === undefined ? {} : { requestId: call.requestId }) });
   if (isCancelled(run)) throw cancelledError(run);
   try {
@@ -107,17 +111,54 @@ async function placeLine(
     progress.step();
     journal.add(placed);
   } catch (error) {
-    if (!concernsOneLine(error)) throw error;
-    // A proxy's response has no code. It says nothing about an earlier attempt, which may have placed the call.
-    if (error.code === undefined) refusals.isUnclear = true;
-    else journal.add({ refused: line });
-    if (error.kind === 'notCallable') return reportSkipped({ output, progress }, refusals, line, identified.requestId, error);
-    refusals.count++;
-    refusals.first ??= error;
-    if (output.forPrograms)
-      output.result({ line, status: 'refused', requestId: identified.requestId, code: error.code ?? null, detail: error.message });
-    progress.clear();
-    output.note(`line ${line}: rejected: ${error.message}`);
+    if (concernsOneLine(error)) {
+      reportRejected(batch, journal, refusals, line, identified.requestId, error);
+      if (error.code !== undefined) return;
+    } else if (!isCancelled(run)) throw error;
+  }
+  if (isCancelled(run)) {
+    await cancelSent(batch, line, identified.requestId);
+    throw cancelledError(run);
+  }
+}
+
+function reportRejected(
+  { output, progress }: Batch,
+  journal: RunJournal,
+  refusals: Refusals,
+  line: number,
+  requestId: string,
+  error: CallkeyError,
+): void {
+  // A proxy's response has no code. It says nothing about an earlier attempt, which may have placed the call.
+  if (error.code === undefined) refusals.isUnclear = true;
+  else journal.add({ refused: line });
+  if (error.kind === 'notCallable') {
+    reportSkipped({ output, progress }, refusals, line, requestId, error);
+    return;
+  }
+  refusals.count++;
+  refusals.first ??= error;
+  if (output.forPrograms) output.result({ line, status: 'refused', requestId, code: error.code ?? null, detail: error.message });
+  progress.clear();
+  output.note(`line ${line}: rejected: ${error.message}`);
+}
+
+/**
+ * Cancels a call that was sent before this command noticed that its run was cancelled. The command that cancels the run may have ended
+ * before the call arrived.
+ */
+async function cancelSent({ run, client }: Batch, line: number, requestId: string): Promise<void> {
+  try {
+    const { contactId, cancelledAt } = await client.cancel(run.header.campaignId, { requestId });
+    const journal = await openCancelJournal(run);
+    journal.add({ line, status: 'cancelled', requestId, contactId, cancelledAt });
+    journal.close();
+  } catch (error) {
+    if (!(error instanceof CallkeyError)) throw error;
+    if (error.code === 'call-not-found') return;
+    const message = `The run was cancelled while line ${line} was being sent, and callkey couldn't cancel its call: ${error.message} Run call cancel again.`;
+    throw new CallkeyError(error.kind, message, { code: error.code, cause: error });
   }
 }
 

@@ -1,6 +1,7 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { callFiles } from '../../support/call-files.ts';
@@ -112,19 +113,14 @@ describe('callkey call cancel, for many calls', () => {
     expect(await states(numbers)).to.deep.equal(['cancelled']);
   });
 
-  it("reports a call that the core doesn't have once, even if the run was stopped", async () => {
+  it("reports a call that the core doesn't have once, even if the run is incomplete", async () => {
     const numbers = phones(2);
-    its.network.faults.push('pass', { status: 401 });
+    const body = JSON.stringify({ type: 'urn:callkey:problems#do-not-call', title: 'x', status: 403, detail: 'On a list.' });
+    its.network.faults.push('pass', { status: 403, body });
     await place(savePhones(numbers), '--concurrency', '1');
     await its.direct.storage.database.write('calls').whereIn('phone', numbers).delete();
     const { code, stdout, stderr } = await cancelRun();
-    expect([code, ndjson(stdout).map(({ line, status }) => [line, status])], stderr).to.deep.equal([
-      6,
-      [
-        [2, 'not-found'],
-        [3, 'not-placed'],
-      ],
-    ]);
+    expect([code, ndjson(stdout).map(({ line, status }) => [line, status])], stderr).to.deep.equal([6, [[2, 'not-found']]]);
   });
 
   it("continues when it's run again after it was killed", async () => {
@@ -159,6 +155,51 @@ describe('callkey call cancel, for many calls', () => {
     expect({ placed: placed.code, cancelled: cancelled.code }).to.deep.equal({ placed: 5, cancelled: 0 });
     expect(placed.stderr).to.contain('was cancelled').and.not.contain('callkey call resume');
     expect(await states(numbers)).to.deep.equal(allCancelled(11));
+  });
+
+  it('keeps a command that waits for its next attempt from placing the call', async () => {
+    const numbers = phones(1);
+    its.network.faults.push({ status: 503, headers: { 'Retry-After': '5' } });
+    const placing = started(savePhones(numbers));
+    await until(() => its.network.seen.length === 1);
+    const cancelling = cancelRun();
+    const placed = await placing.ended;
+    expect(placed.code, placed.stderr).to.equal(5);
+    expect(await states(numbers)).to.deep.equal([]);
+    const { code, stdout } = await cancelling;
+    expect([code, ndjson(stdout).map(({ status }) => status)]).to.deep.equal([0, ['not-placed']]);
+  });
+
+  it('also cancels a call that arrives after the cancelling command has ended', async () => {
+    const numbers = phones(1);
+    const held = Promise.withResolvers<void>();
+    its.network.faults.push(held.promise);
+    const placing = started(savePhones(numbers));
+    await until(() => its.network.seen.length === 1);
+    const cancelling = its.home.start(['call', 'cancel', '--run', await newestRun()]);
+    await until(() => its.network.seen.some(({ method }) => method === 'DELETE'));
+    cancelling.child.kill('SIGKILL');
+    await cancelling.ended;
+    held.resolve();
+    const { code, stderr } = await placing.ended;
+    expect([code, stderr.includes('was cancelled')], stderr).to.deep.equal([5, true]);
+    expect(await states(numbers)).to.deep.equal(['cancelled']);
+  });
+
+  it('reports a call as never placed only if it has not arrived after the longest attempt to send it', async () => {
+    const numbers = phones(1);
+    const held = Promise.withResolvers<void>();
+    its.network.faults.push(held.promise);
+    const placing = started(savePhones(numbers));
+    await until(() => its.network.seen.length === 1);
+    placing.child.kill('SIGKILL');
+    await placing.ended;
+    const cancelling = cancelRun();
+    await wait(6_000);
+    held.resolve();
+    const { code, stdout } = await cancelling;
+    expect([code, ndjson(stdout).map(({ status }) => status)]).to.deep.equal([0, ['cancelled']]);
+    expect(await states(numbers)).to.deep.equal(['cancelled']);
   });
 
   it('finishes the requests in flight after Ctrl-C, and says how to continue', async () => {
