@@ -27,6 +27,7 @@ export function useResource<Value>(
   useEffect(() => {
     void resource.refresh();
   }, [resource, refresh]);
+  useRetries(resource);
   return resource;
 }
 
@@ -61,6 +62,7 @@ export function useFreshResource<Value>(
       window.removeEventListener('focus', onReturn);
     };
   }, [resource, everyMs]);
+  useRetries(resource);
   return resource;
 }
 
@@ -83,7 +85,6 @@ export type Reset = { label: string; onReset: () => void };
 /** Shows the value, or says that it's loading, or why loading failed and what to do. After a failed refresh, still shows the value. */
 export function Loadable<Value>({ resource, noun, isInPage = false, reset = null, children }: LoadableProps<Value>) {
   const loaded = resource.state.value;
-  useRetries(resource);
   if (loaded.value === null) return <NotLoaded {...{ loaded, noun, reset }} onRetry={() => void resource.refresh()} />;
   return (
     <>

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { Failure, Result } from '../../../desktop/ipc.ts';
+import { loadNext } from '../../../desktop/renderer/state/loading/pages.ts';
 import { Resource } from '../../../desktop/renderer/state/loading/resource.ts';
 
 const unreachable: Failure = { kind: 'unreachable', detail: 'Nothing listens.' };
@@ -78,5 +79,21 @@ describe('a resource', () => {
     age();
     await resource.refreshIfOlder(60_000);
     expect(resource.state.value).to.deep.include({ value: 'first', failure: unreachable, isLoading: false });
+  });
+
+  it("doesn't load the next page while it still shows the items of another search", async () => {
+    const shown = { items: ['old'], nextCursor: 'after old' };
+    const asked: (string | null)[] = [];
+    const pages = {
+      load: async (cursor: string | null) => {
+        asked.push(cursor);
+        return { ok: true, value: shown } as const;
+      },
+      join: (view: typeof shown) => view,
+      count: () => 1,
+      empty: shown,
+    };
+    expect(await loadNext(pages, new Resource(() => pages.load(null), shown))).to.equal(null);
+    expect(asked).to.deep.equal([]);
   });
 });

@@ -151,7 +151,7 @@ export function ConfirmationField({
   return <TextField label={label} type="text" autocomplete="off" spellcheck={false} value={value} onInput={onInput} />;
 }
 
-function AlreadyRemoved({ onAlreadyRemoved }: { onAlreadyRemoved: () => void }) {
+export function AlreadyRemoved({ onAlreadyRemoved }: { onAlreadyRemoved: () => void }) {
   return (
     <Dialog
       title="Already gone"

@@ -16,22 +16,24 @@ type ExportPagesButtonProps = {
 /** Loads every page of a list that the core doesn't send as a file, and saves them. An incomplete file isn't saved. */
 export function ExportPagesButton({ name, file, head, load }: ExportPagesButtonProps) {
   const [loaded, setLoaded] = useState<number | null>(null);
-  const isCancelled = useRef(false);
+  /** The number of the current run. Cancelling increases it, so that an earlier run, whose page arrives later, stops. */
+  const current = useRef(0);
   // Leaving the screen cancels the export, because the next screen may be in another tenancy.
   useEffect(
     () => () => {
-      isCancelled.current = true;
+      current.current += 1;
     },
     [],
   );
   async function save(): Promise<void> {
-    isCancelled.current = false;
+    current.current += 1;
+    const run = current.current;
     const rows: string[][] = [];
     let cursor: string | null = null;
     do {
       setLoaded(rows.length);
       const page: Awaited<ReturnType<typeof load>> = await load(cursor);
-      if (isCancelled.current) return announce('The export was cancelled. Nothing was saved.');
+      if (run !== current.current) return announce('The export was cancelled. Nothing was saved.');
       if (!page.ok) return announce(`Nothing was saved. ${describeFailure(page.failure)}`);
       rows.push(...page.value.rows);
       cursor = page.value.nextCursor;
@@ -51,7 +53,7 @@ export function ExportPagesButton({ name, file, head, load }: ExportPagesButtonP
       <button
         type="button"
         onClick={() => {
-          isCancelled.current = true;
+          current.current += 1;
           setLoaded(null);
         }}
       >

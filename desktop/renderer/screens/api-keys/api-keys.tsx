@@ -78,8 +78,8 @@ export function ApiKeys({ session, title }: ScreenProps) {
     void resource.refresh().then(() => focusRow(null));
   }
 
-  // Includes only keys that are still listed, because another administrator may have revoked some.
-  const selectedKeys = (listed?.apiKeys ?? []).filter(({ id }) => selected.has(id));
+  // Includes only keys that are still shown: another administrator may have revoked some, and others may no longer match the filter.
+  const selectedKeys = matches.filter(({ id }) => selected.has(id));
   /** Changes the filters, and deselects and closes the keys that they hide. Otherwise, those keys could be revoked by mistake. */
   function narrow(changes: Partial<KeyListView>): void {
     const { search, filter, owner } = { ...settings, ...changes };

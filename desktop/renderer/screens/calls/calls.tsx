@@ -3,7 +3,7 @@ import { screensFor } from '../../../screens.ts';
 import { OutcomeChart } from '../../components/charts/outcome-chart.tsx';
 import { summaryMs } from '../../components/charts/outcomes.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
-import { Empty, Loadable, useFreshResource, useResource, useRetries } from '../../components/loadable.tsx';
+import { Empty, Loadable, useFreshResource, useResource } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
 import { typingMs } from '../../components/use-pages.ts';
 import { useView } from '../../components/use-view.ts';
@@ -20,7 +20,6 @@ import { DialerOff, DialerTrouble } from './dialer-notices.tsx';
 export function Calls({ session, title }: ScreenProps) {
   const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage), summaryMs);
   const [settings, change] = useView(callsView.name, callsView.initial);
-  useRetries(campaigns);
   const view = campaigns.state.value.value;
   const [first] = view?.campaigns ?? [];
   const canCreate = screensFor(session.viewer).some(({ name }) => name === 'directory');

@@ -37,7 +37,7 @@ export function CreateEntry({ kind, parent, session, onCreated, onClose }: Creat
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          void run(() => requests[kind].create(name, parentId), onCreated);
+          void run(() => requests[kind].create(name, own?.id ?? parentId), onCreated);
         }}
       >
         <TextField

@@ -10,7 +10,7 @@ import { useAction } from '../../components/forms/use-action.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
 import { Loadable, useResource } from '../../components/loadable.tsx';
 import { typingMs } from '../../components/use-pages.ts';
-import { fieldError, generalError } from '../../state/format/failure-text.ts';
+import { describeFailure, fieldError, generalError } from '../../state/format/failure-text.ts';
 import { userTypeLabels } from '../../state/format/labels.ts';
 
 type CreateUserProps = { session: SessionView; onCreated: (user: UserView, password: string | null) => void; onClose: () => void };
@@ -83,7 +83,13 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
             onChange={setAccount}
           />
         )}
-        <FormError text={generalError(failure, ['name', 'email', 'userType', 'accountId'])} />
+        <FormError
+          text={
+            failure?.kind === 'unreachable'
+              ? `${describeFailure(failure)} The server may still have created the user. Check the list, and reset the user’s password if they’re there.`
+              : generalError(failure, ['name', 'email', 'userType', 'accountId'])
+          }
+        />
         <FormActions verb="Create user" verbing="Creating…" isBusy={isBusy} onCancel={close} />
       </form>
     </Dialog>

@@ -24,10 +24,14 @@ export async function loadAsMany<View extends Paged>({ load, join, count }: Page
   return result;
 }
 
-/** Adds the next page. @returns the failure if it couldn't be loaded */
+/**
+ * Adds the next page. Does nothing while the resource still shows the items of another search, because their cursor doesn't continue this
+ * one. @returns the failure if the page couldn't be loaded
+ */
 export async function loadNext<View extends Paged>({ load, join }: Pages<View>, resource: Resource<View>): Promise<Result<View> | null> {
-  const cursor = resource.state.peek().value?.nextCursor ?? null;
-  if (cursor === null) return null;
+  const { value, loadedAt } = resource.state.peek();
+  const cursor = value?.nextCursor ?? null;
+  if (cursor === null || loadedAt === 0) return null;
   const result = await handleSessionFailure(load(cursor));
   const view = resource.state.peek().value;
   // In the meantime, a refresh may have loaded other pages.

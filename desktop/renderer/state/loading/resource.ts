@@ -41,7 +41,7 @@ export class Resource<Value> {
       : { ...this.state.peek(), failure: result.failure, isLoading: false };
   }
 
-  /** Reloads the value if it's at least this old, unless it's already loading, or the last load failed, because then `Loadable` retries. */
+  /** Reloads the value if it's at least this old, unless it's already loading, or the last load failed, because then `useRetries` does. */
   async refreshIfOlder(ms: number): Promise<void> {
     const { isLoading, failure, loadedAt, tookMs } = this.state.peek();
     if (!isLoading && !failure && Date.now() - loadedAt >= Math.max(ms, restPerLoad * tookMs)) await this.refresh();

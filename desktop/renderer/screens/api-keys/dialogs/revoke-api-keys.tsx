@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { ApiKeyView, RevokedApiKeysView } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
 import {
+  AlreadyRemoved,
   CancelCalls,
   type Confirmation,
   ConfirmationField,
@@ -45,6 +46,8 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
     apiKeys.length > confirmAbove ? { label: `To revoke ${count} keys, type ${count}`, text: String(apiKeys.length) } : null;
   const isTooMany = apiKeys.length > limits.revokedApiKeys;
   const isReady = isConfirmed(confirmation, typed) && !isTooMany && isComplete(reason);
+  // The keys may be gone because the response to an earlier attempt was lost.
+  if (apiKeys.length === 0 && !isBusy) return <AlreadyRemoved onAlreadyRemoved={onClose} />;
 
   return (
     <Dialog

@@ -1,0 +1,80 @@
+import { instant } from '../../core/domain/instant.ts';
+import { browserForEach } from '../support/browser-harness.ts';
+import { describeBrowser } from '../support/chromium.ts';
+import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
+
+describeBrowser('after a failed or lost response', () => {
+  const browser = browserForEach();
+  const { button, heading, link, open } = browser;
+  const dialog = (name: string) => browser.page.getByRole('alertdialog', { name });
+
+  it('the chart of calls loads again by itself', async () => {
+    const { page } = browser;
+    await page.route('**/summary?*', (route) => route.abort(), { times: 1 });
+    await open();
+    await page.clock.install();
+    const failed = page.waitForEvent('requestfailed');
+    await link('Calls').click();
+    await failed;
+    const again = page.waitForResponse(/summary/);
+    await page.clock.runFor(6_000);
+    await again;
+  });
+
+  it('signing out cancels a running export', async () => {
+    const { page } = browser;
+    await browser.signInOnForm('account');
+    await link('Activity').click();
+    const held = Promise.withResolvers<void>();
+    await page.route('**/console/activity.csv*', async (route) => {
+      await held.promise;
+      await route.continue().catch(() => undefined);
+    });
+    await button('Export CSV').click();
+    await button('Cancel export').waitFor();
+    await button('Sign out').click();
+    await heading('Sign in').waitFor();
+    held.resolve();
+    await page.getByText('The export was cancelled. Nothing was saved.').waitFor();
+  });
+
+  describe('with two new keys', () => {
+    beforeEach(async () => {
+      for (const name of ['One', 'Two']) await createKeyOn(browser.harness, browser.harness.tenants.users.account, name);
+      await open();
+      await page().clock.install();
+      for (const name of ['One', 'Two']) await page().getByLabel(`Select ${name}`).check();
+    });
+    afterEach(async () => {
+      for (const name of ['One', 'Two']) await revokeKeyElsewhere(browser.harness, name).catch(() => undefined);
+    });
+    const page = () => browser.page;
+
+    it('says that the keys are gone if the response to revoking them was lost', async () => {
+      await page().route('**/revocations', async (route) => {
+        await route.fetch();
+        await route.abort();
+      });
+      await button('Revoke 2 keys…').click();
+      await dialog('Revoke 2 API keys?').getByRole('button', { name: 'Revoke 2 keys' }).click();
+      await dialog('Revoke 2 API keys?').getByText('Can’t reach the server').waitFor();
+      await page().clock.runFor(20_000);
+      await dialog('Already gone').getByRole('button', { name: 'OK' }).click();
+      await heading('API keys').waitFor();
+    });
+
+    it("deselects a key that no longer matches the filter, because it's in use now", async () => {
+      await page()
+        .getByRole('button', { name: /^Never used/ })
+        .click();
+      await button('Revoke 2 keys…').waitFor();
+      await browser.harness.direct.storage.database
+        .write('api_keys')
+        .where({ name: 'One' })
+        .update({ last_used_at: instant(Date.now()) });
+      await page().clock.runFor(20_000);
+      await button('Revoke 1 key…').click();
+      await dialog('Revoke API Key?').getByText('Two').first().waitFor();
+    });
+  });
+});
