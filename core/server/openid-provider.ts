@@ -16,8 +16,8 @@ const metadataLife = 600_000;
 const clockTolerance = 300;
 
 /**
- * How many failures are logged per interval, and the interval in ms. Anyone can start sign-ins, so the log is limited. The metrics count
- * all failures.
+ * How many failures of each kind are logged per interval, and the interval in ms. Anyone can start sign-ins and make up callbacks, so the
+ * log is limited. The metrics count all failures.
  */
 const logged = { max: 20, interval: 10_000 };
 
@@ -33,14 +33,19 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
   const redirectUri = `${publicUrl}/console/oidc/callback`;
   let known: { metadata: Metadata; until: number } | null = null;
   let discovering: Promise<Metadata> | null = null;
-  let lines = { count: 0, until: 0 };
 
-  function warn(fields: object): void {
-    const now = performance.now();
-    if (now >= lines.until) lines = { count: 0, until: now + logged.interval };
-    lines.count += 1;
-    if (lines.count <= logged.max) log.warn({ issuer, ...fields }, 'sign-in with the provider failed');
+  function createWarning(): (fields: object) => void {
+    let lines = { count: 0, until: 0 };
+    return (fields) => {
+      const now = performance.now();
+      if (now >= lines.until) lines = { count: 0, until: now + logged.interval };
+      lines.count += 1;
+      if (lines.count <= logged.max) log.warn({ issuer, ...fields }, 'sign-in with the provider failed');
+    };
   }
+  // Each has its own limit, so that made-up callbacks don't hide the provider's failures.
+  const warn = createWarning();
+  const warnOfCallback = createWarning();
 
   /** Concurrent sign-ins share one request. */
   function discover(client: Client): Promise<Metadata> {
@@ -55,8 +60,7 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
     const discovered = await client.discovery(new URL(issuer), clientId, clientSecret, undefined, { timeout, execute: listChecks(client) });
     const metadata = discovered.serverMetadata();
     // Compare the issuers here, because for Entra ID, openid-client accepts the issuer of any tenant.
-    if (metadata.issuer.replace(/\/$/, '') !== issuer.replace(/\/$/, ''))
-      throw invalid(`the issuer in the provider's discovery document is ${metadata.issuer}`);
+    if (!isSameIssuer(metadata.issuer, issuer)) throw invalid(`the issuer in the provider's discovery document is ${metadata.issuer}`);
     known = { metadata: { ...metadata }, until: performance.now() + metadataLife };
     return known.metadata;
   }
@@ -81,6 +85,19 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
   function listChecks(client: Client): ((configuration: OpenidClient.Configuration) => void)[] {
     const isOnThisMachine = issuer.startsWith('http:');
     return [client.enableNonRepudiationChecks, ...(isOnThisMachine ? [client.allowInsecureRequests] : [])];
+  }
+
+  /** The library checks all of this again, but may have to ask the provider for its discovery document first. */
+  function checkCallback(query: string, { state }: FlowSecrets): void {
+    const answer = new URLSearchParams(query);
+    const [from, error] = [answer.get('iss'), answer.get('error')];
+    if (answer.get('state') !== state) throw invalid("the callback's state is missing or different");
+    if (from !== null && !isSameIssuer(from, issuer)) throw invalid("the callback's issuer is a different one");
+    if (error !== null) {
+      const reason = cancelledByUser.includes(error) ? 'cancelled' : 'refused';
+      throw new ProviderError(reason, `the callback contains an error${isErrorCode(error) ? ` (${error})` : ''}`);
+    }
+    if (!answer.get('code')) throw invalid('the callback contains no code');
   }
 
   async function identify(query: string, { state, nonce, verifier }: FlowSecrets): Promise<Identity> {
@@ -108,12 +125,12 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
   }
 
   /** @throws ProviderError, after logging the reason. Neither the error nor the log contains a token, a code or a person's data */
-  async function run<Result>(work: () => Promise<Result>): Promise<Result> {
+  async function run<Result>(work: () => Promise<Result>, warnOfFailure = warn): Promise<Result> {
     try {
       return await work();
     } catch (error) {
       const reason = toReason(error);
-      if (reason !== 'cancelled') warn({ reason, error: describe(error) });
+      if (reason !== 'cancelled') warnOfFailure({ reason, error: describe(error) });
       throw new ProviderError(reason, describe(error));
     }
   }
@@ -132,6 +149,7 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
         });
         return url.href;
       }),
+    checkCallback: (query, flow) => run(async () => checkCallback(query, flow), warnOfCallback),
     identify: (query, flow) => run(() => identify(query, flow)),
     signOutUrl() {
       if (!known) void import('openid-client').then(discover).catch(() => undefined);
@@ -142,6 +160,10 @@ export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Cloc
       return url.href;
     },
   };
+}
+
+function isSameIssuer(one: string, other: string): boolean {
+  return one.replace(/\/$/, '') === other.replace(/\/$/, '');
 }
 
 function invalid(message: string): ProviderError {
@@ -164,11 +186,16 @@ function toReason(error: unknown): ProviderError['reason'] {
   return isNetwork || unreachableCodes.includes(code) ? 'unreachable' : 'refused';
 }
 
+/** Whether a text from outside looks like an error code, so that it can be logged. */
+function isErrorCode(text: string): boolean {
+  return /^\w{1,50}$/.test(text);
+}
+
 /** Returns the library's own message, which doesn't quote the provider's response. */
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown error';
   const { cause } = error;
   const details = [cause instanceof Error && 'code' in cause ? cause.code : undefined, Reflect.get(error, 'error')];
-  const codes = details.filter((code): code is string => typeof code === 'string' && /^\w{1,50}$/.test(code));
+  const codes = details.filter((code) => typeof code === 'string' && isErrorCode(code));
   return codes.length === 0 ? error.message : `${error.message} (${codes.join(', ')})`;
 }

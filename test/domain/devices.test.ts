@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { oneDay } from '../../core/domain/instant.ts';
 import type { Session } from '../../core/domain/model.ts';
-import { deviceLife, findVoucher, makeDeviceToken } from '../../core/domain/sign-in/devices.ts';
+import { deviceLife, findDeviceUser, findVoucher, makeDeviceToken } from '../../core/domain/sign-in/devices.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, viewers } from '../support/ports.ts';
 
@@ -26,7 +26,7 @@ const portsWith = (passwordHash = 'hash') =>
 describe('a sign-in', () => {
   const vouch = (device: string | undefined, { email = user.email, ports = portsWith(), from = null as Session | null } = {}) =>
     findVoucher(ports, email, { session: from && { id: 'digest', data: from }, device });
-  const token = makeDeviceToken(portsWith(), 'hash');
+  const token = makeDeviceToken(portsWith(), { user, passwordHash: 'hash' });
 
   it('is trusted if its user has signed in on the same device within the last 90 days', async () => {
     expect(await vouch(token)).to.equal(`device ${token}`);
@@ -36,7 +36,7 @@ describe('a sign-in', () => {
   });
 
   for (const [what, device, options] of [
-    ['whose cookie has expired', makeDeviceToken(portsWith(), 'hash').replace(/\.\d+\./, `.${now - 1}.`), {}],
+    ['whose cookie has expired', makeDeviceToken(portsWith(), { user, passwordHash: 'hash' }).replace(/\.\d+\./, `.${now - 1}.`), {}],
     ['with a cookie for a different password', token, { ports: portsWith('another hash') }],
     ['with a cookie for a different email address', token, { email: 'nobody@example.com' }],
     ['with a cookie, for an impossible email address', token, { email: 'a\0@example.com' }],
@@ -51,6 +51,15 @@ describe('a sign-in', () => {
   it("is trusted from a device up to its cookie's last millisecond", async () => {
     const last = token.replace(/\.\d+\./, `.${now}.`);
     expect(await vouch(last)).to.equal(`device ${last}`);
+  });
+
+  it('with the provider is trusted only from a device whose cookie names its user', async () => {
+    const listed = { ...user, partnerName: null, createdAt: now, lastSignInAt: now, disabledAt: null, apiKeys: 0, link: null };
+    const ports = portsWith();
+    ports.stores.users.find = async (_, id) => (id === user.id ? { ...listed, hasSecondFactor: false } : null);
+    expect(await findDeviceUser(ports, token)).to.equal(user.id);
+    const earlier = token.split('.').slice(0, 3).join('.');
+    for (const device of [earlier, `${earlier}.another`, 'nonsense', undefined]) expect(await findDeviceUser(ports, device)).to.equal(null);
   });
 
   it('is trusted from an open session of the same user', async () => {

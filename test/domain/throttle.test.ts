@@ -93,7 +93,8 @@ describe('the password throttle', () => {
         take: async (asked) => counted.push(...asked) > 0,
         giveBack: async (key) => void uncounted.push(key),
       };
-      const uncount = await countProviderSignIn(fakePorts({ throttle }), address);
+      const uncount = await countProviderSignIn(fakePorts({ throttle }), { address, state: 'a state', deviceUser: null });
+      expect(toKind(counted.shift()?.key ?? '')).to.equal('flow');
       const maxima = { provider: 100, network24: 1_000, network56: 300, network48: 1_000 };
       const kinds = ['provider', ...networks] as const;
       expect(counted.map(({ key, max }) => [toKind(key), max])).to.deep.equal(kinds.map((kind) => [kind, maxima[kind]]));

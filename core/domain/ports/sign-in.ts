@@ -14,6 +14,8 @@ export type IdentityProvider = {
   name: string;
   /** Returns the page of the provider where the user signs in. @throws ProviderError */
   authorizationUrl(flow: FlowSecrets): Promise<string>;
+  /** Checks, without asking the provider, that a callback's query contains a code for this sign-in. @throws ProviderError */
+  checkCallback(query: string, flow: FlowSecrets): Promise<void>;
   /** Exchanges the code in a callback's query for the identity. @throws ProviderError */
   identify(query: string, flow: FlowSecrets): Promise<Identity>;
   /** Returns the page that ends the session at the provider; null if there is none, or if the provider hasn't answered yet. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Duration } from 'luxon';
 import { isPrintable } from '#contract/text/text.ts';
-import type { Digest, Session } from '../model.ts';
+import type { Credentials, Digest, Session } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 
 /** A device is no longer known after this time without a sign-in. */
@@ -13,10 +13,12 @@ const idBytes = 16;
  * Returns a cookie for a browser in which a user has signed in (OWASP Authentication Cheat Sheet, device cookies). It doesn't sign anyone
  * in. It belongs to one user and one password, so changing the password invalidates it. The caller signs it.
  */
-export function makeDeviceToken({ clock, randomness }: Ports, passwordHash: string): string {
+export function makeDeviceToken({ clock, randomness }: Ports, { user, passwordHash }: KnownUser): string {
   const id = Buffer.from(randomness.bytes(idBytes)).toString('base64url');
-  return [id, clock.now() + deviceLife.toMillis(), fingerprint(passwordHash)].join('.');
+  return [id, clock.now() + deviceLife.toMillis(), fingerprint(passwordHash), user.id].join('.');
 }
+
+export type KnownUser = Pick<Credentials, 'user' | 'passwordHash'>;
 
 /** What may vouch for a sign-in request: an open session, and a device token with a valid signature. */
 export type Vouchers = { session: { id: Digest; data: Session } | null; device: string | undefined };
@@ -25,6 +27,18 @@ export type Vouchers = { session: { id: Digest; data: Session } | null; device: 
 export async function findVoucher(ports: Ports, email: string, { session, device }: Vouchers): Promise<string | null> {
   if (device !== undefined && (await isKnown(ports, email, device))) return `device ${device}`;
   return session?.data.user.email === email ? `session ${session.id}` : null;
+}
+
+/**
+ * Returns the ID of the user whom a device belongs to, for a sign-in with the provider, which says only at the end who is signing in.
+ *
+ * @returns null if there's no such device, the user is disabled, or the password has changed since
+ */
+export async function findDeviceUser(ports: Ports, device: string | undefined): Promise<string | null> {
+  const [, , , userId] = device?.split('.') ?? [];
+  if (device === undefined || userId === undefined) return null;
+  const user = await ports.stores.users.find({ kind: 'all' }, userId);
+  return user?.disabledAt === null && (await isKnown(ports, user.email, device)) ? userId : null;
 }
 
 async function isKnown({ clock, stores }: Ports, email: string, token: string): Promise<boolean> {

@@ -11,11 +11,11 @@ import { Problem, unauthorizedDetail } from '../problem.ts';
 
 /**
  * The provider couldn't say who's signing in. `unreachable`: it didn't respond as a provider should; `cancelled`: the user refused;
- * `refused`: its response isn't valid.
+ * `refused`: its response isn't valid; `expired`: it wasn't asked, because the sign-in is over or began in another browser.
  */
 export class ProviderError extends Error {
   override name = 'ProviderError';
-  readonly reason: 'unreachable' | 'cancelled' | 'refused';
+  readonly reason: 'unreachable' | 'cancelled' | 'refused' | 'expired';
 
   constructor(reason: ProviderError['reason'], message: string) {
     super(message);

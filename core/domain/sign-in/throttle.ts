@@ -7,6 +7,7 @@ import type { Ports } from '../ports/ports.ts';
 import type { Attempt, ThrottleCounter } from '../ports/sign-in.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 import { toNetworks } from './networks.ts';
+import { flowLife, ProviderError } from './provider.ts';
 
 const quarter = Duration.fromObject({ minutes: 15 });
 
@@ -18,7 +19,8 @@ const quarter = Duration.fromObject({ minutes: 15 });
  * - `pair`: for one account from one address, lower than both, so that honest users lock out only themselves
  * - `device`: from one session or known device, for its user
  * - `provider`: failed sign-ins with the provider from one address, because each costs the provider a request and adds an audit event.
- *   Wider networks have separate counters for these, with the same limits as above
+ *   Wider networks have separate counters for these, with the same limits as above. Known devices have one for their user instead
+ * - `flow`: the times that one sign-in with the provider can be finished
  * - `code`: wrong six-digit codes for one user, from one session or known device, or from everywhere else together. Someone who knows the
  *   password needs only about 300,000 attempts to guess a code, so the limits above would be too high (RFC 4226 §7.3; NIST SP 800-63B
  *   §5.2.2 allows 100 failures in a row). Recovery codes can't be guessed, so they don't count here, and still let the user in
@@ -32,6 +34,7 @@ export const throttleLimits = {
   pair: { max: 10, window: quarter },
   device: { max: 10, window: quarter },
   provider: { max: 100, window: quarter },
+  flow: { max: 1, window: flowLife },
   code: { max: 20, window: Duration.fromObject({ hours: 24 }) },
 };
 
@@ -73,16 +76,24 @@ export async function checkPassword(
   return credentials;
 }
 
+/** @property deviceUser the ID of the user whose known device this is, if it's one: no one else can lock the user out of it */
+export type ProviderAttempt = { address: string; state: string; deviceUser: string | null };
+
 /**
- * Counts a sign-in with the provider. @returns a function that undoes the count; call it if the sign-in succeeds @throws Problem
- * `too-many-requests`
+ * Counts a sign-in with the provider, right before the provider is asked.
+ *
+ * @returns a function that undoes the count; call it if the sign-in succeeds
+ * @throws ProviderError `expired` if this sign-in was already finished, or Problem `too-many-requests`
  */
-export async function countProviderSignIn(ports: Ports, address: string): Promise<() => Promise<void>> {
-  const counters = createNetworkCounters('provider', address);
+export async function countProviderSignIn(ports: Ports, attempt: ProviderAttempt): Promise<() => Promise<void>> {
+  const { address, state, deviceUser } = attempt;
+  const flow = createCounter('flow', state);
+  const counters = deviceUser === null ? createNetworkCounters('provider', address) : [createCounter('provider', deviceUser)];
   const now = ports.clock.now();
+  if ((await ports.throttle.blockedUntil([flow], now)) !== null) throw new ProviderError('expired', 'This sign-in was already finished.');
   const blockedUntil = await ports.throttle.blockedUntil(counters, now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
-  await take(ports, counters, now);
+  await take(ports, [flow, ...counters], now);
   return () => clearCounters(ports, counters);
 }
 

@@ -1,5 +1,5 @@
 import type { Ports } from '../../domain/ports/ports.ts';
-import { deviceLife, makeDeviceToken, type Vouchers } from '../../domain/sign-in/devices.ts';
+import { deviceLife, type KnownUser, makeDeviceToken, type Vouchers } from '../../domain/sign-in/devices.ts';
 import type { Context } from './context.ts';
 import { getSession, isSignedIn } from './session.ts';
 
@@ -7,9 +7,9 @@ import { getSession, isSignedIn } from './session.ts';
 const cookieName = 'callkey_device';
 
 /** Marks the browser as a known device. From now on, wrong passwords from elsewhere don't keep the user from signing in with it. */
-export function rememberDevice(ctx: Context, ports: Ports, passwordHash: string): void {
+export function rememberDevice(ctx: Context, ports: Ports, user: KnownUser): void {
   const options = { maxAge: deviceLife.toMillis(), sameSite: 'strict', httpOnly: true, signed: true } as const;
-  ctx.cookies.set(cookieName, makeDeviceToken(ports, passwordHash), options);
+  ctx.cookies.set(cookieName, makeDeviceToken(ports, user), options);
 }
 
 /** Reads the device and session in a request's cookies. @returns no device if its cookie doesn't have a valid signature */

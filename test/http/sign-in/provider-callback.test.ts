@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { operator } from '../../../core/domain/audit/audit.ts';
+import { disableUser, enableUser } from '../../../core/domain/directory/users.ts';
 import { startCoreHere } from '../../support/core.ts';
 import { ask, readCode } from '../../support/http.ts';
 import type { Forgery } from '../../support/oidc-provider.ts';
@@ -47,13 +49,14 @@ describe('signing in with the provider', () => {
     }
   });
 
+  const changed = (callback: string, name: string, value: string | null) => {
+    const url = new URL(callback);
+    if (value === null) url.searchParams.delete(name);
+    else url.searchParams.set(name, value);
+    return url.href;
+  };
+
   describe('refuses a callback', () => {
-    const changed = (callback: string, name: string, value: string | null) => {
-      const url = new URL(callback);
-      if (value === null) url.searchParams.delete(name);
-      else url.searchParams.set(name, value);
-      return url.href;
-    };
     for (const [which, name, value, result] of [
       ['with another state', 'state', 'another', 'failed'],
       ['without a state', 'state', null, 'failed'],
@@ -87,7 +90,9 @@ describe('signing in with the provider', () => {
       copy.plant(at.harness.url, browser.cookie(at.harness.url));
       expect(await finishSignIn(browser, callback)).to.equal('done');
       expect(await finishSignIn(browser, callback)).to.equal('expired');
-      expect(await finishSignIn(copy, callback)).to.equal('failed');
+      const asked = at.harness.provider.requests.length;
+      expect(await finishSignIn(copy, callback)).to.equal('expired');
+      expect(at.harness.provider.requests).to.have.length(asked);
     });
 
     it('with a code that the provider issued to another client', async () => {
@@ -146,6 +151,78 @@ describe('signing in with the provider', () => {
       const callback = await goToProvider(at.harness, browser);
       expect(await finishSignIn(browser, callback)).to.equal('throttled');
       expect(at.harness.provider.requests.slice(asked)).not.to.include('/token');
+    });
+
+    for (const [which, name, value] of [
+      ['have another state', 'state', 'another'],
+      ['have no state', 'state', null],
+      ['come from another issuer', 'iss', 'https://login.example.org'],
+      ['have no code', 'code', null],
+      ["contain the provider's error", 'error', 'server_error'],
+    ] as const) {
+      it(`but doesn't count callbacks that ${which}, because they don't reach the provider`, async () => {
+        const attacker = new TestBrowser();
+        const forged = changed(await goToProvider(at.harness, attacker), name, value);
+        const cookie = attacker.cookie(at.harness.url);
+        const asked = at.harness.provider.requests.length;
+        for (let n = 0; n < 100; n++) {
+          attacker.plant(at.harness.url, cookie);
+          expect(await finishSignIn(attacker, forged)).to.equal('failed');
+        }
+        expect(at.harness.provider.requests).to.have.length(asked);
+        expect(await signInWithProvider(at.harness)).to.equal('done');
+      });
+    }
+
+    describe('but not a browser in which the user has signed in before', () => {
+      const users = () => at.harness.direct.ports.stores.users;
+      const counters = () => at.harness.direct.storage.database.write('sign_in_attempts').where('key', 'like', 'provider:%');
+      /** Signs in as a browser does, which sends strict cookies to the start of the sign-in, but not to the callback. */
+      async function signInStrictly(known: TestBrowser): Promise<string> {
+        const callback = await goToProvider(at.harness, known);
+        const returning = new TestBrowser();
+        const lax = known
+          .cookie(at.harness.url)
+          .split('; ')
+          .filter((pair) => pair.startsWith('callkey_oidc'));
+        returning.plant(at.harness.url, lax.join('; '));
+        return finishSignIn(returning, callback);
+      }
+      let known: TestBrowser;
+      beforeEach(async () => {
+        known = new TestBrowser();
+        expect(await signInWithProvider(at.harness, known)).to.equal('done');
+        at.harness.provider.forgery = { signature: 'stranger' };
+        expect(await signInWithProvider(at.harness)).to.equal('failed');
+        await counters().update({ points: 100 });
+        at.harness.provider.forgery = {};
+        expect(await signInWithProvider(at.harness)).to.equal('throttled');
+      });
+
+      it('until it has failed too often itself', async () => {
+        expect(await signInStrictly(known)).to.equal('done');
+        at.harness.provider.forgery = { signature: 'stranger' };
+        expect(await signInStrictly(known)).to.equal('failed');
+        await counters().update({ points: 100 });
+        expect(await signInStrictly(known)).to.equal('throttled');
+      });
+
+      it('unless the user is disabled', async () => {
+        const { account } = at.harness.tenants.users;
+        await disableUser(at.harness.direct.ports, operator, account);
+        expect(await signInStrictly(known)).to.equal('throttled');
+        await enableUser(at.harness.direct.ports, operator, account);
+        expect(await signInStrictly(known)).to.equal('done');
+      });
+
+      it('unless the password has changed since then', async () => {
+        const { account } = at.harness.tenants.users;
+        const { passwordHash } = (await users().findByEmail(account.email)) ?? { passwordHash: '' };
+        await at.harness.direct.storage.database.write('users').where({ id: account.id }).update({ password_hash: 'another hash' });
+        expect(await signInStrictly(known)).to.equal('throttled');
+        await at.harness.direct.storage.database.write('users').where({ id: account.id }).update({ password_hash: passwordHash });
+        expect(await signInStrictly(known)).to.equal('done');
+      });
     });
   });
 

@@ -84,6 +84,21 @@ describe('a provider that', () => {
     expect(metrics.text).to.match(/callkey_provider_sign_ins_total\{result="unreachable"\} 30$/m);
   });
 
+  it("fails is still logged while someone makes up callbacks, which don't fill the log", async () => {
+    const attacker = new TestBrowser();
+    const callback = await goToProvider(harness, attacker);
+    const cookie = attacker.cookie(harness.url);
+    for (let n = 0; n < 30; n++) {
+      attacker.plant(harness.url, cookie);
+      expect(await finishSignIn(attacker, callback.replace('state=', 'state=x'))).to.equal('failed');
+    }
+    const errors = () => harness.core.log.filter(({ msg }) => msg === 'sign-in with the provider failed').map(({ error }) => error);
+    expect(errors()).to.have.length(20);
+    harness.provider.forgery = { signature: 'stranger' };
+    expect(await signInWithProvider(harness)).to.equal('failed');
+    expect([...new Set(errors())]).to.have.length(2);
+  });
+
   it("has a different issuer than configured isn't used", async () => {
     harness.provider.intercept = (_path, _req, res) => {
       res.writeHead(200, { 'Content-Type': 'application/json' });

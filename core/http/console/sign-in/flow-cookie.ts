@@ -16,6 +16,8 @@ const flowSchema = z.discriminatedUnion('step', [
     nonce: z.string(),
     verifier: z.string(),
     app: app.nullable(),
+    /** The cookie of a known device. The callback doesn't get it, because browsers send it only to pages of the same site. */
+    device: z.string().optional(),
     expiresAt: z.number(),
   }),
   z.object({

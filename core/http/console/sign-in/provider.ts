@@ -4,6 +4,7 @@ import { signInRoutes } from '#contract/routes/sign-in.ts';
 import { plus } from '../../../domain/instant.ts';
 import type { IdentityProvider } from '../../../domain/ports/sign-in.ts';
 import { Problem, unauthorizedDetail } from '../../../domain/problem.ts';
+import { findDeviceUser } from '../../../domain/sign-in/devices.ts';
 import {
   confirmationLife,
   createSignInCode,
@@ -18,6 +19,7 @@ import { hasSecondFactor } from '../../../domain/sign-in/second-factor.ts';
 import { countProviderSignIn } from '../../../domain/sign-in/throttle.ts';
 import { readBody, readQuery } from '../../middleware/body.ts';
 import type { Context, HttpDeps } from '../../middleware/context.ts';
+import { readVouchers, rememberDevice } from '../../middleware/known-device.ts';
 import { startNewSession } from '../../middleware/session.ts';
 import { sessionView } from '../../views.ts';
 import { type Flow, keepFlow, readFlow } from './flow-cookie.ts';
@@ -44,7 +46,8 @@ export async function startOidc(ctx: Context, deps: HttpDeps): Promise<void> {
     return showPage(ctx, deps, 'unreachable');
   }
   const app = port === undefined || challenge === undefined ? null : { port, challenge };
-  keepFlow(ctx, deps, { step: 'provider', ...secrets, app, expiresAt: plus(ports.clock.now(), flowLife.toMillis()) });
+  const { device } = readVouchers(ctx);
+  keepFlow(ctx, deps, { step: 'provider', ...secrets, app, device, expiresAt: plus(ports.clock.now(), flowLife.toMillis()) });
   redirect(ctx, url);
 }
 
@@ -53,11 +56,8 @@ export async function finishOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   const provider = requireProvider(deps);
   const flow = readFlow(ctx, deps);
   keepFlow(ctx, deps, null);
-  if (flow?.step !== 'provider') {
-    deps.onProviderSignIn('expired');
-    return showPage(ctx, deps, 'expired');
-  }
   try {
+    if (flow?.step !== 'provider') throw new ProviderError('expired', 'There is no sign-in to finish.');
     await finish(ctx, deps, provider, flow);
     deps.onProviderSignIn('accepted');
   } catch (error) {
@@ -69,14 +69,18 @@ async function finish(
   ctx: Context,
   deps: HttpDeps,
   provider: IdentityProvider,
-  { app, ...secrets }: Extract<Flow, { step: 'provider' }>,
+  { app, device, ...secrets }: Extract<Flow, { step: 'provider' }>,
 ): Promise<void> {
   const { ports } = deps;
   const address = deps.getClientAddress(ctx);
-  const uncount = await countProviderSignIn(ports, address);
+  // What this refuses isn't counted, because anyone behind the same address could lock out everyone there with made-up callbacks.
+  await provider.checkCallback(ctx.search, secrets);
+  const uncount = await countProviderSignIn(ports, { address, state: secrets.state, deviceUser: await findDeviceUser(ports, device) });
   const identity = await provider.identify(ctx.search, secrets);
   const user = await findUserByIdentity(ports, identity, address);
   await uncount();
+  const credentials = await ports.stores.users.findByEmail(user.email);
+  if (credentials) rememberDevice(ctx, ports, credentials);
   const { issuer, subject } = identity;
   if (app) {
     keepFlow(ctx, deps, {

@@ -30,7 +30,7 @@ export async function enterCode(ctx: Context, deps: HttpDeps): Promise<void> {
   });
   deps.onCode('accepted');
   const credentials = await ports.stores.users.findByEmail(user.email);
-  if (credentials) rememberDevice(ctx, ports, credentials.passwordHash);
+  if (credentials) rememberDevice(ctx, ports, credentials);
   ctx.status = route.status;
   ctx.body = sessionView({ user, tenancy: null, passwordChangeDue, hasSecondFactor: true, issuer: null }, deps);
 }

@@ -30,7 +30,7 @@ export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
     ctx.body = { secondFactor: true } satisfies z.infer<typeof route.pending>;
     return;
   }
-  rememberDevice(ctx, deps.ports, credentials.passwordHash);
+  rememberDevice(ctx, deps.ports, credentials);
   ctx.status = route.status;
   const passwordChangeDue = passwordExpiresAt !== null;
   ctx.body = sessionView({ user, tenancy: null, passwordChangeDue, hasSecondFactor, issuer: null }, deps);
@@ -46,7 +46,8 @@ export async function signOut({ ctx }: Request<'signOut'>): Promise<void> {
 
 export async function changePassword({ ctx, ports, caller, body }: Request<'changePassword'>): Promise<void> {
   const { id, data } = getSession(ctx);
-  rememberDevice(ctx, ports, await users.changePassword(ports, caller.actor, data, body, id));
+  const passwordHash = await users.changePassword(ports, caller.actor, data, body, id);
+  rememberDevice(ctx, ports, { user: data.user, passwordHash });
 }
 
 export async function selectTenancy({ ctx, deps, ports, caller, body }: Request<'selectTenancy'>): Promise<SessionView> {
