@@ -126,8 +126,9 @@ async function cancelTargets(batch: CancelBatch, targets: AsyncIterable<Target>,
       settle(batch, counts, pass, { line, status: 'cancelled', requestId, contactId, cancelledAt });
     } catch (error) {
       if (!(error instanceof CallkeyError)) throw error;
-      if (error.kind === 'conflict') settle(batch, counts, pass, { line, status: 'too-late', ...call, detail: error.message });
-      else if (error.kind !== 'notFound') throw error;
+      // A proxy's response has no code, and says nothing about the call.
+      if (error.code === 'already-dialed') settle(batch, counts, pass, { line, status: 'too-late', ...call, detail: error.message });
+      else if (error.code !== 'call-not-found') throw error;
       else if (isConfirmed || pass.isLast) {
         pass.done.add(line);
         report(batch, counts, { line, status: isConfirmed ? 'not-found' : 'not-placed', ...call });
@@ -168,20 +169,22 @@ async function* runTargets(run: Run, done: LineSet): AsyncGenerator<Target> {
 async function* fileTargets(batch: CancelBatch, file: CallFile, counts: Counts): AsyncGenerator<Target> {
   const header = { campaignId: batch.campaignId, content: file.content, repetition: '' };
   for await (const row of file.rows()) {
-    const call = 'input' in row ? toReference(row.input, () => lineRequestId(header, row.line)) : undefined;
-    if (call === 'not placed') continue;
-    if (call) yield { line: row.line, call, isConfirmed: true };
+    const target = 'input' in row ? toTarget(row.line, row.input, () => lineRequestId(header, row.line)) : undefined;
+    if (target === 'not placed') continue;
+    if (target) yield target;
     else report(batch, counts, { line: row.line, status: 'invalid' });
   }
 }
 
 /** Reads a line of results, or of the placed file. @returns undefined if its ID isn't valid */
-function toReference(input: unknown, derivedId: () => string): CallReference | 'not placed' | undefined {
+function toTarget(line: number, input: unknown, derivedId: () => string): Target | 'not placed' | undefined {
   if (typeof input !== 'object' || input === null) return undefined;
-  const { status, contactId, requestId = derivedId() } = input as Record<string, unknown>;
-  if (typeof status === 'string' && !/^(placed|placed-before|cancelled|queued)$/.test(status)) return 'not placed';
-  if (typeof contactId === 'string') return isIdentifier(contactId) ? { contactId } : undefined;
-  return typeof requestId === 'string' && isRequestId(requestId) ? { requestId } : undefined;
+  const { status, code, contactId, requestId = derivedId() } = input as Record<string, unknown>;
+  // If a proxy rejected the line, an earlier attempt may have placed its call.
+  const isConfirmed = !(status === 'refused' && code === null);
+  if (isConfirmed && typeof status === 'string' && !/^(placed|placed-before|cancelled|queued)$/.test(status)) return 'not placed';
+  if (typeof contactId === 'string') return isIdentifier(contactId) ? { line, call: { contactId }, isConfirmed } : undefined;
+  return typeof requestId === 'string' && isRequestId(requestId) ? { line, call: { requestId }, isConfirmed } : undefined;
 }
 
 function newCounts(): Counts {

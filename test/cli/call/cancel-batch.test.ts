@@ -113,6 +113,20 @@ describe('callkey call cancel, for many calls', () => {
     expect(await states(numbers)).to.deep.equal(['cancelled']);
   });
 
+  for (const status of [404, 409]) {
+    it(`doesn't believe a proxy's ${status}, and cancels the call when it's run again`, async () => {
+      const numbers = phones(1);
+      its.network.faults.push('lose the response', { status: 401 });
+      await place(savePhones(numbers));
+      its.network.faults.push({ status, body: '<html>' });
+      const { code, stdout, stderr } = await cancelRun();
+      expect([code, stdout], stderr).to.deep.equal([status === 404 ? 6 : 5, '']);
+      expect(stderr).to.contain("the response isn't from a Callkey core").and.contain('To continue, run callkey call cancel --run');
+      expect((await cancelRun()).code).to.equal(0);
+      expect(await states(numbers)).to.deep.equal(['cancelled']);
+    });
+  }
+
   it("reports a call that the core doesn't have once, even if the run is incomplete", async () => {
     const numbers = phones(2);
     const body = JSON.stringify({ type: 'urn:callkey:problems#do-not-call', title: 'x', status: 403, detail: 'On a list.' });

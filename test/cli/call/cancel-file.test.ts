@@ -19,6 +19,19 @@ describe('callkey call cancel --from', () => {
     expect(await states(numbers)).to.deep.equal(allCancelled(3));
   });
 
+  it('cancels a call that was placed although a proxy then rejected the line', async () => {
+    const [lost = '', rejected = ''] = phones(2);
+    its.network.faults.push('lose the response', { status: 409 }, { status: 409 });
+    const { stdout } = await place(savePhones([lost, rejected]), '--concurrency', '1');
+    const { code, stdout: results, stderr } = await cancel(save(stdout));
+    expect(code, stderr).to.equal(0);
+    expect(ndjson(results).map(({ line, status }) => [line, status])).to.have.deep.members([
+      [1, 'cancelled'],
+      [2, 'not-placed'],
+    ]);
+    expect(await states([lost, rejected])).to.deep.equal(['cancelled']);
+  });
+
   it('accepts the placed file itself instead of the results', async () => {
     const numbers = phones(3);
     await place(savePhones(numbers));
