@@ -1,4 +1,4 @@
-import { closeSync, createReadStream, fsyncSync, openSync, writeSync } from 'node:fs';
+import { appendFileSync, closeSync, createReadStream, fsyncSync, openSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { diskError, privateFile } from '../state/durable-file.ts';
 import { keepHeapSmall } from './heap-limit.ts';
@@ -27,10 +27,11 @@ export function appendTo<Entry>(file: string): Journal<Entry> {
   };
   const descriptor = attempt(() => openSync(file, 'a', privateFile));
   // Ends a line that a crash left half-written, so that the next entry stays readable.
-  attempt(() => writeSync(descriptor, '\n'));
+  attempt(() => appendFileSync(descriptor, '\n'));
   return {
     add: (entry) => {
-      attempt(() => writeSync(descriptor, `${JSON.stringify(entry)}\n`));
+      // If the disk fills up, writeSync may write only a part of the entry, without an error.
+      attempt(() => appendFileSync(descriptor, `${JSON.stringify(entry)}\n`));
     },
     /**
      * Syncs only once: if an entry is lost in a power failure or to a full disk, its line is sent again, and the core recognizes the

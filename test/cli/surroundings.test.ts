@@ -1,5 +1,5 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
@@ -228,6 +228,33 @@ describe('callkey in its environment', () => {
         const resumed = await its.home.run(['call', 'resume', '--state', state]);
         expect(resumed.code, resumed.stderr).to.equal(0);
         expect((await allCalls()) - before).to.equal(200);
+      } finally {
+        execFileSync('umount', ['-l', state]);
+      }
+    });
+
+    it("doesn't send a line if only a part of its entry fits into the journal (needs root to mount a disk)", async function () {
+      const state = join(freshDirectory(), 'state');
+      mkdirSync(state);
+      mountDisk(this, 'size=64k', state);
+      try {
+        const path = join(its.home.directory, 'calls.csv');
+        writeFileSync(path, `phone\n${somePhone()}\n`);
+        const place = () => its.home.run(['call', 'place', its.tenants.campaign.id, '--from', path, '--state', state]);
+        its.network.faults.push({ status: 401 });
+        expect((await place()).code).to.equal(3);
+        const [journal = ''] = readdirSync(join(state, 'runs')).map((name) => join(state, 'runs', name));
+        // Leaves a few bytes in the last page of memory that the journal has.
+        appendFileSync(journal, '\n'.repeat(4_096 - (statSync(journal).size % 4_096) - 5));
+        try {
+          writeFileSync(join(state, 'ballast'), Buffer.alloc(128 * 1024));
+        } catch {
+          // The disk is full.
+        }
+        its.network.seen.length = 0;
+        const { code, stderr } = await place();
+        expect([code, its.network.seen.length], stderr).to.deep.equal([1, 0]);
+        expect(stderr).to.match(/Couldn't write the journal .*the disk is full/);
       } finally {
         execFileSync('umount', ['-l', state]);
       }
