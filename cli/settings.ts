@@ -29,10 +29,11 @@ export type Settings = {
 /** @throws CallkeyError `usage` */
 export async function readSettings(options: GlobalOptions, environment: Environment, folders: Folders): Promise<Settings> {
   const profileName = options.profile ?? (environment['CALLKEY_PROFILE'] || 'default');
-  if (!/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/.test(profileName)) {
+  // In a JSON object, __proto__ would be lost.
+  if (!/^(?!__proto__$)[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/.test(profileName)) {
     throw new CallkeyError(
       'usage',
-      `"${profileName}" isn't a valid profile name. Use up to 64 letters, digits, dots, dashes and underscores.`,
+      `"${profileName}" isn't a valid profile name. Choose another one, with up to 64 letters, digits, dots, dashes and underscores.`,
     );
   }
   const profile = (await readProfiles(folders)).get(profileName);

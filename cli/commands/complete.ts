@@ -5,7 +5,7 @@ import { readAliases } from './campaign/campaigns.ts';
 import { type ValueKind, valueKinds } from './completion.ts';
 
 const readers: Record<ValueKind, (context: Context) => Promise<string[]>> = {
-  campaigns: async (context) => Object.keys(await readAliases(context)),
+  campaigns: async (context) => [...(await readAliases(context)).keys()],
   profiles: ({ folders }) => listProfiles(folders),
   runs: async ({ folders }) => (await readRuns(folders)).map(runName),
 };

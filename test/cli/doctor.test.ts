@@ -144,6 +144,17 @@ describe("a command's campaign", () => {
     expect(await wouldCall(home, ['reminders'])).to.equal('reminders');
   });
 
+  it("can have an alias or a profile whose name is that of a property of every object, and doesn't have one by itself", async () => {
+    const home = new CliHome();
+    expect(await wouldCall(home, ['constructor'])).to.equal('constructor');
+    expect(await wouldCall(home, ['name', '--profile', 'constructor'])).to.equal('name');
+    expect((await home.run(['campaign', 'forget', 'constructor'])).code).to.equal(6);
+    for (const more of [[], ['--profile', 'constructor']]) {
+      expect((await home.run(['campaign', 'alias', 'constructor', id, ...more])).code).to.equal(0);
+      expect(await wouldCall(home, ['constructor', ...more])).to.equal(id);
+    }
+  });
+
   it('defaults to CALLKEY_CAMPAIGN', async () => {
     const home = new CliHome();
     await home.run(['campaign', 'alias', 'reminders', id]);

@@ -147,9 +147,11 @@ describe('callkey key', () => {
       });
     }
 
-    it('refuses a profile name that would leave its folder', async () => {
-      for (const name of ['../x', '.', 'a/b', '']) {
-        const { code } = await new CliHome().run(['key', 'set', '--insecure-storage', '--profile', name], { input: keyValue });
+    it("refuses a profile name that would leave its folder, or that couldn't be read back", async () => {
+      for (const name of ['../x', '.', 'a/b', '', '__proto__']) {
+        const { code } = await new CliHome().run(['key', 'set', '--insecure-storage', '--server', server, '--profile', name], {
+          input: keyValue,
+        });
         expect(code, name).to.equal(2);
       }
     });

@@ -8,7 +8,7 @@ export async function campaignAlias(context: Context, name: string, campaign: st
 }
 
 export async function campaignList(context: Context): Promise<void> {
-  const aliases = Object.entries(await readAliases(context));
+  const aliases = [...(await readAliases(context))];
   const text =
     aliases.map(([name, id]) => `${name}  ${id}`).join('\n') || 'No aliases yet. To create one, run callkey campaign alias NAME ID.';
   context.output.answer({ campaigns: aliases.map(([alias, campaignId]) => ({ alias, campaignId })) }, text);
