@@ -1,8 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { isTimeZone } from '#contract/calendar.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import { instant, type Millis } from '../../core/domain/instant.ts';
 import { findOpening, selectRules } from '../../core/domain/protection/hours/calling-hours.ts';
+import { onlyZone } from '../../core/domain/protection/hours/zones.ts';
+import { defaultRules, judge } from '../../core/domain/protection/judge.ts';
 import { at } from '../support/clock.ts';
 import { runs } from '../support/runs.ts';
 
@@ -113,6 +116,33 @@ describe('calling hours', () => {
     expect([once > 0, searched]).to.deep.equal([true, once]);
     search('2026-11-23T08:01:00Z');
     expect(searched).to.be.greaterThan(once);
+  });
+
+  it('are looked up only once for all spellings and names of a time zone', () => {
+    const rules = { ...defaultRules, hours: [daily('09:00', '20:00')] };
+    const now = at('2026-11-23T05:00:00Z');
+    const names = ['America/Argentina/Buenos_Aires', 'america/buenos_aires', 'AMERICA/ARGENTINA/BUENOS_AIRES', 'America/buenos_aireS'];
+    const judgeIn = (timeZone: string) => {
+      expect(isTimeZone(timeZone)).to.equal(true);
+      const call = { phone: '+493012345678', timeZone, notBefore: null, notAfter: null };
+      expect(judge(rules, call, now, now)).to.deep.equal({ kind: 'held', until: at('2026-11-23T12:00:00Z') });
+    };
+    for (const name of names.slice(0, 2)) judgeIn(name);
+    const { DateTimeFormat } = Intl;
+    let lookups = 0;
+    Intl.DateTimeFormat = new Proxy(DateTimeFormat, {
+      construct(target, values) {
+        lookups++;
+        return Reflect.construct(target, values);
+      },
+    });
+    try {
+      for (const name of names) judgeIn(name);
+    } finally {
+      Intl.DateTimeFormat = DateTimeFormat;
+    }
+    expect(lookups).to.equal(0);
+    expect(new Set(names.map(onlyZone)).size).to.equal(1);
   });
 
   describe('rules for dates', () => {

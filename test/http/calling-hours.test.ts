@@ -9,7 +9,7 @@ import { ask, readCode } from '../support/http.ts';
 describe('rules for calling', () => {
   onEachDatabase((kind) => {
     const its = callingRules(kind);
-    const { clock, formatUrl, setHours, place, cancel, claim, listed } = its;
+    const { clock, formatUrl, setHours, place, cancel, check, claim, listed } = its;
     /** Returns the request ID of each exported call, and until when the file says that calling hours hold it. */
     const exported = async () => {
       const { text } = await ask('GET', `${its.harness.core.url}/console/calls.csv`, { cookie: its.cookie });
@@ -34,6 +34,23 @@ describe('rules for calling', () => {
         expect((await claim()).map(({ requestId }) => requestId)).to.deep.equal(['free']);
         clock.set('2026-11-22T08:00:00.000Z');
         expect((await claim()).map(({ requestId }) => requestId)).to.include('held');
+      });
+
+      it("apply in a time zone in any spelling, and responses show the call's own", async () => {
+        await setHours([daily('09:00', '20:00')]);
+        const contact = { phone: '+18005550199', timeZone: 'asia/KOLKATA' };
+        const held = await place({ requestId: 'held', contact });
+        expect(held.json).to.include({ heldUntil: '2026-11-22T03:30:00.000Z' });
+        expect((await place({ requestId: 'held', contact })).json).to.deep.equal(held.json);
+        const otherwise = await place({ requestId: 'held', contact: { ...contact, timeZone: 'Asia/Kolkata' } });
+        expect([otherwise.status, readCode(otherwise)]).to.deep.equal([409, 'request-id-conflict']);
+        expect((await listed()).map(({ heldZone }) => heldZone)).to.deep.equal(['asia/KOLKATA']);
+        const { timeZone } = contact;
+        expect(await check(contact.phone, { timeZone })).to.deep.include({
+          zones: 1,
+          zoneNames: ['asia/KOLKATA'],
+          reasons: ['outside-calling-hours'],
+        });
       });
 
       it('appear in exported calls that are waiting for them, and in no others', async () => {

@@ -36,7 +36,7 @@ function judgeHours({ hours }: CampaignRules, call: JudgedCall, now: Millis, pla
   if (rules.length === 0) return open;
   const { notBefore, notAfter } = call;
   const from = notBefore !== null && notBefore > now ? notBefore : now;
-  const zones = getCallZones(call);
+  const zones = call.timeZone === null ? getZones(call.phone) : onlyZone(call.timeZone);
   const opening = findOpening({ rules, zones, from });
   if (opening === 'open') return open;
   if (opening === null && isZoneUnclear(rules, zones, from)) return { kind: 'unknown-time-zone' };
@@ -44,9 +44,9 @@ function judgeHours({ hours }: CampaignRules, call: JudgedCall, now: Millis, pla
   return opening === null || opening >= latest ? { kind: 'outside-calling-hours', opensAt: opening } : { kind: 'held', until: opening };
 }
 
-/** Returns the contact's zone, or else every zone that the number may be in. */
+/** Returns the contact's zone, spelled as in the call, or else every zone that the number may be in. */
 export function getCallZones({ phone, timeZone }: Pick<NewCall, 'phone' | 'timeZone'>): readonly string[] {
-  return timeZone === null ? getZones(phone) : onlyZone(timeZone);
+  return timeZone === null ? getZones(phone) : [timeZone];
 }
 
 /** Whether the only reason for no opening is that the number may be in several zones, or that its zone is unknown. */

@@ -1,3 +1,4 @@
+import { canonicalTimeZone } from '#contract/calendar.ts';
 import { type PrefixTree, prefixTree } from '../prefix-tree.ts';
 import { zonePrefixes } from './zone-prefixes.ts';
 
@@ -25,14 +26,13 @@ function parsePrefixes(): PrefixTree<readonly string[]> {
   return tree;
 }
 
-const maxNames = 1_000;
 const alone = new Map<string, readonly string[]>();
 
-/** Returns a zone as a list. The same name gets the same array. */
-export function onlyZone(name: string): readonly string[] {
+/** Returns a zone's name in the runtime as a list. All spellings of a zone get the same array. */
+export function onlyZone(spelling: string): readonly string[] {
+  const name = canonicalTimeZone(spelling);
   const known = alone.get(name);
   if (known) return known;
-  if (alone.size >= maxNames) alone.clear();
   const zones = [name];
   alone.set(name, zones);
   return zones;
