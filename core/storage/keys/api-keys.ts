@@ -37,6 +37,19 @@ export function narrowToVisible(keys: Knex.QueryBuilder, visibility: KeyVisibili
 }
 
 /**
+ * Returns visibilities that together include the same keys, so that each can be listed from an index of its own. With one condition for
+ * both, a database would read and sort all keys of the account.
+ */
+function listParts(visibility: KeyVisibility): [KeyVisibility, ...KeyVisibility[]] {
+  if (visibility.kind !== 'account') return [visibility];
+  const { accountId, userId } = visibility;
+  return [
+    { kind: 'tenancy', tenancy: { kind: 'account', id: accountId } },
+    { kind: 'own', userId },
+  ];
+}
+
+/**
  * Narrows a query to the visible keys, for keys that are looked up one by one. If a user moves to another partner, that partner is recorded
  * with the user's keys in batches, but its users see the keys immediately.
  *
@@ -178,9 +191,16 @@ export function apiKeyStore(database: Database): ApiKeyStore {
         { column: 'k.id', order: 'desc' },
       ];
       // Select only IDs, so that only the index is read: it may contain a million keys of unlisted users.
-      const newest = listed(visibility).select('k.id').orderBy(order).limit(limit);
-      if (olderThan) newest.whereRaw('(k.created_at, k.id) < (?, ?)', [olderThan.createdAt, olderThan.id]);
-      const keys = withCreator(read('api_keys as k').whereIn('k.id', newest)).orderBy(order);
+      const newest = (part: KeyVisibility) => {
+        const ids = listed(part).select('k.id').orderBy(order).limit(limit);
+        return read.from(
+          (olderThan ? ids.whereRaw('(k.created_at, k.id) < (?, ?)', [olderThan.createdAt, olderThan.id]) : ids).as('newest'),
+        );
+      };
+      const [first, ...others] = listParts(visibility);
+      const keys = withCreator(read('api_keys as k').whereIn('k.id', newest(first).unionAll(others.map(newest))))
+        .orderBy(order)
+        .limit(limit);
       const [rows, total] = await Promise.all([keys, countVisible(read, visibility)]);
       return { apiKeys: rows.map(toApiKey), total };
     },

@@ -203,18 +203,22 @@ select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u".
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
-  select "k"."id"
-  from "api_keys" as "k"
-  where "k"."creator_id" = $1
-    and "k"."creator_id" not in (
-      select "id"
-      from "users"
-      where "deleted_at" is not null
-    )
-  order by "k"."created_at" desc, "k"."id" desc
-  limit $2
+  select *
+  from (
+    select "k"."id"
+    from "api_keys" as "k"
+    where "k"."creator_id" = $1
+      and "k"."creator_id" not in (
+        select "id"
+        from "users"
+        where "deleted_at" is not null
+      )
+    order by "k"."created_at" desc, "k"."id" desc
+    limit $2
+  ) as "newest"
 )
-order by "k"."created_at" desc, "k"."id" desc;
+order by "k"."created_at" desc, "k"."id" desc
+limit $3;
 
 select sum("keys") as "total"
 from "api_key_tallies"
@@ -227,18 +231,36 @@ select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u".
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
-  select "k"."id"
-  from "api_keys" as "k"
-  where ("k"."account_id" = $1 or "k"."creator_id" = $2)
-    and "k"."creator_id" not in (
-      select "id"
-      from "users"
-      where "deleted_at" is not null
-    )
-  order by "k"."created_at" desc, "k"."id" desc
-  limit $3
+  select *
+  from (
+    select "k"."id"
+    from "api_keys" as "k"
+    where "k"."account_id" = $1
+      and "k"."creator_id" not in (
+        select "id"
+        from "users"
+        where "deleted_at" is not null
+      )
+    order by "k"."created_at" desc, "k"."id" desc
+    limit $2
+  ) as "newest"
+  union all
+  select *
+  from (
+    select "k"."id"
+    from "api_keys" as "k"
+    where "k"."creator_id" = $3
+      and "k"."creator_id" not in (
+        select "id"
+        from "users"
+        where "deleted_at" is not null
+      )
+    order by "k"."created_at" desc, "k"."id" desc
+    limit $4
+  ) as "newest"
 )
-order by "k"."created_at" desc, "k"."id" desc;
+order by "k"."created_at" desc, "k"."id" desc
+limit $5;
 
 select count(*) as "total"
 from "api_keys"
@@ -260,58 +282,70 @@ select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u".
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
-  select "k"."id"
-  from "api_keys" as "k"
-  where "k"."creator_partner_id" = $1
-    and "k"."creator_id" not in (
-      select "id"
-      from "users"
-      where "deleted_at" is not null
-      union all
-      select "id"
-      from "users"
-      where "moving_keys" is not null
-        and not "partner_id" = $2
-    )
-  order by "k"."created_at" desc, "k"."id" desc
-  limit $3
+  select *
+  from (
+    select "k"."id"
+    from "api_keys" as "k"
+    where "k"."creator_partner_id" = $1
+      and "k"."creator_id" not in (
+        select "id"
+        from "users"
+        where "deleted_at" is not null
+        union all
+        select "id"
+        from "users"
+        where "moving_keys" is not null
+          and not "partner_id" = $2
+      )
+    order by "k"."created_at" desc, "k"."id" desc
+    limit $3
+  ) as "newest"
 )
-order by "k"."created_at" desc, "k"."id" desc;
+order by "k"."created_at" desc, "k"."id" desc
+limit $4;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
   "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
-  select "k"."id"
-  from "api_keys" as "k"
-  where "k"."account_id" = $1
-    and "k"."creator_id" not in (
-      select "id"
-      from "users"
-      where "deleted_at" is not null
-    )
-  order by "k"."created_at" desc, "k"."id" desc
-  limit $2
+  select *
+  from (
+    select "k"."id"
+    from "api_keys" as "k"
+    where "k"."account_id" = $1
+      and "k"."creator_id" not in (
+        select "id"
+        from "users"
+        where "deleted_at" is not null
+      )
+    order by "k"."created_at" desc, "k"."id" desc
+    limit $2
+  ) as "newest"
 )
-order by "k"."created_at" desc, "k"."id" desc;
+order by "k"."created_at" desc, "k"."id" desc
+limit $3;
 
 select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
   "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
-  select "k"."id"
-  from "api_keys" as "k"
-  where "k"."creator_id" not in (
-    select "id"
-    from "users"
-    where "deleted_at" is not null
-  )
-  order by "k"."created_at" desc, "k"."id" desc
-  limit $1
+  select *
+  from (
+    select "k"."id"
+    from "api_keys" as "k"
+    where "k"."creator_id" not in (
+      select "id"
+      from "users"
+      where "deleted_at" is not null
+    )
+    order by "k"."created_at" desc, "k"."id" desc
+    limit $1
+  ) as "newest"
 )
-order by "k"."created_at" desc, "k"."id" desc;
+order by "k"."created_at" desc, "k"."id" desc
+limit $2;
 
 select count(*) as "total"
 from "api_keys" as "k"
@@ -322,18 +356,22 @@ select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u".
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
-  select "k"."id"
-  from "api_keys" as "k"
-  where 1 = 0
-    and "k"."creator_id" not in (
-      select "id"
-      from "users"
-      where "deleted_at" is not null
-    )
-  order by "k"."created_at" desc, "k"."id" desc
-  limit $1
+  select *
+  from (
+    select "k"."id"
+    from "api_keys" as "k"
+    where 1 = 0
+      and "k"."creator_id" not in (
+        select "id"
+        from "users"
+        where "deleted_at" is not null
+      )
+    order by "k"."created_at" desc, "k"."id" desc
+    limit $1
+  ) as "newest"
 )
-order by "k"."created_at" desc, "k"."id" desc;
+order by "k"."created_at" desc, "k"."id" desc
+limit $2;
 
 select count(*) as "total"
 from "api_keys" as "k"
@@ -345,19 +383,23 @@ select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u".
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
-  select "k"."id"
-  from "api_keys" as "k"
-  where "k"."creator_id" = $1
-    and "k"."creator_id" not in (
-      select "id"
-      from "users"
-      where "deleted_at" is not null
-    )
-    and (k.created_at, k.id) < ($2, $3)
-  order by "k"."created_at" desc, "k"."id" desc
-  limit $4
+  select *
+  from (
+    select "k"."id"
+    from "api_keys" as "k"
+    where "k"."creator_id" = $1
+      and "k"."creator_id" not in (
+        select "id"
+        from "users"
+        where "deleted_at" is not null
+      )
+      and (k.created_at, k.id) < ($2, $3)
+    order by "k"."created_at" desc, "k"."id" desc
+    limit $4
+  ) as "newest"
 )
-order by "k"."created_at" desc, "k"."id" desc;
+order by "k"."created_at" desc, "k"."id" desc
+limit $5;
 
 select count(*) as "total"
 from "api_keys"

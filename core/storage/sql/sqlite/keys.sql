@@ -182,18 +182,22 @@ select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
-  select `k`.`id`
-  from `api_keys` as `k`
-  where `k`.`creator_id` = ?
-    and `k`.`creator_id` not in (
-      select `id`
-      from `users`
-      where `deleted_at` is not null
-    )
-  order by `k`.`created_at` desc, `k`.`id` desc
-  limit ?
+  select *
+  from (
+    select `k`.`id`
+    from `api_keys` as `k`
+    where `k`.`creator_id` = ?
+      and `k`.`creator_id` not in (
+        select `id`
+        from `users`
+        where `deleted_at` is not null
+      )
+    order by `k`.`created_at` desc, `k`.`id` desc
+    limit ?
+  ) as `newest`
 )
-order by `k`.`created_at` desc, `k`.`id` desc;
+order by `k`.`created_at` desc, `k`.`id` desc
+limit ?;
 
 select sum(`keys`) as `total`
 from `api_key_tallies`
@@ -206,18 +210,36 @@ select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
-  select `k`.`id`
-  from `api_keys` as `k`
-  where (`k`.`account_id` = ? or `k`.`creator_id` = ?)
-    and `k`.`creator_id` not in (
-      select `id`
-      from `users`
-      where `deleted_at` is not null
-    )
-  order by `k`.`created_at` desc, `k`.`id` desc
-  limit ?
+  select *
+  from (
+    select `k`.`id`
+    from `api_keys` as `k`
+    where `k`.`account_id` = ?
+      and `k`.`creator_id` not in (
+        select `id`
+        from `users`
+        where `deleted_at` is not null
+      )
+    order by `k`.`created_at` desc, `k`.`id` desc
+    limit ?
+  ) as `newest`
+  union all
+  select *
+  from (
+    select `k`.`id`
+    from `api_keys` as `k`
+    where `k`.`creator_id` = ?
+      and `k`.`creator_id` not in (
+        select `id`
+        from `users`
+        where `deleted_at` is not null
+      )
+    order by `k`.`created_at` desc, `k`.`id` desc
+    limit ?
+  ) as `newest`
 )
-order by `k`.`created_at` desc, `k`.`id` desc;
+order by `k`.`created_at` desc, `k`.`id` desc
+limit ?;
 
 select count(*) as `total`
 from `api_keys`
@@ -239,58 +261,70 @@ select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
-  select `k`.`id`
-  from `api_keys` as `k`
-  where `k`.`creator_partner_id` = ?
-    and `k`.`creator_id` not in (
-      select `id`
-      from `users`
-      where `deleted_at` is not null
-      union all
-      select `id`
-      from `users`
-      where `moving_keys` is not null
-        and not `partner_id` = ?
-    )
-  order by `k`.`created_at` desc, `k`.`id` desc
-  limit ?
+  select *
+  from (
+    select `k`.`id`
+    from `api_keys` as `k`
+    where `k`.`creator_partner_id` = ?
+      and `k`.`creator_id` not in (
+        select `id`
+        from `users`
+        where `deleted_at` is not null
+        union all
+        select `id`
+        from `users`
+        where `moving_keys` is not null
+          and not `partner_id` = ?
+      )
+    order by `k`.`created_at` desc, `k`.`id` desc
+    limit ?
+  ) as `newest`
 )
-order by `k`.`created_at` desc, `k`.`id` desc;
+order by `k`.`created_at` desc, `k`.`id` desc
+limit ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
   `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
-  select `k`.`id`
-  from `api_keys` as `k`
-  where `k`.`account_id` = ?
-    and `k`.`creator_id` not in (
-      select `id`
-      from `users`
-      where `deleted_at` is not null
-    )
-  order by `k`.`created_at` desc, `k`.`id` desc
-  limit ?
+  select *
+  from (
+    select `k`.`id`
+    from `api_keys` as `k`
+    where `k`.`account_id` = ?
+      and `k`.`creator_id` not in (
+        select `id`
+        from `users`
+        where `deleted_at` is not null
+      )
+    order by `k`.`created_at` desc, `k`.`id` desc
+    limit ?
+  ) as `newest`
 )
-order by `k`.`created_at` desc, `k`.`id` desc;
+order by `k`.`created_at` desc, `k`.`id` desc
+limit ?;
 
 select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
   `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
-  select `k`.`id`
-  from `api_keys` as `k`
-  where `k`.`creator_id` not in (
-    select `id`
-    from `users`
-    where `deleted_at` is not null
-  )
-  order by `k`.`created_at` desc, `k`.`id` desc
-  limit ?
+  select *
+  from (
+    select `k`.`id`
+    from `api_keys` as `k`
+    where `k`.`creator_id` not in (
+      select `id`
+      from `users`
+      where `deleted_at` is not null
+    )
+    order by `k`.`created_at` desc, `k`.`id` desc
+    limit ?
+  ) as `newest`
 )
-order by `k`.`created_at` desc, `k`.`id` desc;
+order by `k`.`created_at` desc, `k`.`id` desc
+limit ?;
 
 select count(*) as `total`
 from `api_keys` as `k`
@@ -301,18 +335,22 @@ select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
-  select `k`.`id`
-  from `api_keys` as `k`
-  where 1 = 0
-    and `k`.`creator_id` not in (
-      select `id`
-      from `users`
-      where `deleted_at` is not null
-    )
-  order by `k`.`created_at` desc, `k`.`id` desc
-  limit ?
+  select *
+  from (
+    select `k`.`id`
+    from `api_keys` as `k`
+    where 1 = 0
+      and `k`.`creator_id` not in (
+        select `id`
+        from `users`
+        where `deleted_at` is not null
+      )
+    order by `k`.`created_at` desc, `k`.`id` desc
+    limit ?
+  ) as `newest`
 )
-order by `k`.`created_at` desc, `k`.`id` desc;
+order by `k`.`created_at` desc, `k`.`id` desc
+limit ?;
 
 select count(*) as `total`
 from `api_keys` as `k`
@@ -324,19 +362,23 @@ select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
-  select `k`.`id`
-  from `api_keys` as `k`
-  where `k`.`creator_id` = ?
-    and `k`.`creator_id` not in (
-      select `id`
-      from `users`
-      where `deleted_at` is not null
-    )
-    and (k.created_at, k.id) < (?, ?)
-  order by `k`.`created_at` desc, `k`.`id` desc
-  limit ?
+  select *
+  from (
+    select `k`.`id`
+    from `api_keys` as `k`
+    where `k`.`creator_id` = ?
+      and `k`.`creator_id` not in (
+        select `id`
+        from `users`
+        where `deleted_at` is not null
+      )
+      and (k.created_at, k.id) < (?, ?)
+    order by `k`.`created_at` desc, `k`.`id` desc
+    limit ?
+  ) as `newest`
 )
-order by `k`.`created_at` desc, `k`.`id` desc;
+order by `k`.`created_at` desc, `k`.`id` desc
+limit ?;
 
 select count(*) as `total`
 from `api_keys`
