@@ -125,6 +125,7 @@ function createContext(settings: Settings, storage: Storage): AdminContext {
     onOutcome: () => undefined,
     onStopped: () => undefined,
     onListed: () => undefined,
+    onHoursChanged: () => undefined,
   };
   return {
     ...settings,

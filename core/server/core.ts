@@ -95,6 +95,7 @@ export async function startCore(
       onOutcome: metrics.dialer.onOutcome,
       onStopped: metrics.onStopped,
       onListed: () => housekeeping?.blockListed(),
+      onHoursChanged: () => housekeeping?.makeHeldDue(),
     };
 
     const webConsole = config.webConsole ? readWebConsole(webConsoleFolder, commandLinePackage) : undefined;

@@ -23,6 +23,8 @@ const firstUserEmail = 'admin@localhost';
 export type Housekeeping = {
   /** Blocks queued calls to newly listed numbers now, instead of within a minute. */
   blockListed(): void;
+  /** Applies changed calling hours to held calls now, instead of within a minute. */
+  makeHeldDue(): void;
   /** Stops after the step that's running. */
   close(): Promise<void>;
 };
@@ -82,6 +84,12 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     log.info({ calls: blocked }, 'queued calls blocked by do-not-call lists');
   }
 
+  /** Isn't a step of `sweepEachMinute` either. */
+  async function makeHeldDue(): Promise<void> {
+    const due = await protection.makeHeldDue(ports.clock.now(), signal);
+    if (due > 0) log.info({ calls: due }, 'held calls are due because calling hours have changed');
+  }
+
   async function sweepEachHour(): Promise<void> {
     const before = await retention.recordDays(days);
     if (before) log.warn({ before, now: days }, 'RETENTION_DAYS or AUDIT_RETENTION_DAYS has changed, or differs between cores');
@@ -139,9 +147,11 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   const blocking = repeat(blockListed, everyMinute);
+  const holding = repeat(makeHeldDue, everyMinute);
   const lapsing = repeat(sweepEachMinute, everyMinute);
   const repeating = [
     blocking,
+    holding,
     lapsing,
     ...[finishRevocations, finishMoves, finishNumberImports].map((sweep) => repeat(sweep, everyMinute)),
     // The hourly sweep waits until no calls are being lapsed. Otherwise, on PostgreSQL, it would skip a call that's being lapsed at that
@@ -182,6 +192,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
 
   return {
     blockListed: blocking.now,
+    makeHeldDue: holding.now,
     async close() {
       closing.abort();
       await Promise.all(repeating.map(({ stop }) => stop()));

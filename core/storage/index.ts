@@ -152,6 +152,7 @@ export function openStorage(
         listNumbers: listed.protection.listNumbers,
         searchNumbers: listed.protection.searchNumbers,
         blockListed: sweptNumbers.blockListed,
+        makeHeldDue: sweptNumbers.makeHeldDue,
         deleteEnded: sweptNumbers.deleteEnded,
         countHeld: sweptNumbers.countHeld,
       },

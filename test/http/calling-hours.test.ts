@@ -5,6 +5,7 @@ import { plus } from '../../core/domain/instant.ts';
 import { callingRules, daily } from '../support/calling-rules.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
+import { until } from '../support/until.ts';
 
 describe('rules for calling', () => {
   onEachDatabase((kind) => {
@@ -31,9 +32,26 @@ describe('rules for calling', () => {
         await setHours([]);
         expect((await place({ requestId: 'held' })).json).to.deep.equal(held.json);
         expect((await place({ requestId: 'free' })).json).not.to.have.property('heldUntil');
-        expect((await claim()).map(({ requestId }) => requestId)).to.deep.equal(['free']);
-        clock.set('2026-11-22T08:00:00.000Z');
-        expect((await claim()).map(({ requestId }) => requestId)).to.include('held');
+      });
+
+      for (const scope of ['partner', 'account', 'campaign'] as const) {
+        it(`of the ${scope} are applied to its held calls as soon as they change, so that these don't lapse while the hours are open`, async () => {
+          await setHours([daily('20:03', '20:20')], scope);
+          const { json } = await place({ notAfter: '2026-11-21T19:06:00Z' });
+          expect(json).to.include({ heldUntil: '2026-11-21T19:03:00.000Z' });
+          await setHours([daily('19:55', '20:03')], scope);
+          await until(async () => (await listed())[0]?.heldUntil === null);
+          expect(await claim()).to.have.length(1);
+        });
+      }
+
+      it('hold a call again, until the right time, if it may still not be dialed when they change', async () => {
+        await setHours([daily('09:00', '20:00')]);
+        await place();
+        await setHours([daily('10:00', '20:00')]);
+        await until(async () => (await listed())[0]?.heldUntil === null);
+        expect(await claim()).to.deep.equal([]);
+        expect((await listed())[0]).to.include({ state: 'queued', heldUntil: '2026-11-22T09:00:00.000Z' });
       });
 
       it("apply in a time zone in any spelling, and responses show the call's own", async () => {

@@ -151,7 +151,7 @@ const anyClear = anyRequest(commandNames.filter((name) => name !== 'hangUp' && n
  * Commands that change whether a call may be placed. If one of them runs while a request to place a call is in progress, the checks that
  * this request has already passed are outdated.
  */
-const interruptions: readonly CommandName[] = ['revoke', 'limitKey', 'deleteUser', 'disableUser', 'moveUser', 'listNumber'];
+const interruptions: readonly CommandName[] = ['revoke', 'limitKey', 'deleteUser', 'disableUser', 'moveUser', 'listNumber', 'setHours'];
 
 // Faults
 
@@ -182,6 +182,8 @@ async function performDuring(
   const first = await request.send(world).catch(() => nothing);
   await end();
   wakeDialers();
+  // Work that a request started, such as applying changed hours to held calls, may have failed. A core tries again each minute.
+  world.sweepEachMinute();
   const isUnsure = first.status === 0 || first.status >= 500;
   const answer = isUnsure ? await request.send(world) : first;
   walk.isSure &&= fault === 'a clock move';

@@ -32,7 +32,7 @@ export function wakeDialers(): void {
 /** Stands between a core, its database and its timers. */
 export class Switch {
   /** The work that the core does every minute or hour. */
-  readonly sweeps: (() => void)[] = [];
+  readonly sweeps: { work: () => void; every: number }[] = [];
   cut: Cut | undefined;
   /** How many statements are running. */
   #running = 0;
@@ -115,7 +115,7 @@ PostgresClient.prototype.acquireRawConnection = async function () {
 
 /** In ms: how often dialers look for due calls, and the shortest interval of housekeeping. */
 const pollEvery = 1_000;
-const sweepEvery = 60_000;
+export const sweepEvery = 60_000;
 
 export const realTimers = { setTimeout, clearTimeout, setInterval };
 type Work = (...args: unknown[]) => void;
@@ -147,7 +147,7 @@ export const walkTimers = {
   setInterval(work: Work, ms = 0, ...rest: unknown[]) {
     const by = ms >= sweepEvery ? switches.getStore() : null;
     if (!by) return realTimers.setInterval(work, ms, ...rest);
-    by.sweeps.push(work);
+    by.sweeps.push({ work, every: ms });
     // In a walk that takes longer than a minute, housekeeping would run between any two commands.
     return realTimers.setInterval(() => undefined, day);
   },

@@ -197,6 +197,10 @@ export class Model extends People {
     // Only users who act for a partner, not for a single account, can set this. It doesn't change earlier opt-outs.
     if ('optsOutForPartner' in rules && !this.isPartner(scope)) refuse('forbidden');
     this.directory.change(target, rules);
+    if (!('hours' in rules)) return;
+    // Calls that the previous hours hold are due now, so that the new ones are applied.
+    for (const call of this.calls.values())
+      if (isOpen(call) && call.isHeld && call.dueAt > this.now && this.isWithin(call.campaign, target)) this.#makeDue(call);
   }
 
   /** An account's setting overrides its partner's. Without either, numbers in all countries can be called, but no restricted kinds. */
@@ -318,10 +322,14 @@ export class Model extends People {
   #recover(hasStepped: boolean): void {
     for (const call of this.calls.values()) {
       if (!isOpen(call) || call.dueAt <= this.now + skew + this.#findLongestWait(call, hasStepped)) continue;
-      // The hour for retries starts again, because no one knows when it began.
-      if (isWaiting(call)) this.calls.change(call.id, { dueAt: Math.max(this.now, call.body.notBefore), isHeld: false, triedAt: null });
+      if (isWaiting(call)) this.#makeDue(call);
       else this.calls.change(call.id, { dueAt: this.now });
     }
+  }
+
+  /** Makes a waiting call due. The hour for retries starts again, because no one knows when it began. */
+  #makeDue({ id, body }: Call): void {
+    this.calls.change(id, { dueAt: Math.max(this.now, body.notBefore), isHeld: false, triedAt: null });
   }
 
   /**

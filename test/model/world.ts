@@ -22,7 +22,7 @@ import { type Authenticator, authenticator } from '../support/second-factor.ts';
 import { createTenants, type DirectAccess, databaseWithTenants, openDirect, password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { day } from './basics.ts';
-import { type Cut, nextChange, realTimers, Switch, switches, walkTimers } from './faults.ts';
+import { type Cut, nextChange, realTimers, Switch, sweepEvery, switches, walkTimers } from './faults.ts';
 import { type Model, retentionDays } from './model.ts';
 import type { Id, Node, User, Viewer } from './people.ts';
 import { startProvider } from './provider.ts';
@@ -257,8 +257,13 @@ export class World {
   /** Makes the cores do their per-minute and hourly work once. Waits until it's done, because otherwise it might see a later time. */
   async sweep(): Promise<void> {
     const before = this.cores.map(countSweeps);
-    for (const { database } of this.cores) for (const sweep of database.sweeps) sweep();
+    for (const { database } of this.cores) for (const { work } of database.sweeps) work();
     await until(() => this.cores.every((core, n) => countSweeps(core) > (before[n] ?? 0)));
+  }
+
+  /** Makes the cores do their per-minute work once. */
+  sweepEachMinute(): void {
+    for (const { database } of this.cores) for (const { work, every } of database.sweeps) if (every === sweepEvery) work();
   }
 
   async addUser(type: UserType, accountId: Id | null, partnerId: Id | null): Promise<NewUser> {

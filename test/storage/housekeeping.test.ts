@@ -85,6 +85,9 @@ describe('a running core', () => {
         ...{ retired_at: clock.now(), cancelling_since: clock.now() },
       });
       await addCall({ contact_id: 'of-revoked', api_key_id: 'revoked', due_at: clock.now() });
+      await write('protection_rules').insert({
+        ...{ scope_id: tenants.partner.id, partner_id: tenants.partner.id, hours: null, countries: null, kinds: null, hours_changed: 'e' },
+      });
       await write('users').where({ id: tenants.users.sibling.id }).update({ moving_keys: 'e' });
       await write('users').where({ id: tenants.users.teammate.id }).update({ deleted_at: clock.now(), disabled_at: clock.now() });
       if (kind === 'sqlite') return;
@@ -117,6 +120,7 @@ describe('a running core', () => {
           finishDeletions: await hasRow('users', { id: harness.tenants.users.teammate.id }),
           finishMoves: await hasRow('users', { moving_keys: 'e' }),
           finishCancelling: (await call('of-revoked')).state === 'queued',
+          makeHeldDue: await hasRow('protection_rules', { hours_changed: 'e' }),
           chainAudit: await hasRow('audit_events', { id: '1', seq: null }),
           compactCallCounts: await twice('call_count_changes', { campaign_id: 'g' }),
           compactKeyCounts: await twice('api_key_tallies', { id: 'a' }),

@@ -67,6 +67,7 @@ export function fakePorts({
     onOutcome: () => undefined,
     onStopped: () => undefined,
     onListed: () => undefined,
+    onHoursChanged: () => undefined,
   };
 }
 

@@ -53,4 +53,6 @@ export type Ports = {
   onStopped(reason: StopReason, calls: number): void;
   /** Called when numbers were added to a list, so that queued calls to them can be blocked soon. */
   onListed(): void;
+  /** Called when calling hours have changed, so that they can be applied to held calls soon. */
+  onHoursChanged(): void;
 };

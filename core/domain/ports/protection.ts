@@ -65,6 +65,8 @@ export type ProtectionStore = {
   setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent): Promise<void>;
   /** Blocks the queued calls to numbers that were added since the last time, in small batches. @returns the number of calls */
   blockListed(now: Millis, signal?: AbortSignal): Promise<number>;
+  /** Makes held calls due in scopes whose calling hours have changed since the last time, in small batches. @returns the number of calls */
+  makeHeldDue(now: Millis, signal: AbortSignal): Promise<number>;
   /** Deletes entries that have ended, in small batches. @returns the number of entries */
   deleteEnded(now: Millis, signal?: AbortSignal): Promise<number>;
   /** Counts the calls waiting for calling hours. */

@@ -46,6 +46,7 @@ export async function setHoursInScope(
 /** Replaces all rules of a scope. A scope without rules inherits them. */
 export async function setHours(ports: Ports, actor: Actor, scope: RuleScope, rules: readonly HoursRule[]): Promise<void> {
   await setRules(ports, actor, scope, { hours: rules.length === 0 ? null : rules }, 'calling-hours.changed', describeHours(rules));
+  ports.onHoursChanged();
 }
 
 /** Returns a scope's own rules, and those that apply without them. */

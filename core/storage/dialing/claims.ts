@@ -120,7 +120,7 @@ export async function moveStopped(
   onStopped: OnStopped,
 ): Promise<number> {
   let moved = 0;
-  for (const [until, calls] of held) moved += await postpone(trx, calls, now, until);
+  for (const [until, calls] of held) moved += await postpone(trx, calls, until);
   for (const { objection, key } of refused) {
     const detail = describeObjection(objection);
     const end = toStopReason(objection) === 'number' ? blockBatch : lapseWithReason;

@@ -68,11 +68,14 @@ export async function lapseWithReason(on: Knex, calls: readonly CallKeyPair[], n
 }
 
 /**
- * Postpones due calls until calling hours allow them. A call that waits for another attempt definitely isn't with the provider, so its hour
- * for retries starts again.
+ * Postpones due calls, which the transaction has locked, until calling hours allow them. A call that waits for another attempt definitely
+ * isn't with the provider, so its hour for retries starts again.
+ *
+ * Doesn't check again whether the calls are due, because on PostgreSQL, if many calls have just become due, the plan could compare each of
+ * them with each of these. For 500 of 40,000 calls, that took more than five seconds.
  */
-export async function postpone(on: Knex, calls: readonly CallKeyPair[], now: Millis, until: Millis): Promise<number> {
-  return selectAmong(on, calls).where('due_at', '<=', now).whereRaw(isUndialed).update({
+export async function postpone(on: Knex, calls: readonly CallKeyPair[], until: Millis): Promise<number> {
+  return selectAmong(on, calls).whereRaw(isUndialed).update({
     due_at: until,
     held_until: until,
     first_attempt_at: null,
@@ -92,18 +95,16 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
 /**
  * Makes calls due if they'd wait longer than they could with a correct clock. A queued call waits until `notBefore` or until calling hours
  * open, which the next claim computes again; an open call until its lease ends; any other for at most `dialingLimits.outcome`. The hour for
- * retries starts again. A call in doubt also becomes due if it isn't known when its hour began, so that the next claim ends it. Reads the
- * queue once, from start to end, because a million calls may wait.
+ * retries starts again. A call in doubt also becomes due if it isn't known when its hour began, so that the next claim ends it.
  *
  * @param options.judgesHeldAgain whether the clock was wrong when calls were held. Otherwise, skips calls that aren't held for longer than
  * a rule could require, because checking a hundred thousand held calls again each hour kept PostgreSQL busy for minutes
  */
-export async function markAllDue(
+export function markAllDue(
   database: Database,
   now: Millis,
   options: { size: number; judgesHeldAgain: boolean; signal?: AbortSignal | undefined },
 ): Promise<number> {
-  const { write } = database;
   const { size, judgesHeldAgain, signal } = options;
   const latest = now + clockSkew.toMillis();
   const longest = maxDaysAhead * oneDay;
@@ -120,14 +121,49 @@ export async function markAllDue(
     OR (${isAt('open')} AND due_at > ${latest + dialingLimits.lease.toMillis()})
     OR (${isAt('doubt')} AND not_after IS NULL AND first_attempt_at > ${latest})
     OR (${isLimited} AND due_at > ${latest + dialingLimits.outcome.toMillis()}))`;
+  return makeDue(database, now, { flag: isTooFar, locked: 'skip', size, signal });
+}
+
+/**
+ * Makes the calls due that calling hours hold in an account, or in one of its campaigns, so that the next claim applies the current hours.
+ */
+export function markHeldDue(
+  database: Database,
+  now: Millis,
+  scope: { accountId: string; campaignId: string | null },
+  signal?: AbortSignal,
+): Promise<number> {
+  const flag = `held_until IS NOT NULL AND due_at > ${now}`;
+  return makeDue(database, now, { flag, locked: 'wait', size: sweepBatchSize, signal, ...scope });
+}
+
+type Waiting = {
+  /** SQL that says whether a call becomes due. */
+  flag: string;
+  /** The account, and its campaign, if only their calls become due. */
+  accountId?: string;
+  campaignId?: string | null;
+  /** What to do about calls that another process has locked. */
+  locked: 'skip' | 'wait';
+  size: number;
+  signal: AbortSignal | undefined;
+};
+
+/** Makes calls due. Reads the queue once, from start to end, because a million calls may wait. */
+async function makeDue(database: Database, now: Millis, { campaignId = null, locked, ...queue }: Waiting): Promise<number> {
+  const { write } = database;
   const dueAt = write.raw(`CASE WHEN ${isUndialed} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
   const firstAttemptAt = write.raw(`CASE WHEN NOT ${isUndialed} THEN first_attempt_at END`);
+  const columns = { due_at: dueAt, held_until: null, first_attempt_at: firstAttemptAt };
   let changed = 0;
-  for await (const rows of walkQueue(database, { flag: isTooFar, size, signal })) {
-    const keys = rows.filter(({ flag }) => flag).map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
-    const overdue = selectAmong(write, keys).whereRaw(isTooFar);
-    const columns = { due_at: dueAt, held_until: null, first_attempt_at: firstAttemptAt };
-    if (keys.length > 0) changed += await selectBatch(write, overdue, keys.length).update(columns);
+  for await (const rows of walkQueue(database, queue)) {
+    const due = rows.filter(({ flag, campaign_id }) => flag && (campaignId === null || campaign_id === campaignId));
+    if (due.length === 0) continue;
+    const keys = due.map((row): CallKeyPair => [row.campaign_id, row.contact_id]);
+    const waiting = () => selectAmong(write, keys).whereRaw(queue.flag);
+    const count = await selectBatch(write, waiting(), keys.length).update(columns);
+    // Handle locked calls last, because waiting for them while holding many other locks could cause deadlocks.
+    changed += locked === 'wait' && count < keys.length ? count + (await waiting().update(columns)) : count;
   }
   return changed;
 }

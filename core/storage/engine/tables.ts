@@ -75,6 +75,8 @@ export type ProtectionRulesRow = {
   hours: string | null;
   countries: string | null;
   kinds: string | null;
+  /** Not null if the hours have changed and the calls that the previous ones held aren't due yet. */
+  hours_changed: string | null;
 };
 
 export type UserRow = {

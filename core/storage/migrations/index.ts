@@ -31,6 +31,7 @@ import * as countsInStatements from './024-counts-in-statements.ts';
 import * as callsByKey from './030-calls-by-key-additive.ts';
 import * as retentionSinceDialing from './031-retention-since-dialing-additive.ts';
 import * as subjectsOfCodes from './032-subjects-of-codes-additive.ts';
+import * as changedHours from './033-changed-hours-additive.ts';
 
 type Step = (trx: Knex, dialect: Dialect) => Promise<void>;
 /** @property upCalls changes only the tables of calls. If they're divided into shards, it runs once in each */
@@ -68,6 +69,7 @@ const migrations: readonly Migration[] = [
   { name: '030-calls-by-key-additive', upCalls: callsByKey.upCalls },
   { name: '031-retention-since-dialing-additive', upCalls: retentionSinceDialing.upCalls },
   { name: '032-subjects-of-codes-additive', up: subjectsOfCodes.up },
+  { name: '033-changed-hours-additive', up: changedHours.up },
 ];
 
 export const migrationsTable = 'schema_migrations';

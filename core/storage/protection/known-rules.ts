@@ -8,7 +8,7 @@ import type { Database } from '../engine/database.ts';
 import type { ProtectionRulesRow } from '../engine/tables.ts';
 
 type RuleRow = { campaign_id: string; account_id: string; partner_id: string; rules_version: number | null } & {
-  [Column in keyof ProtectionRulesRow]: ProtectionRulesRow[Column] | null;
+  [Column in 'scope_id' | 'hours' | 'countries' | 'kinds']: ProtectionRulesRow[Column] | null;
 };
 
 /**

@@ -9,6 +9,7 @@ import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
 import { isCallListed } from './listed.ts';
+import { accountsIn } from './lookups.ts';
 
 /** The number of queued calls that one statement reads. */
 const lookupBatchSize = 1_000;
@@ -26,28 +27,12 @@ export async function blockListed(database: Database, now: Millis, signal?: Abor
   // Wait for batches that may be placing calls without seeing the new entries.
   await database.awaitWriters();
   for (const { scope_id, account_id, partner_id, token } of sweeps) {
-    const blockIn = (account: string) => sumOfShards(database, (shard) => blockInAccount(shard, account, now, signal));
-    if (account_id !== null) blocked += await blockIn(account_id);
-    else for await (const account of listAccounts(database, partner_id)) blocked += await blockIn(account);
+    for await (const account of accountsIn(database, { accountId: account_id, partnerId: partner_id }))
+      blocked += await sumOfShards(database, (shard) => blockInAccount(shard, account, now, signal));
     // If numbers were added in the meantime, the token has changed, and the next run starts again.
     await database.write('do_not_call_sweeps').where({ scope_id, token }).delete();
   }
   return blocked;
-}
-
-async function* listAccounts({ read }: Database, partnerId: string): AsyncGenerator<string> {
-  for (let after = ''; ; ) {
-    const ids: string[] = await read('accounts')
-      .where({ partner_id: partnerId })
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(lookupBatchSize)
-      .pluck('id');
-    yield* ids;
-    const last = ids.at(-1);
-    if (last === undefined) return;
-    after = last;
-  }
 }
 
 /** Blocks an account's waiting calls, except those that a dialer is claiming right now: the claim itself blocks them. */

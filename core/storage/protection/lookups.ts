@@ -74,3 +74,23 @@ function isInReach(row: ScopeRow, access: ProtectionAccess | { kind: 'all' }): b
   if (access.kind === 'all') return true;
   return access.kind === 'account' ? row.account_id === access.accountId : row.partner_id === access.partnerId;
 }
+
+/** The number of accounts that one statement reads. */
+const accountBatchSize = 1_000;
+
+/** Returns the account of a scope, or all accounts of its partner. */
+export async function* accountsIn({ read }: Database, { accountId, partnerId }: OwningScope): AsyncGenerator<string> {
+  if (accountId !== null) return yield accountId;
+  for (let after = ''; ; ) {
+    const ids: string[] = await read('accounts')
+      .where({ partner_id: partnerId })
+      .where('id', '>', after)
+      .orderBy('id')
+      .limit(accountBatchSize)
+      .pluck('id');
+    yield* ids;
+    const last = ids.at(-1);
+    if (last === undefined) return;
+    after = last;
+  }
+}

@@ -9,6 +9,7 @@ import { sumOfShards } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/empty-log.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 import { insertNumbers } from './added-numbers.ts';
+import { makeHeldDue } from './held-calls.ts';
 import { parseList, readCampaignRules } from './known-rules.ts';
 import { blockListed } from './listed-calls.ts';
 import { countBeingDialed, findScope, toEntries } from './lookups.ts';
@@ -126,13 +127,14 @@ export function protectionStore(database: Database): ProtectionStore {
 
     async setRules(scope, change, event) {
       await write.transaction(async (trx) => {
-        await writeRules(trx, scope, change);
+        await writeRules(trx, scope, change, event.id);
         await recordAudit(trx, event);
       });
       await requireSeen(database);
     },
 
     blockListed: (now, signal) => blockListed(database, now, signal),
+    makeHeldDue: (now, signal) => makeHeldDue(database, now, signal),
 
     async deleteEnded(now, signal) {
       await write('do_not_call_additions').where('version', '<', plus(now, -oneDay)).delete();
@@ -169,20 +171,22 @@ function narrow(entries: Knex.QueryBuilder, access: ProtectionAccess): Knex.Quer
 
 /**
  * Replaces the given rules of a scope, and changes the version of the partner's rules, so that every process checks calls against the new
- * ones.
+ * ones. Marks the scope if its hours change. @param mark differs for each change
  */
 async function writeRules(
   trx: Knex.Transaction,
   { id, owner }: RuleScope,
   change: Parameters<ProtectionStore['setRules']>[1],
+  mark: string,
 ): Promise<void> {
-  const columns = Object.fromEntries(Object.entries(change).map(([name, value]) => [name, value === null ? null : JSON.stringify(value)]));
+  const rules = Object.entries(change).map(([name, value]) => [name, value === null ? null : JSON.stringify(value)]);
+  const columns = Object.fromEntries(change.hours === undefined ? rules : [...rules, ['hours_changed', mark]]);
   // Let concurrent changes to a partner's rules wait for each other here, so that none of them is lost.
   await trx('partners')
     .where({ id: owner.partnerId })
     .update({ rules_version: trx.raw('coalesce(rules_version, 0) + 1') });
   await trx('protection_rules')
-    .insert({ scope_id: id, partner_id: owner.partnerId, hours: null, countries: null, kinds: null, ...columns })
+    .insert({ scope_id: id, partner_id: owner.partnerId, hours: null, countries: null, kinds: null, hours_changed: null, ...columns })
     .onConflict('scope_id')
     .merge(columns);
 }

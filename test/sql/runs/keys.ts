@@ -132,6 +132,14 @@ export function createKeysRuns({
         await stores.protection.addNumbers(toNumbers((await placed()).call.phone, null), now, event());
         await blockListed(now);
       },
+      async makeHeldDue(makeHeldDue) {
+        const owner = { accountId: account.id, partnerId: partner.id };
+        const scope = { kind: 'account', id: account.id, name: account.name, owner } as const;
+        await stores.protection.setRules(scope, { hours: [{ prefix: '', days: ['sun'], from: '09:00', to: '18:00' }] }, event());
+        await placed();
+        await stores.protection.setRules(scope, { hours: null }, event());
+        await makeHeldDue(now, new AbortController().signal);
+      },
       deleteEnded: (deleteEnded) => deleteEnded(now),
       countHeld: (countHeld) => countHeld(now),
     },

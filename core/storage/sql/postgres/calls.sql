@@ -746,7 +746,6 @@ where ("campaign_id", "contact_id") in (
   select "campaign_id", "contact_id"
   from unnest($4::text[], $5::text[]) AS pairs (campaign_id, contact_id)
 )
-  and "due_at" <= $6
   and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
 
 with "changed" as (

@@ -243,10 +243,10 @@ update "partners"
 set "rules_version" = coalesce(rules_version, 0) + 1
 where "id" = $1;
 
-insert into "protection_rules" ("countries", "hours", "kinds", "partner_id", "scope_id")
-values ($1, $2, $3, $4, $5)
+insert into "protection_rules" ("countries", "hours", "hours_changed", "kinds", "partner_id", "scope_id")
+values ($1, $2, $3, $4, $5, $6)
 on conflict ("scope_id")
-do update set "countries" = $6;
+do update set "countries" = $7;
 
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
@@ -364,6 +364,64 @@ from "changed";
 delete from "do_not_call_sweeps"
 where "scope_id" = $1
   and "token" = $2;
+
+-- protection.makeHeldDue
+
+SELECT r.scope_id, c.id AS campaign_id, a.id AS account_id, r.partner_id, r.hours_changed
+FROM protection_rules r
+LEFT JOIN campaigns c ON c.id = r.scope_id
+LEFT JOIN accounts a ON a.id = coalesce(c.account_id, r.scope_id)
+WHERE r.hours_changed IS NOT NULL
+ORDER BY r.scope_id;
+
+SELECT virtualtransaction AS id
+FROM pg_locks
+WHERE relation = 'calls'::regclass
+  AND mode = 'RowExclusiveLock'
+  AND granted
+  AND database = (
+    SELECT oid
+    FROM pg_database
+    WHERE datname = current_database()
+  );
+
+SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id, CASE WHEN held_until IS NOT NULL AND due_at > 1795251600000 THEN 1 ELSE 0 END AS flag
+FROM calls
+WHERE due_at IS NOT NULL
+  AND account_id = $1
+  AND (account_id,due_at,placed_at,api_key_id,contact_id) > ($2, $3, $4, $5, $6)
+ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
+LIMIT $7;
+
+with "some" as materialized (
+  select "campaign_id", "contact_id"
+  from "calls"
+  where ("campaign_id", "contact_id") in (
+    select "campaign_id", "contact_id"
+    from unnest($1::text[], $2::text[]) AS pairs (campaign_id, contact_id)
+  )
+    and held_until IS NOT NULL
+    AND due_at > 1795251600000
+  limit $3
+  for update skip locked
+)
+update "calls"
+set "due_at" = CASE
+  WHEN (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) AND not_before > $4 THEN not_before
+  ELSE CAST($5 AS bigint)
+END, "held_until" = $6, "first_attempt_at" = CASE
+  WHEN NOT (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) THEN first_attempt_at
+END
+where ("campaign_id", "contact_id") in (
+  select "campaign_id", "contact_id"
+  from "some"
+)
+  and "state" in ($7, $8);
+
+update "protection_rules"
+set "hours_changed" = $1
+where "scope_id" = $2
+  and "hours_changed" = $3;
 
 -- protection.deleteEnded
 

@@ -633,13 +633,11 @@ WHERE c.id IN (?)
 update `calls`
 set `due_at` = ?, `held_until` = ?, `first_attempt_at` = ?
 where (`campaign_id`, `contact_id`) in (values (?, ?))
-  and `due_at` <= ?
   and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
 
 update `calls`
 set `due_at` = ?, `held_until` = ?, `first_attempt_at` = ?
 where (`campaign_id`, `contact_id`) in (values (?, ?), (?, ?), (?, ?), (?, ?), (?, ?))
-  and `due_at` <= ?
   and (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')));
 
 update `calls`

@@ -232,8 +232,8 @@ update `partners`
 set `rules_version` = coalesce(rules_version, 0) + 1
 where `id` = ?;
 
-insert into `protection_rules` (`countries`, `hours`, `kinds`, `partner_id`, `scope_id`)
-values (?, ?, ?, ?, ?)
+insert into `protection_rules` (`countries`, `hours`, `hours_changed`, `kinds`, `partner_id`, `scope_id`)
+values (?, ?, ?, ?, ?, ?)
 on conflict (`scope_id`)
 do update set `countries` = ?;
 
@@ -317,6 +317,49 @@ where (`campaign_id`, `contact_id`) in (
 delete from `do_not_call_sweeps`
 where `scope_id` = ?
   and `token` = ?;
+
+-- protection.makeHeldDue
+
+SELECT r.scope_id, c.id AS campaign_id, a.id AS account_id, r.partner_id, r.hours_changed
+FROM protection_rules r
+LEFT JOIN campaigns c ON c.id = r.scope_id
+LEFT JOIN accounts a ON a.id = coalesce(c.account_id, r.scope_id)
+WHERE r.hours_changed IS NOT NULL
+ORDER BY r.scope_id;
+
+SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id, CASE WHEN held_until IS NOT NULL AND due_at > 1795251600000 THEN 1 ELSE 0 END AS flag
+FROM calls INDEXED BY calls_due
+WHERE due_at IS NOT NULL
+  AND account_id = ?
+  AND (account_id,due_at,placed_at,api_key_id,contact_id) > (?, ?, ?, ?, ?)
+ORDER BY account_id,due_at,placed_at,api_key_id,contact_id
+LIMIT ?;
+
+with `some` as materialized (
+  select `campaign_id`, `contact_id`
+  from `calls`
+  where (`campaign_id`, `contact_id`) in (values (?, ?))
+    and held_until IS NOT NULL
+    AND due_at > 1795251600000
+  limit ?
+)
+update `calls`
+set `due_at` = CASE
+  WHEN (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) AND not_before > ? THEN not_before
+  ELSE CAST(? AS bigint)
+END, `held_until` = ?, `first_attempt_at` = CASE
+  WHEN NOT (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) THEN first_attempt_at
+END
+where (`campaign_id`, `contact_id`) in (
+  select `campaign_id`, `contact_id`
+  from `some`
+)
+  and `state` in (?, ?);
+
+update `protection_rules`
+set `hours_changed` = ?
+where `scope_id` = ?
+  and `hours_changed` = ?;
 
 -- protection.deleteEnded
 
