@@ -31,8 +31,6 @@ function parserOptions({ delimiter, firstLine }: Pick<CsvFormat, 'delimiter' | '
     from_line: firstLine,
     trim: true,
     skip_empty_lines: true,
-    // Spreadsheet programs save empty rows as bare delimiters.
-    skip_records_with_empty_values: true,
     relax_column_count: true,
     record_delimiter: ['\r\n', '\n', '\r'],
     max_record_size: maxRecordLength,
@@ -75,7 +73,7 @@ function detectDelimiter(start: string): string {
 
 function parseHeader(start: string, name: string, layout: Pick<CsvFormat, 'delimiter' | 'firstLine'>): string[] {
   try {
-    const [header]: string[][] = parseAtOnce(start, { ...parserOptions(layout), to: 1 });
+    const [header]: string[][] = parseAtOnce(start, { ...parserOptions(layout), skip_records_with_empty_values: true, to: 1 });
     if (header) return header;
   } catch (error) {
     throw malformedCsvError(error, name);
@@ -123,7 +121,9 @@ export async function* readCsv(text: AsyncIterable<string>, format: CsvFormat, {
     on_record(cells, { lines: lastLine }) {
       // A quoted cell can span several lines. The parser reports the last one, and counts CR LF twice inside such a cell.
       countedTwice += countMatches(/\r\n/g, cells);
-      lines.push({ line: lastLine - countedTwice - countMatches(/\r\n|\n|\r/g, cells), cells });
+      // Spreadsheet programs save empty rows as bare delimiters.
+      if (cells.some((cell) => cell.trim() !== ''))
+        lines.push({ line: lastLine - countedTwice - countMatches(/\r\n|\n|\r/g, cells), cells });
       return null;
     },
   });
