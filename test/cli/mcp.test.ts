@@ -116,6 +116,23 @@ describe('callkey mcp', () => {
     expect([code, signal]).to.deep.equal([0, null]);
   });
 
+  it('responds to a call in flight after SIGTERM, and refuses new ones', async () => {
+    const agent = await startAgent();
+    const held = Promise.withResolvers<void>();
+    its.network.faults.push(held.promise);
+    const first = agent.call('place_call', { requestId: 'agent-6', contact: { phone: somePhone() } });
+    await until(() => its.network.seen.length === 1);
+    agent.child.kill('SIGTERM');
+    await agent.printed(/^Finishing 1 request\.$/m);
+    const late = await agent.call('place_call', { requestId: 'agent-7', contact: { phone: somePhone() } });
+    expect(late).to.have.property('isError', true);
+    expect(getText(late)).to.contain('is stopping');
+    held.resolve();
+    expect(getText(await first)).to.contain('queued');
+    expect((await agent.ended).code).to.equal(0);
+    expect(its.network.seen).to.have.length(1);
+  });
+
   it('checks its options before it starts', async () => {
     for (const [more, says] of [
       [['--allow', '49'], /--allow 49/],

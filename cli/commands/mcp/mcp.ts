@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { McpServer } from '@modelcontextprotocol/server';
 import { z } from 'zod';
 import { placeCallSchema, requestIdSchema } from '#contract/calls/calls.ts';
@@ -12,6 +13,8 @@ import { resolveCampaign } from '../campaign/campaigns.ts';
 export type McpOptions = { campaign?: string; allow?: readonly string[]; maxCalls: number };
 
 type Tools = { client: CallkeyClient; campaignId: string; allow: readonly string[]; maxCalls: number };
+/** Keeps the session open until a request has finished. */
+type Track = <Result>(send: () => Promise<Result>) => Promise<Result>;
 type ToolResult = { content: { type: 'text'; text: string }[]; isError?: true };
 
 /**
@@ -25,7 +28,10 @@ export async function mcp(context: Context, { campaign, allow = [], maxCalls }: 
   const { client } = await connect(context, { connections: 4 });
   const stop = new AbortController();
   const inFlight = new Set<Promise<unknown>>();
-  const track = <Result>(work: Promise<Result>): Promise<Result> => {
+  const track: Track = async (send) => {
+    if (stop.signal.aborted)
+      throw new CallkeyError('failed', 'callkey mcp is stopping, so nothing was sent. Start it again, then repeat this.');
+    const work = send();
     inFlight.add(work);
     return work.finally(() => inFlight.delete(work));
   };
@@ -39,9 +45,13 @@ export async function mcp(context: Context, { campaign, allow = [], maxCalls }: 
   try {
     const left = once(context.streams.stdin, 'close').catch(() => undefined);
     await Promise.race([left, once(stop.signal, 'abort')]);
-    // The agent won't see these results, but its calls are placed anyway. Repeating them with the same request IDs is harmless.
-    if (inFlight.size > 0) context.output.note(`The agent disconnected. Finishing ${counted(inFlight.size, 'request')}.`);
+    // An agent that disconnected won't see these results, but its calls are placed anyway. Repeating them with the same request IDs is
+    // harmless.
+    const reason = interrupt.signal() === undefined ? 'The agent disconnected. ' : '';
+    if (inFlight.size > 0) context.output.note(`${reason}Finishing ${counted(inFlight.size, 'request')}.`);
     await Promise.allSettled(inFlight);
+    // The results of these requests are written before the next turn.
+    await nextTurn();
   } finally {
     interrupt.release();
     await served.close();
@@ -49,16 +59,16 @@ export async function mcp(context: Context, { campaign, allow = [], maxCalls }: 
   }
 }
 
-function createTools(tools: Tools, track: <Result>(work: Promise<Result>) => Promise<Result>) {
+function createTools(tools: Tools, track: Track) {
   /** The request IDs sent in this session. Repeating one doesn't count, because it can't place a second call. */
   const sent = new Set<string>();
   const place = async (call: z.output<typeof placeSchema>): Promise<ToolResult> => {
     const refusal = explainRefusal(call, sent, tools);
     if (refusal !== undefined) return failure(refusal);
     sent.add(call.requestId);
-    return toResult(track(tools.client.place(tools.campaignId, call)));
+    return toResult(track(() => tools.client.place(tools.campaignId, call)));
   };
-  const cancel = ({ requestId }: { requestId: string }) => toResult(track(tools.client.cancel(tools.campaignId, { requestId })));
+  const cancel = ({ requestId }: { requestId: string }) => toResult(track(() => tools.client.cancel(tools.campaignId, { requestId })));
   return {
     addTo(server: McpServer): McpServer {
       server.registerTool('place_call', { ...placeTool, description: describePlacing(tools) }, place);
