@@ -8,11 +8,11 @@ import { appendTo, type Journal, readLines } from './journal-file.ts';
 
 /**
  * The result for one line of a cancelled run, as it's printed. A line with a result isn't tried again, even if its call had already been
- * dialed.
+ * dialed, unless the result is `not-placed`.
  */
 const cancelledLineSchema = z.object({
   line: z.number().int(),
-  status: z.enum(['cancelled', 'too-late']),
+  status: z.enum(['cancelled', 'too-late', 'not-placed']),
   requestId: z.string().optional(),
   contactId: z.string().optional(),
   cancelledAt: z.string().optional(),
@@ -38,21 +38,22 @@ export async function openCancelJournal(run: JournaledRun): Promise<Journal<Canc
   return journal;
 }
 
-/** Returns the results so far, one for each line. */
+/** Returns the results so far. Each line has only one, except that a line that was `not-placed` may have another. */
 export async function* readCancelledLines(run: JournaledRun): AsyncGenerator<CancelledLine> {
   if (!isCancelled(run)) return;
   const seen = new LineSet();
   for await (const text of readLines(cancelJournalPath(run))) {
     const entry = cancelledLineSchema.safeParse(parseJson(text)).data;
     if (!entry || seen.has(entry.line)) continue;
-    seen.add(entry.line);
+    if (entry.status !== 'not-placed') seen.add(entry.line);
     yield entry;
   }
 }
 
-/** Returns the lines whose calls were cancelled, so that no one was called. */
-export async function cancelledLines(run: JournaledRun): Promise<LineSet> {
+/** Returns the lines whose calls were cancelled; with `not-placed`, also those that were never placed. */
+export async function cancelledLines(run: JournaledRun, ...more: 'not-placed'[]): Promise<LineSet> {
   const lines = new LineSet();
-  for await (const { line, status } of readCancelledLines(run)) if (status === 'cancelled') lines.add(line);
+  const statuses: readonly CancelledLine['status'][] = ['cancelled', ...more];
+  for await (const { line, status } of readCancelledLines(run)) if (statuses.includes(status)) lines.add(line);
   return lines;
 }

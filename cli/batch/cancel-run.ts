@@ -29,7 +29,7 @@ type CancelBatch = {
   resumeAdvice: string;
 };
 
-type Status = CancelledLine['status'] | 'not-found' | 'not-placed' | 'invalid';
+type Status = CancelledLine['status'] | 'not-found' | 'invalid';
 const reasons: Readonly<Record<Exclude<Status, 'cancelled'>, string>> = {
   'too-late': 'too late: the call was already dialed',
   'not-found': "not found: this call isn't in the campaign",
@@ -59,6 +59,8 @@ export async function cancelRun(batch: CancelBatch, run: Run): Promise<void> {
   try {
     await runUntilStopped(toAttended(batch, counts), async () => {
       for await (const earlier of readCancelledLines(run)) {
+        // Calls that hadn't arrived are tried again.
+        if (earlier.status === 'not-placed') continue;
         done.add(earlier.line);
         report(batch, counts, earlier);
       }
@@ -129,10 +131,11 @@ async function cancelTargets(batch: CancelBatch, targets: AsyncIterable<Target>,
       // A proxy's response has no code, and says nothing about the call.
       if (error.code === 'already-dialed') settle(batch, counts, pass, { line, status: 'too-late', ...call, detail: error.message });
       else if (error.code !== 'call-not-found') throw error;
-      else if (isConfirmed || pass.isLast) {
+      else if (isConfirmed) {
         pass.done.add(line);
-        report(batch, counts, { line, status: isConfirmed ? 'not-found' : 'not-placed', ...call });
-      } else missing++;
+        report(batch, counts, { line, status: 'not-found', ...call });
+      } else if (pass.isLast) settle(batch, counts, pass, { line, status: 'not-placed', ...call });
+      else missing++;
     }
   });
   return missing;
@@ -162,7 +165,7 @@ async function* runTargets(run: Run, done: LineSet): AsyncGenerator<Target> {
     if (!done.has(line)) yield { line, call: { contactId }, isConfirmed: true };
   }
   if (run.completedAt !== null) return;
-  for (const [line, requestId] of await unsettledLines(run, placed))
+  for (const [line, { requestId }] of await unsettledLines(run, placed))
     if (!done.has(line)) yield { line, call: { requestId }, isConfirmed: false };
 }
 

@@ -14,6 +14,7 @@ import {
   type RunHeader,
   readRuns,
   startRun,
+  unsettledLines,
 } from './run-journal.ts';
 
 /** The file that a command is about to place, and how. */
@@ -96,9 +97,9 @@ function isEarlierVersion(run: Run, request: RunRequest): boolean {
   return !hasEnded(run) && header.path !== null && header.path === request.path;
 }
 
-/** Whether a run has placed anything. If not, it can't conflict with another run. */
-function hasPlaced({ completedAt, placed }: Run): boolean {
-  return completedAt !== null || placed.size > 0;
+/** Whether a run has placed anything, or may have. If not, it can't conflict with another run. */
+function hasPlaced({ completedAt, placed, unsettled }: Run): boolean {
+  return completedAt !== null || placed.size > 0 || unsettled.size > 0;
 }
 
 /** Whether a run was started with --again, to place lines again. */
@@ -117,8 +118,11 @@ function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run
   return otherRuns.filter(({ header }) => !(header.ownRequestIds && request.ownRequestIds));
 }
 
-/** The lines of a file that earlier runs have placed: how many there are, and which run placed each of the first few. */
-type PlacedLines = { count: number; first: { line: number; run: Run; earlier: number }[] };
+/**
+ * The lines of a file that earlier runs have placed: how many there are, and which run placed each of the first few. `isCertain` is false
+ * if there was no response to some of them.
+ */
+type PlacedLines = { count: number; first: { line: number; run: Run; earlier: number }[]; isCertain: boolean };
 
 const maxNamed = 5;
 
@@ -130,17 +134,26 @@ async function rejectPlacedLines(runs: readonly Run[], continued: Run | undefine
     lines.add(toFingerprint(Buffer.from(callDigest(call), 'hex')), line);
   const placedLines = new LineSet();
   const first: PlacedLines['first'] = [];
+  let isCertain = true;
   for (const run of runs) {
-    const cancelled = await cancelledLines(run);
-    for await (const { line: earlier, call } of earlierLines(run)) {
+    const cancelled = await cancelledLines(run, 'not-placed');
+    for await (const { line: earlier, call } of linesToCompare(run)) {
       const line = call === undefined ? undefined : lines.find(toFingerprint(Buffer.from(call, 'hex')));
       if (line === undefined || placedLines.has(line) || cancelled.has(earlier)) continue;
       placedLines.add(line);
+      if (run.unsettled.has(earlier)) isCertain = false;
       first.push({ line, run, earlier });
       if (first.length > maxNamed) first.sort((a, b) => a.line - b.line).pop();
     }
   }
-  if (placedLines.size > 0) throw alreadyPlacedError(file.name, { count: placedLines.size, first: first.sort((a, b) => a.line - b.line) });
+  if (placedLines.size === 0) return;
+  throw alreadyPlacedError(file.name, { count: placedLines.size, first: first.sort((a, b) => a.line - b.line), isCertain });
+}
+
+/** Returns the lines that a run has placed, or may have. */
+async function* linesToCompare(run: Run): AsyncGenerator<{ line: number; call?: string | undefined }> {
+  yield* earlierLines(run);
+  if (run.unsettled.size > 0) for (const [line, { call }] of await unsettledLines(run, run.placed)) yield { line, call };
 }
 
 function hasSameTarget({ header }: Run, { server, campaignId }: RunRequest): boolean {
@@ -168,25 +181,30 @@ function differentOptionsError({ header }: Run): CallkeyError {
   );
 }
 
-function alreadyPlacedError(name: string, { count, first }: PlacedLines): CallkeyError {
-  const named = first.map(
-    ({ line, run, earlier }) => `line ${line} (line ${earlier} of ${run.header.path ?? 'standard input'}, ${run.header.startedAt})`,
-  );
+function alreadyPlacedError(name: string, { count, first, isCertain }: PlacedLines): CallkeyError {
+  const named = first.map(({ line, run, earlier }) => {
+    const noResponse = run.unsettled.has(earlier) ? ', no response' : '';
+    return `line ${line} (line ${earlier} of ${run.header.path ?? 'standard input'}, ${run.header.startedAt}${noResponse})`;
+  });
   const more = count > first.length ? `, and ${formatCount(count - first.length)} more` : '';
-  const contacts = count === 1 ? 'it again would call that contact' : 'them again would call those contacts';
+  const contacts = count === 1 ? 'that contact' : 'those contacts';
+  const verb = count === 1 ? 'was' : 'were';
+  const [were, would] = isCertain ? [`${verb} placed before`, 'would'] : [`${verb}, or may have been, placed before`, 'could'];
   return new CallkeyError(
     'conflict',
-    `${name} has ${counted(count, 'line')} that ${count === 1 ? 'was' : 'were'} placed before: ${named.join(', ')}${more}. Placing ${contacts} twice. ` +
+    `${name} has ${counted(count, 'line')} that ${were}: ${named.join(', ')}${more}. Placing ${count === 1 ? 'it' : 'them'} again ${would} call ${contacts} twice. ` +
       'Nothing was sent. Put the other lines in a separate file, or add --again to place every line in the file.',
     { code: 'file-changed' },
   );
 }
 
-function partiallyPlacedError({ header, placed }: Run): CallkeyError {
+function partiallyPlacedError({ header, placed, unsettled }: Run): CallkeyError {
   const total = header.calls + header.skipped;
+  const count = placed.size + unsettled.size;
+  const [what, would] = unsettled.size > 0 ? ['placed or sent without a response', 'could'] : ['placed', 'would'];
   return new CallkeyError(
     'conflict',
-    `${header.path} has changed since ${formatCount(placed.size)} of its ${counted(total, 'line')} ${placed.size === 1 ? 'was' : 'were'} placed, so placing it now would call those contacts twice. ` +
+    `${header.path} has changed since ${formatCount(count)} of its ${counted(total, 'line')} ${count === 1 ? 'was' : 'were'} ${what}, so placing it now ${would} call those contacts twice. ` +
       'Nothing was sent. Restore the file and run the same command again, put the remaining lines in a separate file, ' +
       'or add --again to abandon the earlier run and place every line in the file.',
     { code: 'file-changed' },

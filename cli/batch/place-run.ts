@@ -101,11 +101,13 @@ async function placeLine(batch: Batch, journal: RunJournal, { line, call }: Call
   if (isCancelled(run)) throw cancelledError(run);
   // Write the line to the journal before checking once more whether the run was cancelled. A command that cancels the run then either sees
   // this line in the journal, or this check stops it.
-  journal.add({ sent: line, ...(call.requestId === undefined ? {} : { requestId: call.requestId }) });
+  const ownId = call.requestId === undefined ? {} : { requestId: call.requestId };
+  const digest = callDigest(call);
+  journal.add({ sent: line, ...ownId, call: digest });
   if (isCancelled(run)) throw cancelledError(run);
   try {
     const { requestId, contactId, placedAt, heldUntil, replayed } = await client.place(run.header.campaignId, identified);
-    const placed = { line, ...(call.requestId === undefined ? {} : { requestId }), contactId, placedAt, heldUntil, call: callDigest(call) };
+    const placed = { line, ...ownId, contactId, placedAt, heldUntil, call: digest };
     run.placed.add(line);
     reportPlaced(output, placed, requestId, replayed);
     progress.step();
@@ -114,7 +116,11 @@ async function placeLine(batch: Batch, journal: RunJournal, { line, call }: Call
     if (concernsOneLine(error)) {
       reportRejected(batch, journal, refusals, line, identified.requestId, error);
       if (error.code !== undefined) return;
-    } else if (!isCancelled(run)) throw error;
+    } else if (!isCancelled(run)) {
+      // An earlier command may have sent this line, too.
+      if (isUnplaced(error) && !run.unsettled.has(line)) journal.add({ refused: line });
+      throw error;
+    }
   }
   if (isCancelled(run)) {
     await cancelSent(batch, line, identified.requestId);
@@ -165,6 +171,13 @@ async function cancelSent({ run, client }: Batch, line: number, requestId: strin
 /** Whether an error concerns only its own line. A refused key, an unreachable core or a full disk stops the run. */
 function concernsOneLine(error: unknown): error is CallkeyError {
   return error instanceof CallkeyError && ['usage', 'conflict', 'notCallable'].includes(error.kind);
+}
+
+/** Whether a request that failed certainly didn't place a call. */
+function isUnplaced(error: unknown): boolean {
+  if (!(error instanceof CallkeyError)) return false;
+  const { isUnsent, isRepeat, code, status = 500 } = error;
+  return isUnsent || (!isRepeat && code !== undefined && status < 500);
 }
 
 function reportSkipped(

@@ -54,8 +54,16 @@ export type PlacedLine = z.infer<typeof placedSchema>;
  * Written before a line is sent. If the command is killed, it isn't known whether its call was placed, but `call cancel --run` must still
  * find it.
  */
-const sentSchema = z.object({ sent: z.number().int(), requestId: z.string().optional() });
-/** Written after the core has refused a line, so it isn't placed. Journals from earlier versions don't have this entry. */
+const sentSchema = z.object({
+  sent: z.number().int(),
+  requestId: z.string().optional(),
+  /** As in placedSchema. */
+  call: z.string().optional(),
+});
+/**
+ * Written after the core has refused a line, or if it certainly never reached the core, so it isn't placed. Journals from earlier versions
+ * don't have this entry.
+ */
 const refusedSchema = z.object({ refused: z.number().int() });
 const endSchema = z.object({ completedAt: z.string() });
 /** Written instead of the end entry if some lines weren't placed. Running the same command again sends those lines again. */
@@ -69,6 +77,8 @@ export type Run = {
   file: string;
   /** The lines that are already placed. Empty for a complete run. */
   placed: LineSet;
+  /** The lines that were sent, but whose response is unknown: they may have been placed. Empty for a complete run. */
+  unsettled: ReadonlySet<number>;
   /** Null until every line is placed. */
   completedAt: string | null;
   /** When the last line was placed, skipped or rejected; null until then, and again while lines are sent again. */
@@ -108,7 +118,7 @@ export async function startRun(folders: Folders, header: RunHeader): Promise<Run
   const file = join(journalFolder(folders), `${digest.slice(0, 32)}.jsonl`);
   await writeDurably(file, `${JSON.stringify(header)}\n`, advice);
   await deleteOldRuns(folders);
-  return { header, file, placed: new LineSet(), completedAt: null, endedAt: null, isCancelled: false };
+  return { header, file, placed: new LineSet(), unsettled: new Set(), completedAt: null, endedAt: null, isCancelled: false };
 }
 
 /** Whether each line was placed, skipped or rejected. Otherwise, the run was stopped, or a command is still placing it. */
@@ -153,7 +163,7 @@ async function readRun(file: string): Promise<Run | undefined> {
   try {
     if (stats.size > tailBytes) {
       const tail = await parseJournal(file, concatenated(readLines(file, 0, 4096), readLines(file, stats.size - tailBytes)));
-      if (tail && tail.completedAt !== null) return { ...tail, placed: new LineSet() };
+      if (tail && tail.completedAt !== null) return { ...tail, placed: new LineSet(), unsettled: new Set() };
     }
     return await parseJournal(file, readLines(file));
   } catch (error) {
@@ -168,17 +178,23 @@ async function* concatenated<Item>(...parts: AsyncIterable<Item>[]): AsyncGenera
 /** Parses a journal. @returns undefined if it doesn't start with a header */
 export async function parseJournal(file: string, lines: AsyncIterable<string>): Promise<Run | undefined> {
   let run: Run | undefined;
+  const unsettled = new Set<number>();
   for await (const line of lines) {
     if (run === undefined) {
       const header = headerSchema.safeParse(parseJson(line)).data;
       if (!header) return undefined;
-      run = { header, file, placed: new LineSet(), completedAt: null, endedAt: null, isCancelled: isCancelled({ file }) };
+      run = { header, file, placed: new LineSet(), unsettled, completedAt: null, endedAt: null, isCancelled: isCancelled({ file }) };
       continue;
     }
     const entry = parseEntry(line);
     if (!entry) continue;
-    if ('line' in entry) run.placed.add(entry.line);
-    else if ('sent' in entry) run.endedAt = null;
+    if ('line' in entry) {
+      run.placed.add(entry.line);
+      unsettled.delete(entry.line);
+    } else if ('sent' in entry) {
+      run.endedAt = null;
+      if (!run.placed.has(entry.sent)) unsettled.add(entry.sent);
+    } else if ('refused' in entry) unsettled.delete(entry.refused);
     else if ('endedAt' in entry) run.endedAt = entry.endedAt;
     else if ('completedAt' in entry) run.completedAt = entry.completedAt;
   }
@@ -201,13 +217,16 @@ export async function* earlierLines({ file }: Run): AsyncGenerator<PlacedLine> {
   }
 }
 
-/** Returns the request ID of each line that was sent, but whose response is unknown, by line number. */
-export async function unsettledLines({ file, header }: Run, placed: LineSet): Promise<Map<number, string>> {
-  const unsettled = new Map<number, string>();
+/** Returns the request ID and digest of each line that was sent, but whose response is unknown, by line number. */
+export async function unsettledLines(
+  { file, header }: Run,
+  placed: LineSet,
+): Promise<Map<number, { requestId: string; call: string | undefined }>> {
+  const unsettled = new Map<number, { requestId: string; call: string | undefined }>();
   for await (const text of readLines(file)) {
     const entry = parseEntry(text);
     if (entry && 'sent' in entry && !placed.has(entry.sent))
-      unsettled.set(entry.sent, entry.requestId ?? lineRequestId(header, entry.sent));
+      unsettled.set(entry.sent, { requestId: entry.requestId ?? lineRequestId(header, entry.sent), call: entry.call });
     else if (entry && 'refused' in entry) unsettled.delete(entry.refused);
   }
   return unsettled;

@@ -1,7 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { requestIdHeader } from '#contract/problems.ts';
 
-export type Answer = { status: number; headers: IncomingHttpHeaders; text: string };
+/** @property isRepeat whether an earlier attempt of the request may have arrived */
+export type Answer = { status: number; headers: IncomingHttpHeaders; text: string; isRepeat?: boolean };
 
 /** A year, in ms. Without a maximum, a header with enough digits would become Infinity. */
 const maxWait = 365 * 24 * 3_600_000;

@@ -25,6 +25,7 @@ type Details = {
   requestId?: string | undefined;
   errors?: readonly FieldError[];
   isUnsent?: boolean;
+  isRepeat?: boolean;
   cause?: unknown;
 };
 
@@ -43,9 +44,11 @@ export class CallkeyError extends Error {
   readonly errors: readonly FieldError[];
   /** Whether the request was never sent, in any attempt. */
   readonly isUnsent: boolean;
+  /** Whether an earlier attempt of the request may have arrived. */
+  readonly isRepeat: boolean;
 
   constructor(kind: ErrorKind, message: string, details: Details = {}) {
-    const { code, status, retryAfter, requestId, errors = [], isUnsent = false, cause } = details;
+    const { code, status, retryAfter, requestId, errors = [], isUnsent = false, isRepeat = false, cause } = details;
     super(message, { cause });
     this.name = 'CallkeyError';
     this.kind = kind;
@@ -55,6 +58,7 @@ export class CallkeyError extends Error {
     this.requestId = requestId;
     this.errors = errors;
     this.isUnsent = isUnsent;
+    this.isRepeat = isRepeat;
   }
 }
 

@@ -21,8 +21,8 @@ const advice: Readonly<Record<number, string>> = {
 };
 
 /** Builds the error for an unexpected response. */
-export function problemError({ status, headers, text }: Answer): CallkeyError {
-  const details = errorDetails({ status, headers }, Date.now());
+export function problemError({ status, headers, text, isRepeat = false }: Answer): CallkeyError {
+  const details = { ...errorDetails({ status, headers }, Date.now()), isRepeat };
   if (status >= 300 && status < 400) {
     const why = `The server responded with a redirect (${status}). callkey doesn't follow redirects, because they could send the key to another server.`;
     return new CallkeyError('failed', `${why} ${redirectAdvice(headers.location)}`, details);

@@ -64,7 +64,8 @@ export async function withRetries(
       return toConnectionFailure(error, server);
     });
     const isAnswer = 'status' in outcome;
-    if (isAnswer && !temporaryStatuses.includes(outcome.status)) return outcome;
+    const isRepeat = mayHaveArrived;
+    if (isAnswer && !temporaryStatuses.includes(outcome.status)) return isRepeat ? { ...outcome, isRepeat } : outcome;
 
     mayHaveArrived ||= isAnswer || outcome.mayHaveArrived;
     const reason = isAnswer ? `the server returned ${outcome.status}` : outcome.reason;
@@ -73,7 +74,8 @@ export async function withRetries(
     if (requested > maxRetryAfter) {
       const seconds = Math.ceil(requested / 1000);
       const limit = isAnswer ? describeLimit(outcome) : null;
-      if (limit !== null) throw new CallkeyError('unreachable', `${limit} That's in ${seconds} s.`, { ...details, code: 'too-many-calls' });
+      if (limit !== null)
+        throw new CallkeyError('unreachable', `${limit} That's in ${seconds} s.`, { ...details, isRepeat, code: 'too-many-calls' });
       throw new CallkeyError('unreachable', `${server} asked callkey to wait ${seconds} s before the next request.`, details);
     }
     if (attempt < attempts && !until?.aborted) {

@@ -40,7 +40,7 @@ async function sendInto(outcomes: Outcome[], policy: RetryPolicy = oneCallPolicy
 describe('retries', () => {
   for (const status of [429, 502, 503, 504]) {
     it(`happen after ${status}`, async () => {
-      expect(await sendInto([status, 202])).to.deep.equal({ result: answer(202), pauses: [250], attempts: 2 });
+      expect(await sendInto([status, 202])).to.deep.equal({ result: { ...answer(202), isRepeat: true }, pauses: [250], attempts: 2 });
     });
   }
 

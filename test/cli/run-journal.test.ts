@@ -178,10 +178,14 @@ describe('run journals', () => {
 
   it('show which lines may have been placed although no response arrived', async () => {
     const run = await start();
-    write(run, { sent: 2 }, { sent: 3, requestId: 'own' }, { sent: 4 }, { sent: 5 }, { sent: 6 });
+    write(run, { sent: 2 }, { sent: 3, requestId: 'own', call: 'digest' }, { sent: 4 }, { sent: 5 }, { sent: 6 });
     write(run, placed(2), { refused: 4 }, { refused: 5 }, { sent: 5 });
-    const { placed: answered } = (await onlyRun()) ?? run;
-    const expected = [3, 5, 6].map((line) => [line, line === 3 ? 'own' : lineRequestId(run.header, line)]);
+    const { placed: answered, unsettled } = (await onlyRun()) ?? run;
+    const expected = [3, 5, 6].map((line) => [
+      line,
+      line === 3 ? { requestId: 'own', call: 'digest' } : { requestId: lineRequestId(run.header, line), call: undefined },
+    ]);
+    expect([...unsettled].toSorted()).to.deep.equal([3, 5, 6]);
     expect([...(await unsettledLines(run, answered))].toSorted()).to.deep.equal(expected);
   });
 

@@ -4,7 +4,7 @@ import type { Reading } from '../../batch/file/reading.ts';
 import { openSource } from '../../batch/file/source.ts';
 import type { Pace } from '../../batch/pool.ts';
 import { createProgress, type Progress } from '../../batch/progress.ts';
-import { type Run, readRuns, runName, unsettledLines } from '../../batch/run-journal.ts';
+import { readRuns, runName } from '../../batch/run-journal.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import { filePolicy } from '../../client/retries.ts';
 import { type Context, connect } from '../../context.ts';
@@ -22,7 +22,7 @@ export async function callCancelRun(context: Context, campaignId: string | undef
       `The run ${name} belongs to the campaign ${run.header.campaignId}. Remove the campaign from the command.`,
     );
   const again = shellCommand({ state: context.options.state }, 'call', 'cancel', '--run', name);
-  const total = await countTargets(run);
+  const total = run.completedAt === null ? run.placed.size + run.unsettled.size : run.header.calls;
   await cancelBatch(runContext(context, run), run.header.campaignId, pace, total, again, (batch) => cancelRun(batch, run));
 }
 
@@ -71,9 +71,4 @@ async function cancelBatch(
   } finally {
     await client.close();
   }
-}
-
-async function countTargets(run: Run): Promise<number> {
-  const { header, completedAt, placed } = run;
-  return completedAt === null ? placed.size + (await unsettledLines(run, placed)).size : header.calls;
 }

@@ -15,7 +15,7 @@ import { until } from '../../support/until.ts';
 
 describe('callkey call cancel, for many calls', () => {
   const its = sharedIntegrator();
-  const { phones, file, savePhones, place, started, states, allCancelled } = callFiles(its);
+  const { phone, phones, file, savePhones, place, started, states, allCancelled } = callFiles(its);
   const runs = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
   const newestRun = async (): Promise<string> => (await runs())[0].run;
   const cancelRun = async (...more: string[]) => its.home.run(['call', 'cancel', '--run', await newestRun(), ...more]);
@@ -182,6 +182,8 @@ describe('callkey call cancel, for many calls', () => {
     expect(await states(numbers)).to.deep.equal([]);
     const { code, stdout } = await cancelling;
     expect([code, ndjson(stdout).map(({ status }) => status)]).to.deep.equal([0, ['not-placed']]);
+    // So the call can be placed from a corrected file.
+    expect((await place(savePhones([...numbers, phone(9)]))).code).to.equal(0);
   });
 
   it('also cancels a call that arrives after the cancelling command has ended', async () => {

@@ -7,7 +7,10 @@ import { until } from '../../support/until.ts';
 
 describe('callkey call place --from, for lines that were already placed', () => {
   const its = sharedIntegrator();
-  const { phone, createCsv, file, place, calls, onceEach, own } = callFiles(its);
+  const { phone, createCsv, file, place, started, calls, states, onceEach, own } = callFiles(its);
+  const unauthorized = { type: 'urn:callkey:problems#unauthorized', title: 'x', status: 401, detail: 'unauthorized' };
+  /** The core's response. Without a body, it would be a proxy's, which doesn't say whether the call was placed. */
+  const keyRejected = { status: 401, body: JSON.stringify(unauthorized) };
 
   it('reports that all calls of a file were already placed, and places them again only with --again', async () => {
     const path = file(createCsv(10));
@@ -132,7 +135,7 @@ describe('callkey call place --from, for lines that were already placed', () => 
 
   it('refuses to resume a file if its remaining lines have been placed from another file since', async () => {
     const path = file(createCsv(3));
-    its.network.faults.push('pass', { status: 401 });
+    its.network.faults.push('pass', keyRejected);
     await place(path, '--concurrency', '1');
     expect((await place(file(createCsv(1, 1), 'rest.csv'))).code).to.equal(0);
     its.network.seen.length = 0;
@@ -143,11 +146,56 @@ describe('callkey call place --from, for lines that were already placed', () => 
   });
 
   it("isn't blocked by an earlier run that didn't place any calls", async () => {
-    its.network.faults.push({ status: 401 });
-    await place(file(createCsv(3)), '--concurrency', '1');
+    its.network.faults.push(keyRejected);
+    expect((await place(file(createCsv(2)), '--concurrency', '1')).code).to.equal(3);
     expect((await place(file(createCsv(4)))).code).to.equal(0);
     expect((await its.home.run(['call', 'resume'])).stderr).to.match(/Nothing to resume/);
     expect(await calls()).to.deep.equal(onceEach(4));
+  });
+
+  describe('if a command was killed before it received a response', () => {
+    const placeAndKill = async (answered: number) => {
+      const held = Promise.withResolvers<void>();
+      its.network.faults.push(...Array.from({ length: answered }, () => 'pass' as const), 'lose the response', held.promise);
+      const placing = started(file(createCsv(3)), '--concurrency', '1');
+      await until(() => its.network.seen.length === answered + 2);
+      placing.child.kill('SIGKILL');
+      await placing.ended;
+      held.resolve();
+      await until(async () => (await calls()).length === answered + 1);
+      its.network.seen.length = 0;
+    };
+
+    it('refuses a file that contains the line, and accepts one with lines that were never sent', async () => {
+      await placeAndKill(1);
+      const { code, stderr } = await place(file(createCsv(2, 1), 'rest.csv'));
+      expect(code, stderr).to.equal(5);
+      expect(stderr).to.match(
+        /has 1 line that was, or may have been, placed before: line 2 \(line 3 of .*contacts\.csv, .*, no response\)/,
+      );
+      expect(its.network.seen).to.deep.equal([]);
+      expect((await place(file(createCsv(1, 2), 'rest.csv'))).code).to.equal(0);
+      expect(await calls()).to.deep.equal(onceEach(3));
+    });
+
+    it('refuses the edited file, and keeps the run so that its call can be cancelled', async () => {
+      await placeAndKill(0);
+      const path = file(createCsv(4));
+      const { code, stderr } = await place(path);
+      expect(code, stderr).to.equal(5);
+      expect(stderr).to.contain('has changed since 1 of its 3 lines was placed or sent without a response, so placing it now could call');
+      const { stdout } = await its.home.run(['call', 'runs']);
+      expect((await its.home.run(['call', 'cancel', '--run', stdout.slice(0, 8)])).stdout).to.contain('"cancelled"');
+      expect((await place(path)).code).to.equal(0);
+      expect(await states([phone(0)])).to.have.members(['cancelled', 'queued']);
+    });
+  });
+
+  it('refuses an edited file if the key was rejected after a response was lost', async () => {
+    its.network.faults.push('lose the response', keyRejected);
+    await place(file(createCsv(1)));
+    expect((await place(file(createCsv(2)))).code).to.equal(5);
+    expect(await calls()).to.deep.equal([1]);
   });
 
   it('accepts a changed file whose lines have their own request IDs', async () => {
@@ -212,7 +260,7 @@ describe('callkey call place --from, for lines that were already placed', () => 
     it('continues only the named run if a stopped --again run has the same file', async () => {
       const path = await placeAndSkip();
       const name = (await its.home.run(['call', 'runs'])).stdout.slice(0, 8);
-      its.network.faults.push('pass', { status: 401 });
+      its.network.faults.push('pass', keyRejected);
       await place(path, '--again', '--concurrency', '1');
       expect((await its.home.run(['call', 'resume', name])).code).to.equal(0);
       expect((await calls()).toSorted()).to.deep.equal([1, 1, 2]);
