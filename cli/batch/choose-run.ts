@@ -6,8 +6,8 @@ import { type CallFile, type CheckedFile, goodLines } from './file/call-file.ts'
 import { FirstLines, LineSet, toFingerprint } from './file/line-numbers.ts';
 import {
   callDigest,
-  deleteRun,
   earlierLines,
+  endRun,
   hasEnded,
   newRepetition,
   type Run,
@@ -19,7 +19,7 @@ import {
 
 /** The file that a command is about to place, and how. */
 export type RunRequest = Omit<RunHeader, 'version' | 'repetition' | 'startedAt'>;
-/** Either an earlier run to continue, or the runs that a new run replaces. */
+/** Either an earlier run to continue, or the runs that a new run replaces, so that they're no longer resumed. */
 type RunChoice = { continued: Run } | { replaced: Run[] };
 /** @property resumed if set, only this run may be continued; otherwise, the file determines the run */
 type RunOptions = { again: boolean; resumed?: Run };
@@ -42,7 +42,7 @@ export async function chooseRun(
   if ('continued' in choice) return choice.continued;
   const startedAt = new Date().toISOString();
   const run = await startRun(folders, { ...request, version: 1, repetition: options.again ? newRepetition() : '', startedAt });
-  for (const replaced of choice.replaced) await deleteRun(replaced);
+  for (const replaced of choice.replaced) if (!hasEnded(replaced)) endRun(replaced);
   return run;
 }
 

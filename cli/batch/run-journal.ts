@@ -232,6 +232,16 @@ export async function unsettledLines(
   return unsettled;
 }
 
+/**
+ * Ends a run that another one replaces. Its journal is kept, because its calls can still be cancelled, and other files are compared with
+ * them. A command may also still be placing it.
+ */
+export function endRun(run: Run): void {
+  const journal = openJournal(run);
+  journal.add({ endedAt: new Date().toISOString() });
+  journal.close();
+}
+
 export async function deleteRun(run: Pick<Run, 'file'>): Promise<void> {
   await rm(run.file, { force: true });
   await rm(cancelJournalPath(run), { force: true });

@@ -1,3 +1,4 @@
+import { renameSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import { callFiles } from '../../support/call-files.ts';
@@ -204,6 +205,42 @@ describe('callkey call place --from, for lines that were already placed', () => 
     await place(file(`phone,requestId\n${line(1)}\n${line(2)}\n`), '--concurrency', '1');
     expect((await place(file(`phone,requestId\n${line(0)}\n${line(1)}\n${line(2)}\n`))).code).to.equal(0);
     expect(await calls()).to.deep.equal(onceEach(3));
+  });
+
+  describe('after --again', () => {
+    const listed = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
+
+    it('still refuses lines that an edited file had placed before', async () => {
+      its.network.faults.push('pass', keyRejected);
+      await place(file(createCsv(2)), '--concurrency', '1');
+      expect((await place(file(createCsv(2, 10)), '--again')).code).to.equal(0);
+      expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume');
+      const { code, stderr } = await place(file(createCsv(1), 'other.csv'));
+      expect([code, stderr.includes('that was placed before: line 2')], stderr).to.deep.equal([5, true]);
+      expect(await calls()).to.deep.equal(onceEach(3));
+    });
+
+    it('keeps the run of a file that is still being placed, so that all of its calls can be cancelled', async () => {
+      const held = Promise.withResolvers<void>();
+      its.network.faults.push(held.promise);
+      const path = file(createCsv(3));
+      const placing = started(path, '--concurrency', '1');
+      await until(() => its.network.seen.length === 1);
+      renameSync(file(createCsv(1, 10), 'new.csv'), path);
+      expect((await place(path, '--again')).code).to.equal(0);
+      held.resolve();
+      expect((await placing.ended).code).to.equal(0);
+      const first = (await listed()).find(({ calls }: { calls: number }) => calls === 3);
+      const { stdout } = await its.home.run(['call', 'cancel', '--run', first?.run ?? 'none']);
+      expect(ndjson(stdout).map(({ status }) => status)).to.deep.equal(['cancelled', 'cancelled', 'cancelled']);
+    });
+
+    it('keeps the run of a file that was placed with other options', async () => {
+      const path = file(`phone,notBefore\n${phone(0)},2099-07-01 09:00\n`);
+      for (const options of [['Europe/Berlin'], ['Europe/Dublin', '--again']])
+        expect((await place(path, '--zone', ...options)).code).to.equal(0);
+      expect(await listed()).to.have.length(2);
+    });
   });
 
   describe('if a line was skipped', () => {
