@@ -3,7 +3,7 @@ import { CallkeyError } from '../client/errors.ts';
 import type { Folders } from '../state/xdg.ts';
 import { cancelledLines } from './cancel-journal.ts';
 import { type CallFile, type CheckedFile, goodLines } from './file/call-file.ts';
-import { FirstLines, LineSet, toFingerprint } from './file/line-numbers.ts';
+import { type Fingerprint, FirstLines, LineSet, toFingerprint } from './file/line-numbers.ts';
 import {
   callDigest,
   earlierLines,
@@ -13,6 +13,7 @@ import {
   type Run,
   type RunHeader,
   readRuns,
+  spelledCallDigest,
   startRun,
   unsettledLines,
 } from './run-journal.ts';
@@ -113,9 +114,16 @@ function isRepetition(run: Run | undefined): boolean {
 function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run | undefined): Run[] {
   // All of its lines are already placed, so there's nothing to compare.
   if (continued && continued.completedAt !== null) return [];
-  const otherRuns = runs.filter((run) => run !== continued && hasSameTarget(run, request) && hasPlaced(run));
-  // If both files have their own request IDs, the core recognizes lines that were already placed.
-  return otherRuns.filter(({ header }) => !(header.ownRequestIds && request.ownRequestIds));
+  // The server's address doesn't matter either, because one core can have several.
+  const otherRuns = runs.filter((run) => run !== continued && run.header.campaignId === request.campaignId && hasPlaced(run));
+  return otherRuns.filter((run) => !isRecognized(run, request));
+}
+
+/** Whether the core recognizes lines that were already placed by their request IDs. */
+function isRecognized(run: Run, request: RunRequest): boolean {
+  const { header } = run;
+  if (header.ownRequestIds && request.ownRequestIds) return true;
+  return header.content === request.content && hasSameReadOptions(header, request) && !isRepetition(run);
 }
 
 /**
@@ -130,15 +138,22 @@ const maxNamed = 5;
 async function rejectPlacedLines(runs: readonly Run[], continued: Run | undefined, file: CallFile, { bad }: CheckedFile): Promise<void> {
   if (runs.length === 0) return;
   const lines = new FirstLines(file.lines);
-  for await (const { line, call } of goodLines(file, bad, continued?.placed))
-    lines.add(toFingerprint(Buffer.from(callDigest(call), 'hex')), line);
+  let spelledLines: FirstLines | undefined;
+  for await (const { line, call } of goodLines(file, bad, continued?.placed)) {
+    const [digest, spelled] = [callDigest(call), spelledCallDigest(call)];
+    lines.add(digestFingerprint(digest), line);
+    if (spelled === digest) continue;
+    spelledLines ??= new FirstLines(file.lines);
+    spelledLines.add(digestFingerprint(spelled), line);
+  }
   const placedLines = new LineSet();
   const first: PlacedLines['first'] = [];
   let isCertain = true;
   for (const run of runs) {
     const cancelled = await cancelledLines(run, 'not-placed');
     for await (const { line: earlier, call } of linesToCompare(run)) {
-      const line = call === undefined ? undefined : lines.find(toFingerprint(Buffer.from(call, 'hex')));
+      const fingerprint = call === undefined ? undefined : digestFingerprint(call);
+      const line = fingerprint && (lines.find(fingerprint) ?? spelledLines?.find(fingerprint));
       if (line === undefined || placedLines.has(line) || cancelled.has(earlier)) continue;
       placedLines.add(line);
       if (run.unsettled.has(earlier)) isCertain = false;
@@ -148,6 +163,10 @@ async function rejectPlacedLines(runs: readonly Run[], continued: Run | undefine
   }
   if (placedLines.size === 0) return;
   throw alreadyPlacedError(file.name, { count: placedLines.size, first: first.sort((a, b) => a.line - b.line), isCertain });
+}
+
+function digestFingerprint(digest: string): Fingerprint {
+  return toFingerprint(Buffer.from(digest, 'hex'));
 }
 
 /** Returns the lines that a run has placed, or may have. */

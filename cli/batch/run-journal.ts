@@ -102,9 +102,22 @@ export function lineRequestId({ campaignId, content, repetition }: LineScope, li
   return `file-${hash('sha256', JSON.stringify([campaignId, content, repetition])).slice(0, 32)}-${line}`;
 }
 
-/** Identifies a line by its call, whatever its number, request ID and column order. Returns 80 bits in hexadecimal (toFingerprint). */
-export function callDigest({ contact: { phone, name, timeZone }, variables = {}, notBefore, notAfter }: PlaceCall): string {
+/**
+ * Identifies a line by its call, whatever its number, request ID, column order and spelling of times. Returns 80 bits in hexadecimal
+ * (toFingerprint).
+ */
+export function callDigest(call: PlaceCall): string {
+  const { notBefore, notAfter } = call;
+  return spelledCallDigest({ ...call, notBefore: notBefore && toIsoString(notBefore), notAfter: notAfter && toIsoString(notAfter) });
+}
+
+/** Identifies a line as journals from earlier versions do: two spellings of the same time have different digests. */
+export function spelledCallDigest({ contact: { phone, name, timeZone }, variables = {}, notBefore, notAfter }: PlaceCall): string {
   return hash('sha256', JSON.stringify([phone, name, timeZone, notBefore, notAfter, Object.entries(variables).sort()])).slice(0, 20);
+}
+
+function toIsoString(time: string): string {
+  return new Date(time).toISOString();
 }
 
 /** Returns the short name that `call resume RUN` accepts. */

@@ -1,6 +1,8 @@
-import { renameSync } from 'node:fs';
+import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
+import { callDigest, spelledCallDigest } from '../../../cli/batch/run-journal.ts';
 import { callFiles } from '../../support/call-files.ts';
 import { ndjson } from '../../support/cli.ts';
 import { sharedIntegrator } from '../../support/integrator.ts';
@@ -132,6 +134,38 @@ describe('callkey call place --from, for lines that were already placed', () => 
     }
     expect(its.network.seen).to.deep.equal([]);
     expect(await calls()).to.deep.equal(onceEach(3));
+  });
+
+  it('refuses a line whose time is spelled differently', async () => {
+    const timed = (time: string) => file(`phone,notAfter\n${phone(0)},${time}\n`, `${time.length}.csv`);
+    await place(timed('2099-07-01T09:00:00Z'));
+    const same = timed('2099-07-01T09:00:00.000Z');
+    expect((await place(same)).code).to.equal(5);
+    expect(await calls()).to.deep.equal([1]);
+  });
+
+  it('refuses a line with a time if an earlier version of callkey has placed it', async () => {
+    const call = { contact: { phone: phone(0) }, notAfter: '2099-07-01T09:00:00Z' };
+    const save = (...more: string[]) => file([`phone,notAfter`, `${phone(0)},${call.notAfter}`, ...more].join('\n'));
+    await place(save());
+    const runs = join(its.home.directory, '.local/state/callkey/runs');
+    for (const name of readdirSync(runs)) {
+      const journal = readFileSync(join(runs, name), 'utf8');
+      writeFileSync(join(runs, name), journal.replaceAll(callDigest(call), spelledCallDigest(call)));
+    }
+    expect((await place(save(`${phone(1)},`))).code).to.equal(5);
+    expect(await calls()).to.deep.equal([1]);
+  });
+
+  it('refuses lines that were placed with another address of the same server, but not the same file, whose lines the server recognizes', async () => {
+    const environment = { CALLKEY_SERVER: its.network.url.replace('127.0.0.1', 'localhost') };
+    const placeThere = (path: string) => its.home.run(['call', 'place', its.tenants.campaign.id, '--from', path], { environment });
+    const path = file(createCsv(2));
+    await place(path);
+    expect((await placeThere(file(createCsv(3), 'extended.csv'))).code).to.equal(5);
+    const { code, stdout, stderr } = await placeThere(path);
+    expect([code, ndjson(stdout).map(({ replayed }) => replayed)], stderr).to.deep.equal([0, [true, true]]);
+    expect(await calls()).to.deep.equal(onceEach(2));
   });
 
   it('refuses to resume a file if its remaining lines have been placed from another file since', async () => {
