@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { PlaceCall } from '#contract/calls/calls.ts';
 import { parseJson } from '#contract/text/json.ts';
-import { listIfExists, stateAdvice, unreadableError, writeDurably } from '../state/durable-file.ts';
+import { appendDurably, listIfExists, stateAdvice, unreadableError, writeDurably } from '../state/durable-file.ts';
 import type { Folders } from '../state/xdg.ts';
 import { cancelJournalPath, isCancelled } from './cancel-journal.ts';
 import { LineSet } from './file/line-numbers.ts';
@@ -125,12 +125,18 @@ export function runName({ file }: Run): string {
   return file.slice(-14, -6);
 }
 
+/** Starts a run, or continues it if another command has just started it. */
 export async function startRun(folders: Folders, header: RunHeader): Promise<Run> {
   const { server, campaignId, content, reading, repetition } = header;
   const digest = hash('sha256', JSON.stringify([server, campaignId, content, reading, repetition]));
   const file = join(journalFolder(folders), `${digest.slice(0, 32)}.jsonl`);
-  await writeDurably(file, `${JSON.stringify(header)}\n`, advice);
+  const text = `${JSON.stringify(header)}\n`;
+  await appendDurably(file, text, advice);
   await deleteOldRuns(folders);
+  const started = await readRun(file);
+  if (started) return started;
+  // The journal already existed, but its header couldn't be read.
+  await writeDurably(file, text, advice);
   return { header, file, placed: new LineSet(), unsettled: new Set(), completedAt: null, endedAt: null, isCancelled: false };
 }
 

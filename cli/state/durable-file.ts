@@ -55,19 +55,38 @@ async function replace(path: string, text: string): Promise<void> {
   await makeFolder(folder);
   const temporary = `${path}.${randomUUID()}.tmp`;
   try {
-    const file = await open(temporary, 'wx', privateFile);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
+    await writeSynced(temporary, 'wx', text);
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true });
     throw error;
   }
   await syncFolder(folder);
+}
+
+/**
+ * Appends to a file, or creates it. Unlike writeDurably, keeps what another process has just written to it.
+ *
+ * @throws CallkeyError `failed`
+ */
+export async function appendDurably(path: string, text: string, advice?: string): Promise<void> {
+  try {
+    await makeFolder(dirname(path));
+    await writeSynced(path, 'a', text);
+    await syncFolder(dirname(path));
+  } catch (error) {
+    throw diskError(error, `Couldn't write ${path}`, advice);
+  }
+}
+
+async function writeSynced(path: string, flag: 'wx' | 'a', text: string): Promise<void> {
+  const file = await open(path, flag, privateFile);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
 }
 
 /**

@@ -23,6 +23,7 @@ import { CallkeyError } from '../../cli/client/errors.ts';
 import type { Folders } from '../../cli/state/xdg.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { openFiles } from '../support/open-handles.ts';
+import { until } from '../support/until.ts';
 
 const header = (changes: Partial<RunHeader> = {}): RunHeader => ({
   ...{ version: 1, server: 'https://core', profile: 'default', campaignId: 'campaign', path: '/contacts.csv', content: 'digest' },
@@ -135,11 +136,20 @@ describe('run journals', () => {
     expect(new Set([file, ...files]).size).to.equal(6);
   });
 
-  it('are closed after writing', async () => {
+  it('are continued if another command has just started them, but replaced if their header is unreadable', async () => {
     const run = await start();
-    const open = openFiles();
     write(run, placed(2));
-    expect(openFiles()).to.equal(open);
+    expect(placedLines(await start({ startedAt: done }))).to.deep.equal([2]);
+    expect(await onlyRun()).to.deep.include({ header: header() });
+    writeFileSync(run.file, '{"version":1,"ser');
+    expect(placedLines(await start({ startedAt: done }))).to.deep.equal([]);
+    expect(await onlyRun()).to.deep.include({ header: header({ startedAt: done }) });
+  });
+
+  it('are closed after writing', async () => {
+    const open = openFiles();
+    write(await start(), placed(2));
+    expect(await until(() => openFiles() === open, 1_000)).to.equal(true);
   });
 
   it('are read newest first', async () => {

@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process';
-import { appendFileSync, readdirSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { callFiles } from '../../support/call-files.ts';
@@ -13,7 +14,7 @@ import { createKey, createTenants, openDirect, signIn } from '../../support/tena
 
 describe('callkey call place --from, which places each call exactly once,', () => {
   const its = sharedIntegrator();
-  const { phone, createCsv, file, place, started, calls, onceEach } = callFiles(its);
+  const { phone, phones, createCsv, file, place, started, calls, states, onceEach } = callFiles(its);
 
   it('survives lost and refused responses throughout the run', async () => {
     its.network.faults.push(...Array.from({ length: 30 }, (_, n) => (n % 2 ? ('lose the response' as const) : { status: 503 })));
@@ -91,6 +92,42 @@ describe('callkey call place --from, which places each call exactly once,', () =
     const both = await Promise.all([start(), start()]);
     expect(both.map(({ code }) => code)).to.deep.equal([0, 0]);
     expect(await calls()).to.deep.equal(onceEach(200));
+  });
+
+  it('survives two commands that start the same run at the same moment, and all of its calls can be cancelled', async function () {
+    this.timeout(60_000);
+    // Comparing the file with this earlier run takes so long that the second command starts before the first has its journal.
+    const runs = join(its.home.directory, '.local/state/callkey/runs');
+    mkdirSync(runs, { recursive: true });
+    const { campaign } = its.tenants;
+    const at = new Date().toISOString();
+    const target = {
+      version: 1,
+      server: its.network.url,
+      profile: 'default',
+      campaignId: campaign.id,
+      path: null,
+      content: '',
+      repetition: '',
+    };
+    const entries = Array.from({ length: 60_000 }, (_, n) => ({ line: n + 2, contactId: 'c', placedAt: at, call: '0'.repeat(20) }));
+    const earlier = [
+      { ...target, calls: entries.length, skipped: 0, ownRequestIds: false, startedAt: at },
+      ...entries,
+      { completedAt: at },
+    ];
+    writeFileSync(join(runs, 'earlier.jsonl'), earlier.map((entry) => `${JSON.stringify(entry)}\n`).join(''));
+    const path = file(createCsv(40));
+    const first = started(path, '--rate', '20');
+    await wait(400);
+    const second = started(path, '--rate', '1', '--concurrency', '1');
+    await second.printed(/"placed/);
+    for (const command of [first, second]) command.child.kill('SIGINT');
+    await Promise.all([first.ended, second.ended]);
+    const listed = await its.home.run(['call', 'runs', '--json']);
+    const { run } = JSON.parse(listed.stdout).runs.find(({ path: placed }: { path: string | null }) => placed === path);
+    expect((await its.home.run(['call', 'cancel', '--run', run])).code).to.equal(0);
+    expect(new Set(await states(phones(40)))).to.deep.equal(new Set(['cancelled']));
   });
 
   it('stops when the reader of its results goes away, and says how to resume', async () => {
