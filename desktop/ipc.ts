@@ -123,6 +123,8 @@ export type Channels = {
    */
   request<Name extends RequestName>(name: Name, input: RequestInput<Name>): Promise<Result<RequestAnswer<Name>>>;
   dismissSecret(): Promise<void>;
+  /** Says which account or partner the page shows. All later requests are for it, whatever the session has selected. */
+  setTenancy(shown: RequestInput<'selectTenancy'>): Promise<void>;
   /** Finds a key by its value, which may be part of a longer text. The value is hashed here, and only the hash is sent to the core. */
   identifyApiKey(keyValue: string): Promise<Result<ApiKeyView | null>>;
   /** Returns how many milliseconds this computer's clock was ahead of the server's at its last response; null before the first one. */
@@ -164,6 +166,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   signOut: 'signOut',
   request: 'request',
   dismissSecret: 'dismissSecret',
+  setTenancy: 'setTenancy',
   identifyApiKey: 'identifyApiKey',
   readClockLead: 'readClockLead',
   copySecret: 'copySecret',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { selectTenancySchema } from '#contract/console/session.ts';
 import { consoleRoutes } from '#contract/routes/console.ts';
 import { parameterNames, type Route } from '#contract/routes/route.ts';
 import { identifierSchema } from '#contract/text/text.ts';
@@ -58,6 +59,7 @@ export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = 
   signOut: nothing,
   request,
   dismissSecret: nothing,
+  setTenancy: selectTenancySchema,
   identifyApiKey: text,
   readClockLead: nothing,
   copySecret: text,

@@ -173,6 +173,8 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
 
     signOut: async () => endAtServer(await servers.end(servers.current.address)),
 
+    setTenancy: async (shown) => servers.client?.setTenancy(shown),
+
     copySecret: async (secret) => clipboard.copy(secret),
     copyText: (text) => clipboard.copyText(text),
     saveFile: (file) => window.saveFile(file),

@@ -4,7 +4,7 @@ import { brotliDecompress } from 'node:zlib';
 import type { Agent, Dispatcher } from 'undici';
 import { computeClockLead, failed, findFailure, readAnswer } from '../core-answers.ts';
 import { withEtags } from '../etag-cache.ts';
-import type { Result } from '../ipc.ts';
+import type { RequestInput, Result } from '../ipc.ts';
 import type { Send } from '../route-requests.ts';
 import { withTenancyHeader } from '../tenancy-header.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
@@ -14,6 +14,8 @@ import { describeNetworkError } from './network-errors.ts';
 export type CoreClient = {
   server: string;
   send: Send;
+  /** See `setTenancy`. */
+  setTenancy(shown: RequestInput<'selectTenancy'>): void;
   /** Requests a file. Its size and the time that it takes aren't limited. */
   openFile(path: string, signal: AbortSignal): Promise<Result<AsyncIterable<Uint8Array>>>;
   /** See `readClockLead`. */
@@ -90,6 +92,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
   return {
     server,
     send: inTenancy.send,
+    setTenancy: inTenancy.setTenancy,
     openFile,
     clockLead: () => lead,
     cookies: () => jar.all(),

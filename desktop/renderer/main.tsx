@@ -5,9 +5,11 @@ import { followAddresses } from './state/address/addresses.ts';
 import { startClock } from './state/clock.ts';
 import { offerCommands } from './state/commands.ts';
 import { followTheme } from './state/preferences.ts';
+import { followTenancy } from './state/session.ts';
 
 followTheme();
 startClock();
 offerCommands();
 followAddresses();
+followTenancy();
 render(<App />, document.body);

@@ -133,6 +133,8 @@ export function webBridge(): Bridge {
       return changingSession.includes(name) ? tellOtherTabs(result) : result;
     },
 
+    setTenancy: async (shown) => inTenancy.setTenancy(shown),
+
     copySecret: (secret) => navigator.clipboard.writeText(secret),
     copyText: (text) => navigator.clipboard.writeText(text),
     saveFile,

@@ -37,6 +37,7 @@ describeDesktop('the bridge to the page', () => {
       'saveExport',
       'saveFile',
       'selectServer',
+      'setTenancy',
       'signIn',
       'signInWithProvider',
       'signOut',

@@ -1,4 +1,4 @@
-import { computed, signal } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 import type { SessionView } from '#contract/console/session.ts';
 import type { SignInResult } from '#contract/console/sign-in.ts';
 import type { Failure, ProviderSignIn, RequestInput, Result, SignIn, SignInAnswer, StartupState } from '../../ipc.ts';
@@ -48,6 +48,14 @@ export const tenancyKey = computed(() => {
 
 function serverPrefix(): string {
   return `${server.value} `;
+}
+
+/** Makes requests act in the tenancy that the page shows. The page calls it once. */
+export function followTenancy(): void {
+  effect(() => {
+    const tenancy = session.value?.tenancy;
+    void window.callkey.setTenancy(tenancy ? { kind: tenancy.kind, id: tenancy.id } : { kind: null });
+  });
 }
 
 /** Counts the sessions and servers that the user has left. A late response from one of them doesn't apply to the next. */

@@ -1,0 +1,87 @@
+import { expect } from 'chai';
+import { browserForEach } from '../support/browser-harness.ts';
+import { describeBrowser } from '../support/chromium.ts';
+import { eventually } from '../support/until.ts';
+
+const session = /\/console\/session$/;
+
+describeBrowser('the console in a browser, if a response about the tenancy arrives late,', () => {
+  const browser = browserForEach();
+  const { button, open, createKey } = browser;
+  const address = (kind: 'account' | 'partner', { id }: { id: string }) => `#/api-keys?tenancy=${kind}/${id}`;
+  const switcher = (name: string) => browser.page.getByRole('banner').getByRole('button', { name });
+  const shown = (name: string) => switcher(name).waitFor();
+  const url = () => new URL(browser.page.url()).hash;
+  /** Once a later request has its response, the page has processed an earlier one, too. */
+  const settle = () => browser.page.evaluate(`callkey.request('listActivityFacets', {})`);
+
+  async function openBlue(): Promise<void> {
+    await open(`${browser.harness.core.url}/${address('account', browser.harness.tenants.account)}`, 'staff');
+    await browser.page.getByRole('row', { name: 'Practice software' }).waitFor();
+  }
+
+  /** Holds the next response to such a request. */
+  async function hold(path: RegExp, method: 'GET') {
+    const [answered, released, delivered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let isHeld = false;
+    await browser.page.route(path, async (route) => {
+      if (isHeld || route.request().method() !== method) return route.fallback();
+      isHeld = true;
+      const response = await route.fetch();
+      answered.resolve();
+      await released.promise;
+      await route.fulfill({ response });
+      delivered.resolve();
+    });
+    return {
+      answered: answered.promise,
+      async release(): Promise<void> {
+        released.resolve();
+        await delivered.promise;
+        await settle();
+      },
+    };
+  }
+
+  async function findGreen(): Promise<void> {
+    await browser.page.getByRole('dialog').getByRole('combobox').fill('green');
+    await browser.page.getByRole('option', { name: /Green Clinic/ }).waitFor();
+  }
+
+  async function chooseGreen(): Promise<void> {
+    await switcher('Blue Clinic').click();
+    await findGreen();
+    await browser.page.keyboard.press('Enter');
+    await shown('Green Clinic');
+  }
+
+  async function accountOf(name: string): Promise<string | null | undefined> {
+    const [key] = await browser.harness.direct.storage.database.read('api_keys').where({ name }).select('account_id');
+    return key?.account_id;
+  }
+
+  it('creates a key in the tenancy that it shows', async () => {
+    await browser.page.clock.install();
+    await openBlue();
+    const held = await hold(session, 'GET');
+    // The page reads the session again every minute.
+    await browser.page.clock.fastForward(60_000);
+    await held.answered;
+    await chooseGreen();
+    await held.release();
+    await createKey();
+    expect(await accountOf('Canary')).to.equal(browser.harness.tenants.siblingAccount.id);
+    await button("I've Saved It").click();
+  });
+
+  it('stays in the tenancy that the user has chosen since, even if the response is about a change in another tab', async () => {
+    await openBlue();
+    const held = await hold(session, 'GET');
+    await browser.page.evaluate(`new BroadcastChannel('callkey-session').postMessage(null)`);
+    await held.answered;
+    await chooseGreen();
+    await held.release();
+    await eventually(async () => expect(url()).to.equal(address('account', browser.harness.tenants.siblingAccount)));
+    await shown('Green Clinic');
+  });
+});
