@@ -9,7 +9,7 @@ import type { Clock } from '../domain/ports/environment.ts';
 export type TroubleWatch = {
   onResult(result: HandoffResult): void;
   /**
-   * Seconds between the first and the latest refused call; 0 if the provider accepts calls, or if no call was handed off in the last hour.
+   * Seconds between the first and the latest refused call; 0 if the provider accepts calls, or if no call is waiting for it.
    */
   seconds(): number;
   close(): Promise<void>;
@@ -53,10 +53,10 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
 
   function report(): void {
     followClock();
-    // Stop reporting if no call has been handed off for a while, because the refused calls may have been cancelled or may have ended.
+    // Stop reporting if no call has been handed off for a while, because calling hours may hold the refused calls, or these may have ended.
     // Otherwise, the trouble would be reported until the provider accepts another call.
     if (failing && clock.now() > failing.forgottenAt)
-      end("no call was handed off for an hour: the core doesn't know whether the provider accepts calls");
+      end("no call has been handed off since: the core doesn't know whether the provider accepts calls");
     if (!failing || !isTrouble()) return;
     const { since, reason, handoffs } = failing;
     log.warn({ since: new Date(since).toISOString(), reason, handoffs }, "the provider isn't accepting calls");
@@ -70,12 +70,13 @@ export function watchTrouble(core: string, deps: { store: DialingStore; clock: C
       if (result.kind === 'taken') return end('the provider is accepting calls again');
       followClock();
       const now = clock.now();
-      const retryAt = now + (result.kind === 'not-taken' ? (result.retryAfter ?? 0) : 0) * 1_000;
+      const isRetried = result.kind === 'not-taken';
+      const retryAfter = isRetried ? (result.retryAfter ?? 0) * 1_000 : 0;
       failing = {
         since: failing?.since ?? now,
         handoffs: (failing?.handoffs ?? 0) + 1,
         lastAt: now,
-        forgottenAt: retryAt + troubleLimits.forgotten.toMillis(),
+        forgottenAt: now + retryAfter + (isRetried ? troubleLimits.noRetry : troubleLimits.forgotten).toMillis(),
         reason: result.reason,
       };
       // The first report is immediate. The timer repeats it every minute.

@@ -200,7 +200,7 @@ function createGauges(registry: Registry) {
       },
       dialerTrouble: {
         name: 'callkey_dialer_trouble_seconds',
-        help: "Time between the first and the latest call that the provider refused; 0 if it's less than a minute, or if no call was handed off in the last hour",
+        help: "Time between the first and the latest call that the provider refused; 0 if it's less than a minute, or if no call has been handed off for a while",
       },
       lastUsedLag: {
         name: 'callkey_last_used_lag_seconds',

@@ -8,6 +8,7 @@ import { fakeClock } from '../support/clock.ts';
 import { fakePorts } from '../support/ports.ts';
 
 const refused: HandoffResult = { kind: 'not-taken', detail: 'The provider returned 503: no', reason: 'HTTP 503' };
+const rejected: HandoffResult = { kind: 'rejected', detail: 'The provider returned 401: no', reason: 'HTTP 401' };
 const taken: HandoffResult = { kind: 'taken' };
 
 describe('the warning about a provider that accepts no calls', () => {
@@ -61,34 +62,39 @@ describe('the warning about a provider that accepts no calls', () => {
     expect(noted).to.deep.equal([trouble, trouble, trouble, null]);
   });
 
-  it('covers the time until the last refused call, and stops an hour later', async () => {
+  for (const { result, after, minutes } of [
+    { result: refused, after: "ten minutes later if the call isn't retried, for example because calling hours hold it", minutes: 10 },
+    { result: rejected, after: 'an hour later if the call has ended', minutes: 60 },
+  ]) {
+    it(`covers the time until the last refused call, and stops ${after}`, async () => {
+      watch.onResult(result);
+      minute();
+      watch.onResult(result);
+      for (let n = 0; n < minutes; n++) minute();
+      expect(watch.seconds()).to.equal(60);
+      minute();
+      expect([lines.at(-1), watch.seconds()]).to.deep.equal([
+        "no call has been handed off since: the core doesn't know whether the provider accepts calls",
+        0,
+      ]);
+      watch.onResult(result);
+      expect(watch.seconds()).to.equal(0);
+      await watch.close();
+      expect(noted.at(-1)).to.equal(null);
+    });
+  }
+
+  it('stays until the next attempt, for however long the provider asked to wait', () => {
     watch.onResult(refused);
     minute();
-    watch.onResult(refused);
-    for (let n = 0; n < 60; n++) minute();
+    watch.onResult({ kind: 'not-taken', detail: '', reason: 'HTTP 503', retryAfter: 7_200 });
+    for (let n = 0; n < 130; n++) minute();
     expect(watch.seconds()).to.equal(60);
     minute();
-    expect([lines.at(-1), watch.seconds()]).to.deep.equal([
-      "no call was handed off for an hour: the core doesn't know whether the provider accepts calls",
-      0,
-    ]);
-    watch.onResult(refused);
-    expect(watch.seconds()).to.equal(0);
-    await watch.close();
-    expect(noted.at(-1)).to.equal(null);
-  });
-
-  it('stays until the next attempt if the provider asked to wait for more than an hour', () => {
-    watch.onResult(refused);
-    minute();
-    watch.onResult({ kind: 'not-taken', detail: '', reason: 'HTTP 503', retryAfter: 60 });
-    for (let n = 0; n < 61; n++) minute();
-    expect(watch.seconds()).to.equal(60);
-    minute();
     expect(watch.seconds()).to.equal(0);
   });
 
-  it('covers the time until the last refused call even if the clock is set back, and stops an hour later', async () => {
+  it("covers the time until the last refused call even if the clock is set back, and stops if the call isn't retried", async () => {
     watch.onResult(refused);
     minute();
     watch.onResult(refused);
@@ -97,7 +103,7 @@ describe('the warning about a provider that accepts no calls', () => {
     const since = plus(clock.now(), -60_000);
     watch.onResult(refused);
     expect(watch.seconds()).to.equal(60);
-    for (let n = 0; n < 61; n++) minute();
+    for (let n = 0; n < 11; n++) minute();
     expect(watch.seconds()).to.equal(0);
     await watch.close();
     expect(noted[1]).to.deep.equal({ since, reason: 'HTTP 503' });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { troubleLimits } from '../../core/domain/calls/dialer-trouble.ts';
 import { dialingLimits, nextStep, retryDelay, toSettlement } from '../../core/domain/calls/dialing.ts';
 import { clockSkew, deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
@@ -253,6 +254,7 @@ describe('time limits that depend on each other', () => {
     ['a statement times out before its request must be answered', deadlines.statement, deadlines.answer],
     ['a provider responds within the lease', answer.toMillis(), lease.toMillis()],
     ['a retry comes within the retry window', maxRetryDelay.toMillis(), window.toMillis()],
+    ['trouble with a provider is reported until the next retry', maxRetryDelay.toMillis(), troubleLimits.noRetry.toMillis()],
     ['a lease is shorter than the wait for an outcome', lease.toMillis(), outcome.toMillis()],
     ["a call is given up before it's ended as overdue", Math.max(window.toMillis(), outcome.toMillis()), life.toMillis()],
     ['clocks may differ by less than the retry window', clockSkew.toMillis(), window.toMillis()],
