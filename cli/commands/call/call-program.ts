@@ -105,7 +105,7 @@ function addPlace(call: Command, runAction: RunAction): void {
     .option('--columns <pairs>', 'with --from: map CSV columns, such as phone=Mobile,name=Customer')
     .option('--country <code>', 'country, such as DE, for phone numbers without a country code')
     .option('--skip-invalid', 'with --from: skip invalid lines and place the others (default: place nothing if any line is invalid)')
-    .option('--again', 'with --from: place every line again, even if it was already placed');
+    .option('--again', 'with --from: place every line again, even if it was already placed, or finish a stopped run');
   addPaceOptions(place, 'with --from: ')
     .description('place one call, or one per line of a file')
     .addHelpText(

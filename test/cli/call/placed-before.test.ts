@@ -54,6 +54,17 @@ describe('callkey call place --from, for lines that were already placed', () => 
     expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
   });
 
+  it('first finishes a stopped run with --again, even if that was started without it', async () => {
+    const path = file(createCsv(3));
+    its.network.faults.push('pass', { status: 401 });
+    await place(path, '--concurrency', '1');
+    const { code, stderr } = await place(path, '--again');
+    expect([code, stderr.includes('Resuming: 1 of 3 lines already placed.')], stderr).to.deep.equal([0, true]);
+    expect(await calls()).to.deep.equal(onceEach(3));
+    await place(path, '--again');
+    expect(await calls()).to.deep.equal([2, 2, 2]);
+  });
+
   it('refuses a partly placed file that has changed since, unless --again is given', async () => {
     const path = file(createCsv(10));
     its.network.faults.push('pass', 'pass', { status: 401 });
