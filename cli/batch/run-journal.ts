@@ -91,7 +91,7 @@ const journalFolder = (folders: Folders) => join(folders.state, 'runs');
 
 const advice = `Nothing was sent. ${stateAdvice}`;
 
-/** When another run starts, it deletes journals whose last entry is older than this. */
+/** When another run starts, it deletes the entries of journals whose last entry is older than this. */
 const retention = 90 * 24 * 60 * 60 * 1000;
 
 /**
@@ -166,10 +166,22 @@ async function listJournals(folders: Folders): Promise<string[]> {
 
 async function deleteOldRuns(folders: Folders): Promise<void> {
   for (const file of await listJournals(folders)) {
-    const stats = await stat(file).catch(() => undefined);
+    const [stats, cancelStats] = await Promise.all([file, cancelJournalPath({ file })].map((path) => stat(path).catch(() => undefined)));
+    const lastEntry = Math.max(stats?.mtimeMs ?? Date.now(), cancelStats?.mtimeMs ?? 0);
     // If a journal can't be deleted now, the next command tries again.
-    if (stats && Date.now() - stats.mtimeMs > retention) await deleteRun({ file }).catch(() => undefined);
+    if (Date.now() - lastEntry > retention) await deleteOldRun(file).catch(() => undefined);
   }
+}
+
+/**
+ * Deletes a run, but keeps the header of a cancelled one. The core may still know the run's request IDs as cancelled, so placing the same
+ * file again would call no one. With --again, the next run has other IDs.
+ */
+async function deleteOldRun(file: string): Promise<void> {
+  const run = isCancelled({ file }) ? await readRun(file) : undefined;
+  if (run?.header.repetition !== '') return deleteRun({ file });
+  await writeDurably(file, `${JSON.stringify(run.header)}\n`);
+  await writeDurably(cancelJournalPath(run), '');
 }
 
 /** A complete run has its end entry in these last bytes, so most of its journal isn't read. */

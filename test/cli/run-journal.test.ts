@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import type { PlaceCall } from '#contract/calls/calls.ts';
+import { cancelJournalPath, cancelledLines, openCancelJournal } from '../../cli/batch/cancel-journal.ts';
 import { plainReading } from '../../cli/batch/file/reading.ts';
 import {
   callDigest,
@@ -208,6 +209,23 @@ describe('run journals', () => {
     const next = await start({ content: 'new' });
     expect(await readRuns(folders)).to.have.deep.members([kept, next]);
     expect([kept, old].map(({ file }) => existsSync(file))).to.deep.equal([true, false]);
+  });
+
+  it('keep only their header ninety days after they were cancelled, unless they repeat a file', async () => {
+    const [cancelled, repeated, recent] = [await start(), await start({ repetition: 'x' }), await start({ content: 'recent' })];
+    const old = Date.now() / 1_000 - seconds(91);
+    for (const run of [cancelled, repeated, recent]) {
+      write(run, placed(2));
+      const journal = await openCancelJournal(run);
+      journal.add({ line: 2, status: 'cancelled' });
+      journal.close();
+      for (const path of run === recent ? [run.file] : [run.file, cancelJournalPath(run)]) utimesSync(path, old, old);
+    }
+    const next = await start({ content: 'new' });
+    const found = new Map((await readRuns(folders)).map((run) => [run.file, run]));
+    expect(new Set(found.keys())).to.deep.equal(new Set([cancelled, recent, next].map(({ file }) => file)));
+    expect([placedLines(found.get(cancelled.file)), found.get(cancelled.file)?.isCancelled]).to.deep.equal([[], true]);
+    expect([placedLines(found.get(recent.file)), (await cancelledLines(recent)).size]).to.deep.equal([[2], 1]);
   });
 
   it("cause an error that names the file and says what to do if one can't be read", async () => {

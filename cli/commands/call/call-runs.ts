@@ -35,7 +35,7 @@ export async function callRunsDiscard({ folders, output }: Context, names: reado
  * core knows as cancelled, so no one would be called.
  */
 function cannotDiscardError(name: string): CallkeyError {
-  const message = `The run ${name} was cancelled. It can't be discarded, because callkey needs it to place the same file again with new request IDs. It will be deleted after 90 days.`;
+  const message = `The run ${name} was cancelled. It can't be discarded, because callkey needs it to place the same file again with new request IDs.`;
   return new CallkeyError('conflict', message, { code: 'run-cancelled' });
 }
 
