@@ -27,12 +27,15 @@ describeBrowser('a form in the console', () => {
     expect(await browser.harness.direct.storage.database.read('protection_rules')).to.deep.equal([]);
   });
 
-  async function saveAsSomeoneElse(countries: readonly string[]): Promise<void> {
+  async function putAsSomeoneElse(what: string, body: object): Promise<void> {
     const { core, tenants } = browser.harness;
     const cookie = await signIn(core.url, tenants.users.partner.email);
-    const path = `${core.url}/console/numbers?scope=partner&id=${tenants.partner.id}`;
-    const { status, text } = await ask('PUT', path, { cookie, body: { countries, kinds: ['satellite'] } });
+    const { status, text } = await ask('PUT', `${core.url}/console/${what}?scope=partner&id=${tenants.partner.id}`, { cookie, body });
     expect(status, text).to.equal(200);
+  }
+
+  async function saveAsSomeoneElse(countries: readonly string[]): Promise<void> {
+    await putAsSomeoneElse('numbers', { countries, kinds: ['satellite'] });
     const refreshed = browser.page.waitForResponse(async (response) => (await response.text()).includes(JSON.stringify(countries)));
     await button('Refresh').click();
     await refreshed;
@@ -57,6 +60,61 @@ describeBrowser('a form in the console', () => {
     await browser.page.getByText('Allowed numbers were saved.').waitFor();
     await shown();
     expect(await kinds.getByLabel('Allow premium rate').isChecked()).to.equal(true);
+  });
+
+  describe('for rules that someone else has just saved', () => {
+    afterEach(async () => {
+      await putAsSomeoneElse('calling-hours', { rules: [] });
+      await putAsSomeoneElse('numbers', { countries: null, kinds: null });
+    });
+
+    it('keeps these hours and those that the user typed, and warns before it replaces the former', async () => {
+      const { page, harness } = browser;
+      const stored = async () => (await harness.direct.ports.stores.protection.findRules(harness.tenants.partner.id)).hours;
+      await openProtection('Calling hours');
+      await button('Set hours…').click();
+      await page.getByLabel('From').fill('10:30');
+      const holiday = { prefix: '', date: '2099-12-25', closed: true } as const;
+      await putAsSomeoneElse('calling-hours', { rules: [holiday] });
+      await button('Save').click();
+      await page.getByText('These hours were changed after you opened this dialog.').waitFor();
+      expect(await page.getByText('Someone else changed these rules').count()).to.equal(0);
+      expect(await stored()).to.deep.equal([holiday]);
+      expect(await page.getByLabel('From').inputValue()).to.equal('10:30');
+      await button('Save').click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect((await stored())?.map(({ from }) => from)).to.deep.equal(['10:30']);
+    });
+
+    it('keeps these countries and those that the user typed, and warns before it replaces the former', async () => {
+      const { page, harness } = browser;
+      const stored = async () => (await harness.direct.ports.stores.protection.findRules(harness.tenants.partner.id)).countries;
+      await openNumbers();
+      await page.getByLabel('Country codes').fill('pl');
+      await putAsSomeoneElse('numbers', { countries: ['FR'], kinds: ['satellite'] });
+      await button('Save').click();
+      await page.getByText('These settings were changed after you started editing them.').waitFor();
+      expect(await stored()).to.deep.equal(['FR']);
+      expect(await page.getByLabel('Country codes').inputValue()).to.equal('pl');
+      await button('Save').click();
+      await page.getByText('Allowed numbers were saved.').waitFor();
+      expect(await stored()).to.deep.equal(['PL']);
+    });
+
+    it('shows these countries if the user changed only kinds of numbers, and then saves both', async () => {
+      const { page, harness } = browser;
+      await putAsSomeoneElse('numbers', { countries: [], kinds: [] });
+      await openProtection('Numbers');
+      await page.getByLabel('Allow premium rate').check();
+      await putAsSomeoneElse('numbers', { countries: ['SE'], kinds: [] });
+      await button('Save').click();
+      await page.getByText('Someone else changed these rules in the meantime.').waitFor();
+      expect(await page.getByLabel('Country codes').inputValue()).to.equal('SE');
+      await button('Save').click();
+      await page.getByText('Allowed numbers were saved.').waitFor();
+      const { countries, kinds } = await harness.direct.ports.stores.protection.findRules(harness.tenants.partner.id);
+      expect([countries, kinds]).to.deep.equal([['SE'], ['premium-rate']]);
+    });
   });
 
   it('stays open when Escape closes a picker inside it', async () => {

@@ -65,16 +65,26 @@ const ruledSchema = namedSchema.extend({ kind: z.enum(protectionScopes) });
 
 export const callingHoursQuerySchema = z.strictObject({ scope: z.enum(protectionScopes, scopeError), id: identifierSchema });
 
+/** Changes with the scope's own rules. Earlier cores don't send it. */
+const rulesVersionSchema = z.string().optional();
+
+/**
+ * The version of the scope's rules that the change is based on. If they have changed since, the change is refused. If omitted, the last
+ * change wins.
+ */
+const expectedVersionSchema = z.string().optional();
+
 export const callingHoursSchema = z.object({
   scope: ruledSchema,
   rules: z.array(hoursRuleSchema),
+  version: rulesVersionSchema,
   /** The rules that apply if this scope has none: those of the campaign's account, or else of its partner. */
   inherited: z.object({ from: ruledSchema, rules: z.array(hoursRuleSchema) }).nullable(),
 });
 export type CallingHoursView = z.infer<typeof callingHoursSchema>;
 
 /** Replaces all rules of the scope. A scope without rules inherits them. */
-export const setCallingHoursSchema = z.strictObject({ rules: hoursRulesSchema });
+export const setCallingHoursSchema = z.strictObject({ rules: hoursRulesSchema, version: expectedVersionSchema });
 
 export const numbersQuerySchema = z.strictObject({
   scope: z.enum(['partner', 'account'], { error: 'Must be partner or account.' }),
@@ -85,13 +95,14 @@ export const numbersSchema = z.object({
   scope: ruledSchema,
   countries: numberRulesSchema.shape.countries,
   kinds: numberRulesSchema.shape.kinds,
+  version: rulesVersionSchema,
   /** The settings in effect for this scope's calls. */
   effective: effectiveNumberRulesSchema,
 });
 export type NumbersView = z.infer<typeof numbersSchema>;
 
 /** Null removes the scope's own setting. */
-export const setNumbersSchema = numberRulesSchema;
+export const setNumbersSchema = numberRulesSchema.extend({ version: expectedVersionSchema });
 
 // Opt-outs during calls
 

@@ -58,7 +58,7 @@ export const protectionRoutes = {
     query: callingHoursQuerySchema,
     body: setCallingHoursSchema,
     answer: callingHoursSchema,
-    problems: ['forbidden', 'not-found'],
+    problems: ['forbidden', 'not-found', 'conflict'],
   }),
   showNumbers: route('GET', '/console/numbers', {
     by: 'session',
@@ -73,7 +73,7 @@ export const protectionRoutes = {
     query: numbersQuerySchema,
     body: setNumbersSchema,
     answer: numbersSchema,
-    problems: ['forbidden', 'not-found'],
+    problems: ['forbidden', 'not-found', 'conflict'],
   }),
   showOptOuts: route('GET', '/console/accounts/:id/opt-outs', {
     by: 'session',

@@ -21,6 +21,9 @@ export type ScopeRules = {
   kinds: readonly RestrictedKind[] | null;
 };
 
+/** Throws a problem if a scope's rules aren't those that a change is based on. */
+export type CheckRules = (before: ScopeRules) => void;
+
 /** The lists of an account, or of a partner and all its accounts. */
 export type ProtectionAccess = Exclude<CampaignAccess, { kind: 'nothing' }>;
 
@@ -62,7 +65,8 @@ export type ProtectionStore = {
   /** Returns whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
   optOutScope(accountId: string): Promise<OptOutScope>;
   setOptOutScope(accountId: string, scope: OptOutScope, event: AuditEvent): Promise<void>;
-  setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent): Promise<void>;
+  /** Replaces the given rules of a scope, unless the check throws. Rules can't change between the check and the replacement. */
+  setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent, check: CheckRules | null): Promise<void>;
   /** Blocks the queued calls to numbers that were added since the last time, in small batches. @returns the number of calls */
   blockListed(now: Millis, signal?: AbortSignal): Promise<number>;
   /** Makes held calls due in scopes whose calling hours have changed since the last time, in small batches. @returns the number of calls */

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { AuditAction } from '#contract/console/activity.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { NumberRules } from '#contract/protection/numbers.ts';
@@ -7,8 +8,8 @@ import { auditEvent } from '../audit/audit.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { Actor, RuleScope, SignedInCaller, Viewer } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { ScopeRules } from '../ports/protection.ts';
-import { invalidField } from '../problem.ts';
+import type { CheckRules, ScopeRules } from '../ports/protection.ts';
+import { invalidField, Problem } from '../problem.ts';
 import { notInScope, requireAccess, requireAdministrator } from './do-not-call.ts';
 import { isCountry, notACountry } from './numbers.ts';
 
@@ -36,16 +37,23 @@ export async function setHoursInScope(
   { viewer, actor }: SignedInCaller,
   reference: Reference,
   rules: readonly HoursRule[],
+  version: string | undefined,
 ): Promise<ScopeHours> {
   requireAdministrator(viewer, 'change calling hours');
   const scope = await findVisible(ports, viewer, reference);
-  await setHours(ports, actor, scope, rules);
+  await setHours(ports, actor, scope, rules, version);
   return readHours(ports, scope);
 }
 
-/** Replaces all rules of a scope. A scope without rules inherits them. */
-export async function setHours(ports: Ports, actor: Actor, scope: RuleScope, rules: readonly HoursRule[]): Promise<void> {
-  await setRules(ports, actor, scope, { hours: rules.length === 0 ? null : rules }, 'calling-hours.changed', describeHours(rules));
+/**
+ * Replaces all rules of a scope. A scope without rules inherits them.
+ *
+ * @throws Problem `conflict` if a version is passed and the rules have changed since
+ */
+export async function setHours(ports: Ports, actor: Actor, scope: RuleScope, rules: readonly HoursRule[], version?: string): Promise<void> {
+  const change = { hours: rules.length === 0 ? null : rules };
+  const check = checkVersion(version, change, hoursVersion);
+  await setRules(ports, actor, scope, change, { action: 'calling-hours.changed', detail: describeHours(rules) }, check);
   ports.onHoursChanged();
 }
 
@@ -89,10 +97,11 @@ export async function setNumberRulesInScope(
   { viewer, actor }: SignedInCaller,
   reference: Reference,
   rules: NumberRules,
+  version: string | undefined,
 ): Promise<ScopeNumbers & { scope: RuleScope }> {
   requireAdministrator(viewer, 'change which numbers may be called');
   const scope = await findVisible(ports, viewer, reference);
-  await setNumberRules(ports, actor, scope, rules);
+  await setNumberRules(ports, actor, scope, rules, version);
   return { ...(await readNumberRules(ports, scope)), scope };
 }
 
@@ -100,11 +109,19 @@ export async function setNumberRulesInScope(
  * Changes the settings that are passed. Null removes the scope's own setting.
  *
  * @throws Problem `invalid` for a code that isn't a country's, because all calls to the intended country would be refused
+ * @throws Problem `conflict` if a version is passed and the settings have changed since
  */
-export async function setNumberRules(ports: Ports, actor: Actor, scope: RuleScope, rules: Partial<NumberRules>): Promise<void> {
+export async function setNumberRules(
+  ports: Ports,
+  actor: Actor,
+  scope: RuleScope,
+  rules: Partial<NumberRules>,
+  version?: string,
+): Promise<void> {
   const wrong = rules.countries?.find((code) => !isCountry(code));
   if (wrong !== undefined) throw invalidField('countries', `${wrong}: ${notACountry}`);
-  await setRules(ports, actor, scope, rules, 'numbers.changed', describeNumbers(rules));
+  const check = checkVersion(version, rules, numbersVersion);
+  await setRules(ports, actor, scope, rules, { action: 'numbers.changed', detail: describeNumbers(rules) }, check);
 }
 
 export async function readNumberRules(ports: Ports, scope: RuleScope): Promise<ScopeNumbers> {
@@ -118,16 +135,44 @@ export async function readNumberRules(ports: Ports, scope: RuleScope): Promise<S
   return { countries: own.countries && [...own.countries], kinds: own.kinds && [...own.kinds], effective };
 }
 
+/** Identifies a scope's calling hours. It's computed from the rules, so it differs only if they do. */
+export function hoursVersion({ hours }: Pick<ScopeRules, 'hours'>): string {
+  return toVersion(hours ?? []);
+}
+
+export function numbersVersion({ countries, kinds }: Pick<ScopeRules, 'countries' | 'kinds'>): string {
+  return toVersion([countries, kinds]);
+}
+
+function toVersion(rules: readonly unknown[]): string {
+  return hash('sha256', JSON.stringify(rules), 'base64url').slice(0, 16);
+}
+
+/** Returns a check that refuses the change if the rules' version isn't this one. Without a version, the last change wins. */
+function checkVersion(
+  version: string | undefined,
+  change: Partial<ScopeRules>,
+  versionOf: (rules: ScopeRules) => string,
+): CheckRules | null {
+  if (version === undefined) return null;
+  return (before) => {
+    // A repeated change isn't refused, because the response to the first one may have been lost.
+    if ([version, versionOf({ ...before, ...change })].includes(versionOf(before))) return;
+    throw new Problem('conflict', 'Someone else changed these rules in the meantime. Check the current rules, then save yours again.');
+  };
+}
+
 async function setRules(
   ports: Ports,
   actor: Actor,
   scope: RuleScope,
   change: Partial<ScopeRules>,
-  action: AuditAction,
-  detail: string,
+  { action, detail }: { action: AuditAction; detail: string },
+  check: CheckRules | null,
 ): Promise<void> {
   const { kind, id, name, owner } = scope;
-  await ports.stores.protection.setRules(scope, change, { ...auditEvent(ports, actor, action, { kind, id, name }, owner), detail });
+  const event = { ...auditEvent(ports, actor, action, { kind, id, name }, owner), detail };
+  await ports.stores.protection.setRules(scope, change, event, check);
 }
 
 /** The maximum number of rules that an audit event lists. A scope can have hundreds. */

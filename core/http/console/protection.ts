@@ -55,7 +55,7 @@ export async function showCallingHours({ ports, viewer, query }: Request<'showCa
 }
 
 export async function setCallingHours({ ports, caller, query, body }: Request<'setCallingHours'>): Promise<CallingHoursView> {
-  return hoursView(await rules.setHoursInScope(ports, caller, query, body.rules));
+  return hoursView(await rules.setHoursInScope(ports, caller, query, body.rules, body.version));
 }
 
 export async function showNumbers({ ports, viewer, query }: Request<'showNumbers'>): Promise<NumbersView> {
@@ -63,7 +63,8 @@ export async function showNumbers({ ports, viewer, query }: Request<'showNumbers
 }
 
 export async function setNumbers({ ports, caller, query, body }: Request<'setNumbers'>): Promise<NumbersView> {
-  return numbersView(await rules.setNumberRulesInScope(ports, caller, query, body));
+  const { version, ...change } = body;
+  return numbersView(await rules.setNumberRulesInScope(ports, caller, query, change, version));
 }
 
 export async function showOptOuts({ ports, viewer, params }: Request<'showOptOuts'>): Promise<OptOutsView> {
@@ -92,12 +93,13 @@ function hoursView({ scope, rules: own, inherited }: rules.ScopeHours): CallingH
   return {
     scope: scopeView(scope),
     rules: [...own],
+    version: rules.hoursVersion({ hours: own }),
     inherited: inherited && { from: scopeView(inherited.from), rules: [...inherited.rules] },
   };
 }
 
 function numbersView({ scope, ...numbers }: rules.ScopeNumbers & { scope: RuleScope }): NumbersView {
-  return { ...numbers, scope: scopeView(scope) };
+  return { ...numbers, scope: scopeView(scope), version: rules.numbersVersion(numbers) };
 }
 
 function scopeView({ kind, id, name }: RuleScope) {

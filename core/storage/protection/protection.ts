@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { oneDay, plus } from '../../domain/instant.ts';
 import type { RuleScope } from '../../domain/model.ts';
-import type { ProtectionAccess, ProtectionStore } from '../../domain/ports/protection.ts';
+import type { CheckRules, ProtectionAccess, ProtectionStore, ScopeRules } from '../../domain/ports/protection.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { type Database, requireSeen } from '../engine/database.ts';
@@ -98,14 +98,7 @@ export function protectionStore(database: Database): ProtectionStore {
 
     findScope: (access, kind, id) => findScope(database, access, kind, id),
 
-    async findRules(scopeId) {
-      const row = await read('protection_rules').where({ scope_id: scopeId }).first();
-      return {
-        hours: row?.hours == null ? null : parseList(row.hours),
-        countries: row?.countries == null ? null : parseList(row.countries),
-        kinds: row?.kinds == null ? null : parseList(row.kinds),
-      };
-    },
+    findRules: (scopeId) => findRules(read, scopeId),
 
     async campaignRules(campaignId) {
       return (await readCampaignRules(database, [campaignId])).get(campaignId) ?? null;
@@ -125,9 +118,9 @@ export function protectionStore(database: Database): ProtectionStore {
       });
     },
 
-    async setRules(scope, change, event) {
+    async setRules(scope, change, event, check) {
       await write.transaction(async (trx) => {
-        await writeRules(trx, scope, change, event.id);
+        await writeRules(trx, scope, change, event.id, check);
         await recordAudit(trx, event);
       });
       await requireSeen(database);
@@ -169,6 +162,15 @@ function narrow(entries: Knex.QueryBuilder, access: ProtectionAccess): Knex.Quer
   return access.kind === 'account' ? entries.where('account_id', access.accountId) : entries.where('partner_id', access.partnerId);
 }
 
+async function findRules(on: Knex, scopeId: string): Promise<ScopeRules> {
+  const row = await on('protection_rules').where({ scope_id: scopeId }).first();
+  return {
+    hours: row?.hours == null ? null : parseList(row.hours),
+    countries: row?.countries == null ? null : parseList(row.countries),
+    kinds: row?.kinds == null ? null : parseList(row.kinds),
+  };
+}
+
 /**
  * Replaces the given rules of a scope, and changes the version of the partner's rules, so that every process checks calls against the new
  * ones. Marks the scope if its hours change. @param mark differs for each change
@@ -176,8 +178,9 @@ function narrow(entries: Knex.QueryBuilder, access: ProtectionAccess): Knex.Quer
 async function writeRules(
   trx: Knex.Transaction,
   { id, owner }: RuleScope,
-  change: Parameters<ProtectionStore['setRules']>[1],
+  change: Partial<ScopeRules>,
   mark: string,
+  check: CheckRules | null,
 ): Promise<void> {
   const rules = Object.entries(change).map(([name, value]) => [name, value === null ? null : JSON.stringify(value)]);
   const columns = Object.fromEntries(change.hours === undefined ? rules : [...rules, ['hours_changed', mark]]);
@@ -185,6 +188,7 @@ async function writeRules(
   await trx('partners')
     .where({ id: owner.partnerId })
     .update({ rules_version: trx.raw('coalesce(rules_version, 0) + 1') });
+  check?.(await findRules(trx, id));
   await trx('protection_rules')
     .insert({ scope_id: id, partner_id: owner.partnerId, hours: null, countries: null, kinds: null, hours_changed: null, ...columns })
     .onConflict('scope_id')

@@ -69,10 +69,10 @@ export function createCallsRuns({
         ];
         await each(rules, async (rule) => {
           await placed();
-          await stores.protection.setRules(scope, rule, event());
+          await stores.protection.setRules(scope, rule, event(), null);
           await claim(1, 'webhook', now, later);
         });
-        await stores.protection.setRules(scope, { hours: null, countries: null }, event());
+        await stores.protection.setRules(scope, { hours: null, countries: null }, event(), null);
         const listed = await placed();
         await stores.protection.addNumbers(toNumbers(listed.call.phone), now, event());
         await claim(100, 'webhook', now, later);

@@ -124,7 +124,9 @@ export function createKeysRuns({
       campaignRules: (campaignRules) => campaignRules(campaign.id),
       async setRules(setRules) {
         const owner = { accountId: account.id, partnerId: partner.id };
-        await setRules({ kind: 'account', id: account.id, name: account.name, owner }, { countries: null }, event());
+        const scope = { kind: 'account', id: account.id, name: account.name, owner } as const;
+        await setRules(scope, { countries: null }, event(), null);
+        await setRules(scope, { countries: null }, event(), () => undefined);
       },
       async blockListed(blockListed) {
         await stores.protection.addNumbers(toNumbers((await placed()).call.phone, account.id), now, event());
@@ -135,9 +137,9 @@ export function createKeysRuns({
       async makeHeldDue(makeHeldDue) {
         const owner = { accountId: account.id, partnerId: partner.id };
         const scope = { kind: 'account', id: account.id, name: account.name, owner } as const;
-        await stores.protection.setRules(scope, { hours: [{ prefix: '', days: ['sun'], from: '09:00', to: '18:00' }] }, event());
+        await stores.protection.setRules(scope, { hours: [{ prefix: '', days: ['sun'], from: '09:00', to: '18:00' }] }, event(), null);
         await placed();
-        await stores.protection.setRules(scope, { hours: null }, event());
+        await stores.protection.setRules(scope, { hours: null }, event(), null);
         await makeHeldDue(now, new AbortController().signal);
       },
       deleteEnded: (deleteEnded) => deleteEnded(now),

@@ -263,6 +263,11 @@ WHERE relation = 'calls'::regclass
     WHERE datname = current_database()
   );
 
+select *
+from "protection_rules"
+where "scope_id" = $1
+limit $2;
+
 -- protection.blockListed
 
 select *

@@ -241,6 +241,11 @@ insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `a
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+select *
+from `protection_rules`
+where `scope_id` = ?
+limit ?;
+
 -- protection.blockListed
 
 select *

@@ -4,7 +4,7 @@ import { FormError } from '../../components/forms/field.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { Page } from '../../components/page.tsx';
-import { fieldError, generalError } from '../../state/format/failure-text.ts';
+import { fieldError, generalError, isConflict } from '../../state/format/failure-text.ts';
 import { setSession } from '../../state/session.ts';
 
 const prefilled: Setup = { partner: 'My organization', account: 'My account', campaign: 'My first campaign' };
@@ -23,7 +23,7 @@ export function SetUp({ onAlreadySetUp }: SetUpProps) {
     event.preventDefault();
     const create = async () => {
       const result = await window.callkey.request('setUp', names);
-      if (!result.ok && result.failure.kind === 'refused' && result.failure.code === 'conflict') onAlreadySetUp();
+      if (!result.ok && isConflict(result.failure)) onAlreadySetUp();
       return result.ok ? window.callkey.request('showSession', {}) : result;
     };
     void run(create, setSession);

@@ -22,6 +22,11 @@ export function isNotFound(failure: Failure): boolean {
   return failure.kind === 'refused' && failure.code === 'not-found';
 }
 
+/** Whether something has changed in the meantime, so that the request no longer applies. */
+export function isConflict(failure: Failure): boolean {
+  return failure.kind === 'refused' && failure.code === 'conflict';
+}
+
 /** Returns the core's message about one field of a form, or null. */
 export function fieldError(failure: Failure | null, path: string): string | null {
   if (failure?.kind !== 'refused') return null;

@@ -68,7 +68,8 @@ export function CallingHours({ title, home, canChange, view, onView, tabs, check
       {isEditing && hours && (
         <EditHours
           scope={scope}
-          rules={hours.rules}
+          hours={hours}
+          resource={resource}
           onSaved={(saved) => {
             setEditing(false);
             resource.change(saved);

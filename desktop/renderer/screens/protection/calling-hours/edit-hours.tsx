@@ -7,14 +7,17 @@ import { Field, FormError } from '../../../components/forms/field.tsx';
 import { FormActions } from '../../../components/forms/form-actions.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { Icon } from '../../../components/icons.tsx';
-import { fieldError, generalError } from '../../../state/format/failure-text.ts';
+import { fieldError, generalError, isConflict } from '../../../state/format/failure-text.ts';
+import type { Resource } from '../../../state/loading/resource.ts';
+import { saveRules } from '../save-rules.ts';
 import type { NamedScope } from '../scope-select.tsx';
 import { dayLabels } from './week.ts';
 
 type EditHoursProps = {
   scope: NamedScope;
-  /** The saved rules, which someone else may change while the dialog is open. */
-  rules: readonly HoursRule[];
+  /** The saved hours, which someone else may change while the dialog is open. */
+  hours: CallingHoursView;
+  resource: Resource<CallingHoursView>;
   onSaved: (hours: CallingHoursView) => void;
   onClose: () => void;
 };
@@ -23,12 +26,13 @@ const workdays: Weekday[] = ['mon', 'tue', 'wed', 'thu', 'fri'];
 const newRule: HoursRule = { prefix: '', days: workdays, from: '09:00', to: '20:00' };
 
 /** Edits all rules of a partner, account or campaign. Nothing is saved until all of them are valid. */
-export function EditHours({ scope, rules: saved, onSaved, onClose }: EditHoursProps) {
+export function EditHours({ scope, hours: { rules: saved, version }, resource, onSaved, onClose }: EditHoursProps) {
   const [opened] = useState(saved);
   const [rules, setRules] = useState<readonly HoursRule[]>(saved.length === 0 ? [newRule] : saved);
   const [fileProblem, setFileProblem] = useState<string | null>(null);
   const { isBusy, failure, form, run, unlessBusy, clearError } = useAction();
   const close = unlessBusy(onClose);
+  const isOutdated = !isBusy && JSON.stringify(saved) !== JSON.stringify(opened);
   const change = (changed: readonly HoursRule[]) => {
     clearError();
     setRules(changed);
@@ -40,7 +44,8 @@ export function EditHours({ scope, rules: saved, onSaved, onClose }: EditHoursPr
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          void run(() => window.callkey.request('setCallingHours', { scope: scope.kind, id: scope.id, rules: [...rules] }), onSaved);
+          const input = { scope: scope.kind, id: scope.id, rules: [...rules], version };
+          void run(() => saveRules(resource, () => window.callkey.request('setCallingHours', input)), onSaved);
         }}
       >
         <p class="hint">
@@ -83,14 +88,14 @@ export function EditHours({ scope, rules: saved, onSaved, onClose }: EditHoursPr
             />
           )}
         </Field>
-        {!isBusy && JSON.stringify(saved) !== JSON.stringify(opened) && (
+        {isOutdated && (
           <p class="warning" role="status">
             These hours were changed after you opened this dialog. If you save, your rules will replace those changes.
           </p>
         )}
         <FormError
           text={generalError(
-            failure,
+            isOutdated && failure && isConflict(failure) ? null : failure,
             rules.map((_, index) => `rules.${index}`),
           )}
         />

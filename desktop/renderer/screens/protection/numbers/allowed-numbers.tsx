@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { type RestrictedKind, restrictedKindLabels, restrictedKinds } from '#contract/protection/numbers.ts';
+import { type NumberRules, type RestrictedKind, restrictedKindLabels, restrictedKinds } from '#contract/protection/numbers.ts';
 import type { NumbersView } from '#contract/protection/protection.ts';
 import { FormError, focusFirstInvalid } from '../../../components/forms/field.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
@@ -7,7 +7,9 @@ import { useAction } from '../../../components/forms/use-action.ts';
 import { Loadable, useFreshResource } from '../../../components/loadable.tsx';
 import { Page } from '../../../components/page.tsx';
 import { announce } from '../../../state/announcement.ts';
-import { fieldError, generalError } from '../../../state/format/failure-text.ts';
+import { fieldError, generalError, isConflict } from '../../../state/format/failure-text.ts';
+import type { Resource } from '../../../state/loading/resource.ts';
+import { saveRules } from '../save-rules.ts';
 import { type NamedScope, ScopeSelect } from '../scope-select.tsx';
 import type { TabProps } from '../tab-props.ts';
 import { useScope, withName } from '../use-scope.ts';
@@ -42,6 +44,7 @@ export function AllowedNumbers({ title, home, canChange, view, onView, tabs, che
               key={scope.id}
               scope={scope}
               numbers={numbers}
+              resource={resource}
               onSaved={(saved) => {
                 resource.change(saved);
                 announce('Allowed numbers were saved.');
@@ -72,7 +75,12 @@ function describeKinds(kinds: readonly RestrictedKind[]): string {
   return ['Ordinary numbers', ...kinds.map((kind) => restrictedKindLabels[kind].toLowerCase())].join(', ');
 }
 
-type NumbersFormProps = { scope: NamedScope; numbers: NumbersView; onSaved: (numbers: NumbersView) => void };
+type NumbersFormProps = {
+  scope: NamedScope;
+  numbers: NumbersView;
+  resource: Resource<NumbersView>;
+  onSaved: (numbers: NumbersView) => void;
+};
 
 type NumbersDraft = {
   countryChoice: 'inherit' | 'all' | 'some';
@@ -90,14 +98,24 @@ function toDraft({ countries, kinds, effective }: NumbersView): NumbersDraft {
   };
 }
 
-function NumbersForm({ scope, numbers, onSaved }: NumbersFormProps) {
+function NumbersForm({ scope, numbers, resource, onSaved }: NumbersFormProps) {
+  const { countries: own, kinds: ownKinds, effective } = numbers;
   // Contains only what the user has changed. For everything else, the form shows and saves what others have saved.
   const [draft, setDraft] = useState<Partial<NumbersDraft>>({});
   const { countryChoice, text, inheritsKinds, kinds } = { ...toDraft(numbers), ...draft };
-  const change = (changes: Partial<NumbersDraft>) => setDraft((before) => ({ ...before, ...changes }));
+  // The settings that the user has changed, as they were saved before.
+  const [started, setStarted] = useState<Partial<NumberRules>>({});
+  const change = (changes: Partial<NumbersDraft>, setting: Partial<NumberRules>) => {
+    clearError();
+    setDraft((before) => ({ ...before, ...changes }));
+    setStarted((before) => ({ ...setting, ...before }));
+  };
+  const changeCountries = (changes: Partial<NumbersDraft>) => change(changes, { countries: own });
+  const changeKinds = (changes: Partial<NumbersDraft>) => change(changes, { kinds: ownKinds });
   const [hasTried, setTried] = useState(false);
-  const { countries: own, kinds: ownKinds, effective } = numbers;
-  const { isBusy, failure, form, run } = useAction();
+  const { isBusy, failure, form, run, clearError } = useAction();
+  const saved: NumberRules = { countries: own, kinds: ownKinds };
+  const isOutdated = !isBusy && JSON.stringify({ ...saved, ...started }) !== JSON.stringify(saved);
   const listed = readCountries(text);
   const countries = countryChoice === 'inherit' ? null : countryChoice === 'all' ? [] : listed;
   const inheritance = scope.kind === 'partner' ? 'the default' : 'its partner';
@@ -110,12 +128,14 @@ function NumbersForm({ scope, numbers, onSaved }: NumbersFormProps) {
       focusFirstInvalid(form.current);
       return;
     }
-    const input = { scope: scope.kind === 'partner' ? 'partner' : 'account', id: scope.id, countries } as const;
+    const kind = scope.kind === 'partner' ? 'partner' : 'account';
+    const input = { scope: kind, id: scope.id, countries, kinds: inheritsKinds ? null : [...kinds], version: numbers.version } as const;
     void run(
-      () => window.callkey.request('setNumbers', { ...input, kinds: inheritsKinds ? null : [...kinds] }),
-      (saved) => {
+      () => saveRules(resource, () => window.callkey.request('setNumbers', input)),
+      (view) => {
         setDraft({});
-        onSaved(saved);
+        setStarted({});
+        onSaved(view);
       },
     );
   }
@@ -125,7 +145,12 @@ function NumbersForm({ scope, numbers, onSaved }: NumbersFormProps) {
         <legend>Countries that may be called</legend>
         {(['inherit', 'all', 'some'] as const).map((choice) => (
           <label key={choice} class="check">
-            <input type="radio" name="countries" checked={countryChoice === choice} onChange={() => change({ countryChoice: choice })} />
+            <input
+              type="radio"
+              name="countries"
+              checked={countryChoice === choice}
+              onChange={() => changeCountries({ countryChoice: choice })}
+            />
             <span>
               {choice === 'inherit' ? `Same as ${inheritance}` : choice === 'all' ? 'All countries' : 'Only these'}
               {choice === 'inherit' && own === null && (
@@ -142,7 +167,7 @@ function NumbersForm({ scope, numbers, onSaved }: NumbersFormProps) {
             type="text"
             autocomplete="off"
             value={text}
-            onInput={(typed) => change({ text: typed })}
+            onInput={(typed) => changeCountries({ text: typed })}
           />
         )}
       </fieldset>
@@ -153,7 +178,7 @@ function NumbersForm({ scope, numbers, onSaved }: NumbersFormProps) {
           <input
             type="checkbox"
             checked={inheritsKinds}
-            onChange={({ currentTarget }) => change({ inheritsKinds: currentTarget.checked })}
+            onChange={({ currentTarget }) => changeKinds({ inheritsKinds: currentTarget.checked })}
           />
           <span>
             Same as {inheritance}
@@ -166,13 +191,18 @@ function NumbersForm({ scope, numbers, onSaved }: NumbersFormProps) {
               <input
                 type="checkbox"
                 checked={kinds.includes(kind)}
-                onChange={() => change({ kinds: restrictedKinds.filter((each) => (each === kind) !== kinds.includes(each)) })}
+                onChange={() => changeKinds({ kinds: restrictedKinds.filter((each) => (each === kind) !== kinds.includes(each)) })}
               />
               Allow {restrictedKindLabels[kind].toLowerCase()}
             </label>
           ))}
       </fieldset>
-      <FormError text={generalError(failure, ['countries'])} />
+      {isOutdated && (
+        <p class="warning" role="status">
+          These settings were changed after you started editing them. If you save, your settings will replace those changes.
+        </p>
+      )}
+      <FormError text={generalError(isOutdated && failure && isConflict(failure) ? null : failure, ['countries'])} />
       <div class="actions at-start">
         <button type="submit" class="primary" aria-disabled={isBusy || isIncomplete}>
           {isBusy ? 'Saving…' : 'Save'}
