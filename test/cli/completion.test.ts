@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { CliHome, cliMain } from '../support/cli.ts';
@@ -88,6 +88,17 @@ describe('callkey completion', () => {
         expect(offered('callkey --profile staging call cancel rec', 'lls')).to.contain('recalls').and.not.contain('reminders');
         expect(offered('callkey key status --profile st', 'ing')).to.contain('staging');
         expect(offered('callkey call cancel --run 5f', 'c01')).to.contain('5f3a9c01');
+      });
+
+      it("never runs or offers names that a shell would interpret, such as an alias in someone else's campaigns.json", () => {
+        const folder = join(home.directory, '.config/callkey');
+        const trap = join(home.directory, 'trap');
+        mkdirSync(folder, { recursive: true });
+        const aliases = { [`$(touch ${trap})`]: 'c', [`x;touch ${trap}`]: 'c', [`x\ny`]: 'c', '*': 'c', xyz1: 'c', xyz2: 'c' };
+        writeFileSync(join(folder, 'campaigns.json'), JSON.stringify({ default: aliases }));
+        const names = offered('callkey call place ', 'xyz2');
+        expect(existsSync(trap)).to.equal(false);
+        expect(names).to.contain('xyz1').and.contain('xyz2').and.not.contain('touch').and.not.contain('*');
       });
 
       it('completes file names after --from', () => {
