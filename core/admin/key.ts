@@ -204,7 +204,7 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
 }
 
 /** Cancels the queued calls of all keys that were revoked with 'later'. @returns false if a core has to finish it */
-async function cancelMarked({ ports }: AdminContext): Promise<boolean> {
+export async function cancelMarked({ ports }: AdminContext): Promise<boolean> {
   return ports.stores.apiKeys.finishCancelling(ports.clock.now()).then(
     () => true,
     () => false,

@@ -191,9 +191,20 @@ export async function revokeApiKeys(
   { ids, cancelQueuedCalls, ...why }: RevokeApiKeys,
 ): Promise<{ revoked: string[]; gone: string[] }> {
   const requestedIds = [...new Set(ids)];
-  const accessible = await ports.stores.apiKeys.findAll(scopeFor(viewer).apiKeys, requestedIds);
-  const revoked = new Set(await revokeFound(ports, actor, accessible, cancelQueuedCalls, why));
+  const revoked = new Set(await revokeAllVisible(ports, scopeFor(viewer).apiKeys, actor, requestedIds, cancelQueuedCalls, why));
   return { revoked: requestedIds.filter((id) => revoked.has(id)), gone: requestedIds.filter((id) => !revoked.has(id)) };
+}
+
+/** Revokes the visible keys in one transaction. @returns the IDs of the keys that it revoked */
+export async function revokeAllVisible(
+  ports: Ports,
+  visibility: KeyVisibility,
+  actor: Actor,
+  ids: readonly string[],
+  cancelQueuedCalls: RevokeOptions['cancelQueuedCalls'],
+  why: Why,
+): Promise<string[]> {
+  return revokeFound(ports, actor, await ports.stores.apiKeys.findAll(visibility, ids), cancelQueuedCalls, why);
 }
 
 /** Why a key is revoked. */

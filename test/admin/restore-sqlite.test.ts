@@ -44,6 +44,10 @@ describe('admin restore', () => {
       expect([answer.revokedApiKeys, answer.deletedUsers]).to.deep.equal([null, null]);
       expect(readFileSync(answer.restored.before, 'utf8')).to.contain('no database at all');
       expect((await adminOn(url).json('check')).ok).to.equal(true);
+      writeFileSync(filename, 'no database at all '.repeat(1000));
+      const { code, stdout } = await adminOn(url).admin(['restore', file, '--revoke-again']);
+      expect(code).to.equal(1);
+      expect(stdout).to.match(/whether their queued calls were cancelled\. .+ key revoke --cancel-queued-calls ID/);
     });
 
     it('keeps each previous database, even after several restores in one second', async () => {

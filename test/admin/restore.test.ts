@@ -67,13 +67,19 @@ describe('admin restore', () => {
       const direct = await openDirect(url);
       await createTenants(direct.ports);
       await direct.close();
+      const core = await startCoreHere(url);
+      const { id } = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Leaked');
+      await core.close();
       await json('backup', file);
+      await json('key', 'revoke', id, '--cancel-queued-calls');
       await json('user', 'delete', 'tom@example.com');
       await json('user', 'disable', 'sue@example.com');
       const { code, stdout, stderr } = await admin('restore', file);
       expect([code, stderr]).to.deep.equal([0, '']);
       expect(stdout)
-        .to.contain('All sessions have ended')
+        .to.contain('calls that were cancelled or dialed since then can be dialed again')
+        .and.to.match(/WORK AGAIN.*, with --cancel-queued-calls if QUEUED CALLS is "cancelled"\nID .*\n.+ Leaked .+ cancelled$/m)
+        .and.to.contain('All sessions have ended')
         .and.to.contain('Do-not-call entries that were added after the backup are missing')
         .and.to.contain('Later changes to key limits, users, second factors, calling hours and number rules are undone')
         .and.to.contain('CAN SIGN IN AGAIN')
@@ -113,6 +119,48 @@ describe('admin restore', () => {
         disabledAt !== null,
       ]);
       expect(left).to.deep.include(['sue@example.com', true]).and.not.deep.include(['tom@example.com', false]);
+    });
+
+    it('with --revoke-again, cancels the calls that were cancelled with their key, and repeats the reason', async () => {
+      const direct = await openDirect(url);
+      const { campaign } = await createTenants(direct.ports);
+      await direct.close();
+      const core = await startCoreHere(url);
+      const placeWithNewKey = async (name: string, email = 'ada@example.com') => {
+        const key = await createKey(core.url, await signIn(core.url, email), name);
+        await placeCall(core.url, campaign.id, key.keyValue);
+        return key.id;
+      };
+      const leaked = await placeWithNewKey('Leaked');
+      const interrupted = await placeWithNewKey('Interrupted');
+      const kept = await placeWithNewKey('Kept');
+      const active = await placeWithNewKey('Active');
+      const ofDeleted = await placeWithNewKey('Of a deleted user', 'tom@example.com');
+      const keptOfDeleted = await placeWithNewKey('Kept of a deleted user', 'tom@example.com');
+      await core.close();
+      await json('backup', file);
+      await json('key', 'revoke', leaked, '--cancel-queued-calls', '--reason', 'leaked', '--note', 'In a public log');
+      await json('key', 'revoke', kept);
+      await json('key', 'revoke', keptOfDeleted);
+      await json('user', 'delete', 'tom@example.com', '--cancel-queued-calls');
+      const before = await openDirect(url);
+      const revocation = { cancelQueuedCalls: 'later', at: before.ports.clock.now() } as const;
+      await before.ports.stores.apiKeys.revoke([interrupted], revocation, []);
+      await before.close();
+
+      const { revokedApiKeys } = await json('restore', file, '--revoke-again');
+      const cancelled = revokedApiKeys.filter(({ callsCancelled }: { callsCancelled: boolean }) => callsCancelled);
+      expect(cancelled.map(({ id }: { id: string }) => id)).to.have.members([leaked, interrupted, ofDeleted]);
+      const after = await openDirect(url);
+      const { read } = after.storage.database;
+      const calls: { api_key_id: string; state: string }[] = await read('calls').select('api_key_id', 'state');
+      const reasons = await read('audit_events').where({ action: 'api-key.revoked', subject_id: leaked }).pluck('detail');
+      await after.close();
+      expect(Object.fromEntries(calls.map(({ api_key_id, state }) => [api_key_id, state]))).to.deep.equal({
+        ...{ [leaked]: 'cancelled', [interrupted]: 'cancelled', [ofDeleted]: 'cancelled' },
+        ...{ [kept]: 'queued', [keptOfDeleted]: 'queued', [active]: 'queued' },
+      });
+      expect(reasons).to.deep.equal(['leaked: In a public log']);
     });
 
     it("with --revoke-again, prints the list and exits with 1 if it can't revoke everything again", async () => {

@@ -12,7 +12,7 @@ import { ownFunctions, ownTables } from '../../storage/engine/postgres/own-objec
 import { applicationName, migrationLock, openPostgres } from '../../storage/engine/postgres/postgres.ts';
 import { migrationsTable, schemaState } from '../../storage/migrations/index.ts';
 import { ownSchema, startPostgresTool, waitForTool } from './postgres-tools.ts';
-import { missingMigrations, type RestoreResult, type Revived } from './restore-result.ts';
+import { missingMigrations, type RestoreResult, type Revived, type RevokedKey, readRevocations } from './restore-result.ts';
 
 export async function restorePostgres(url: string, file: string): Promise<RestoreResult> {
   const backup = await inspect(url, file);
@@ -88,20 +88,27 @@ export async function assertNoOtherConnections(database: Database): Promise<numb
 
 const otherSessions = (own: string) => `datname = current_database() AND application_name = '${applicationName}' AND pid <> ${own}`;
 
-type RemovedRecords = { apiKeys: Revived['apiKeys']; users: { id: string; deletedAt: number }[]; disabled: Revived['enabled'] };
+type RemovedRecords = {
+  apiKeys: Revived['apiKeys'];
+  users: { id: string; deletedAt: number; areCallsDue: boolean }[];
+  disabled: Revived['enabled'];
+};
 
 /** Finds the API keys that are revoked, and the users who are deleted or disabled, in the database that will be replaced. */
 async function findRemoved({ read }: Database): Promise<RemovedRecords> {
   if (!(await read.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], disabled: [] };
+  const { describeKey, areCallsDue } = await readRevocations(read);
+  const apiKeys: RevokedKey[] = await read('retired_api_keys')
+    .select('id', 'name', 'creator_id as creatorId', 'creator_name as creatorName', 'retired_at as revokedAt')
+    .orderBy(['retired_at', 'id']);
+  const users: { id: string; deletedAt: number }[] = await read('audit_events')
+    .where({ action: 'user.deleted' })
+    .groupBy('subject_id')
+    .select('subject_id as id', read.raw('max(at) AS "deletedAt"'))
+    .orderBy('deletedAt');
   return {
-    apiKeys: await read('retired_api_keys')
-      .select('id', 'name', 'creator_id as creatorId', 'creator_name as creatorName', 'retired_at as revokedAt')
-      .orderBy(['retired_at', 'id']),
-    users: await read('audit_events')
-      .where({ action: 'user.deleted' })
-      .groupBy('subject_id')
-      .select('subject_id as id', read.raw('max(at) AS "deletedAt"'))
-      .orderBy('deletedAt'),
+    apiKeys: apiKeys.map(describeKey),
+    users: users.map((user) => ({ ...user, areCallsDue: areCallsDue(user.id) })),
     disabled: await findDisabled(read),
   };
 }
@@ -133,9 +140,9 @@ async function findRevived({ read }: Database, gone: RemovedRecords): Promise<Re
   return {
     enabled: gone.disabled.filter(({ id }) => there.has(id) && !still.has(id)),
     apiKeys: gone.apiKeys.filter(({ id }) => keys.has(id)),
-    users: gone.users.flatMap(({ id, deletedAt }) => {
-      const user = users.get(id);
-      return user ? [{ id, ...user, deletedAt }] : [];
+    users: gone.users.flatMap((deleted) => {
+      const user = users.get(deleted.id);
+      return user ? [{ ...deleted, ...user }] : [];
     }),
   };
 }

@@ -1,8 +1,12 @@
+import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
+import { isQueued } from '../../storage/calls/call-stages.ts';
 import { toSchemaState } from '../../storage/migrations/index.ts';
 
-export type RevivedKey = { id: string; name: string; creatorId: string; creatorName: string; revokedAt: number };
-export type RevivedUser = { id: string; email: string; name: string; deletedAt: number };
+export type RevokedKey = { id: string; name: string; creatorId: string; creatorName: string; revokedAt: number };
+export type RevivedKey = RevokedKey & Revocation;
+/** `areCallsDue`: the deletion hadn't revoked all of the user's keys yet, and would have cancelled their queued calls. */
+export type RevivedUser = { id: string; email: string; name: string; deletedAt: number; areCallsDue: boolean };
 export type EnabledUser = { id: string; email: string; name: string; disabledAt: number };
 
 /** A restore brings back API keys that were revoked, and users who were deleted or disabled, since the backup. */
@@ -25,4 +29,42 @@ export type RestoreResult = {
 export function missingMigrations(applied: readonly string[], file: string): string[] {
   if (!applied.includes('001-core')) throw new Problem('invalid', `${file} isn't a Callkey backup.`);
   return toSchemaState(applied, file).missing;
+}
+
+type Revocation = {
+  /** The text of the audit event that says why the key was revoked. */
+  reason: string | null;
+  /**
+   * Whether the key's queued calls were cancelled with it. A revoked key can't place calls. So if none of its calls is queued, each of them
+   * was cancelled, or has been dialed and must not be dialed again.
+   */
+  callsCancelled: boolean;
+};
+
+/** Reads from the database that will be replaced what happened to revoked keys and their calls, and which users are being deleted. */
+export async function readRevocations(
+  read: Knex,
+): Promise<{ describeKey(key: RevokedKey): RevivedKey; areCallsDue(userId: string): boolean }> {
+  // Earlier releases don't have all columns.
+  const pluckIds = async (table: string, column: string, id: string) =>
+    new Set<string>((await read.schema.hasColumn(table, column)) ? await read(table).whereNotNull(column).pluck(id) : []);
+  const cancellingKeys = await pluckIds('retired_api_keys', 'cancelling_since', 'id');
+  const cancellingUsers = await pluckIds('users', 'cancelling_since', 'id');
+  const queued = new Set<string>(await read('calls').distinct().whereNotNull('due_at').whereRaw(isQueued).pluck('api_key_id'));
+  const reasons = new Map<string, string>();
+  if (await read.schema.hasColumn('audit_events', 'detail')) {
+    const rows: { subject_id: string; detail: string }[] = await read('audit_events')
+      .where({ action: 'api-key.revoked' })
+      .whereNotNull('detail')
+      .select('subject_id', 'detail');
+    for (const { subject_id, detail } of rows) reasons.set(subject_id, detail);
+  }
+  return {
+    describeKey: (key) => ({
+      ...key,
+      reason: reasons.get(key.id) ?? null,
+      callsCancelled: cancellingKeys.has(key.id) || !queued.has(key.id),
+    }),
+    areCallsDue: (userId) => cancellingUsers.has(userId),
+  };
 }

@@ -15,8 +15,9 @@ import {
   missingMigrations,
   type RestoreResult,
   type Revived,
-  type RevivedKey,
   type RevivedUser,
+  type RevokedKey,
+  readRevocations,
 } from './restore-result.ts';
 
 /**
@@ -141,18 +142,23 @@ function inUseError(target: string): Problem {
 
 async function findRevived(database: Knex): Promise<Revived> {
   if (!(await database.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], enabled: [] };
-  const apiKeys: RevivedKey[] = await database.raw(
+  const { describeKey, areCallsDue } = await readRevocations(database);
+  const apiKeys: RevokedKey[] = await database.raw(
     `SELECT r.id, r.name, r.creator_id AS "creatorId", r.creator_name AS "creatorName", r.retired_at AS "revokedAt"
      FROM main.retired_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.retired_at, r.id`,
   );
   const columns = await columnsOfUsers(database, 'main');
   // Exclude users who are being deleted: a user with many keys is deleted in batches, and the user's row is deleted last.
   const remaining = columns.includes('deleted_at') ? 'main.users WHERE deleted_at IS NULL' : 'main.users';
-  const users: RevivedUser[] = await database.raw(
+  const users: Omit<RevivedUser, 'areCallsDue'>[] = await database.raw(
     `SELECT u.id, u.email, u.name, max(e.at) AS "deletedAt" FROM main.audit_events e JOIN backup.users u ON u.id = e.subject_id
      WHERE e.action = 'user.deleted' AND u.id NOT IN (SELECT id FROM ${remaining}) GROUP BY u.id, u.email, u.name ORDER BY 4, 1`,
   );
-  return { apiKeys, users, enabled: columns.includes('disabled_at') ? await findEnabled(database, remaining) : [] };
+  return {
+    apiKeys: apiKeys.map(describeKey),
+    users: users.map((user) => ({ ...user, areCallsDue: areCallsDue(user.id) })),
+    enabled: columns.includes('disabled_at') ? await findEnabled(database, remaining) : [],
+  };
 }
 
 async function findEnabled(database: Knex, remaining: string): Promise<EnabledUser[]> {

@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
 import { timestamp } from '#contract/text/text.ts';
-import { revokeVisible } from '../../domain/api-keys.ts';
+import { revokeAllVisible } from '../../domain/api-keys.ts';
 import { deleteUser, disableUser } from '../../domain/directory/users.ts';
 import { adminCommand } from '../../program.ts';
 import { systemClock } from '../../server/start/system.ts';
+import { inChunks } from '../../storage/engine/chunks.ts';
 import { databaseErrorText } from '../../storage/engine/error-text.ts';
 import { requireFile } from '../../storage/engine/sqlite/sqlite-file.ts';
-import { everyKey } from '../key.ts';
+import { cancelMarked, everyKey } from '../key.ts';
 import type { AdminContext, Runner, Settings } from '../program/context.ts';
 import { withExamples } from '../program/help.ts';
 import { shortName, table } from '../program/table.ts';
@@ -64,19 +65,28 @@ function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-async function revokeAll({ ports, actor }: AdminContext, { apiKeys, users, enabled }: Revived): Promise<void> {
+async function revokeAll(context: AdminContext, { apiKeys, users, enabled }: Revived): Promise<void> {
+  const { ports, actor } = context;
   for (const { email } of enabled) await disableUser(ports, actor, await findUser(ports, email));
-  for (const { email } of users) await deleteUser(ports, actor, await findUser(ports, email), false);
-  // Skip the keys of deleted users, because they were deleted with the users.
-  const deleted = new Set(users.map(({ id }) => id));
-  for (const { id, creatorId } of apiKeys) if (!deleted.has(creatorId)) await revokeVisible(ports, everyKey, actor, id, false);
+  // Revoke the keys of deleted users before deleting the users, because the queued calls of some of these keys may have been kept.
+  for (const cancels of [true, false]) {
+    const keys = apiKeys.filter(({ callsCancelled }) => callsCancelled === cancels);
+    for (const [reason, group] of Map.groupBy(keys, (key) => key.reason)) {
+      const ids = group.map(({ id }) => id);
+      for (const chunk of inChunks(ids))
+        await revokeAllVisible(ports, everyKey, actor, chunk, cancels && 'later', { note: reason ?? undefined });
+    }
+  }
+  for (const { email, areCallsDue } of users) await deleteUser(ports, actor, await findUser(ports, email), areCallsDue);
+  if (!(await cancelMarked(context)))
+    throw new Error("some queued calls couldn't be cancelled. Start a core with DIALER=off: it cancels them within a minute.");
 }
 
 function keyJson({ creatorId, creatorName, revokedAt, ...key }: RevivedKey) {
   return { ...key, owner: { id: creatorId, name: creatorName }, revokedAt: timestamp(revokedAt) };
 }
 
-function userJson({ deletedAt, ...user }: RevivedUser) {
+function userJson({ deletedAt, areCallsDue, ...user }: RevivedUser) {
   return { ...user, deletedAt: timestamp(deletedAt) };
 }
 
@@ -85,12 +95,12 @@ function formatResult(file: string, { before, revived, missing }: RestoreResult,
     before === null ? `Restored ${file}.` : `Restored ${file}. The previous database is now ${before}.`,
     'All sessions have ended. Users must sign in again, with the passwords they had at the time of the backup.',
     'Do-not-call entries that were added after the backup are missing, so calls to these numbers can be dialed.',
+    'Calls are in the state that they had at the time of the backup, so calls that were cancelled or dialed since then can be dialed again.',
+    `Contacts that were erased after the backup are back. To erase them, run ${adminCommand} contact erase NUMBER.`,
     'Later changes to key limits, users, second factors, calling hours and number rules are undone, too. Repeat them before you start a core.',
   ];
   if (missing.length > 0) lines.push(`The backup's schema is out of date (missing ${missing.join(', ')}): run ${adminCommand} migrate.`);
-  lines.push(
-    revived ? unknownAfter : "Couldn't read the previous database, so the API keys that were revoked after the backup are unknown.",
-  );
+  lines.push(revived ? unknownAfter : unreadable);
   for (const { rows, head, was, warning, remedy } of revived ? toRevivedLists(revived) : []) {
     if (rows.length === 0) continue;
     const outcome = isRevokedAgain ? `and have been ${was} again.` : `${warning}, run ${adminCommand} ${remedy}`;
@@ -102,20 +112,30 @@ function formatResult(file: string, { before, revived, missing }: RestoreResult,
 const unknownAfter =
   'Any API keys and users listed below come from the previous database. If that database had lost data, some may be missing.';
 
+const unreadable = `Couldn't read the previous database, so the API keys that were revoked after the backup are unknown, and so is whether their queued calls were cancelled. Find out, for example from the keys' owners. Before you start a core, run ${adminCommand} key revoke --cancel-queued-calls ID...`;
+
 type RevivedList = { head: { what: string; columns: string[] }; rows: string[][]; was: string; warning: string; remedy: string };
 
+const cancelToo = ', with --cancel-queued-calls if QUEUED CALLS is "cancelled"';
+
 function toRevivedLists({ apiKeys, users, enabled }: Revived): RevivedList[] {
-  const key = ({ id, name, creatorName, revokedAt }: RevivedKey) => [id, shortName(name), shortName(creatorName), timestamp(revokedAt)];
+  const key = ({ id, name, creatorName, revokedAt, callsCancelled }: RevivedKey) => [
+    ...[id, shortName(name), shortName(creatorName), timestamp(revokedAt), callsCancelled ? 'cancelled' : 'kept'],
+  ];
   return [
     {
-      head: { what: 'API keys', columns: ['ID', 'NAME', 'OWNER', 'REVOKED'] },
+      head: { what: 'API keys', columns: ['ID', 'NAME', 'OWNER', 'REVOKED', 'QUEUED CALLS'] },
       rows: apiKeys.map(key),
-      ...{ was: 'revoked', warning: 'and now WORK AGAIN. To revoke them', remedy: 'key revoke ID...' },
+      ...{ was: 'revoked', warning: 'and now WORK AGAIN. To revoke them', remedy: `key revoke ID...${cancelToo}` },
     },
     {
       head: { what: 'users', columns: ['EMAIL', 'NAME', 'DELETED'] },
       rows: users.map(({ email, name, deletedAt }) => [email, shortName(name), timestamp(deletedAt)]),
-      ...{ was: 'deleted', warning: 'and now CAN SIGN IN AGAIN. To delete them', remedy: 'user delete EMAIL' },
+      ...{
+        was: 'deleted',
+        warning: 'and now CAN SIGN IN AGAIN. To delete them, first revoke their API keys, then',
+        remedy: 'user delete EMAIL',
+      },
     },
     {
       head: { what: 'users', columns: ['EMAIL', 'NAME', 'DISABLED'] },
