@@ -69,6 +69,14 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
           .update({ at: instant(1) }),
       "Event 3 doesn't match the one before it",
     ],
+    [
+      'an event that was added after the end of the chain',
+      async () => {
+        await addEvents(1);
+        await events().whereNull('seq').update({ seq: 1_006, hash: 'x' });
+      },
+      'Event 1006 is after the end of the chain, 5: it was added by hand',
+    ],
     ['an event taken out of the chain', (seq: number) => events().where({ seq }).update({ seq: null, hash: null }), 'Event 3 is missing.'],
   ] as const) {
     it(`reports ${what}`, async () => {

@@ -25,7 +25,14 @@ function createChain(count: number, pruned = 0, record = pruned, says: { action?
     hashes.push(hash);
     events.push({ seq, hash, at: instant(seq), fields });
   }
-  const state = { seq: count, hash: hashes[count] ?? '', prunedSeq: pruned, prunedHash: hashes[pruned] ?? '', unchained: 7 };
+  const state = {
+    seq: count,
+    hash: hashes[count] ?? '',
+    prunedSeq: pruned,
+    prunedHash: hashes[pruned] ?? '',
+    unchained: 7,
+    lastSeq: count,
+  };
   const looks: number[] = [];
   const reads: number[] = [];
   const store: Pick<AuditChainStore, 'state' | 'read'> = {

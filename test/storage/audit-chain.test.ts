@@ -48,14 +48,14 @@ describe('the audit chain in the database', () => {
     it('contains each event once, oldest first', async () => {
       const instants = await addEvents(3);
       expect([await chain.state(), await chain.oldestAt()]).to.deep.equal([
-        { ...empty, prunedSeq: empty.seq, prunedHash: empty.hash, unchained: 3 },
+        { ...empty, prunedSeq: empty.seq, prunedHash: empty.hash, unchained: 3, lastSeq: null },
         null,
       ]);
       expect([await chain.extend(), await chain.extend()]).to.deep.equal([3, 0]);
       const read = await chain.read(0, 1_000, 1_000);
       expect(read.map(({ seq, at: instant }) => [seq, instant])).to.deep.equal(instants.map((instant, n) => [n + 1, instant]));
       expect(await chain.state()).to.deep.equal({
-        ...{ seq: 3, hash: read.at(-1)?.hash, unchained: 0 },
+        ...{ seq: 3, hash: read.at(-1)?.hash, unchained: 0, lastSeq: 3 },
         ...{ prunedSeq: empty.seq, prunedHash: empty.hash },
       });
       expect(await chain.oldestAt()).to.equal(instants[0]);

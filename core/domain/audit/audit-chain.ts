@@ -55,6 +55,10 @@ export async function verifyChain(store: AuditChainStore, knownSeals: readonly S
   }
   if (seq < state.seq) faults.push(missing(seq + 1, state.seq));
   else if (before !== state.hash) faults.push(`Event ${seq} doesn't match the stored end of the chain: one of the two was modified.`);
+  if (state.lastSeq !== null && state.lastSeq > state.seq)
+    faults.push(
+      `Event ${state.lastSeq} is after the end of the chain, ${state.seq}: it was added by hand, or the stored end was modified.`,
+    );
   faults.push(...findPruningFaults(state, prunings, knownSeals));
   const newestSeal = newestSeq(knownSeals);
   if (newestSeal > state.seq) faults.push(`The chain ends before the seal: events ${state.seq + 1} to ${newestSeal} are missing.`);

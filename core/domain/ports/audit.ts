@@ -5,8 +5,11 @@ import type { ActivityFilter, AuditEvent, ChainedEvent, ListedActor, ListedEvent
 export type AuditChainStore = {
   /** Chains the events that aren't chained yet, oldest first, in small batches. @returns the number of events */
   extend(signal?: AbortSignal): Promise<number>;
-  /** Returns the newest event in the chain, the newest pruned event, and the number of events that aren't chained yet. */
-  state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number }>;
+  /**
+   * Returns the newest event in the chain, the newest pruned event, and the number of events that aren't chained yet. `lastSeq` is the
+   * highest number of an event; null if there are no numbered events.
+   */
+  state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number; lastSeq: number | null }>;
   /** Returns chained events in order, with numbers after `after` and up to `last`. */
   read(after: number, last: number, limit: number): Promise<ChainedEvent[]>;
   /** Returns the time of the oldest chained event. */

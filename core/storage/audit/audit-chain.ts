@@ -11,7 +11,11 @@ import type { AuditEventRow } from '../engine/tables.ts';
 const chainBatchSize = 200;
 const pruneBatchSize = 500;
 
-export function auditChainStore({ read, write }: Database): AuditChainStore {
+/** Reads both ends in one statement, because a core may be extending the chain. */
+const chainEnds = `SELECT seq, hash, pruned_seq AS "prunedSeq", pruned_hash AS "prunedHash",
+  (SELECT max(seq) FROM audit_events WHERE seq IS NOT NULL) AS "lastSeq" FROM audit_chain`;
+
+export function auditChainStore({ read, write, query }: Database): AuditChainStore {
   return {
     async extend(signal) {
       if ((await read('audit_events').whereNull('seq').first('id')) === undefined) return 0;
@@ -33,12 +37,11 @@ export function auditChainStore({ read, write }: Database): AuditChainStore {
     },
 
     async state() {
-      const [row, counted] = await Promise.all([
-        read('audit_chain').first('seq', 'hash', 'pruned_seq', 'pruned_hash'),
+      const [[row], counted] = await Promise.all([
+        query<{ seq: number; hash: string; prunedSeq: number; prunedHash: string; lastSeq: number | null }>(chainEnds, []),
         read('audit_events').whereNull('seq').count({ events: '*' }).first<{ events: number | string }>(),
       ]);
-      const { seq, hash, pruned_seq, pruned_hash } = required(row ?? null, 'the chain');
-      return { seq, hash, prunedSeq: pruned_seq, prunedHash: pruned_hash, unchained: Number(counted.events) };
+      return { ...required(row ?? null, 'the chain'), unchained: Number(counted.events) };
     },
 
     async read(after, last, limit) {

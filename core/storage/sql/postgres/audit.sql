@@ -271,9 +271,12 @@ set "seq" = $1, "hash" = $2;
 
 -- auditChain.state
 
-select "seq", "hash", "pruned_seq", "pruned_hash"
-from "audit_chain"
-limit $1;
+SELECT seq, hash, pruned_seq AS "prunedSeq", pruned_hash AS "prunedHash", (
+  SELECT max(seq)
+  FROM audit_events
+  WHERE seq IS NOT NULL
+) AS "lastSeq"
+FROM audit_chain;
 
 select count(*) as "events"
 from "audit_events"

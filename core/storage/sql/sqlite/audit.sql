@@ -268,9 +268,12 @@ set `seq` = ?, `hash` = ?;
 
 -- auditChain.state
 
-select `seq`, `hash`, `pruned_seq`, `pruned_hash`
-from `audit_chain`
-limit ?;
+SELECT seq, hash, pruned_seq AS "prunedSeq", pruned_hash AS "prunedHash", (
+  SELECT max(seq)
+  FROM audit_events
+  WHERE seq IS NOT NULL
+) AS "lastSeq"
+FROM audit_chain;
 
 select count(*) as `events`
 from `audit_events`
