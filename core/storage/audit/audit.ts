@@ -3,6 +3,7 @@ import type { ActivityVisibility } from '../../domain/directory/scope.ts';
 import type { ActivityFilter, AuditEvent, ListedActor, ListedEvent } from '../../domain/model.ts';
 import type { ActivityStore } from '../../domain/ports/audit.ts';
 import { both, either, equal } from '../calls/lists/text-search.ts';
+import { inChunks } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { AuditEventRow, UserRow } from '../engine/tables.ts';
@@ -97,12 +98,15 @@ type ActorUsers = ReadonlyMap<string, ListedActor['user']>;
 
 async function readUsers(read: Knex, ids: readonly (string | null)[]): Promise<ActorUsers> {
   const distinctIds = [...new Set(ids)].filter((id) => id !== null);
-  if (distinctIds.length === 0) return new Map();
-  const users: Pick<UserRow, 'id' | 'email' | 'user_type'>[] = await read('users')
-    .whereIn('id', distinctIds)
-    .whereNull('deleted_at')
-    .select('id', 'email', 'user_type');
-  return new Map(users.map(({ id, email, user_type }) => [id, { email, isStaff: user_type === 'staff' }]));
+  const users = new Map<string, ListedActor['user']>();
+  for (const chunk of inChunks(distinctIds)) {
+    const rows: Pick<UserRow, 'id' | 'email' | 'user_type'>[] = await read('users')
+      .whereIn('id', chunk)
+      .whereNull('deleted_at')
+      .select('id', 'email', 'user_type');
+    for (const { id, email, user_type } of rows) users.set(id, { email, isStaff: user_type === 'staff' });
+  }
+  return users;
 }
 
 function toEvent(row: AuditEventRow, users: ActorUsers): ListedEvent {
