@@ -85,6 +85,13 @@ describeAdmin('admin import', ({ admin, json, kind, database }) => {
     expect(moved.users).to.include({ changed: 2 });
   });
 
+  it('lets a new user take over the email address of another user in the same file', async () => {
+    const user = (externalId: string, email: string) => ({ externalId, email, name: 'S', userType: 'staff' });
+    await json('import', file({ users: [user('u1', 'info@example.com')] }));
+    const { users } = await json('import', file({ users: [user('u1', 'one@example.com'), user('u3', 'info@example.com')] }));
+    expect(users).to.include({ added: 1, changed: 1 });
+  });
+
   describe('with a running core', () => {
     let core: RunningCore;
     let direct: DirectAccess;

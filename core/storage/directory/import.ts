@@ -44,12 +44,13 @@ export function importStore({ read, write }: Database): ImportStore {
             ...toColumns(kind, entity),
             ...passwordColumns(password),
           }));
-          for (const chunk of inChunks(rows)) await trx(kind).insert(chunk).catch(rejectTaken);
           for (const { entity, event } of changed) {
             if (!event) continue;
             const changing = kind === 'users' ? updateUser(trx, entity.id, userColumns(entity), event.id) : update(trx, kind, entity);
             if (!(await changing.catch(rejectTaken))) throw concurrentChangeError();
           }
+          // Insert last, because a new user may get the old email address of a changed one.
+          for (const chunk of inChunks(rows)) await trx(kind).insert(chunk).catch(rejectTaken);
           const events = [...added, ...changed].map(({ event }) => event).filter((event) => event !== null);
           for (const chunk of inChunks(events)) await recordAudits(trx, chunk);
           for (const { entity, disabling } of [...added, ...changed]) {
