@@ -3,7 +3,7 @@ import { browserForEach } from '../support/browser-harness.ts';
 import { describeBrowser } from '../support/chromium.ts';
 import { eventually } from '../support/until.ts';
 
-const session = /\/console\/session$/;
+const [session, selection] = [/\/console\/session$/, /\/console\/session\/tenancy$/];
 
 describeBrowser('the console in a browser, if a response about the tenancy arrives late,', () => {
   const browser = browserForEach();
@@ -21,7 +21,7 @@ describeBrowser('the console in a browser, if a response about the tenancy arriv
   }
 
   /** Holds the next response to such a request. */
-  async function hold(path: RegExp, method: 'GET') {
+  async function hold(path: RegExp, method: 'GET' | 'PUT') {
     const [answered, released, delivered] = [Promise.withResolvers<void>(), Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     let isHeld = false;
     await browser.page.route(path, async (route) => {
@@ -83,5 +83,25 @@ describeBrowser('the console in a browser, if a response about the tenancy arriv
     await held.release();
     await eventually(async () => expect(url()).to.equal(address('account', browser.harness.tenants.siblingAccount)));
     await shown('Green Clinic');
+  });
+
+  it('keeps the dialog for choosing one open until then, and sends the choice only once', async () => {
+    await openBlue();
+    let sent = 0;
+    browser.page.on('request', (request) => {
+      if (request.method() === 'PUT') sent += 1;
+    });
+    const held = await hold(selection, 'PUT');
+    await switcher('Blue Clinic').click();
+    await findGreen();
+    for (let times = 0; times < 3; times += 1) await browser.page.keyboard.down('Enter');
+    await held.answered;
+    await browser.page.keyboard.press('Escape');
+    await button('Cancel').click({ force: true });
+    await browser.page.getByRole('dialog').waitFor();
+    await held.release();
+    await browser.page.getByRole('dialog').waitFor({ state: 'detached' });
+    await shown('Green Clinic');
+    expect(sent).to.equal(1);
   });
 });

@@ -23,6 +23,8 @@ type PickerDialogProps<Choice extends Option> = {
   /** Shown if there's nothing to choose from. */
   empty?: string;
   onChoose: (choice: Choice) => void;
+  /** Whether the choice is being saved. */
+  isBusy?: boolean;
   /** Why the last choice failed. */
   failure?: Failure | null;
   onClose: () => void;
@@ -32,7 +34,7 @@ type PickerDialogProps<Choice extends Option> = {
 
 /** Lets the user choose one of many entries, which the core searches as the user types. */
 export function PickerDialog<Choice extends Option>(props: PickerDialogProps<Choice>) {
-  const { title, label, listLabel, placeholder, find, empty, onChoose, failure = null, onClose, children } = props;
+  const { title, label, listLabel, placeholder, find, empty, onChoose, isBusy = false, failure = null, onClose, children } = props;
   const [search, setSearch] = useState('');
   const typed = search.trim();
   const settled = useDebounced(typed, typingMs);
@@ -53,11 +55,11 @@ export function PickerDialog<Choice extends Option>(props: PickerDialogProps<Cho
       />
       <FormError text={why && describeFailure(why)} />
       <p class="hint" role="status">
-        {findFailure ? '' : describeMatches(matches, typed, empty)}
+        {isBusy ? 'Selecting…' : findFailure ? '' : describeMatches(matches, typed, empty)}
       </p>
       <div class="actions">
         {children}
-        <button type="button" onClick={onClose}>
+        <button type="button" aria-disabled={isBusy} onClick={onClose}>
           Cancel
         </button>
       </div>

@@ -1,23 +1,26 @@
-import { useState } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
-import type { Failure, RequestInput } from '../../../ipc.ts';
+import type { RequestInput } from '../../../ipc.ts';
 import { PickerDialog } from '../../components/forms/picker-dialog.tsx';
+import { useAction } from '../../components/forms/use-action.ts';
 import { announce } from '../../state/announcement.ts';
 import { mapped } from '../../state/loading/resource.ts';
-import { handleSessionFailure, setSession } from '../../state/session.ts';
+import { setSession } from '../../state/session.ts';
 import { formatWorkspace } from '../../state/workspace.ts';
 
 /** Finds accounts and partners as the user types, and selects one. */
 export function TenancySwitcher({ session, onClose }: { session: SessionView; onClose: () => void }) {
-  const [failure, setFailure] = useState<Failure | null>(null);
+  const { isBusy, failure, run, unlessBusy } = useAction();
 
-  async function select(choice: RequestInput<'selectTenancy'>): Promise<void> {
-    const result = await handleSessionFailure(window.callkey.request('selectTenancy', choice));
-    if (!result.ok) return setFailure(result.failure);
-    onClose();
-    setSession(result.value);
-    announce(result.value.tenancy ? `Selected ${formatWorkspace(result.value)}.` : 'Selection cleared.');
+  function select(choice: RequestInput<'selectTenancy'>): void {
+    void run(
+      () => window.callkey.request('selectTenancy', choice),
+      (selected) => {
+        onClose();
+        setSession(selected);
+        announce(selected.tenancy ? `Selected ${formatWorkspace(selected)}.` : 'Selection cleared.');
+      },
+    );
   }
 
   return (
@@ -28,12 +31,13 @@ export function TenancySwitcher({ session, onClose }: { session: SessionView; on
       placeholder="Type a name"
       find={findTenancies}
       empty="There are no accounts yet. Create them in Directory."
-      onChoose={({ tenancy: { kind, id } }) => void select({ kind, id })}
+      onChoose={({ tenancy: { kind, id } }) => select({ kind, id })}
+      isBusy={isBusy}
       failure={failure}
-      onClose={onClose}
+      onClose={unlessBusy(onClose)}
     >
       {session.tenancy && (
-        <button type="button" onClick={() => void select({ kind: null })}>
+        <button type="button" aria-disabled={isBusy} onClick={() => select({ kind: null })}>
           Clear selection
         </button>
       )}
