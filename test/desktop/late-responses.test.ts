@@ -11,6 +11,7 @@ describeBrowser('the console in a browser, if a response about the tenancy arriv
   const address = (kind: 'account' | 'partner', { id }: { id: string }) => `#/api-keys?tenancy=${kind}/${id}`;
   const switcher = (name: string) => browser.page.getByRole('banner').getByRole('button', { name });
   const shown = (name: string) => switcher(name).waitFor();
+  const goTo = (hash: string) => browser.page.evaluate(`location.hash = '${hash}'`);
   const url = () => new URL(browser.page.url()).hash;
   /** Once a later request has its response, the page has processed an earlier one, too. */
   const settle = () => browser.page.evaluate(`callkey.request('listActivityFacets', {})`);
@@ -103,5 +104,36 @@ describeBrowser('the console in a browser, if a response about the tenancy arriv
     await browser.page.getByRole('dialog').waitFor({ state: 'detached' });
     await shown('Green Clinic');
     expect(sent).to.equal(1);
+  });
+
+  it("doesn't follow a link if the user has opened a dialog since, and what they then create is in the tenancy that it shows", async () => {
+    const { account, siblingAccount } = browser.harness.tenants;
+    await openBlue();
+    const held = await hold(selection, 'PUT');
+    await goTo(address('account', siblingAccount));
+    await held.answered;
+    await button('Create API key').click();
+    await browser.page.getByLabel('Name', { exact: true }).fill('Typed with care');
+    await held.release();
+    await eventually(async () => expect(url()).to.equal(address('account', account)));
+    await shown('Blue Clinic');
+    await browser.page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    await button('Create Key').click();
+    await browser.page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+    expect(await accountOf('Typed with care')).to.equal(account.id);
+    await button("I've Saved It").click();
+  });
+
+  it('follows the last of several links', async () => {
+    const { siblingAccount, otherPartner } = browser.harness.tenants;
+    await openBlue();
+    const held = await hold(selection, 'PUT');
+    await goTo(address('account', siblingAccount));
+    await held.answered;
+    await goTo(address('partner', otherPartner));
+    await shown('Southgate Calling');
+    await held.release();
+    await shown('Southgate Calling');
+    expect(url()).to.equal(address('partner', otherPartner));
   });
 });

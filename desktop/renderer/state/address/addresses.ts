@@ -113,6 +113,10 @@ function apply(target: Target | null): void {
   });
 }
 
+function findDialog(): Element | undefined {
+  return [...document.querySelectorAll('dialog[open]')].at(-1);
+}
+
 async function goToAddress(): Promise<void> {
   const now = session.peek();
   if (!now) {
@@ -120,7 +124,7 @@ async function goToAddress(): Promise<void> {
     return;
   }
   if (location.hash === currentAddress()) return;
-  const dialog = [...document.querySelectorAll('dialog[open]')].at(-1);
+  const dialog = findDialog();
   const target = readAddress(location.hash);
   if (dialog) {
     // Restore the address, because Back closes the dialog, not the screen under it. A dialog with a secret asks first.
@@ -131,8 +135,15 @@ async function goToAddress(): Promise<void> {
 }
 
 async function goTo(target: Target, now: SessionView): Promise<void> {
-  const shown = await enterTenancy(target, now);
-  if (!shown) return history.replaceState(null, '', currentAddress());
+  const { hash } = location;
+  // Selects the target's tenancy first, if it isn't the current one.
+  const selected = await selectTenancyIn(now, target.tenancy);
+  // In the meantime, the user has gone somewhere else.
+  if (location.hash !== hash) return;
+  if (!selected.ok) announce(describeFailure(selected.failure));
+  // A dialog that the user has opened in the meantime stays open, because it may contain a secret or typed text.
+  if (!selected.ok || findDialog()) return history.replaceState(null, '', currentAddress());
+  const shown = selected.value;
   const isElsewhere = screen.peek() !== target.name;
   // Change the session and the view in one step. Otherwise, the effect above would add an address to the history that the user never
   // visited.
@@ -141,12 +152,4 @@ async function goTo(target: Target, now: SessionView): Promise<void> {
     apply(target);
   });
   if (isElsewhere) showScreen(target.name);
-}
-
-/** Selects the target's tenancy first, if it isn't the current one. */
-async function enterTenancy({ tenancy }: Target, now: SessionView): Promise<SessionView | null> {
-  const selected = await selectTenancyIn(now, tenancy);
-  if (selected.ok) return selected.value;
-  announce(describeFailure(selected.failure));
-  return null;
 }
