@@ -8,6 +8,7 @@ import { coreRequest, exportPath, type Send } from '../route-requests.ts';
 import { withTenancyHeader } from '../tenancy-header.ts';
 
 const timeoutMs = 15_000;
+const retryMs = 5_000;
 
 let clockLead: number | null = null;
 
@@ -59,6 +60,7 @@ export function webBridge(): Bridge {
   const askBeforeLeaving = (event: Event) => event.preventDefault();
   let showsSecret = false;
   let isChangeWaiting = false;
+  let retry: ReturnType<typeof setTimeout> | undefined;
   let exporting = new AbortController();
   let onRows: Parameters<Bridge['onExportProgress']>[0] = () => undefined;
   let onChange: Parameters<Bridge['onSessionChange']>[0] = () => undefined;
@@ -78,8 +80,13 @@ export function webBridge(): Bridge {
 
   /** Follows a change that another tab has made. This replaces the screen, so a change waits while a secret is visible. */
   async function followOtherTab(): Promise<void> {
+    clearTimeout(retry);
+    const answer = showsSecret ? null : await send(coreRequest('showSession', {}));
+    // A secret may have become visible since the request.
     isChangeWaiting = showsSecret;
-    if (!isChangeWaiting) onChange(await send(coreRequest('showSession', {})));
+    if (!answer || isChangeWaiting) return;
+    if (answer.ok || answer.failure.kind === 'session-ended') onChange(answer);
+    else retry = setTimeout(followOtherTab, retryMs);
   }
   tabs.onmessage = () => void followOtherTab();
 

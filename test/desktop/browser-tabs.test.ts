@@ -172,6 +172,71 @@ describeBrowser('the console in a browser', () => {
     });
   });
 
+  describe('another user who signs in in another tab', () => {
+    const tellTabs = () => browser.page.evaluate(`new BroadcastChannel('callkey-session').postMessage(null)`);
+    const isShown = (name: string) => browser.page.getByRole('banner').getByText(name, { exact: true }).waitFor();
+
+    it('is followed even if the first request about them fails', async () => {
+      await browser.page.clock.install();
+      await open();
+      await browser.useSession('partner');
+      await browser.page.route('**/console/session', (route) => route.abort(), { times: 1 });
+      const failed = browser.page.waitForEvent('requestfailed');
+      await tellTabs();
+      await failed;
+      // The page tries again after a few seconds.
+      await eventually(async () => {
+        await browser.page.clock.runFor(1_000);
+        expect(await browser.page.getByRole('banner').getByText('Pat Partner', { exact: true }).count()).to.equal(1);
+      });
+    });
+
+    it("is followed within a minute even if the other tab couldn't say so", async () => {
+      await browser.page.clock.install();
+      await open();
+      await browser.useSession('partner');
+      await browser.page.clock.fastForward(60_000);
+      await isShown('Pat Partner');
+    });
+
+    it('is followed only after a key value has been saved, however the page learns of them', async () => {
+      await browser.page.clock.install();
+      await open();
+      const keyValue = await createKey();
+      await browser.useSession('partner');
+      const polled = browser.page.waitForResponse('**/console/session');
+      await browser.page.clock.fastForward(60_000);
+      await (await polled).finished();
+      await browser.page.evaluate(`callkey.request('listActivityFacets', {})`);
+      await eventually(async () => expect(await browser.page.getByLabel('Key value').inputValue()).to.equal(keyValue));
+      await button("I've Saved It").click();
+      await isShown('Pat Partner');
+    });
+
+    it('is followed only after a key value has been saved if they sign in while the key is being created', async () => {
+      await open();
+      const [answered, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      await browser.page.route('**/console/session', async (route) => {
+        const response = await route.fetch();
+        answered.resolve();
+        await released.promise;
+        await route.fulfill({ response });
+      });
+      await browser.useSession('partner');
+      await tellTabs();
+      await answered.promise;
+      await browser.useSession('account');
+      const keyValue = await createKey();
+      await browser.page.unroute('**/console/session');
+      await browser.useSession('partner');
+      released.resolve();
+      await browser.page.evaluate(`callkey.request('listActivityFacets', {})`);
+      await eventually(async () => expect(await browser.page.getByLabel('Key value').inputValue()).to.equal(keyValue));
+      await button("I've Saved It").click();
+      await isShown('Pat Partner');
+    });
+  });
+
   it("warns the user if signing out didn't reach the core", async () => {
     await open();
     await browser.page.route('**/console/session', (route) => route.abort());

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { sharedBrowser, watch } from './chromium.ts';
-import { signInAs } from './console-harness.ts';
+import { signInAs, type UserName } from './console-harness.ts';
 import { type CoreHarness, openCore } from './core-harness.ts';
 import { type FaultyProxy, faultyProxy } from './faulty-proxy.ts';
 import { type Home, openInChromium } from './homes.ts';
@@ -34,7 +34,14 @@ export function browserForEach() {
   const button = (name: string) => page.getByRole('button', { name, exact: true });
   const link = (name: string) => page.getByRole('link', { name, exact: true });
   const heading = (name: string) => page.getByRole('heading', { name, exact: true });
-  const sessions: Partial<Record<'account' | 'partner' | 'staff', string>> = {};
+  const sessions: Partial<Record<UserName, string>> = {};
+  /** Replaces the session in the profile's cookies, as another tab does when someone signs in there. */
+  async function useSession(user: UserName, address = harness.core.url): Promise<void> {
+    const cookies = sessions[user] ?? (await signIn(harness.core.url, harness.tenants.users[user].email));
+    sessions[user] = cookies;
+    const pairs = cookies.split('; ').map((pair) => pair.split('=', 2));
+    await context.addCookies(pairs.map(([name = '', value = '']) => ({ name, value, url: address })));
+  }
   return {
     get harness() {
       return harness;
@@ -68,12 +75,10 @@ export function browserForEach() {
       await page.goto(address);
       await signInAs({ ...harness, page }, user);
     },
+    useSession,
     /** Opens the page with a session that several tests share, so tests must not sign out of it. */
-    async open(address = harness.core.url, user: keyof typeof sessions = 'account'): Promise<void> {
-      const cookies = sessions[user] ?? (await signIn(harness.core.url, harness.tenants.users[user].email));
-      sessions[user] = cookies;
-      const pairs = cookies.split('; ').map((pair) => pair.split('=', 2));
-      await context.addCookies(pairs.map(([name = '', value = '']) => ({ name, value, url: address })));
+    async open(address = harness.core.url, user: UserName = 'account'): Promise<void> {
+      await useSession(user, address);
       await page.goto(address);
       await page.getByRole('navigation').waitFor();
     },

@@ -7,8 +7,8 @@ import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx
 import { Page } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
 import { canUseKeys, useCommands } from '../../state/commands.ts';
-import { arrivals, openDialog, type ScreenProps, screen, showScreen, startAtHeading } from '../../state/navigation.ts';
-import { refreshKey, server, setSession, signOut, tenancyKey } from '../../state/session.ts';
+import { arrivals, dialogCount, openDialog, type ScreenProps, screen, showScreen, startAtHeading } from '../../state/navigation.ts';
+import { refreshKey, server, sessionChangedElsewhere, setSession, signOut, tenancyKey } from '../../state/session.ts';
 import { windowTitle } from '../../state/workspace.ts';
 import { YourAccount } from '../account/your-account.tsx';
 import { Activity } from '../activity/activity.tsx';
@@ -91,6 +91,13 @@ const ownChangesMs = 60_000;
 function useOwnChanges({ viewer }: SessionView): void {
   const resource = useFreshResource('session', () => window.callkey.request('showSession', {}), ownChangesMs);
   const { value } = resource.state.value;
+  // Another user has signed in in another tab, whose message didn't arrive. Following it replaces the screen, so it waits while a secret is
+  // visible.
+  useEffect(() => {
+    const { isLoading, failure } = resource.state.peek();
+    if (!value || value.viewer.id === viewer.id || isLoading || failure || document.querySelector('#secret')) return;
+    sessionChangedElsewhere({ ok: true, value });
+  }, [value, dialogCount.value]);
   useEffect(() => {
     const now = value?.viewer;
     if (!value || !now || now.id !== viewer.id || viewerKey(now) === viewerKey(viewer)) return;
