@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { browserForEach } from '../support/browser-harness.ts';
 import { describeBrowser } from '../support/chromium.ts';
-import { eventually } from '../support/until.ts';
+import { eventually, until } from '../support/until.ts';
 
 const [session, selection] = [/\/console\/session$/, /\/console\/session\/tenancy$/];
 
@@ -135,5 +135,30 @@ describeBrowser('the console in a browser, if a response about the tenancy arriv
     await held.release();
     await shown('Southgate Calling');
     expect(url()).to.equal(address('partner', otherPartner));
+  });
+
+  it('opens the tenancy in its address once the server responds again, instead of the one used last', async () => {
+    const { account, siblingAccount } = browser.harness.tenants;
+    await open(`${browser.harness.core.url}/${address('account', siblingAccount)}`, 'staff');
+    await shown('Green Clinic');
+    await browser.page.goto('about:blank');
+    const body = JSON.stringify({ type: 'urn:callkey:problems#unavailable', title: 'Unavailable', status: 503, detail: 'Busy for now.' });
+    let refused = 0;
+    await browser.page.route(selection, async (route) => {
+      await route.fulfill({ status: 503, headers: { 'content-type': 'application/problem+json' }, body });
+      refused += 1;
+    });
+    await browser.page.goto(`${browser.harness.core.url}/${address('account', account)}`);
+    await until(() => refused > 0);
+    await browser.page.getByText('Busy for now.').waitFor();
+    await browser.page.unroute(selection);
+    await button('Try again').click();
+    await shown('Blue Clinic');
+    expect(url()).to.equal(address('account', account));
+  });
+
+  it("says so if the tenancy in its address doesn't exist", async () => {
+    await open(`${browser.harness.core.url}/${address('account', { id: 'none' })}`, 'staff');
+    await browser.page.getByText('The account or partner in the address doesn’t exist').waitFor();
   });
 });

@@ -1,8 +1,8 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
-import type { Failure, Result } from '../../ipc.ts';
+import type { Result } from '../../ipc.ts';
 import { readServerClock } from '../state/clock.ts';
-import { describeFailure } from '../state/format/failure-text.ts';
+import { describeFailure, isTransient } from '../state/format/failure-text.ts';
 import { type Loaded, Resource } from '../state/loading/resource.ts';
 import { remember } from '../state/loading/view.ts';
 import { refreshKey, tenancyKey } from '../state/session.ts';
@@ -105,14 +105,6 @@ export function useRetries<Value>(resource: Resource<Value>): void {
     }, retryMs);
     return () => clearInterval(timer);
   }, [resource, isRetrying]);
-}
-
-/** Whether a failure may be temporary, so that the console retries automatically. */
-export function isTransient(failure: Failure): boolean {
-  return (
-    failure.kind === 'unreachable' ||
-    (failure.kind === 'refused' && ['unavailable', 'too-many-requests', 'internal'].includes(failure.code))
-  );
 }
 
 const skeletonRows = [1, 2, 3, 4, 5, 6];

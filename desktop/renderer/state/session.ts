@@ -4,6 +4,7 @@ import type { SignInResult } from '#contract/console/sign-in.ts';
 import type { Failure, ProviderSignIn, RequestInput, Result, SignIn, SignInAnswer, StartupState } from '../../ipc.ts';
 import { readTypedAddress } from '../../server-address.ts';
 import { announce, dismissAnnouncement } from './announcement.ts';
+import { isTransient } from './format/failure-text.ts';
 import { forgetViews } from './loading/view.ts';
 import { openDialog, resetNavigation } from './navigation.ts';
 
@@ -104,7 +105,7 @@ export async function loadStartupState(): Promise<void> {
   }
   connectionError.value = null;
   signInResult.value = startup.signInResult;
-  if (startup.session?.ok) setSession(await inAddressTenancy(startup.session.value));
+  if (startup.session?.ok) await startSession(startup.session.value);
   else if (startup.session && startup.session.failure.kind !== 'session-ended') setConnectionError(startup.session.failure);
   startupState.value = startup;
 }
@@ -116,14 +117,14 @@ export async function signIn(input: SignIn): Promise<Result<SignInAnswer>> {
   connectionError.value = null;
   const read = readTypedAddress(input.server);
   if (read.ok) server.value = read.address;
-  if ('viewer' in result.value) setSession(await inAddressTenancy(result.value));
+  if ('viewer' in result.value) await startSession(result.value);
   return result;
 }
 
 /** Finishes a sign-in with a code. */
 export async function enterCode(code: string): Promise<Result<SessionView>> {
   const result = await handleSessionFailure(window.callkey.enterCode(code));
-  if (result.ok) setSession(await inAddressTenancy(result.value));
+  if (result.ok) await startSession(result.value);
   return result;
 }
 
@@ -137,7 +138,7 @@ export async function signInWithProvider(input: ProviderSignIn): Promise<Result<
   connectionError.value = null;
   const read = readTypedAddress(input.server);
   if (read.ok) server.value = read.address;
-  setSession(await inAddressTenancy(result.value));
+  await startSession(result.value);
   return result;
 }
 
@@ -148,11 +149,13 @@ export async function selectTenancyIn(view: SessionView, tenancy: TenancyChoice 
   return handleSessionFailure(window.callkey.request('selectTenancy', tenancy));
 }
 
-/** Selects the tenancy in the page's address. If that no longer exists, the session's own selection is used. */
-async function inAddressTenancy(view: SessionView): Promise<SessionView> {
+/** Starts a session in the tenancy in the page's address. If that doesn't exist, the session's own selection is used. */
+async function startSession(view: SessionView): Promise<void> {
   const selected = await selectTenancyIn(view, addressTenancy.peek());
+  if (!selected.ok && (selected.failure.kind !== 'refused' || isTransient(selected.failure))) return setConnectionError(selected.failure);
   addressTenancy.value = null;
-  return selected.ok ? selected.value : view;
+  setSession(selected.ok ? selected.value : view);
+  if (!selected.ok) announce('The account or partner in the address doesn’t exist. Showing the one that you selected last.');
 }
 
 /** Switches to another server that the user has signed in to. The session with this one continues. */

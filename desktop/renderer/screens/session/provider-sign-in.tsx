@@ -3,8 +3,8 @@ import type { SignInOptions, SignInResult } from '#contract/console/sign-in.ts';
 import type { Result } from '../../../ipc.ts';
 import { FormError } from '../../components/forms/field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
-import { isTransient, useRetries } from '../../components/loadable.tsx';
-import { describeFailure, generalError } from '../../state/format/failure-text.ts';
+import { useRetries } from '../../components/loadable.tsx';
+import { describeFailure, generalError, isTransient } from '../../state/format/failure-text.ts';
 import { Resource } from '../../state/loading/resource.ts';
 import { leftProvider, server, signInResult, signInWithProvider } from '../../state/session.ts';
 

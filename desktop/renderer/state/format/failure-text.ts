@@ -27,6 +27,14 @@ export function isConflict(failure: Failure): boolean {
   return failure.kind === 'refused' && failure.code === 'conflict';
 }
 
+/** Whether a failure may be temporary, so that the console retries automatically. */
+export function isTransient(failure: Failure): boolean {
+  return (
+    failure.kind === 'unreachable' ||
+    (failure.kind === 'refused' && ['unavailable', 'too-many-requests', 'internal'].includes(failure.code))
+  );
+}
+
 /** Returns the core's message about one field of a form, or null. */
 export function fieldError(failure: Failure | null, path: string): string | null {
   if (failure?.kind !== 'refused') return null;
