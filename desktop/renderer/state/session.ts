@@ -131,6 +131,7 @@ export async function enterCode(code: string): Promise<Result<SessionView>> {
 /** Signs in with the provider. A browser leaves the page for this, unless the page has to stay open. */
 export async function signInWithProvider(input: ProviderSignIn): Promise<Result<SessionView | null>> {
   signInResult.value = null;
+  if (input.staysOnPage) return continueSession(window.callkey.signInWithProvider(input));
   const result = await handleSessionFailure(window.callkey.signInWithProvider(input));
   // The user has cancelled it.
   if (!result.ok && result.failure.kind === 'session-ended') return { ok: true, value: null };
@@ -184,11 +185,12 @@ export function enterCodeAgain(code: string): Promise<Result<SignInAnswer>> {
   return continueSession(window.callkey.enterCode(code));
 }
 
-async function continueSession(signingIn: Promise<Result<SignInAnswer>>): Promise<Result<SignInAnswer>> {
+async function continueSession<Answer extends SignInAnswer | null>(signingIn: Promise<Result<Answer>>): Promise<Result<Answer>> {
   const before = session.peek();
   const result = await handleSessionFailure(signingIn);
-  if (!result.ok || !('viewer' in result.value)) return result;
-  if (!before?.tenancy) setSession(result.value);
+  const answer: SignInAnswer | null = result.ok ? result.value : null;
+  if (!answer || !('viewer' in answer)) return result;
+  if (!before?.tenancy || before.viewer.id !== answer.viewer.id) setSession(answer);
   else {
     const { kind, id } = before.tenancy;
     const selected = await handleSessionFailure(window.callkey.request('selectTenancy', { kind, id }));

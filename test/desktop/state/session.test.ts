@@ -39,6 +39,22 @@ describe("the page's session", () => {
     expect(state.session.value?.tenancy).to.deep.equal(tenancy);
   });
 
+  it('selects the same tenancy when the user signs in again with the provider', async () => {
+    state.setSession(view({ tenancy }));
+    bridge({ signInWithProvider: async () => done(view()), request: async () => done(view({ tenancy })) });
+    const input = { server: 'https://calls.example.com', keepSignedIn: null, staysOnPage: true };
+    expect((await state.signInWithProvider(input)).ok).to.equal(true);
+    expect(state.session.value?.tenancy).to.deep.equal(tenancy);
+  });
+
+  it("is another user's if that user signs in again", async () => {
+    const other = view({ viewer: { ...view().viewer, id: 'u2' } });
+    state.setSession(view({ tenancy }));
+    bridge({ signInWithProvider: async () => done(other) });
+    await state.signInWithProvider({ server: 'https://calls.example.com', keepSignedIn: null, staysOnPage: true });
+    expect(state.session.value).to.deep.equal(other);
+  });
+
   it("stays ended if the tenancy can't be selected again, because another tenancy would replace the screen", async () => {
     state.setSession(view({ tenancy }));
     state.sessionHasEnded.value = true;
