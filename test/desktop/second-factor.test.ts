@@ -135,6 +135,32 @@ describeBrowser('a second factor in a browser', () => {
     await home(page);
   });
 
+  it('can be entered after going back to the password, if signing in again took too long', async () => {
+    await open();
+    const { app } = await enroll(harness.core.url, await signIn(harness.core.url, 'pat@example.com'), clock);
+    await enterPassword(page, 'pat@example.com');
+    await enterCode(page, app.code());
+    await home(page);
+    await harness.direct.storage.database.write('sessions').delete();
+    await page.getByRole('link', { name: 'Activity' }).click();
+    const ended = page.getByRole('alertdialog', { name: 'Your session has ended' });
+    const again = ended.getByRole('button', { name: 'Sign in again' });
+    await ended.getByLabel('Password').fill(password);
+    await again.click();
+    await ended.getByLabel('Code', { exact: true }).waitFor();
+    clock.advance({ minutes: 11 });
+    await ended.getByLabel('Code', { exact: true }).fill(app.code());
+    await again.click();
+    await ended.getByText('go back and start again').waitFor();
+    await ended.getByRole('button', { name: 'Back' }).click();
+    expect(await ended.getByText('go back and start again').count()).to.equal(0);
+    await ended.getByLabel('Password').fill(password);
+    await again.click();
+    await ended.getByLabel('Code', { exact: true }).fill(app.code());
+    await again.click();
+    await ended.waitFor({ state: 'detached' });
+  });
+
   it('has no axe violations when codes are entered, replaced and saved', async () => {
     await open();
     await page.emulateMedia({ reducedMotion: 'reduce' });

@@ -15,7 +15,7 @@ export function SessionEnded() {
   const [password, setPassword] = useState('');
   const [needsCode, setNeedsCode] = useState(false);
   const [code, setCode] = useState('');
-  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const { isBusy, failure, form, run, clearError, unlessBusy } = useAction();
   const email = session.value?.viewer.email ?? '';
   const options = useSignInOptions(server.value);
 
@@ -28,6 +28,13 @@ export function SessionEnded() {
       if (!('viewer' in answer)) setNeedsCode(true);
     };
     void run(() => (needsCode ? enterCodeAgain(code) : signInAgain(password)), next, announceReturn);
+  }
+
+  function startOver(): void {
+    setPassword('');
+    setNeedsCode(false);
+    setCode('');
+    clearError();
   }
 
   const passwordError = fieldError(failure, 'password') === null ? null : 'Incorrect password.';
@@ -64,6 +71,11 @@ export function SessionEnded() {
           <button type="button" aria-disabled={isBusy} onClick={unlessBusy(resetSession)}>
             Discard and sign out
           </button>
+          {needsCode && (
+            <button type="button" aria-disabled={isBusy} onClick={unlessBusy(startOver)}>
+              Back
+            </button>
+          )}
           {options.password && (
             <button type="submit" class="primary" aria-disabled={isBusy || password === ''}>
               {isBusy ? 'Signing in…' : 'Sign in again'}
