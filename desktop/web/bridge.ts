@@ -51,7 +51,7 @@ async function sha256(text: string): Promise<string | null> {
 }
 
 /** Requests that change the session. Other tabs share it, so they must be notified. */
-const changingSession: readonly RequestName[] = ['setUp', 'selectTenancy', 'confirmSecondFactor', 'removeSecondFactor'];
+const changingSession: readonly RequestName[] = ['setUp', 'selectTenancy', 'changePassword', 'confirmSecondFactor', 'removeSecondFactor'];
 
 /** Implements the channels in the page itself. */
 export function webBridge(): Bridge {

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import type { Dialog } from 'playwright-core';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { resetPassword } from '../../core/domain/directory/users.ts';
 import { browserForEach } from '../support/browser-harness.ts';
 import { describeBrowser } from '../support/chromium.ts';
 import { readHeap } from '../support/heap.ts';
@@ -235,6 +237,23 @@ describeBrowser('the console in a browser', () => {
       await button("I've Saved It").click();
       await isShown('Pat Partner');
     });
+  });
+
+  it('follows another tab in which the user has replaced their one-time password', async () => {
+    const { core, direct, tenants } = browser.harness;
+    const { password } = await resetPassword(direct.ports, operator, tenants.users.tied, null);
+    await browser.page.goto(core.url);
+    await browser.page.getByLabel('Email').fill('tia@example.com');
+    await browser.page.getByLabel('Password').fill(password ?? '');
+    await button('Sign in').click();
+    await browser.heading('Choose a new password').waitFor();
+    const other = await browser.context.newPage();
+    await other.goto(core.url);
+    await other.getByLabel('New password', { exact: true }).fill('four words are plenty');
+    await other.getByRole('button', { name: 'Change password' }).click();
+    await other.getByRole('navigation').waitFor();
+    await browser.page.bringToFront();
+    await browser.page.getByRole('navigation').waitFor();
   });
 
   it("warns the user if signing out didn't reach the core", async () => {
