@@ -2,6 +2,10 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { sharedIntegrator } from './integrator.ts';
 
+const unauthorized = { type: 'urn:callkey:problems#unauthorized', title: 'x', status: 401, detail: 'unauthorized' };
+/** The core's response. Without a body, it would be a proxy's, which doesn't say whether the call was placed. */
+export const keyRejected = { status: 401, body: JSON.stringify(unauthorized) };
+
 /** Returns what the tests of call files share. Each test has phone numbers that no other test of its suite uses. */
 export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
   let test = 0;
@@ -15,6 +19,8 @@ export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
     return path;
   };
   const placing = (path: string, more: readonly string[]) => ['call', 'place', its.tenants.campaign.id, '--from', path, ...more];
+  const listRuns = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
+  const newestRun = async (): Promise<string> => (await listRuns())[0].run;
   return {
     phone,
     /** A request ID, or a part of one, that no other test uses. */
@@ -27,6 +33,8 @@ export function callFiles(its: ReturnType<typeof sharedIntegrator>) {
     savePhones: (phones: readonly string[]) => file(['phone', ...phones, ''].join('\n')),
     place: (path: string, ...more: string[]) => its.home.run(placing(path, more)),
     started: (path: string, ...more: string[]) => its.home.start(placing(path, more)),
+    ...{ listRuns, newestRun },
+    cancelRun: async (...more: string[]) => its.home.run(['call', 'cancel', '--run', await newestRun(), ...more]),
     /** Returns the number of calls to each of this test's phone numbers. */
     async calls(): Promise<number[]> {
       const rows: { phone: string | null }[] = await its.direct.storage.database

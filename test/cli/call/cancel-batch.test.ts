@@ -1,7 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { callFiles } from '../../support/call-files.ts';
@@ -15,10 +14,7 @@ import { until } from '../../support/until.ts';
 
 describe('callkey call cancel, for many calls', () => {
   const its = sharedIntegrator();
-  const { phone, phones, file, savePhones, place, started, states, allCancelled } = callFiles(its);
-  const runs = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
-  const newestRun = async (): Promise<string> => (await runs())[0].run;
-  const cancelRun = async (...more: string[]) => its.home.run(['call', 'cancel', '--run', await newestRun(), ...more]);
+  const { phones, file, savePhones, place, states, listRuns, newestRun, cancelRun, allCancelled } = callFiles(its);
 
   it('cancels every call of a run and reports each once, and does the same when repeated', async () => {
     const numbers = phones(120);
@@ -84,62 +80,19 @@ describe('callkey call cancel, for many calls', () => {
     await place(savePhones(phones(2)));
     await cancelRun();
     const run = await newestRun();
-    expect((await runs())[0]).to.include({ calls: 2, placed: 2, cancelled: 2 });
+    expect((await listRuns())[0]).to.include({ calls: 2, placed: 2, cancelled: 2 });
     expect((await its.home.run(['call', 'runs', 'discard', run])).code).to.equal(5);
     expect(await newestRun()).to.equal(run);
   });
 
-  it('also cancels the calls whose responses a killed command never saw', async () => {
-    const numbers = phones(40);
-    const held = Promise.withResolvers<void>();
-    its.network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), held.promise, held.promise, 'lose the response');
-    const placing = started(savePhones(numbers), '--concurrency', '4');
-    await until(() => its.network.seen.length >= 20);
-    placing.child.kill('SIGKILL');
-    await placing.ended;
-    held.resolve();
-    // Every request that reached the network is placed, even if it got there just before the kill.
-    const seen = () => new Set(its.network.seen.map(({ body }) => JSON.parse(body).contact.phone));
-    await until(async () => (await states(numbers)).length === seen().size);
-    const { code, stdout } = await cancelRun();
-    expect(code).to.equal(0);
-    const placed = (await states(numbers)).length;
-    expect(await states(numbers)).to.deep.equal(allCancelled(placed));
-    expect(ndjson(stdout).filter(({ status }) => status === 'cancelled')).to.have.length(placed);
-  });
-
-  const placeOwn = (...lines: string[]) => place(file(['phone,requestId', ...lines, ''].join('\n')));
-
   it("doesn't cancel an earlier call that has the same request ID as a rejected line", async () => {
     const [other = '', ...numbers] = phones(3);
     await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', other, '--request-id', 'batch-taken']);
-    expect((await placeOwn(`${numbers[0]},batch-own`, `${numbers[1]},batch-taken`)).code).to.equal(5);
+    expect((await place(file(`phone,requestId\n${numbers[0]},batch-own\n${numbers[1]},batch-taken\n`))).code).to.equal(5);
     const { code, stdout } = await cancelRun();
     expect([code, ndjson(stdout).map(({ line, status }) => [line, status])]).to.deep.equal([0, [[2, 'cancelled']]]);
     expect(await states([other])).to.deep.equal(['queued']);
   });
-
-  it('cancels a call whose response was lost, even if a proxy then rejected the repeat', async () => {
-    const numbers = phones(1);
-    its.network.faults.push('lose the response', { status: 409 });
-    expect((await placeOwn(`${numbers[0]},batch-lost`)).code).to.equal(5);
-    expect((await cancelRun()).code).to.equal(0);
-    expect(await states(numbers)).to.deep.equal(['cancelled']);
-  });
-
-  for (const status of [404, 409]) {
-    it(`doesn't believe a proxy's ${status}, and cancels the call when it's run again`, async () => {
-      const numbers = phones(1);
-      its.network.faults.push('lose the response', { status: 401 });
-      await place(savePhones(numbers));
-      its.network.faults.push({ status, body: '<html>' });
-      const { code, stdout, stderr } = await cancelRun();
-      expect([code, stdout], stderr).to.deep.equal([status === 404 ? 6 : 5, '']);
-      expect(stderr).to.contain("the response isn't from a Callkey core").and.contain('To continue, run callkey call cancel --run');
-      expect((await cancelRun()).code).to.equal(0);
-      expect(await states(numbers)).to.deep.equal(['cancelled']);
-    });
-  }
 
   it("reports a call that the core doesn't have once, even if the run is incomplete", async () => {
     const numbers = phones(2);
@@ -168,68 +121,6 @@ describe('callkey call cancel, for many calls', () => {
     expect(ndjson(stdout)).to.have.length(60);
     expect(its.network.seen.length).to.be.within(40, 59);
     expect(await states(numbers)).to.deep.equal(allCancelled(60));
-  });
-
-  it('stops a command that is still placing the run', async () => {
-    const numbers = phones(40);
-    const held = Promise.withResolvers<void>();
-    its.network.faults.push(...Array.from({ length: 10 }, () => 'pass' as const), held.promise);
-    const placing = started(savePhones(numbers), '--concurrency', '1');
-    await until(() => its.network.seen.length === 11);
-    const cancelling = its.home.start(['call', 'cancel', '--run', await newestRun()]);
-    await until(() => its.network.seen.some(({ method }) => method === 'DELETE'));
-    held.resolve();
-    const [placed, cancelled] = await Promise.all([placing.ended, cancelling.ended]);
-    expect({ placed: placed.code, cancelled: cancelled.code }).to.deep.equal({ placed: 5, cancelled: 0 });
-    expect(placed.stderr).to.contain('was cancelled').and.not.contain('callkey call resume');
-    expect(await states(numbers)).to.deep.equal(allCancelled(11));
-  });
-
-  it('keeps a command that waits for its next attempt from placing the call', async () => {
-    const numbers = phones(1);
-    its.network.faults.push({ status: 503, headers: { 'Retry-After': '5' } });
-    const placing = started(savePhones(numbers));
-    await until(() => its.network.seen.length === 1);
-    const cancelling = cancelRun();
-    const placed = await placing.ended;
-    expect(placed.code, placed.stderr).to.equal(5);
-    expect(await states(numbers)).to.deep.equal([]);
-    const { code, stdout } = await cancelling;
-    expect([code, ndjson(stdout).map(({ status }) => status)]).to.deep.equal([0, ['not-placed']]);
-    // So the call can be placed from a corrected file.
-    expect((await place(savePhones([...numbers, phone(9)]))).code).to.equal(0);
-  });
-
-  it('also cancels a call that arrives after the cancelling command has ended', async () => {
-    const numbers = phones(1);
-    const held = Promise.withResolvers<void>();
-    its.network.faults.push(held.promise);
-    const placing = started(savePhones(numbers));
-    await until(() => its.network.seen.length === 1);
-    const cancelling = its.home.start(['call', 'cancel', '--run', await newestRun()]);
-    await until(() => its.network.seen.some(({ method }) => method === 'DELETE'));
-    cancelling.child.kill('SIGKILL');
-    await cancelling.ended;
-    held.resolve();
-    const { code, stderr } = await placing.ended;
-    expect([code, stderr.includes('was cancelled')], stderr).to.deep.equal([5, true]);
-    expect(await states(numbers)).to.deep.equal(['cancelled']);
-  });
-
-  it('reports a call as never placed only if it has not arrived after the longest attempt to send it', async () => {
-    const numbers = phones(1);
-    const held = Promise.withResolvers<void>();
-    its.network.faults.push(held.promise);
-    const placing = started(savePhones(numbers));
-    await until(() => its.network.seen.length === 1);
-    placing.child.kill('SIGKILL');
-    await placing.ended;
-    const cancelling = cancelRun();
-    await wait(6_000);
-    held.resolve();
-    const { code, stdout } = await cancelling;
-    expect([code, ndjson(stdout).map(({ status }) => status)]).to.deep.equal([0, ['cancelled']]);
-    expect(await states(numbers)).to.deep.equal(['cancelled']);
   });
 
   it('finishes the requests in flight after Ctrl-C, and says how to continue', async () => {
@@ -285,7 +176,7 @@ describe('callkey call cancel, for many calls', () => {
       [0, 100],
     ]);
     expect(await states(numbers)).to.deep.equal(allCancelled(100));
-    expect((await runs())[0]).to.include({ cancelled: 100 });
+    expect((await listRuns())[0]).to.include({ cancelled: 100 });
   });
 
   it("cancels every call even if its journal can't be written, and says so (needs root to mount a disk)", async function () {

@@ -6,7 +6,7 @@ import { sharedIntegrator } from '../../support/integrator.ts';
 
 describe('callkey call place --from', () => {
   const its = sharedIntegrator();
-  const { phone, createCsv, file, place, calls, onceEach } = callFiles(its);
+  const { phone, createCsv, file, place, calls, onceEach, listRuns } = callFiles(its);
 
   describe('with --dry-run', () => {
     it("sends nothing, doesn't need a key, and reports which lines it would place and skip", async () => {
@@ -72,13 +72,12 @@ describe('callkey call place --from', () => {
       its.network.faults.push('pass', { status: 401 });
       await place(file(createCsv(5, from), name), '--concurrency', '1', ...more);
     };
-    const listed = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
 
     it('are listed newest first, each with its number of placed calls', async () => {
       expect((await its.home.run(['call', 'runs'])).stdout).to.contain('No files have been placed');
       await place(file(createCsv(3), 'whole.csv'));
       await stopped('part.csv', 50);
-      const runs: { run: string; path: string; calls: number; placed: number; completedAt: string | null }[] = await listed();
+      const runs: { run: string; path: string; calls: number; placed: number; completedAt: string | null }[] = await listRuns();
       expect(
         runs.map(({ path, calls, placed, completedAt }) => [path.split('/').at(-1), calls, placed, completedAt === null]),
       ).to.deep.equal([
@@ -92,7 +91,7 @@ describe('callkey call place --from', () => {
 
     it("can't be resumed after they're discarded, and their calls aren't placed again", async () => {
       await stopped('part.csv', 0);
-      const [{ run }] = await listed();
+      const [{ run }] = await listRuns();
       const { code, stdout } = await its.home.run(['call', 'runs', 'discard', run]);
       expect([code, stdout]).to.satisfy(([code, text]: [number, string]) => code === 0 && text.includes("aren't cancelled"));
       expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume');
@@ -103,7 +102,7 @@ describe('callkey call place --from', () => {
 
     it('that were started with --again can be discarded, with a warning that their contacts can then be called again', async () => {
       await stopped('part.csv', 0, '--again');
-      const [{ run }] = await listed();
+      const [{ run }] = await listRuns();
       expect((await its.home.run(['call', 'runs', 'discard', run])).stdout).to.match(/with --again, those contacts will be called again/);
     });
   });

@@ -1,9 +1,8 @@
-import { readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import { callDigest, spelledCallDigest } from '../../../cli/batch/run-journal.ts';
-import { callFiles } from '../../support/call-files.ts';
+import { callFiles, keyRejected } from '../../support/call-files.ts';
 import { ndjson } from '../../support/cli.ts';
 import { sharedIntegrator } from '../../support/integrator.ts';
 import { until } from '../../support/until.ts';
@@ -11,59 +10,6 @@ import { until } from '../../support/until.ts';
 describe('callkey call place --from, for lines that were already placed', () => {
   const its = sharedIntegrator();
   const { phone, createCsv, file, place, started, calls, states, onceEach, own } = callFiles(its);
-  const unauthorized = { type: 'urn:callkey:problems#unauthorized', title: 'x', status: 401, detail: 'unauthorized' };
-  /** The core's response. Without a body, it would be a proxy's, which doesn't say whether the call was placed. */
-  const keyRejected = { status: 401, body: JSON.stringify(unauthorized) };
-
-  it('reports that all calls of a file were already placed, and places them again only with --again', async () => {
-    const path = file(createCsv(10));
-    await place(path);
-    its.network.seen.length = 0;
-    const second = await place(path);
-    expect(second.code).to.equal(0);
-    expect(second.stderr).to.match(/was already placed in full.*--again/);
-    expect(ndjson(second.stdout).every(({ status, replayed }) => status === 'placed' && replayed === true)).to.equal(true);
-    expect(its.network.seen).to.deep.equal([]);
-
-    expect((await place(path, '--again')).code).to.equal(0);
-    expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
-  });
-
-  it('says to repeat the command without --again if the results of an --again run were lost', async () => {
-    const path = file(createCsv(2));
-    const { promise, resolve } = Promise.withResolvers<void>();
-    its.network.faults.push('pass', promise);
-    const args = ['call', 'place', its.tenants.campaign.id, '--from', path, '--again'];
-    const { ended } = its.home.start(args, { stdout: '/dev/full' });
-    await until(async () => (await calls()).length === 1);
-    // Meanwhile, the command fails to write the first line's result.
-    await wait(500);
-    resolve();
-    const { stderr } = await ended;
-    expect(stderr).to.contain("To get the results, run the same command without --again. It won't place a call twice.");
-    expect(ndjson((await place(path)).stdout)).to.have.length(2);
-    expect(await calls()).to.deep.equal(onceEach(2));
-  });
-
-  it('resumes a stopped --again run like any other run', async () => {
-    const path = file(createCsv(10));
-    await place(path);
-    its.network.faults.push('pass', 'pass', { status: 401 });
-    await place(path, '--again', '--concurrency', '1');
-    expect((await place(path, '--again')).code).to.equal(0);
-    expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
-  });
-
-  it('first finishes a stopped run with --again, even if that was started without it', async () => {
-    const path = file(createCsv(3));
-    its.network.faults.push('pass', { status: 401 });
-    await place(path, '--concurrency', '1');
-    const { code, stderr } = await place(path, '--again');
-    expect([code, stderr.includes('Resuming: 1 of 3 lines already placed.')], stderr).to.deep.equal([0, true]);
-    expect(await calls()).to.deep.equal(onceEach(3));
-    await place(path, '--again');
-    expect(await calls()).to.deep.equal([2, 2, 2]);
-  });
 
   it('refuses a partly placed file that has changed since, unless --again is given', async () => {
     const path = file(createCsv(10));
@@ -250,110 +196,5 @@ describe('callkey call place --from, for lines that were already placed', () => 
     await place(file(`phone,requestId\n${line(1)}\n${line(2)}\n`), '--concurrency', '1');
     expect((await place(file(`phone,requestId\n${line(0)}\n${line(1)}\n${line(2)}\n`))).code).to.equal(0);
     expect(await calls()).to.deep.equal(onceEach(3));
-  });
-
-  describe('after --again', () => {
-    const listed = async () => JSON.parse((await its.home.run(['call', 'runs', '--json'])).stdout).runs;
-
-    it('still refuses lines that an edited file had placed before', async () => {
-      its.network.faults.push('pass', keyRejected);
-      await place(file(createCsv(2)), '--concurrency', '1');
-      expect((await place(file(createCsv(2, 10)), '--again')).code).to.equal(0);
-      expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume');
-      const { code, stderr } = await place(file(createCsv(1), 'other.csv'));
-      expect([code, stderr.includes('that was placed before: line 2')], stderr).to.deep.equal([5, true]);
-      expect(await calls()).to.deep.equal(onceEach(3));
-    });
-
-    it('keeps the run of a file that is still being placed, so that all of its calls can be cancelled', async () => {
-      const held = Promise.withResolvers<void>();
-      its.network.faults.push(held.promise);
-      const path = file(createCsv(3));
-      const placing = started(path, '--concurrency', '1');
-      await until(() => its.network.seen.length === 1);
-      renameSync(file(createCsv(1, 10), 'new.csv'), path);
-      expect((await place(path, '--again')).code).to.equal(0);
-      held.resolve();
-      expect((await placing.ended).code).to.equal(0);
-      const first = (await listed()).find(({ calls }: { calls: number }) => calls === 3);
-      const { stdout } = await its.home.run(['call', 'cancel', '--run', first?.run ?? 'none']);
-      expect(ndjson(stdout).map(({ status }) => status)).to.deep.equal(['cancelled', 'cancelled', 'cancelled']);
-    });
-
-    it('keeps the run of a file that was placed with other options', async () => {
-      const path = file(`phone,notBefore\n${phone(0)},2099-07-01 09:00\n`);
-      for (const options of [['Europe/Berlin'], ['Europe/Dublin', '--again']])
-        expect((await place(path, '--zone', ...options)).code).to.equal(0);
-      expect(await listed()).to.have.length(2);
-    });
-  });
-
-  describe('if a line was skipped', () => {
-    const body = JSON.stringify({ type: 'urn:callkey:problems#do-not-call', title: 'x', status: 403, detail: 'On a list.' });
-    const skipSecond = () => its.network.faults.push('pass', { status: 403, body });
-    const placeAndSkip = async () => {
-      const path = file(createCsv(3));
-      skipSecond();
-      expect((await place(path, '--concurrency', '1')).code).to.equal(0);
-      return path;
-    };
-
-    it('places every line again with --again, and otherwise only the skipped one', async () => {
-      const path = await placeAndSkip();
-      expect((await place(path, '--again')).code).to.equal(0);
-      expect((await calls()).toSorted()).to.deep.equal([1, 2, 2]);
-      file(createCsv(3, 10));
-      skipSecond();
-      await place(path, '--concurrency', '1');
-      its.network.seen.length = 0;
-      expect((await place(path)).stderr).to.contain('Resuming: 2 of 3 lines already placed.');
-      expect(its.network.seen).to.have.length(1);
-      expect((await calls()).toSorted()).to.deep.equal([1, 1, 1, 1, 2, 2]);
-    });
-
-    it('says how to try only the skipped line again', async () => {
-      const path = file(createCsv(3));
-      for (const [more, advice] of [
-        [[], 'To try them again, run the same command again.'],
-        [['--again'], 'To try them again, run the same command without --again.'],
-      ] as const) {
-        skipSecond();
-        expect((await place(path, '--concurrency', '1', ...more)).stderr).to.contain(advice);
-      }
-      expect((await place(path)).code).to.equal(0);
-      expect((await calls()).toSorted()).to.deep.equal([1, 2, 2]);
-    });
-
-    it('places another file at the same path', async () => {
-      await placeAndSkip();
-      expect((await place(file(createCsv(3, 100)))).code).to.equal(0);
-      expect((await calls()).length).to.equal(5);
-    });
-
-    it('says that there is nothing to resume, but sends the skipped line again if the run is named', async () => {
-      await placeAndSkip();
-      expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume');
-      const { stdout } = await its.home.run(['call', 'runs']);
-      expect(stdout).to.contain('2 of 3 placed, finished');
-      expect((await its.home.run(['call', 'resume', stdout.slice(0, 8)])).code).to.equal(0);
-      expect(await calls()).to.deep.equal(onceEach(3));
-    });
-
-    it('continues only the named run if a stopped --again run has the same file', async () => {
-      const path = await placeAndSkip();
-      const name = (await its.home.run(['call', 'runs'])).stdout.slice(0, 8);
-      its.network.faults.push('pass', keyRejected);
-      await place(path, '--again', '--concurrency', '1');
-      expect((await its.home.run(['call', 'resume', name])).code).to.equal(0);
-      expect((await calls()).toSorted()).to.deep.equal([1, 1, 2]);
-      expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
-      expect(await calls()).to.deep.equal([2, 2, 2]);
-    });
-  });
-
-  it('places another file at the same path after the first has finished', async () => {
-    await place(file(createCsv(3)));
-    expect((await place(file(createCsv(3, 100)))).code).to.equal(0);
-    expect(await calls()).to.deep.equal(onceEach(6));
   });
 });
