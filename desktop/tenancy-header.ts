@@ -1,4 +1,5 @@
 import { tenancyHeader } from '#contract/console/session.ts';
+import type { ProblemCode } from '#contract/problems.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
 import type { RequestInput, Result } from './ipc.ts';
 import type { CoreRequest, Send } from './route-requests.ts';
@@ -7,6 +8,9 @@ type Headers = Readonly<Record<string, string>>;
 type SendWith = <Value>(request: CoreRequest<Value>, headers: Headers) => Promise<Result<Value>>;
 /** @property headers for a request that isn't sent through `send` */
 type InTenancy = { send: Send; headers: () => Headers; setTenancy: (shown: RequestInput<'selectTenancy'>) => void };
+
+/** The core's responses if the tenancy in the header is gone, or isn't one of the user's. Others, such as a 503, say nothing about it. */
+const noAccess: readonly string[] = ['forbidden', 'not-found', 'malformed-request'] satisfies ProblemCode[];
 
 /**
  * With each request, sends the account or partner that the page shows. Another tab can select a different one in the same session, but this
@@ -24,7 +28,7 @@ export function withTenancyHeader(send: SendWith): InTenancy {
     // The response is about a tenancy that the page no longer shows.
     if (sent !== headers) return sendIn(request);
     // Someone else may have signed in, or the account may be gone. Ask again without the header to get the session's own selection.
-    return !result.ok && result.failure.kind === 'refused' ? send(request, {}) : result;
+    return !result.ok && result.failure.kind === 'refused' && noAccess.includes(result.failure.code) ? send(request, {}) : result;
   };
   return {
     send: sendIn,

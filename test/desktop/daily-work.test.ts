@@ -154,15 +154,11 @@ describeBrowser('the console in daily work', () => {
     });
   });
 
-  it('notices that the user was moved to another account', async () => {
-    const { tenants, direct } = harness;
-    await page.clock.install();
-    await enter('sibling');
-    await page.locator('.place').getByText('Green Clinic').waitFor();
-    const change = { name: 'Sue Sibling', userType: 'account', accountId: tenants.account.id, partnerId: null } as const;
-    await changeUser(direct.ports, operator, tenants.users.sibling, change);
-    // The page reads the session again a minute after it first did. That moment isn't known here, so the clock moves one second at a time
-    // until the page sends the request.
+  /**
+   * The page reads the session again a minute after it first did. That moment isn't known here, so the clock moves one second at a time until
+   * the page sends the request.
+   */
+  async function untilSessionIsReadAgain(): Promise<void> {
     let isAsked = false;
     page.on('request', (request) => {
       isAsked ||= request.method() === 'GET' && request.url().endsWith('/console/session');
@@ -171,7 +167,33 @@ describeBrowser('the console in daily work', () => {
       if (!isAsked) await page.clock.runFor(1_000);
       return isAsked;
     });
+  }
+
+  it('notices that the user was moved to another account', async () => {
+    const { tenants, direct } = harness;
+    await page.clock.install();
+    await enter('sibling');
+    await page.locator('.place').getByText('Green Clinic').waitFor();
+    const change = { name: 'Sue Sibling', userType: 'account', accountId: tenants.account.id, partnerId: null } as const;
+    await changeUser(direct.ports, operator, tenants.users.sibling, change);
+    await untilSessionIsReadAgain();
     await page.getByText('An administrator has changed your access.').waitFor();
     await page.locator('.place').getByText('Blue Clinic').waitFor();
+  });
+
+  it('asks for a code once the user has set up a second factor in another session', async () => {
+    await page.clock.install();
+    await enter('sibling');
+    await page.route('**/console/session', async (route) => {
+      // Otherwise, the response could be a 304 without a body.
+      const { 'if-none-match': _, ...headers } = route.request().headers();
+      const response = await route.fetch({ headers });
+      await route.fulfill({ response, json: { ...(await response.json()), secondFactor: true } });
+    });
+    await untilSessionIsReadAgain();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('dialog', { name: 'Go to' }).getByRole('combobox').fill('Change password');
+    await page.getByRole('option', { name: 'Change password' }).click();
+    await page.getByRole('dialog', { name: 'Change password' }).getByLabel(/^Code/).waitFor();
   });
 });

@@ -87,8 +87,12 @@ function usePageKeys(): void {
 
 const ownChangesMs = 60_000;
 
-/** Detects that an administrator has renamed the user or moved them to another account, which changes what they can see and do. */
-function useOwnChanges({ viewer }: SessionView): void {
+/**
+ * Detects changes by an administrator, such as moving the user to another account or renaming the selected account, and a second factor that
+ * the user has set up elsewhere. These change what the user sees and must enter.
+ */
+function useOwnChanges(session: SessionView): void {
+  const { viewer } = session;
   const resource = useFreshResource('session', () => window.callkey.request('showSession', {}), ownChangesMs);
   const { value } = resource.state.value;
   // Another user has signed in in another tab, whose message didn't arrive. Following it replaces the screen, so it waits while a secret is
@@ -100,14 +104,15 @@ function useOwnChanges({ viewer }: SessionView): void {
   }, [value, dialogCount.value]);
   useEffect(() => {
     const now = value?.viewer;
-    if (!value || !now || now.id !== viewer.id || viewerKey(now) === viewerKey(viewer)) return;
+    if (!value || !now || now.id !== viewer.id || value.tenancy?.id !== session.tenancy?.id) return;
+    if (ownKey(value) === ownKey(session)) return;
     setSession(value);
     if (now.account?.id !== viewer.account?.id) announce('An administrator has changed your access.');
   }, [value]);
 }
 
-function viewerKey({ name, account, partner }: SessionView['viewer']): string {
-  return JSON.stringify([name, account, partner]);
+function ownKey({ viewer: { name, account, partner }, tenancy, secondFactor }: SessionView): string {
+  return JSON.stringify([name, account, partner, tenancy, secondFactor]);
 }
 
 /** Sets the document's title, which is also the window's. */
