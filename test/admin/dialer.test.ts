@@ -8,7 +8,7 @@ describe('admin dialer secret', () => {
 
   it('creates a secret that the core accepts, without a database', async () => {
     const { secret } = await json('dialer', 'secret');
-    expect(readConfig({ ...environment, DIALER_SECRETS: secret }).dialer).to.deep.include({ secrets: [secret] });
+    expect(readConfig({ ...environment, DIALER_SECRETS: secret }).dialerSecrets).to.deep.equal([secret]);
   });
 
   it('prints only the secret, and generates a new secret each time', async () => {
