@@ -10,7 +10,7 @@ type SendWith = <Value>(request: CoreRequest<Value>, headers: Headers) => Promis
 type InTenancy = { send: Send; headers: () => Headers; setTenancy: (shown: RequestInput<'selectTenancy'>) => void };
 
 /** The core's responses if the tenancy in the header is gone, or isn't one of the user's. Others, such as a 503, say nothing about it. */
-const noAccess: readonly string[] = ['forbidden', 'not-found', 'malformed-request'] satisfies ProblemCode[];
+const noAccess: readonly ProblemCode[] = ['forbidden', 'not-found', 'malformed-request'];
 
 /**
  * With each request, sends the account or partner that the page shows. Another tab can select a different one in the same session, but this

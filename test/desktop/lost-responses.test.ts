@@ -2,6 +2,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { browserForEach } from '../support/browser-harness.ts';
 import { describeBrowser } from '../support/chromium.ts';
 import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
+import { until } from '../support/until.ts';
 
 describeBrowser('after a failed or lost response', () => {
   const browser = browserForEach();
@@ -36,6 +37,34 @@ describeBrowser('after a failed or lost response', () => {
     await heading('Sign in').waitFor();
     held.resolve();
     await page.getByText('The export was cancelled. Nothing was saved.').waitFor();
+  });
+
+  it('a cancelled export leaves the next one running', async () => {
+    const { page } = browser;
+    await open(undefined, 'partner');
+    await link('Users').click();
+    await createKeyOn(browser.harness, browser.harness.tenants.users.teammate, 'Of Tom');
+    await button('Delete Tom Teammate').click();
+    const exportButton = () => page.getByRole('alertdialog').getByRole('button', { name: 'Export CSV' });
+    await exportButton().waitFor();
+    const held: PromiseWithResolvers<void>[] = [];
+    await page.route('**/deletion*', async (route) => {
+      const answer = Promise.withResolvers<void>();
+      held.push(answer);
+      await answer.promise;
+      await route.continue().catch(() => undefined);
+    });
+    await exportButton().click();
+    await until(() => held.length === 1);
+    await button('Cancel export').click();
+    await exportButton().click();
+    await until(() => held.length === 2);
+    held[0]?.resolve();
+    await page.getByRole('alertdialog').getByText('The export was cancelled. Nothing was saved.').waitFor();
+    await button('Cancel export').waitFor();
+    const download = page.waitForEvent('download');
+    held[1]?.resolve();
+    await download;
   });
 
   describe('with two new keys', () => {

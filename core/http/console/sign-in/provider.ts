@@ -57,7 +57,7 @@ export async function finishOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   const flow = readFlow(ctx, deps);
   keepFlow(ctx, deps, null);
   try {
-    if (flow?.step !== 'provider') throw new ProviderError('expired', 'There is no sign-in to finish.');
+    if (flow?.step !== 'provider') throw new ProviderError('expired', "There's no sign-in to finish.");
     await finish(ctx, deps, provider, flow);
     deps.onProviderSignIn('accepted');
   } catch (error) {

@@ -17,23 +17,29 @@ type ExportPagesButtonProps = {
 export function ExportPagesButton({ name, file, head, load }: ExportPagesButtonProps) {
   const [loaded, setLoaded] = useState<number | null>(null);
   /** The number of the current run. Cancelling increases it, so that an earlier run, whose page arrives later, stops. */
-  const current = useRef(0);
+  const lastRun = useRef(0);
   // Leaving the screen cancels the export, because the next screen may be in another tenancy.
   useEffect(
     () => () => {
-      current.current += 1;
+      lastRun.current += 1;
     },
     [],
   );
-  async function save(): Promise<void> {
-    current.current += 1;
-    const run = current.current;
+  async function start(): Promise<void> {
+    lastRun.current += 1;
+    const run = lastRun.current;
+    const isCancelled = () => run !== lastRun.current;
+    await save(isCancelled).finally(() => {
+      if (!isCancelled()) setLoaded(null);
+    });
+  }
+  async function save(isCancelled: () => boolean): Promise<void> {
     const rows: string[][] = [];
     let cursor: string | null = null;
     do {
       setLoaded(rows.length);
       const page: Awaited<ReturnType<typeof load>> = await load(cursor);
-      if (run !== current.current) return announce('The export was cancelled. Nothing was saved.');
+      if (isCancelled()) return announce('The export was cancelled. Nothing was saved.');
       if (!page.ok) return announce(`Nothing was saved. ${describeFailure(page.failure)}`);
       rows.push(...page.value.rows);
       cursor = page.value.nextCursor;
@@ -43,7 +49,7 @@ export function ExportPagesButton({ name, file, head, load }: ExportPagesButtonP
   }
   if (loaded === null)
     return (
-      <button type="button" onClick={() => void save().finally(() => setLoaded(null))}>
+      <button type="button" onClick={() => void start()}>
         Export CSV
       </button>
     );
@@ -53,7 +59,7 @@ export function ExportPagesButton({ name, file, head, load }: ExportPagesButtonP
       <button
         type="button"
         onClick={() => {
-          current.current += 1;
+          lastRun.current += 1;
           setLoaded(null);
         }}
       >
