@@ -186,7 +186,7 @@ describe('unknown variables', () => {
 
 describe("a provider's configuration", () => {
   const provider = {
-    PUBLIC_URL: 'https://calls.example.com/',
+    PUBLIC_URL: 'HTTPS://Calls.Example.com:443/',
     OIDC_ISSUER: 'https://login.example.com/realms/staff/',
     OIDC_CLIENT_ID: 'callkey',
     OIDC_CLIENT_SECRET: 'a secret',

@@ -22,7 +22,7 @@ import * as tenancies from './console/tenancies.ts';
 import * as users from './console/users.ts';
 import type { Context, HttpDeps, Middleware, State } from './middleware/context.ts';
 import { csrf } from './middleware/csrf.ts';
-import { setEncodedBody, toEtag } from './middleware/encoding.ts';
+import { isUnchanged, setEncodedBody, toEtag } from './middleware/encoding.ts';
 import { methodNotAllowed } from './middleware/not-found.ts';
 import { hasKeyHeader, jsonLine, refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
@@ -187,24 +187,9 @@ function consoleAnswer(name: keyof ConsoleRoutes): Middleware {
     if (typeof view !== 'object' || view === null || view instanceof Readable) return;
     ctx.type = 'application/json';
     const bytes = Buffer.from(jsonLine(view));
-    if (ctx.method === 'GET' && setEtag(ctx, bytes)) {
-      ctx.body = null;
-      ctx.status = 304;
-      // Don't compress a secret, because the compressed length would reveal something about it.
-    } else if (secret !== undefined || bytes.length < worthCompressing) ctx.body = bytes;
+    if (ctx.method === 'GET' && isUnchanged(ctx, toEtag(bytes))) return;
+    // Don't compress a secret, because the compressed length would reveal something about it.
+    if (secret !== undefined || bytes.length < worthCompressing) ctx.body = bytes;
     else await setEncodedBody(ctx, bytes);
   };
-}
-
-/**
- * Sets an ETag, because the console often requests something that hasn't changed. Doesn't use `ctx.fresh`, which ignores the ETag because
- * browsers add `no-cache` to these requests.
- *
- * @returns whether the client already has this response
- */
-function setEtag(ctx: Context, bytes: Buffer): boolean {
-  const etag = toEtag(bytes);
-  ctx.set('ETag', etag);
-  const etags = ctx.get('If-None-Match').split(',');
-  return etags.some((tag) => [etag, '*'].includes(tag.trim()));
 }

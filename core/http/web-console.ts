@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { Context, Middleware } from './middleware/context.ts';
-import { type Encoded, setBody, setEncodedBody, toEtag } from './middleware/encoding.ts';
+import { type Encoded, isUnchanged, setBody, setEncodedBody, toEtag } from './middleware/encoding.ts';
 import { hasKeyHeader, refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { commandLinePath, readReference } from './public-reference.ts';
@@ -137,13 +137,10 @@ export function webConsole(files: WebConsole | undefined): Middleware {
 }
 
 async function answerFile(ctx: Context, file: PageFile): Promise<void> {
-  ctx.status = 200;
-  ctx.set({ 'Cache-Control': file.cacheControl, ETag: file.etag });
+  ctx.set('Cache-Control', file.cacheControl);
   if (file.isCompressible) ctx.vary('Accept-Encoding');
-  if (ctx.fresh) {
-    ctx.status = 304;
-    return;
-  }
+  if (isUnchanged(ctx, file.etag)) return;
+  ctx.status = 200;
   if (file.isCompressible) await setEncodedBody(ctx, file.bytes, file.encoded);
   else setBody(ctx, file.bytes);
   ctx.set('Content-Type', file.mediaType);

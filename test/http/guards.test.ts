@@ -45,6 +45,11 @@ describe('the checks for every route', () => {
     'application/json; v=1',
     'application/json; charset=utf-8; a=b',
     'application/json; a=b; charset="utf-8"',
+    'application/json; charset=utf8',
+    'application/json; charset="UTF8"',
+    "application/json;charset='utf-8'",
+    'application/json; charset=US-ASCII',
+    'application/json; a="x; charset=utf-16"',
   ]) {
     it(`accept a body with the type ${type}`, async () => {
       expect((await place(call(), { 'Content-Type': type })).status).to.equal(202);
@@ -69,7 +74,7 @@ describe('the checks for every route', () => {
   }
 
   it('accept only uncompressed bodies', async () => {
-    expect((await place(call(), { 'Content-Encoding': 'identity' })).status).to.equal(202);
+    for (const encoding of ['identity', 'Identity']) expect((await place(call(), { 'Content-Encoding': encoding })).status).to.equal(202);
     const refusal = '415 unsupported-media-type: Send the body without Content-Encoding.';
     expect(await readProblem(place(call(), { 'Content-Encoding': 'gzip' }))).to.equal(refusal);
   });
@@ -146,7 +151,7 @@ describe('the checks for every route', () => {
     expect(await overSocket(harness.core.url, head(`x${new URL(endpoint).pathname}`) + more)).to.match(/^HTTP\/1\.1 40\d /);
   });
 
-  it('return a problem for an HTTP/1.1 request without a Host, whatever its credentials and path', async () => {
+  it('return a problem for an HTTP/1.1 request without a Host, or with several, whatever its credentials and path', async () => {
     const send = (line: string, ...headers: string[]) =>
       overSocket(harness.core.url, [line, 'X-Request-Id: r-1', 'Connection: close', ...headers, '', ''].join('\r\n'));
     const place = `POST ${new URL(endpoint).pathname} HTTP/1.1`;
@@ -159,6 +164,15 @@ describe('the checks for every route', () => {
       detail: 'The request has no Host header.',
     });
     expect(new Set(answers).size).to.equal(1);
+    for (const [line, credential] of [
+      [place, `X-API-Key: ${key}`],
+      [show, `Cookie: ${cookie}`],
+      ['GET /readyz HTTP/1.1', 'Accept: */*'],
+    ] as const)
+      for (const second of ['Host: x', 'hOST: y'])
+        expect(await send(line, 'Host: x', credential, second)).to.match(
+          /^HTTP\/1\.1 400 .*"detail":"The request has several Host headers\."/s,
+        );
     expect(await send(show.replace('1.1', '1.0'), `Cookie: ${cookie}`)).to.match(/^HTTP\/1\.1 200 /);
   });
 
@@ -194,6 +208,20 @@ describe('the checks for every route', () => {
     expect((await inConsole('GET', routes.listApiKeys.path, { headers: { Origin: origin.replace('http', 'https') } })).status).to.equal(
       403,
     );
+    // Origins are compared as parsed, not as text.
+    for (const [host, from, status] of [
+      ['x:80', 'http://x', 200],
+      ['x', 'http://x:80', 200],
+      ['X.example:8080', 'HTTP://x.EXAMPLE:8080', 200],
+      ['[::1]:80', 'http://[0:0::1]', 200],
+      ['x:8080', 'http://x', 403],
+      ['x', 'https://x', 403],
+      ['x', 'null', 403],
+      ['x y', 'http://x y', 403],
+    ] as const) {
+      const { status: actual } = await inConsole('GET', routes.listApiKeys.path, { headers: { Host: host, Origin: from } });
+      expect({ host, from, status: actual }).to.deep.equal({ host, from, status });
+    }
     // Fetch Metadata overrides Origin.
     expect(
       (await inConsole('GET', routes.listApiKeys.path, { headers: { Origin: 'https://x.y', 'Sec-Fetch-Site': 'same-origin' } })).status,

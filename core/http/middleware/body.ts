@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { MIMEType } from 'node:util';
 import { z } from 'zod';
 import { limits } from '#contract/limits.ts';
 import { type Validated, validate } from '#contract/validate.ts';
@@ -7,9 +8,8 @@ import { waitForParseTurn } from '../parse-turns.ts';
 import type { Context } from './context.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
-const jsonMediaType = /^application\/json[ \t]*(?:;|$)/i;
-/** Matches a charset other than UTF-8. Other parameters don't matter (RFC 8259 §11). */
-const otherCharset = /;[ \t]*charset=(?!(?:utf-8|"utf-8")[ \t]*(?:;|$))/i;
+/** Matches the names that programs use for UTF-8 and for ASCII, which is a part of it. Some put them in single quotes. */
+const utf8Charset = /^'?(?:utf[-_]?8|(?:us-)?ascii)'?$/i;
 /** The number of chunks to keep before joining them. */
 const keptChunks = 32;
 /** A body can have thousands of errors, so the response lists only the first ones. */
@@ -39,14 +39,23 @@ function hasBody({ headers }: IncomingMessage): boolean {
 /** Reads the bytes of a JSON body. @throws Problem `unsupported-media-type`, `too-large` or `malformed-request` */
 export function readJsonBytes({ req }: Context, maxBytes: number): Promise<Buffer> {
   const { headers } = req;
-  const mediaType = headers['content-type'] ?? '';
-  if (!jsonMediaType.test(mediaType) || otherCharset.test(mediaType)) {
+  if (!isUtf8Json(headers['content-type'] ?? '')) {
     throw new Problem('unsupported-media-type', 'Send UTF-8 JSON with Content-Type: application/json.');
   }
-  if ((headers['content-encoding'] ?? 'identity') !== 'identity') {
+  if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity') {
     throw new Problem('unsupported-media-type', 'Send the body without Content-Encoding.');
   }
   return readBytes(req, maxBytes);
+}
+
+/** Whether a media type is JSON in UTF-8. Parameters other than the charset don't matter (RFC 8259 §11). */
+function isUtf8Json(text: string): boolean {
+  try {
+    const { essence, params } = new MIMEType(text);
+    return essence === 'application/json' && utf8Charset.test(params.get('charset') ?? 'utf-8');
+  } catch {
+    return false;
+  }
 }
 
 /**

@@ -11,8 +11,14 @@ export function csrf(deps: HttpDeps): Middleware {
     const site = ctx.get('Sec-Fetch-Site');
     const origin = ctx.get('Origin');
     const own = `${deps.isSecure(ctx) ? 'https' : 'http'}://${ctx.get('Host')}`;
-    const isCrossSite = site === '' ? origin !== '' && origin !== own : site !== 'same-origin' && site !== 'none';
+    const isCrossSite = site === '' ? origin !== '' && !isSameOrigin(origin, own) : site !== 'same-origin' && site !== 'none';
     if (isCrossSite) throw new Problem('cross-site', 'This request came from another site.');
     await next();
   };
+}
+
+/** Compares parsed origins, because programs and proxies may write the default port, or a host in upper case. */
+function isSameOrigin(a: string, b: string): boolean {
+  const parsed = URL.parse(a)?.origin;
+  return parsed !== undefined && parsed === URL.parse(b)?.origin;
 }

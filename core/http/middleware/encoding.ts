@@ -20,6 +20,21 @@ export function toEtag(bytes: Buffer): string {
   return `W/"${createHash('sha256').update(bytes).digest('base64url').slice(0, 22)}"`;
 }
 
+/**
+ * Sets the ETag. If the client already has this response, makes it a 304 without a body. Compares weakly (RFC 9110 §13.1.2), because some
+ * clients and proxies drop the `W/`. Doesn't use `ctx.fresh`, which ignores the ETag if the request has `no-cache`, as browsers add.
+ *
+ * @returns whether the client already has it
+ */
+export function isUnchanged(ctx: Context, etag: string): boolean {
+  ctx.set('ETag', etag);
+  const known = ctx.get('If-None-Match').split(',');
+  if (!known.some((tag) => ['*', etag.slice(2)].includes(tag.trim().replace(/^W\//, '')))) return false;
+  ctx.body = null;
+  ctx.status = 304;
+  return true;
+}
+
 /** In bytes. Over TLS, shorter pieces take more memory, because Node encrypts all waiting pieces together. */
 const piece = 64 * 1024;
 

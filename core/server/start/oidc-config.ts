@@ -17,14 +17,19 @@ export type OidcConfig = Readonly<{
 /** Secrets are sent to these addresses, so they must use https or be on this machine. */
 const address = z
   .string()
-  .refine((text) => readServerAddress(text).ok, { error: 'must be an https URL, or an http URL on this machine, without a query' })
-  .optional();
+  .refine((text) => readServerAddress(text).ok, { error: 'must be an https URL, or an http URL on this machine, without a query' });
+
+/** Browsers send cookies and origins in this form. */
+function normalizeAddress(text: string): string {
+  const read = readServerAddress(text);
+  return read.ok ? read.address : text;
+}
 
 const nameSchema = lineSchema(40);
 
 export const oidcVariables = {
-  PUBLIC_URL: address.transform((text) => text?.replace(/\/+$/, '')),
-  OIDC_ISSUER: address,
+  PUBLIC_URL: address.transform(normalizeAddress).optional(),
+  OIDC_ISSUER: address.optional(),
   OIDC_CLIENT_ID: z.string().optional(),
   OIDC_CLIENT_SECRET: z.string().optional(),
   OIDC_NAME: z
