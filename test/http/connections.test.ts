@@ -45,6 +45,42 @@ describe('a connection', () => {
         expect(seen.text.match(/(?<=\r\n\r\n)\d+/g)).to.deep.equal(['0', '300000', '3', '3', '0']);
       });
 
+      it('gives a client that closes its side after its requests the responses to them, and then ends', async () => {
+        const opened = await open({ isSecure });
+        ({ listener } = opened);
+        const { socket, seen } = await client(listener);
+        socket.end(post('/1', 'abc') + post('/2', 'abc') + post('/3', 'abc'));
+        for (const count of [1, 2, 3]) {
+          await until(() => opened.started.length === count);
+          const { request, response } = opened.started[count - 1] ?? expect.fail();
+          await readBody(request);
+          // Give the end of the client's side time to arrive.
+          for (let turn = 0; turn < 10; turn++) await setImmediate();
+          response.end('z'.repeat(100_000));
+        }
+        await until(() => seen.isClosed);
+        expect(statuses(seen.text)).to.deep.equal(['200', '200', '200']);
+        expect(seen.text.match(/z/g)).to.have.length(300_000);
+      });
+
+      it('ends when a client that was only reading closes its side', async () => {
+        const opened = await open({ isSecure });
+        ({ listener } = opened);
+        const { socket, seen } = await client(listener);
+        socket.end(get('/'));
+        await until(() => seen.isClosed);
+        expect(opened.started[0]?.response.destroyed).to.equal(true);
+      });
+
+      it('reports a body that ends too early to a client that has closed its side', async () => {
+        const opened = await open({ isSecure });
+        ({ listener } = opened);
+        const { socket, seen } = await client(listener);
+        socket.end(post('/', 'abc').slice(0, -1));
+        await until(() => seen.isClosed);
+        expect(statuses(seen.text)).to.deep.equal(['400']);
+      });
+
       for (const isRead of [true, false])
         it(`is cut off if a body that the core ${isRead ? 'reads' : 'drops'} keeps arriving in one-byte chunks`, async () => {
           let pieces = 0;

@@ -77,10 +77,14 @@ function createServer(handler: RequestListener, tls: Tls | null): Server {
     optimizeEmptyRequests: true,
     // See middleware/host.ts.
     requireHostHeader: false,
+    // For TLS. Without TLS, it's always on.
+    allowHalfOpen: true,
   };
   const server = tls
     ? createHttpsServer({ ...options, ...tls, ServerResponse: SecureResponse }, handler)
     : createHttpServer(options, handler);
+  // Without this, Node would end the connection as soon as the client has closed its side, and drop the response in progress.
+  Object.assign(server, { httpAllowHalfOpen: true });
   // Without this, Node would return 417 for an unknown expectation before the key has been checked.
   server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   return server;

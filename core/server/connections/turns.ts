@@ -70,6 +70,8 @@ type Turns = {
    * is the unparsed data.
    */
   held: { start: (() => void) | null; rest: Buffer[] } | null;
+  /** Whether the client has closed its side, but data that it sent before is still waiting. */
+  isEndHeld: boolean;
   /** Called when the response has been passed to the system, or if the connection breaks. */
   end(): void;
   observer: TurnObserver;
@@ -111,7 +113,16 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
       observer.onEnd();
       if (turns.held) startSoon();
     };
-    const turns: Turns = { isBusy: false, startedIn: -1, response: null, chunksLeft: maxChunks, held: null, end, observer };
+    const turns: Turns = {
+      isBusy: false,
+      startedIn: -1,
+      response: null,
+      chunksLeft: maxChunks,
+      held: null,
+      isEndHeld: false,
+      end,
+      observer,
+    };
     turnsBySocket.set(socket, turns);
     countChunks(parser);
     const { onIncoming } = parser;
@@ -134,6 +145,18 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
     // Node resumes the socket when a body has been read to its end. Stop it again if the next request has to wait.
     socket.on('resume', () => {
       if (turns.held) stopReading(socket);
+    });
+    // Hold back the end of the data, too. With TLS, it arrives even if the socket is paused, and Node would then close the connection after
+    // the response in progress.
+    const push = socket.push.bind(socket);
+    socket.push = (chunk: unknown, encoding) => {
+      turns.isEndHeld = chunk === null && turns.held !== null;
+      return turns.isEndHeld ? false : push(chunk, encoding);
+    };
+    // A client may close its side of the connection after its last request. If that request may have changed something, the client gets
+    // its response (see listener.ts). A client that was only reading has most likely gone, so stop working for it.
+    socket.on('end', () => {
+      if (['GET', 'HEAD'].includes(turns.response?.req.method ?? '')) socket.end();
     });
     socket.once('close', () => {
       drop(socket, turns);
@@ -216,6 +239,7 @@ export function takeTurns(server: Server, getObserver: (socket: Socket) => TurnO
     if (turns.held) hold(socket, turns, ...(more.length > 0 ? [more] : []));
     else if (more.length > 0) holdBody(socket, turns, more);
     else continueBody(socket, parser);
+    if (turns.isEndHeld && !turns.held) socket.push(null);
   }
 
   function holdBody(socket: ParsedSocket, turns: Turns, bytes: Buffer): void {
