@@ -7,7 +7,7 @@ import type { Turn } from '../domain/calls/call-list.ts';
 import type { Session } from '../domain/model.ts';
 import type { Ports } from '../domain/ports/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { isSecondFactorDue } from '../domain/sign-in/second-factor.ts';
+import { confirmRequest, isSecondFactorDue } from '../domain/sign-in/second-factor.ts';
 import * as activity from './console/activity.ts';
 import * as apiKeys from './console/api-keys.ts';
 import * as calls from './console/calls.ts';
@@ -69,14 +69,16 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
   const changes = new ConsoleTurns({ ...turnLimits, atOnce: Number.POSITIVE_INFINITY });
 
   function register<Name extends SessionRoute>(name: Name): void {
-    const { method, path, answer, status }: Route = table[name];
+    const { method, path, answer, status, confirm }: Route = table[name];
     const isExport = answer === 'csv';
     const turns = isExport || outOfTurn.includes(name) ? null : method === 'GET' ? lists : changes;
     const handle = async (ctx: Context) => {
       await applyTenancyHeader(ctx, deps.ports);
       // An export takes a turn for each of its parts, not one for the whole file, because a client may read slowly.
       if (isExport) ctx.state.takeTurn = (work) => inTurn(lists, ctx, deps.ports, null, work);
-      const view = await handlers[name](await readRequest(ctx, deps, name));
+      const request = await readRequest(ctx, deps, name);
+      if (confirm?.(request.body)) await confirmRequest(deps.ports, request.caller.actor, request.viewer, readCode(request.body));
+      const view = await handlers[name](request);
       if (view !== undefined) ctx.body = view;
       ctx.status = status;
     };
@@ -147,6 +149,12 @@ function setRoute(path: string): Middleware {
     ctx.state.route = path;
     return next();
   };
+}
+
+/** Reads the code from the validated body of a request. */
+function readCode(body: unknown): string | undefined {
+  const { code } = Object(body);
+  return typeof code === 'string' ? code : undefined;
 }
 
 /** Refuses a request without a session, or with one that still needs a code. */

@@ -215,7 +215,7 @@ describeBrowser('a second factor in a browser', () => {
     await home(page);
   });
 
-  it('is required when the session has ended, when the password changes, and before another user’s password is reset', async () => {
+  it('is required when the session has ended, when the password changes, and before someone is created or reset', async () => {
     await open();
     const { core, direct, tenants } = harness;
     const { app } = await enroll(core.url, await signIn(core.url, 'pat@example.com'), clock);
@@ -244,11 +244,25 @@ describeBrowser('a second factor in a browser', () => {
     const reset = page.getByRole('alertdialog', { name: 'Reset second factor?' });
     await reset.getByLabel('Code', { exact: true }).fill('000000');
     await button(page, 'Reset second factor').click();
-    await reset.getByText('This code isn’t valid').waitFor();
+    await reset.getByText("This code isn't valid").waitFor();
     await reset.getByLabel('Code', { exact: true }).fill(app.code());
     await button(page, 'Reset second factor').click();
     await reset.waitFor({ state: 'detached' });
     await page.getByRole('complementary').getByText('Off', { exact: true }).waitFor();
+    passTime(clock);
+
+    await button(page, 'Create user').click();
+    const creating = page.getByRole('dialog', { name: 'Create user' });
+    await creating.getByLabel('Name').fill('New');
+    await creating.getByLabel('Email').fill('new@example.com');
+    await creating.getByLabel('Type').selectOption('partner');
+    const create = creating.getByRole('button', { name: 'Create user' });
+    await create.click();
+    await creating.getByText('Enter a code from your authenticator app').waitFor();
+    await creating.getByLabel('Code', { exact: true }).fill(app.code());
+    await create.click();
+    await button(page, "I've Saved It").click();
+    await page.getByRole('row', { name: 'New', exact: false }).waitFor();
     passTime(clock);
 
     await button(page, 'Your account').click();

@@ -70,6 +70,9 @@ export function secondFactorSuite(kind: DatabaseKind = 'sqlite') {
     get core() {
       return harness.core;
     },
+    get tenants() {
+      return harness.tenants;
+    },
     get ports() {
       return harness.direct.ports;
     },

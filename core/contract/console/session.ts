@@ -11,13 +11,15 @@ export const signInSchema = z.strictObject({
 /** Six digits from an authenticator app, or a recovery code. */
 const codeSchema = z.string().max(100);
 
+/** A field of the requests that `confirm` in the table of routes marks. It's required if the signed-in user has a second factor. */
+export const confirmationCode = { code: codeSchema.optional() };
+
 /** The response to a correct password if a code is required, too. */
 export const secondFactorNeededSchema = z.object({ secondFactor: z.literal(true) });
 
 export const enterCodeSchema = z.strictObject({ code: codeSchema });
 
-/** The code is required if the signed-in user has a second factor. */
-export const confirmedByCodeSchema = z.strictObject({ code: codeSchema.optional() }).optional();
+export const confirmedByCodeSchema = z.strictObject(confirmationCode).optional();
 
 export const enrollSecondFactorSchema = z.strictObject({ currentPassword: z.string().max(1_000) });
 
@@ -46,8 +48,7 @@ export const changePasswordSchema = z.strictObject({
   /** Required, unless the user signed in with a one-time password. */
   currentPassword: z.string().max(1_000).optional(),
   newPassword: newPasswordSchema,
-  /** Required if the user has a second factor. */
-  code: codeSchema.optional(),
+  ...confirmationCode,
 });
 
 export type PasswordChange = z.infer<typeof changePasswordSchema>;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { emailSchema, identifierSchema, instantSchema } from '../text/text.ts';
 import { cursorSchema, directoryQuerySchema, flagSchema, namedSchema, nextCursorSchema, userTypeSchema } from './common.ts';
 import { nameSchema } from './directory.ts';
-import { viewerSchema } from './session.ts';
+import { confirmationCode, viewerSchema } from './session.ts';
 
 export const userSchema = viewerSchema.extend({
   /** Includes the partner's name, because two accounts may have the same name. Earlier cores don't send the partner's name. */
@@ -38,6 +38,7 @@ export const createUserSchema = z.strictObject({
   accountId: identifierSchema.optional(),
   /** By default, the partner of the creator's scope. */
   partnerId: identifierSchema.optional(),
+  ...confirmationCode,
 });
 
 export type CreateUser = z.infer<typeof createUserSchema>;
@@ -49,10 +50,16 @@ export const changeUserSchema = z
     disabled: z.boolean().optional(),
     /** Another account in the viewer's scope. Null removes a partner user's limit to one account. */
     accountId: identifierSchema.nullable().optional(),
+    ...confirmationCode,
   })
-  .refine((change) => Object.keys(change).length > 0, { error: 'Must contain name, disabled or accountId.' });
+  .refine(({ code, ...change }) => Object.keys(change).length > 0, { error: 'Must contain name, disabled or accountId.' });
 
 export type ChangeUser = z.infer<typeof changeUserSchema>;
+
+/** Whether a change lets a user back in, or lets them see other data than before. */
+export function givesAccess({ disabled, accountId }: ChangeUser): boolean {
+  return disabled === false || accountId !== undefined;
+}
 
 export const changedUserSchema = z.object({ user: userSchema });
 

@@ -17,6 +17,12 @@ type RouteOptions = {
   pending?: z.ZodObject;
   /** The field of the response that contains a secret. No other response contains it. */
   secret?: string;
+  /**
+   * Whether a request hands out a way to sign in, or gives a user more access. If the signed-in user has a second factor, it then needs a
+   * code. Otherwise, someone who has taken over one session could make others for themselves. Creating a key needs none, because a key
+   * can't sign in, and everyone who can see it can revoke it.
+   */
+  confirm?(body: unknown): boolean;
   /** The problems that are specific to this route. scripts/openapi/document.ts adds the others. */
   problems?: readonly ProblemCode[];
 };

@@ -7,11 +7,14 @@ import {
   createUserSchema,
   deletionQuerySchema,
   deletionSchema,
+  givesAccess,
   resetPasswordSchema,
   usersQuerySchema,
   usersSchema,
 } from '../console/users.ts';
 import { route } from './route.ts';
+
+const always = () => true;
 
 export const userRoutes = {
   listUsers: route('GET', '/console/users', {
@@ -25,6 +28,7 @@ export const userRoutes = {
     by: 'session',
     summary: 'Create a user with a one-time password, which is returned only once',
     body: createUserSchema,
+    confirm: always,
     answer: createdUserSchema,
     status: 201,
     secret: 'password',
@@ -41,13 +45,15 @@ export const userRoutes = {
     by: 'session',
     summary: 'Rename, disable, enable or move a user (partner users and staff only)',
     body: changeUserSchema,
+    confirm: givesAccess,
     answer: changedUserSchema,
-    problems: ['forbidden', 'conflict'],
+    problems: ['forbidden', 'conflict', 'too-many-requests'],
   }),
   unlinkUser: route('DELETE', '/console/users/:id/link', {
     by: 'session',
     summary: 'Unlink a user from their identity at the provider, and end the sessions that were started with it',
     body: confirmedByCodeSchema,
+    confirm: always,
     problems: ['forbidden', 'conflict', 'too-many-requests'],
   }),
   deleteUser: route('DELETE', '/console/users/:id', {
@@ -60,6 +66,7 @@ export const userRoutes = {
     by: 'session',
     summary: "Reset a user's password to a one-time password and end their sessions",
     body: confirmedByCodeSchema,
+    confirm: always,
     answer: resetPasswordSchema,
     secret: 'password',
     problems: ['forbidden', 'conflict', 'too-many-requests'],
@@ -68,6 +75,7 @@ export const userRoutes = {
     by: 'session',
     summary: "Remove a user's second factor and end their sessions",
     body: confirmedByCodeSchema,
+    confirm: always,
     problems: ['forbidden', 'conflict', 'too-many-requests'],
   }),
 } as const;

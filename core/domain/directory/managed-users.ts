@@ -6,7 +6,7 @@ import { type Page, rowsForDirectoryPage, timeCursor, timePosition, toDirectoryP
 import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
-import { requireCode, resetSecondFactor } from '../sign-in/second-factor.ts';
+import { resetSecondFactor } from '../sign-in/second-factor.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
 import { changeUser, createUser, deleteUser, resetPassword, setDisabled, unlinkUser } from './users.ts';
 
@@ -91,12 +91,7 @@ export async function deleteManagedUser(
 }
 
 /** Gives a user a new one-time password, and ends the user's sessions. */
-export async function resetManagedUserPassword(
-  ports: Ports,
-  { viewer, actor }: SignedInCaller,
-  id: string,
-  code?: string,
-): Promise<string> {
+export async function resetManagedUserPassword(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<string> {
   requirePasswordSignIn(ports);
   // Changing your own password requires the current one, so that someone who has taken over a session can't lock out its user.
   const user = await findManagedUser(
@@ -105,26 +100,19 @@ export async function resetManagedUserPassword(
     id,
     "You can't reset your own password. Change it instead, which requires your current password.",
   );
-  await requireCode(ports, actor, viewer, code);
   const { password } = await resetPassword(ports, actor, user, null);
   if (password === null) throw new Error('The password was reset, but no one-time password was returned.');
   return password;
 }
 
 /** Unlinks a user from their identity at the provider. Their next sign-in links them again, by email address. */
-export async function unlinkManagedUser(ports: Ports, { viewer, actor }: SignedInCaller, id: string, code?: string): Promise<void> {
+export async function unlinkManagedUser(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<void> {
   const user = await findManagedUser(ports, viewer, id, "You can't unlink yourself. Ask another administrator to do it.");
-  await requireCode(ports, actor, viewer, code);
   await unlinkUser(ports, actor, user);
 }
 
 /** Removes the second factor of a user who has lost it. */
-export async function resetManagedUserSecondFactor(
-  ports: Ports,
-  { viewer, actor }: SignedInCaller,
-  id: string,
-  code?: string,
-): Promise<void> {
+export async function resetManagedUserSecondFactor(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<void> {
   const user = await findManagedUser(
     ports,
     viewer,
@@ -132,7 +120,6 @@ export async function resetManagedUserSecondFactor(
     "You can't reset your own second factor. Turn it off instead, which requires a code.",
   );
   if (!user.hasSecondFactor) throw new Problem('conflict', `${user.name} has no second factor.`);
-  await requireCode(ports, actor, viewer, code);
   await resetSecondFactor(ports, actor, user);
 }
 

@@ -106,10 +106,26 @@ export async function hasSecondFactor({ stores }: Ports, { id }: User): Promise<
   return (await stores.secondFactors.find(id))?.isConfirmed ?? false;
 }
 
+/**
+ * Requires a code for a request that its route marks with `confirm`, from a user who has a second factor.
+ *
+ * @throws Problem `forbidden` without a valid code
+ */
+export async function confirmRequest(ports: Ports, actor: Actor, user: User, code?: string): Promise<void> {
+  await requireCode(ports, actor, user, code).catch((error: unknown) => {
+    throw error instanceof Problem && error.code === 'unauthorized' ? codeNeeded(wrongCode) : error;
+  });
+}
+
+const wrongCode = "This code isn't valid or has already been used. Enter the current code from your app, or another recovery code.";
+
 /** @throws Problem `forbidden` if the user has a second factor */
 export async function requireNoFactor(ports: Ports, user: User): Promise<void> {
-  if (!(await hasSecondFactor(ports, user))) return;
-  throw new Problem('forbidden', 'Enter a code from your authenticator app, or a recovery code.');
+  if (await hasSecondFactor(ports, user)) throw codeNeeded('Enter a code from your authenticator app, or a recovery code.');
+}
+
+function codeNeeded(message: string): Problem {
+  return new Problem('forbidden', message, { errors: [{ path: 'code', message }] });
 }
 
 /** Finishes a sign-in that waits for a code: replaces the half-open session with a new one. */

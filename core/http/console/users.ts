@@ -25,14 +25,14 @@ export async function deleteUser({ ports, caller, params, query }: Request<'dele
   await domain.deleteManagedUser(ports, caller, params.id, query.cancelQueuedCalls);
 }
 
-export async function unlinkUser({ ports, caller, params, body }: Request<'unlinkUser'>): Promise<void> {
-  await domain.unlinkManagedUser(ports, caller, params.id, body?.code);
+export async function unlinkUser({ ports, caller, params }: Request<'unlinkUser'>): Promise<void> {
+  await domain.unlinkManagedUser(ports, caller, params.id);
 }
 
-export async function resetPassword({ ports, caller, params, body }: Request<'resetPassword'>): Promise<ResetPasswordView> {
-  return { password: await domain.resetManagedUserPassword(ports, caller, params.id, body?.code) };
+export async function resetPassword({ ports, caller, params }: Request<'resetPassword'>): Promise<ResetPasswordView> {
+  return { password: await domain.resetManagedUserPassword(ports, caller, params.id) };
 }
 
-export async function resetSecondFactor({ ports, caller, params, body }: Request<'resetSecondFactor'>): Promise<void> {
-  await domain.resetManagedUserSecondFactor(ports, caller, params.id, body?.code);
+export async function resetSecondFactor({ ports, caller, params }: Request<'resetSecondFactor'>): Promise<void> {
+  await domain.resetManagedUserSecondFactor(ports, caller, params.id);
 }

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
-import { operator } from '../../../core/domain/audit/audit.ts';
+import { auditEvent, operator } from '../../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../../core/domain/directory/users.ts';
 import { onEachDatabase } from '../../support/databases.ts';
-import { readCode, readCookies } from '../../support/http.ts';
+import { type Answer, ask, readCode, readCookies } from '../../support/http.ts';
 import { recoveryCodesIn } from '../../support/second-factor.ts';
 import { secondFactorSuite } from '../../support/second-factor-suite.ts';
 import { password, signIn } from '../../support/tenants.ts';
@@ -87,6 +87,52 @@ describe('a second factor', () => {
       });
     });
 
+    describe('of an administrator', () => {
+      const isCodeNeeded = ({ json, status }: Answer) => [status, Object(json['errors'])[0]?.path];
+
+      it('is required for each request that hands out a way to sign in, or gives a user more access', async () => {
+        const admin = await newUser();
+        const { id } = await newUser();
+        const { tied } = at.tenants.users;
+        const linked = auditEvent(at.ports, operator, 'user.linked', { kind: 'user', id, name: '' }, null);
+        await at.ports.stores.links.create(id, { issuer: 'https://login.example.com', subject: id }, at.clock.now(), linked);
+        for (const [method, path, body, status] of [
+          ['POST', '/console/users', { email: 'new@example.com', name: 'New', userType: 'staff' }, 201],
+          ['POST', `/console/users/${id}/password`, {}, 200],
+          ['DELETE', `/console/users/${id}/link`, {}, 204],
+          ['DELETE', `/console/users/${id}/second-factor`, {}, 204],
+          ['PATCH', `/console/users/${id}`, { name: 'Enabled', disabled: false }, 200],
+          ['PATCH', `/console/users/${tied.id}`, { accountId: null }, 200],
+          ['PATCH', `/console/users/${tied.id}`, { accountId: tied.account?.id }, 200],
+        ] as const) {
+          const headers = path.includes(tied.id) ? { 'Callkey-Tenancy': `partner/${tied.partner?.id}` } : {};
+          const send = (code: object) => ask(method, at.core.url + path, { cookie: admin.cookie, headers, body: { ...body, ...code } });
+          const title = `${method} ${path} ${JSON.stringify(body)}`;
+          expect(isCodeNeeded(await send({})), title).to.deep.equal([403, 'code']);
+          expect(isCodeNeeded(await send({ code: '000000' })), title).to.deep.equal([403, 'code']);
+          expect((await send({ code: admin.app.code() })).status, title).to.equal(status);
+          expect(isCodeNeeded(await send({ code: admin.app.code() })), `${title}, with a used code`).to.deep.equal([403, 'code']);
+          at.clock.advance({ minutes: 15, seconds: 1 });
+        }
+      });
+
+      it("isn't required to rename, disable or delete a user", async () => {
+        const { cookie } = await newUser();
+        const { id } = await newUser();
+        for (const body of [{ name: 'Renamed' }, { disabled: true }])
+          expect((await inSession('PATCH', `/console/users/${id}`, cookie, body)).status).to.equal(200);
+        expect((await inSession('DELETE', `/console/users/${id}`, cookie)).status).to.equal(204);
+      });
+
+      it('is guessed at most ten times in a quarter of an hour', async () => {
+        const { cookie } = await newUser();
+        const statuses: number[] = [];
+        const guess = { email: 'x@example.com', name: 'X', userType: 'staff', code: '000000' };
+        for (let tried = 0; tried < 11; tried++) statuses.push((await inSession('POST', '/console/users', cookie, guess)).status);
+        expect(statuses).to.deep.equal([...Array.from({ length: 10 }, () => 403), 429]);
+      });
+    });
+
     describe('of someone else', () => {
       it('is reset by an administrator, which ends their sessions', async () => {
         const { cookie, id, email } = await newUser();
@@ -98,21 +144,6 @@ describe('a second factor', () => {
         expect(await listActions(id)).to.include('second-factor.reset');
         expect((await reset(id)).status).to.equal(409);
         expect((await reset('nobody')).status).to.equal(404);
-      });
-
-      it("can be reset, like a password, only with the administrator's own code if the administrator has a second factor", async () => {
-        const admin = await newUser();
-        const user = await newUser();
-        for (const [method, path, status] of [
-          ['DELETE', `/console/users/${user.id}/second-factor`, 204],
-          ['POST', `/console/users/${user.id}/password`, 200],
-        ] as const) {
-          expect((await inSession(method, path, admin.cookie)).status).to.equal(403);
-          expect((await inSession(method, path, admin.cookie, { code: '000000' })).status).to.equal(401);
-          expect((await inSession(method, path, admin.cookie, { code: admin.app.code() })).status).to.equal(status);
-          at.clock.advance({ seconds: 30 });
-        }
-        expect((await inSession('DELETE', `/console/users/${admin.id}/second-factor`, admin.cookie, {})).status).to.equal(409);
       });
 
       it("can't be reset from another scope", async () => {

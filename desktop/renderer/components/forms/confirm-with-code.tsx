@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Result } from '../../../ipc.ts';
+import type { Failure, Result } from '../../../ipc.ts';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
 import { session } from '../../state/session.ts';
 import { DangerActions } from './confirm-danger.tsx';
@@ -30,6 +30,25 @@ export function CodeField({ error, value, onInput, autofocus = false, hint = usu
   );
 }
 
+/**
+ * Asks for the code that a request needs from a user with a second factor. The core may ask for one before the console knows about the
+ * factor, for example because it was set up in another browser.
+ *
+ * @param isNeeded whether the request needs a code at all
+ */
+export function useCode(failure: Failure | null, isNeeded = true) {
+  const [code, setCode] = useState('');
+  const error = fieldError(failure, 'code');
+  const isAsked = isNeeded && (session.value?.secondFactor === true || error !== null || code !== '');
+  const isEmpty = code.trim() === '';
+  return {
+    isReady: !isAsked || !isEmpty,
+    /** The field of the request. */
+    fields: isAsked && !isEmpty ? { code } : {},
+    field: isAsked && <CodeField error={error} value={code} onInput={setCode} />,
+  };
+}
+
 type ConfirmWithCodeProps<Value> = {
   title: string;
   lead: ComponentChildren;
@@ -42,16 +61,17 @@ type ConfirmWithCodeProps<Value> = {
   /** Receives the value instead of `onDone` if the dialog was closed while the action was running. */
   onDoneUnmounted?: (value: Value) => void;
   onClose: () => void;
+  /** Whether the action needs a code from users with a second factor. */
+  needsCode?: boolean;
 };
 
 /** Asks before a sensitive action, and for a code if the user has a second factor. */
-export function ConfirmWithCode<Value>({ title, lead, verb, verbing, act, onDone, onDoneUnmounted, onClose }: ConfirmWithCodeProps<Value>) {
-  const asksCode = session.value?.secondFactor === true;
-  const [code, setCode] = useState('');
+export function ConfirmWithCode<Value>(props: ConfirmWithCodeProps<Value>) {
+  const { title, lead, verb, verbing, act, onDone, onDoneUnmounted, onClose, needsCode } = props;
   const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const { isReady, fields, field } = useCode(failure, needsCode);
   const close = unlessBusy(onClose);
-  const isReady = !asksCode || code.trim() !== '';
-  const submit = () => void run(() => act(asksCode ? { code } : {}), onDone, onDoneUnmounted);
+  const submit = () => void run(() => act(fields), onDone, onDoneUnmounted);
   return (
     <Dialog title={title} lead={lead} isAlert onDismiss={close}>
       <form
@@ -62,7 +82,7 @@ export function ConfirmWithCode<Value>({ title, lead, verb, verbing, act, onDone
           if (isReady) submit();
         }}
       >
-        {asksCode && <CodeField error={fieldError(failure, 'code')} value={code} onInput={setCode} />}
+        {field}
         <FormError text={generalError(failure, ['code'])} />
         <DangerActions {...{ verb, verbing, isBusy, isReady }} onCancel={close} onAct={submit} />
       </form>

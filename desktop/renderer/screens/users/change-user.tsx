@@ -1,13 +1,13 @@
 import { useState } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
 import type { UserView } from '#contract/console/users.ts';
-import { DangerActions } from '../../components/forms/confirm-danger.tsx';
+import { ConfirmWithCode, useCode } from '../../components/forms/confirm-with-code.tsx';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { FormError } from '../../components/forms/field.tsx';
 import { FormActions } from '../../components/forms/form-actions.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
-import { describeFailure, fieldError, generalError } from '../../state/format/failure-text.ts';
+import { fieldError, generalError } from '../../state/format/failure-text.ts';
 import { pluralize } from '../../state/format/format.ts';
 import { AccountField, isWithinOneAccount } from './create-user.tsx';
 
@@ -26,6 +26,7 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
     ...(name === user.name ? {} : { name }),
     ...(canMove && hasMoved ? { accountId: accountId === '' ? null : accountId } : {}),
   };
+  const code = useCode(failure, 'accountId' in change);
   return (
     <Dialog title="Edit user" onDismiss={close}>
       <form
@@ -35,7 +36,7 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
           event.preventDefault();
           if (Object.keys(change).length === 0) return onClose();
           void run(
-            () => window.callkey.request('changeUser', { id: user.id, ...change }),
+            () => window.callkey.request('changeUser', { id: user.id, ...change, ...code.fields }),
             (view) => onChanged(view.user),
           );
         }}
@@ -64,7 +65,8 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
             Their API keys will move with them immediately.
           </p>
         )}
-        <FormError text={generalError(failure, ['name', 'accountId'])} />
+        {code.field}
+        <FormError text={generalError(failure, ['name', 'accountId', 'code'])} />
         <FormActions verb="Save" verbing="Saving…" isBusy={isBusy} onCancel={close} />
       </form>
     </Dialog>
@@ -73,12 +75,10 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
 
 /** Asks before disabling or enabling a user and their keys. */
 export function DisableUser({ user, onChanged, onClose }: Omit<ChangeUserProps, 'session'>) {
-  const { isBusy, failure, run, unlessBusy } = useAction();
-  const close = unlessBusy(onClose);
   const isDisabled = user.disabledAt !== null;
   const keys = pluralize(user.apiKeys, 'API key');
   return (
-    <Dialog
+    <ConfirmWithCode
       title={isDisabled ? 'Enable user?' : 'Disable user?'}
       lead={
         isDisabled ? (
@@ -92,22 +92,12 @@ export function DisableUser({ user, onChanged, onClose }: Omit<ChangeUserProps, 
           </>
         )
       }
-      isAlert
-      onDismiss={close}
-    >
-      <FormError text={failure && describeFailure(failure)} />
-      <DangerActions
-        verb={isDisabled ? 'Enable' : 'Disable'}
-        verbing={isDisabled ? 'Enabling…' : 'Disabling…'}
-        isBusy={isBusy}
-        onCancel={close}
-        onAct={() =>
-          void run(
-            () => window.callkey.request('changeUser', { id: user.id, disabled: !isDisabled }),
-            (view) => onChanged(view.user),
-          )
-        }
-      />
-    </Dialog>
+      verb={isDisabled ? 'Enable' : 'Disable'}
+      verbing={isDisabled ? 'Enabling…' : 'Disabling…'}
+      needsCode={isDisabled}
+      act={(code) => window.callkey.request('changeUser', { id: user.id, disabled: !isDisabled, ...code })}
+      onDone={(view) => onChanged(view.user)}
+      onClose={onClose}
+    />
   );
 }

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { type Named, type UserType, userTypes } from '#contract/console/common.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import type { UserView } from '#contract/console/users.ts';
+import { useCode } from '../../components/forms/confirm-with-code.tsx';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { Field, FormError } from '../../components/forms/field.tsx';
 import { FormActions } from '../../components/forms/form-actions.tsx';
@@ -31,11 +32,12 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
   const [userType, setType] = useState<UserType>(types[0] ?? 'account');
   const [accountId, setAccount] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();
+  const code = useCode(failure);
   const close = unlessBusy(onClose);
 
   function submit(event: Event): void {
     event.preventDefault();
-    const input = { name, email, userType, ...(accountId === '' ? {} : { accountId }) };
+    const input = { name, email, userType, ...(accountId === '' ? {} : { accountId }), ...code.fields };
     void run(
       () => window.callkey.request('createUser', input),
       ({ user, password }) => onCreated(user, password),
@@ -83,11 +85,12 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
             onChange={setAccount}
           />
         )}
+        {code.field}
         <FormError
           text={
             failure?.kind === 'unreachable'
               ? `${describeFailure(failure)} The server may still have created the user. Check the list, and reset the user’s password if they’re there.`
-              : generalError(failure, ['name', 'email', 'userType', 'accountId'])
+              : generalError(failure, ['name', 'email', 'userType', 'accountId', 'code'])
           }
         />
         <FormActions verb="Create user" verbing="Creating…" isBusy={isBusy} onCancel={close} />
