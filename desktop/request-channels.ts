@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type SessionView, secondFactorNeededSchema, sessionSchema } from '#contract/console/session.ts';
-import { isKeyValue, keyValueLookalike } from '#contract/key-value.ts';
+import { findKeyValues } from '#contract/key-value.ts';
 import { consoleRoutes } from '#contract/routes/console.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { failed } from './core-answers.ts';
@@ -89,7 +89,7 @@ export function requestChannels({ send, guard, sha256 }: RequestDeps): Pick<Chan
     },
     async identifyApiKey(pasted) {
       // Find the key in the text, because users paste whole lines, such as the ones that the console offers to copy.
-      const [keyValue, other] = new Set((pasted.match(keyValueLookalike) ?? []).filter(isKeyValue));
+      const [keyValue, other] = findKeyValues(pasted);
       if (keyValue === undefined) {
         return refused(
           'keyValue',

@@ -1,5 +1,6 @@
 import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
+import { findKeyValues } from '#contract/key-value.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 import { Interrupted } from '../terminal/interrupt.ts';
@@ -17,18 +18,23 @@ function promptHidden(stdin: NodeJS.ReadStream, stderr: NodeJS.WriteStream): Pro
   // Readline edits the line as users expect, and its echo goes to a stream that drops it.
   const noEcho = new Writable({ write: (_chunk, _encoding, done) => done() });
   const lines = createInterface({ input: stdin, output: noEcho, terminal: true, historySize: 0 });
-  return new Promise((resolve, reject) => {
-    lines.once('line', resolve);
+  return new Promise<string>((resolve, reject) => {
+    let text = '';
+    lines.on('line', (line) => {
+      text += `${line}\n`;
+      // A pasted key may have a line break in it. The rest of the paste is already in the next lines, or waits for Enter.
+      setImmediate(() => {
+        if (lines.line === '' || findKeyValues(text).length > 0) resolve(text);
+      });
+    });
     lines.once('SIGINT', () => reject(new Interrupted('SIGINT', 'Nothing was stored.')));
     lines.once('close', () =>
       reject(new CallkeyError('usage', 'No key was entered. Run callkey key set again and paste the key at the prompt.')),
     );
-  })
-    .finally(() => {
-      lines.close();
-      stderr.write('\n');
-    })
-    .then((line) => String(line).trim());
+  }).finally(() => {
+    lines.close();
+    stderr.write('\n');
+  });
 }
 
 async function readPiped(stdin: NodeJS.ReadStream): Promise<string> {
@@ -39,5 +45,5 @@ async function readPiped(stdin: NodeJS.ReadStream): Promise<string> {
       throw new CallkeyError('usage', 'Standard input is too long for an API key. Pipe in only the key: callkey key set < FILE');
   }
   if (text.trim() === '') throw new CallkeyError('usage', 'Standard input was empty. Pipe the key in: callkey key set < FILE');
-  return text.trim();
+  return text;
 }

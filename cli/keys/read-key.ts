@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { isKeyValue } from '#contract/key-value.ts';
+import { findKeyValues } from '#contract/key-value.ts';
 import { CallkeyError, errorCode } from '../client/errors.ts';
 import { type Profile, requireServer, type Settings } from '../settings.ts';
 import type { Environment, Folders } from '../state/xdg.ts';
@@ -14,13 +14,13 @@ import { openKeyStores } from './key-store.ts';
 export async function readEnvironmentKey(environment: Environment): Promise<{ keyValue: string; where: string } | undefined> {
   const { CALLKEY_API_KEY: value, CALLKEY_API_KEY_FILE: path } = environment;
   if (value && path) throw new CallkeyError('usage', 'CALLKEY_API_KEY and CALLKEY_API_KEY_FILE are both set. Unset one of them.');
-  if (value) return { keyValue: checkedKey(value.trim(), 'CALLKEY_API_KEY'), where: 'in CALLKEY_API_KEY' };
+  if (value) return { keyValue: checkedKey(value, 'CALLKEY_API_KEY'), where: 'in CALLKEY_API_KEY' };
   if (!path) return undefined;
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     const reason = errorCode(error) ?? String(error);
     throw new CallkeyError('usage', `Couldn't read ${path}, the file in CALLKEY_API_KEY_FILE (${reason}). Check its name and permissions.`);
   });
-  return { keyValue: checkedKey(text.trim(), `The text in ${path}`), where: `in the file ${path} (CALLKEY_API_KEY_FILE)` };
+  return { keyValue: checkedKey(text, `The text in ${path}`), where: `in the file ${path} (CALLKEY_API_KEY_FILE)` };
 }
 
 /** Reads the key from the environment, or else from the profile. @throws CallkeyError */
@@ -82,9 +82,15 @@ export function keySetCommand(profileName: string, server?: string): string {
   return shellCommand({ profile: profileName === 'default' ? undefined : profileName, server }, 'key', 'set');
 }
 
-/** Detects a mistyped key by its checksum, without asking a core. @throws CallkeyError without repeating the text */
+/**
+ * Returns the key in a text that was entered or read, and detects a mistyped one by its checksum, without asking a core.
+ *
+ * @throws CallkeyError without repeating the text
+ */
 export function checkedKey(text: string, subject: string): string {
-  if (isKeyValue(text)) return text;
+  const [keyValue, other] = findKeyValues(text);
+  if (other !== undefined) throw new CallkeyError('usage', `${subject} contains several API keys. Use only one.`);
+  if (keyValue !== undefined) return keyValue;
   throw new CallkeyError(
     'usage',
     `${subject} isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, which end in a checksum. Copy the whole key again.`,

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { changeApiKeySchema, type RevokeReason, revokeReasons } from '#contract/console/api-keys.ts';
 import { isExpired } from '#contract/expiry.ts';
-import { isKeyValue, keyValuePrefix } from '#contract/key-value.ts';
+import { findKeyValues, keyValuePrefix } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { counted } from '#contract/text/count.ts';
@@ -131,7 +131,7 @@ async function runRevoke(context: AdminContext, ids: string[], options: RevokeOp
   const [id] = ids;
   if (options.from !== undefined) return revokeEach(context, await readEntries(context, options.from), options);
   if (ids.length > 1) return revokeEach(context, ids.map(toEntry), options);
-  const given = id === undefined ? findIdByValue(context, (await context.readInput()).trim()) : findId(context, id);
+  const given = id === undefined ? findIdByValue(context, await context.readInput()) : findId(context, id);
   const key = await revokeOne(context, await given, options);
   context.output.answer({ apiKey: { id: key.id, name: key.name } }, `Revoked API key ${key.name}, owned by ${key.creator.name}.`);
   return true;
@@ -213,13 +213,14 @@ export async function cancelMarked({ ports }: AdminContext): Promise<boolean> {
 
 /** @param text an ID or a key value */
 async function findId(context: AdminContext, text: string): Promise<string> {
-  return text.startsWith(keyValuePrefix) ? findIdByValue(context, text) : text;
+  return text.startsWith(keyValuePrefix) || findKeyValues(text).length > 0 ? findIdByValue(context, text) : text;
 }
 
 /** Finds the ID of a key by its value. @throws Problem with a message that doesn't repeat the value */
 async function findIdByValue({ ports }: AdminContext, value: string): Promise<string> {
-  if (isKeyValue(value)) {
-    const key = await ports.stores.apiKeys.findByDigest(everyKey, toDigest(value));
+  const [keyValue] = findKeyValues(value);
+  if (keyValue !== undefined) {
+    const key = await ports.stores.apiKeys.findByDigest(everyKey, toDigest(keyValue));
     if (key) return key.id;
     throw new Problem('not-found', 'No active key has this value: it was revoked, or it belongs to another core.');
   }

@@ -12,7 +12,7 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const form = new RegExp(`^${keyValuePrefix}[0-9A-Za-z]{${secretLength + checksumLength}}$`);
 
 /** Matches anything that looks like a key value or the start of one, so that it can be removed from messages and logs. */
-export const keyValueLookalike = /svc_sk_live_[0-9A-Za-z]*/g;
+const keyValueLookalike = /svc_sk_live_[0-9A-Za-z]*/g;
 
 /** Removes key values from a text, such as a mistyped argument, a URL or a server's response. Keeps a bare prefix. */
 export function redactKeyValues(text: string): string {
@@ -39,6 +39,19 @@ export function makeKeyValue(randomBytes: (size: number) => Uint8Array): string 
 /** Whether a text has the format of a key value and a correct checksum. The key may still not exist. */
 export function isKeyValue(text: string): boolean {
   return form.test(text) && checksum(text.slice(0, -checksumLength)) === text.slice(-checksumLength);
+}
+
+/** What may be between the characters of a key that was copied: line breaks, invisible characters, or backslashes before underscores. */
+const between = '[^0-9A-Za-z_]*';
+const characters = [...keyValuePrefix, ...Array.from({ length: secretLength + checksumLength }, () => '[0-9A-Za-z]')];
+/** Looks ahead, so that a key is found even if it follows a part of another one. */
+const spreadForm = new RegExp(`(?=(${characters.join(between)})(?![0-9A-Za-z]))`, 'g');
+
+/** Finds the key values in a text that was pasted or read, such as a line of a file, a command or an email. Returns each once. */
+export function findKeyValues(text: string): string[] {
+  const matches = text.normalize('NFKC').replace(/%5f/gi, '_').matchAll(spreadForm);
+  const values = Array.from(matches, ([, match = '']) => match.replace(/[^0-9A-Za-z_]/g, ''));
+  return [...new Set(values.filter(isKeyValue))];
 }
 
 /** Returns the CRC-32 (ISO-HDLC, as in zip) of ASCII text, as six base62 digits, most significant first. */

@@ -12,7 +12,9 @@ const stored = '.local/share/callkey/keys/default@http.127.0.0.1:1';
 
 async function homeWithFile(): Promise<CliHome> {
   const home = new CliHome();
-  const { code, stderr } = await home.run(['key', 'set', '--insecure-storage', '--server', server], { input: `${keyValue}\n` });
+  const { code, stderr } = await home.run(['key', 'set', '--insecure-storage', '--server', server], {
+    input: `X-API-Key: "${keyValue.replaceAll('_', '\\_').replace(/.{30}/, '$&\n')}"\n`,
+  });
   expect(code, stderr).to.equal(0);
   return home;
 }
@@ -47,7 +49,16 @@ describe('callkey key', () => {
     it('reports a mistyped key immediately', async () => {
       const home = new CliHome();
       const mistyped = keyValue.replace(/.$/, (last) => (last === 'a' ? 'b' : 'a'));
-      for (const input of [mistyped, keyValue.slice(0, -1), `x${keyValue}`, 'hello', '', ' \n', 'x'.repeat(10_000)]) {
+      for (const input of [
+        mistyped,
+        keyValue.slice(0, -1),
+        `${keyValue}x`,
+        `${keyValue} ${keyValue.replace(/.*/, () => makeKeyValue(randomBytes))}`,
+        'hello',
+        '',
+        ' \n',
+        'x'.repeat(10_000),
+      ]) {
         const { code, stdout, stderr } = await home.run(['key', 'set', '--insecure-storage', '--server', server], { input });
         expect(code, stderr).to.equal(2);
         expect(stdout).to.equal('');

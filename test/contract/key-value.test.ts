@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { isKeyValue, makeKeyValue, redactKeyValues } from '#contract/key-value.ts';
+import { findKeyValues, isKeyValue, makeKeyValue, redactKeyValues } from '#contract/key-value.ts';
 
 describe('a key value', () => {
   // Computed independently with Python's zlib.crc32.
@@ -57,6 +57,28 @@ describe('a key value', () => {
     expect(redactKeyValues(`a ${a} b https://x/?k=${b}&c`)).to.equal('a svc_sk_live_[redacted] b https://x/?k=svc_sk_live_[redacted]&c');
     expect(redactKeyValues('svc_sk_live_ svc_sk_test_0\n')).to.equal('svc_sk_live_ svc_sk_test_0\n');
   });
+
+  const key = `${withoutChecksum}4e4SeA`;
+  const other = makeKeyValue((size) => new Uint8Array(size).fill(61));
+  for (const [what, text, found] of [
+    ['alone', key, [key]],
+    ['in a header', `X-API-Key: ${key}\r\nAccept: */*`, [key]],
+    ['in a line of a file, in quotes', `export KEY="${key}" # for the shop`, [key]],
+    ['in JSON', JSON.stringify({ key, other: 1 }), [key]],
+    ['with line breaks and a quote mark', key.replace(/(.{20})/g, '$1\r\n> '), [key]],
+    ['with soft line breaks', key.replace(/(.{20})/g, '$1=\n'), [key]],
+    ['with invisible characters', [...key].join('\u200B\u00AD\uFEFF'), [key]],
+    ['with escaped underscores', key.replaceAll('_', '\\_'), [key]],
+    ['with percent-encoded underscores', `?k=${key.replaceAll('_', '%5F')}&a=b`, [key]],
+    ['in full-width characters', key.replace(/[!-~]/g, (c) => String.fromCharCode(c.charCodeAt(0) + 0xfee0)), [key]],
+    ['twice, and with another one', `${key} ${other} ${key}`, [key, other]],
+    ['after a part of another one', `${other.slice(0, -3)} ${key}`, [key]],
+    ['with one more character', `${key}A`, []],
+    ['with one character less', key.slice(0, -1), []],
+    ['with one character less, before a word', `${key.slice(0, -1)} And more`, []],
+  ] as const) {
+    it(`${found.length > 0 ? 'is' : "isn't"} found ${what}`, () => expect(findKeyValues(text)).to.deep.equal(found));
+  }
 
   for (const text of ['', 'svc_sk_live_', `${withoutChecksum}`, ` ${withoutChecksum}`, `svc_sk_test_${'0'.repeat(49)}`]) {
     it(`can't be ${JSON.stringify(text.slice(0, 20))} with ${text.length} characters`, () => {

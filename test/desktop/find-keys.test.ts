@@ -93,7 +93,7 @@ describeDesktop('the console, with many API keys,', () => {
     await signInAs(harness, 'account');
     await harness.page.getByText('Newest 500 of 1,201').waitFor();
     await button('Which key is this?').click();
-    await harness.page.getByLabel('Key value').fill(` ${oldest.keyValue}\n`);
+    await harness.page.getByLabel('Key value').fill(` ${oldest.keyValue.replaceAll('_', '\\_\u200B')}\n`);
     await button('Find key').click();
     await harness.page.getByRole('complementary', { name: /The oldest/ }).waitFor();
     await button(/Revoke…/).click();
