@@ -10,12 +10,12 @@ import { screens, showCommand } from './screens.ts';
 
 /** Why a request to the core failed. Each kind needs a different action from the user. */
 export type Failure =
-  /** The core didn't respond: try again. */
-  | { kind: 'unreachable'; detail: string }
+  /** The core didn't respond: try again. If `isUnsent`, the request certainly didn't reach it. */
+  | { kind: 'unreachable'; detail: string; isUnsent?: true }
   /** Sign in again. */
   | { kind: 'session-ended' }
-  /** The response came from a core with another generation of the contract, or from a different kind of server. */
-  | { kind: 'incompatible'; core: 'older' | 'newer' | 'unknown' }
+  /** The response came from a core with another generation of the contract. */
+  | { kind: 'incompatible'; core: 'older' | 'newer' }
   /** The core refused the request and says why. */
   | { kind: 'refused'; code: ProblemCode; detail: string; errors: FieldError[]; retryAfterSeconds: number | null };
 

@@ -1,8 +1,9 @@
 import { errors } from 'undici';
+import { proxyStatus, type unsentCodes } from '#contract/connections.ts';
 import { CallkeyError, errorCode } from './errors.ts';
 
 /** Temporary errors that occur before the request is sent. */
-const beforeSending: Readonly<Record<string, string>> = {
+const beforeSending: Readonly<Record<(typeof unsentCodes)[number], string>> = {
   ECONNREFUSED: 'connection refused',
   ENOTFOUND: 'host not found',
   EAI_AGAIN: 'host name lookup failed',
@@ -50,8 +51,12 @@ export function toConnectionFailure(error: unknown, server: string): ConnectionF
     const message = `${server} doesn't use TLS. Check the address and the port.`;
     throw new CallkeyError('failed', message, { code: 'untrusted-certificate', cause: error });
   }
-  const unsent = proxyReason(error) ?? beforeSending[code];
+  const unsent = proxyReason(error) ?? (isUnsentCode(code) ? beforeSending[code] : undefined);
   return unsent === undefined ? { reason: afterSending[code] ?? code, mayHaveArrived: true } : { reason: unsent, mayHaveArrived: false };
+}
+
+function isUnsentCode(code: string): code is keyof typeof beforeSending {
+  return Object.hasOwn(beforeSending, code);
 }
 
 /** OpenSSL's code for a response that isn't TLS. */
@@ -70,8 +75,8 @@ function certificateProblem(code: string): string | undefined {
 
 /** @throws CallkeyError `failed` if the proxy refuses */
 function proxyReason(error: unknown): string | undefined {
-  const status = Number(error instanceof Error && /^Proxy response \((\d+)\)/.exec(error.message)?.[1]);
-  if (!status) return undefined;
+  const status = proxyStatus(error);
+  if (status === undefined) return undefined;
   if (status >= 500) return `the proxy returned ${status}`;
   const advice =
     status === 407

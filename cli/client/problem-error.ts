@@ -32,9 +32,9 @@ export function problemError({ status, headers, text, isRepeat = false }: Answer
   const kind = isNotCallable(code) ? 'notCallable' : (kinds[status] ?? 'failed');
   const sentences = [
     // The core intentionally says only "unauthorized", so the advice says more.
-    status === 401 ? undefined : (problem?.detail ?? describeForeignResponse(status)),
+    code === 'unauthorized' ? undefined : (problem?.detail ?? describeForeignResponse(status)),
     problem?.instance && `The request's ID is ${problem.instance}.`,
-    kind !== 'notCallable' && (status === 401 || problem) ? advice[status] : undefined,
+    kind !== 'notCallable' && problem ? advice[status] : undefined,
   ];
   const errors = problem?.errors ?? [];
   const fields = errors.map(({ path, message }) => `\n  ${path === '' ? 'body' : path}: ${message}`).join('');

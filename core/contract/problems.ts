@@ -31,9 +31,10 @@ export const problemMediaType = 'application/problem+json';
 /** Identifies a request in the client's log and in the core's. */
 export const requestIdHeader = 'X-Request-Id';
 
-/** Returns the problem type URI. It ends in `#` and the code. */
+const problemTypePrefix = 'urn:callkey:problems#';
+
 export function problemType(code: ProblemCode): string {
-  return `urn:callkey:problems#${code}`;
+  return problemTypePrefix + code;
 }
 
 const fieldErrorSchema = z.object({
@@ -57,6 +58,6 @@ export type ProblemBody = z.infer<typeof problemSchema>;
 
 /** Returns the code at the end of a problem type URI; undefined if it isn't one of ours. */
 export function problemCode(type: string): ProblemCode | undefined {
-  const code = type.slice(type.lastIndexOf('#') + 1);
+  const code = type.startsWith(problemTypePrefix) ? type.slice(problemTypePrefix.length) : '';
   return Object.hasOwn(problemTable, code) ? (code as ProblemCode) : undefined;
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { shell } from 'electron';
 import type { SignInOptions } from '#contract/console/sign-in.ts';
-import { failed } from '../core-answers.ts';
+import { explainIdentity, failed } from '../core-answers.ts';
 import type { Channels, Command, Result } from '../ipc.ts';
 import { enterCodeAt, isSession, refused, requestChannels, signInAt } from '../request-channels.ts';
 import { coreRequest, exportPath } from '../route-requests.ts';
@@ -56,13 +56,15 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     return { ok: true, value: address };
   }
 
-  async function readOptions(server: string): Promise<Result<SignInOptions>> {
+  /** Checks that a core is running at an address before anything secret is sent there. The request has no cookies. */
+  async function identify(server: string): Promise<Result<{ address: string; options: SignInOptions }>> {
     const read = await readServer(server);
     if (!read.ok) return read;
-    const client = coreClient(read.value);
+    const address = read.value;
+    const client = coreClient(address);
     const options = await client.send(coreRequest('showSignIn', {}));
     await client.close();
-    return options;
+    return options.ok ? { ok: true, value: { address, options: options.value } } : failed(explainIdentity(options.failure, address));
   }
 
   /** The sign-in in progress. Only one runs at a time. */
@@ -121,9 +123,10 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     async signIn(input) {
       const { server, email, keepSignedIn } = input;
       const signal = startSigningIn();
-      const read = await readServer(server);
-      if (!read.ok) return read;
-      const client = coreClient(read.value, await servers.deviceAt(read.value));
+      const identified = await identify(server);
+      if (!identified.ok) return identified;
+      const { address } = identified.value;
+      const client = coreClient(address, await servers.deviceAt(address));
       const answer = await signInAt(client.send, input);
       if (!answer.ok) {
         await client.close();
@@ -146,16 +149,18 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
 
     readClockLead: async () => servers.client?.clockLead() ?? null,
 
-    getSignInOptions: readOptions,
+    async getSignInOptions(server) {
+      const identified = await identify(server);
+      return identified.ok ? { ok: true, value: identified.value.options } : identified;
+    },
     async signInWithProvider({ server, keepSignedIn }) {
       const signal = startSigningIn();
-      const options = await readOptions(server);
-      const read = await readServer(server);
-      if (!options.ok) return options;
-      if (!read.ok) return read;
-      if (!options.value.oidc) return refused('server', 'This server doesn’t have a sign-in provider. Use your password.');
-      const client = coreClient(read.value, await servers.deviceAt(read.value));
-      const answer = await signInThroughBrowser(client.send, options.value.oidc.url, signal);
+      const identified = await identify(server);
+      if (!identified.ok) return identified;
+      const { address, options } = identified.value;
+      if (!options.oidc) return refused('server', 'This server doesn’t have a sign-in provider. Use your password.');
+      const client = coreClient(address, await servers.deviceAt(address));
+      const answer = await signInThroughBrowser(client.send, options.oidc.url, signal);
       if (!answer.ok) {
         await client.close();
         return answer;
@@ -166,8 +171,9 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     },
     cancelSignIn: async () => signingIn.abort(),
     async signOutOfProvider(server) {
-      const options = await readOptions(server);
-      if (options.ok && options.value.oidc?.signOutUrl) await shell.openExternal(options.value.oidc.signOutUrl);
+      const identified = await identify(server);
+      const url = identified.ok ? identified.value.options.oidc?.signOutUrl : null;
+      if (url) await shell.openExternal(url);
     },
     confirmApp: async () => failed({ kind: 'session-ended' }),
 

@@ -1,14 +1,15 @@
 import { getCACertificates } from 'node:tls';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
-import type { Agent, Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { computeClockLead, failed, findFailure, readAnswer } from '../core-answers.ts';
 import { withEtags } from '../etag-cache.ts';
 import type { RequestInput, Result } from '../ipc.ts';
 import type { Send } from '../route-requests.ts';
 import { withTenancyHeader } from '../tenancy-header.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
-import { describeNetworkError } from './network-errors.ts';
+import { toNetworkFailure } from './network-errors.ts';
+import { chooseProxy, type ProxyChoice } from './proxy.ts';
 
 /** A client for one core with one session. */
 export type CoreClient = {
@@ -25,7 +26,7 @@ export type CoreClient = {
   close(): Promise<void>;
 };
 
-const timeoutsMs = { connect: 5_000, answer: 15_000, file: 60_000 };
+const timeoutsMs = { answer: 15_000, file: 60_000 };
 const decompress = promisify(brotliDecompress);
 const maxAnswerBytes = 8 * 1024 * 1024;
 
@@ -33,9 +34,22 @@ const maxAnswerBytes = 8 * 1024 * 1024;
 export function coreClient(server: string, stored: SessionCookies = {}): CoreClient {
   const { origin, pathname } = new URL(server);
   const jar = new CookieJar(stored);
-  let agent: Promise<Agent> | undefined;
   const fullPath = (path: string) => pathname.replace(/\/$/, '') + path;
   const cookieHeader = () => (jar.header() === '' ? {} : { cookie: jar.header() });
+
+  let choice: ProxyChoice = { proxy: '' };
+  let connections: Dispatcher | undefined;
+  /** Uses the same connections until the proxy changes, as when a laptop moves to another network. */
+  async function connect(): Promise<Dispatcher> {
+    const chosen = await chooseProxy(server);
+    if (chosen.proxy !== choice.proxy) {
+      void connections?.close();
+      connections = undefined;
+    }
+    choice = chosen;
+    connections ??= await openConnections(server, chosen);
+    return connections;
+  }
 
   let lead: number | null = null;
   const exchange = withEtags(async ({ method, path, body }, more) => {
@@ -52,8 +66,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
       },
       body: body === undefined ? null : JSON.stringify(body),
     };
-    agent ??= newAgent();
-    const { statusCode, headers, body: answer } = await (await agent).request(options);
+    const { statusCode, headers, body: answer } = await (await connect()).request(options);
     const text = await decode(Buffer.from(await answer.arrayBuffer()), headers['content-encoding']);
     jar.update(headers['set-cookie'] ?? []);
     lead = computeClockLead(headers['date']?.toString()) ?? lead;
@@ -64,7 +77,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     try {
       return readAnswer(await exchange(request, headers), request.schema);
     } catch (error) {
-      return failed({ kind: 'unreachable', detail: describeNetworkError(error, server) });
+      return failed(toNetworkFailure(error, server, choice.proxy));
     }
   });
 
@@ -76,11 +89,16 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
       headers: { ...cookieHeader(), ...inTenancy.headers() },
       signal,
     } as const;
-    const fileAgent = await newAgent({ maxResponseSize: -1, bodyTimeout: timeoutsMs.file });
-    const answer = await fileAgent.request(options).catch((error: unknown) => describeNetworkError(error, server));
-    // This closes the connection only once the response has ended.
-    void fileAgent.close();
-    if (typeof answer === 'string') return failed({ kind: 'unreachable', detail: answer });
+    const chosen = await chooseProxy(server);
+    const request = async () => {
+      const fileConnections = await openConnections(server, chosen, { maxResponseSize: -1, bodyTimeout: timeoutsMs.file });
+      const response = fileConnections.request(options);
+      // This closes the connection only once the response has ended.
+      void fileConnections.close();
+      return response;
+    };
+    const answer = await request().catch((error: unknown) => toNetworkFailure(error, server, chosen.proxy));
+    if ('kind' in answer) return failed(answer);
     const { statusCode: status, headers, body } = answer;
     jar.update(headers['set-cookie'] ?? []);
     const header = (name: string) => headers[name]?.toString();
@@ -96,7 +114,7 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     openFile,
     clockLead: () => lead,
     cookies: () => jar.all(),
-    close: async () => (await agent)?.destroy(),
+    close: async () => connections?.destroy(),
   };
 }
 
@@ -105,17 +123,28 @@ async function decode(bytes: Buffer, encoding: unknown): Promise<string> {
   return (encoding === 'br' ? await decompress(bytes, { maxOutputLength: maxAnswerBytes }) : bytes).toString();
 }
 
-/** Loads undici and the system's certificates only when needed: they'd delay the start, and most remembered servers are never contacted. */
-async function newAgent(options: Agent.Options = {}): Promise<Agent> {
-  const undici = await import('undici');
-  return new undici.Agent({
-    connections: 4,
-    pipelining: 1,
+/**
+ * Loads undici and the system's certificates only when needed: they'd delay the start, and most remembered servers are never contacted.
+ *
+ * @throws if HTTPS_PROXY isn't valid
+ */
+async function openConnections(server: string, { proxy, ...bypass }: ProxyChoice, more: object = {}): Promise<Dispatcher> {
+  if (proxy === null) throw new Error('HTTPS_PROXY is invalid.');
+  const { createConnections } = await import('#contract/connections.ts');
+  return createConnections({
+    server,
+    agent: {
+      connections: 4,
+      pipelining: 1,
+      headersTimeout: timeoutsMs.answer,
+      bodyTimeout: timeoutsMs.answer,
+      maxResponseSize: maxAnswerBytes,
+      ...more,
+    },
     // Trust the system's certificates, too, because self-hosters install their own certificate authority there.
-    connect: { timeout: timeoutsMs.connect, ca: [...getCACertificates('default'), ...getCACertificates('system')] },
-    headersTimeout: timeoutsMs.answer,
-    bodyTimeout: timeoutsMs.answer,
-    maxResponseSize: maxAnswerBytes,
-    ...options,
+    ca: [...getCACertificates('default'), ...getCACertificates('system')],
+    proxyTimeout: timeoutsMs.answer,
+    proxy,
+    ...bypass,
   });
 }

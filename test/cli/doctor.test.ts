@@ -62,6 +62,7 @@ describe('callkey doctor', () => {
   it("says so if the server isn't a Callkey server", async () => {
     for (const [status, code] of [
       [200, 1],
+      [401, 3],
       [404, 6],
       [302, 1],
     ] as const) {

@@ -20,6 +20,12 @@ describe('a typed server address', () => {
     ]);
   });
 
+  it("is found in a link from a browser's address bar", () => {
+    for (const link of ['#/api-keys?search=Blue', '?sign-in=done#/calls', '#'])
+      expect(read(`https://calls.example.com/callkey/${link}`)).to.equal('https://calls.example.com/callkey');
+    expect(read('calls.example.com/#/api-keys')).to.equal('https://calls.example.com');
+  });
+
   it('keeps its scheme', () => {
     expect(read('https://localhost:8443')).to.equal('https://localhost:8443');
     expect(read('http://calls.example.com')).to.include('Use https');

@@ -19,7 +19,8 @@ export const outage: readonly Fault[] = Array.from({ length: 100 }, () => ({ sta
 /** A network between a client and a core. It applies the given faults to the next requests, and passes all others. */
 export type FaultyProxy = { url: string; seen: Passed[]; faults: (Fault | FaultAt)[]; close(): Promise<void> };
 
-export async function faultyProxy(target: string): Promise<FaultyProxy> {
+/** @param prefix the path under which it serves the core */
+export async function faultyProxy(target: string, prefix = ''): Promise<FaultyProxy> {
   const seen: Passed[] = [];
   const faults: (Fault | FaultAt)[] = [];
   const onwards = new Agent();
@@ -41,7 +42,7 @@ export async function faultyProxy(target: string): Promise<FaultyProxy> {
     const answer = await onwards.request({
       origin: target,
       // Unparsed, because a parsed URL would resolve dots.
-      path: url,
+      path: url.slice(prefix.length),
       method: method as Dispatcher.HttpMethod,
       headers: kept,
       body: body.length > 0 ? body : null,

@@ -55,7 +55,7 @@ async function examine(context: Context, campaign: string | undefined, list: Che
 
   // Checks codes, not statuses, since a different server may return 404 for everything.
   const isAccepted = probeError.code === 'call-not-found' || probeError.code === 'campaign-refused';
-  if (!isAccepted && probeError.kind !== 'keyRefused') {
+  if (!isAccepted && probeError.code !== 'unauthorized') {
     list.fail('server', probeError);
     return;
   }

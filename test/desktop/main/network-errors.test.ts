@@ -1,7 +1,9 @@
 import { expect } from 'chai';
-import { describeNetworkError } from '../../../desktop/main/network-errors.ts';
+import { toNetworkFailure } from '../../../desktop/main/network-errors.ts';
 
-const describeError = (error: unknown, server = 'https://calls.example.com') => describeNetworkError(error, server);
+const toFailure = (error: unknown, server = 'https://calls.example.com', proxy: string | null = '') =>
+  toNetworkFailure(error, server, proxy);
+const describeError = (error: unknown, server?: string) => toFailure(error, server).detail;
 
 const withCode = (code: string) => Object.assign(new Error('connect failed at 10.0.0.7'), { code });
 
@@ -35,6 +37,32 @@ describe('describing a network error', () => {
 
   it('names an unknown code, but never quotes the message', () => {
     expect(describeError(withCode('EWEIRD'))).to.equal('Connection failed (EWEIRD). Check the address and your network connection.');
+  });
+
+  it('says that nothing was sent only if that is certain', () => {
+    const unsent = [
+      'ECONNREFUSED',
+      'ENOTFOUND',
+      'UND_ERR_CONNECT_TIMEOUT',
+      'CERT_HAS_EXPIRED',
+      'ERR_SSL_WRONG_VERSION_NUMBER',
+      'UND_ERR_PRX_CONN',
+    ];
+    for (const code of unsent) expect(toFailure(withCode(code)), code).to.include({ isUnsent: true });
+    for (const code of ['ECONNRESET', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT', 'EPIPE', 'EWEIRD'])
+      expect(toFailure(withCode(code)), code).not.to.have.property('isUnsent');
+  });
+
+  it('names the proxy without its password', () => {
+    const proxied = (error: Error) => toFailure(error, undefined, 'http://ada:secret@proxy.example.com:3128').detail;
+    for (const [error, says] of [
+      [new Error('Proxy response (407) !== 200 when HTTP Tunneling'), 'requires a username and password'],
+      [new Error('Proxy response (403) !== 200 when HTTP Tunneling'), 'doesn’t allow this server'],
+      [new TypeError('fetch failed', { cause: new Error('Proxy response (502) !== 200 when HTTP Tunneling') }), 'can’t reach the server'],
+      [withCode('UND_ERR_PRX_CONN'), 'isn’t responding'],
+    ] as const)
+      expect(proxied(error)).to.contain(says).and.contain('The proxy proxy.example.com:3128').and.not.contain('secret');
+    expect(toFailure(new Error('unused'), undefined, null).detail).to.match(/^HTTPS_PROXY isn't a valid proxy address/);
   });
 
   for (const thrown of [new Error('no code'), 'a string', null]) {

@@ -20,10 +20,6 @@ const explanations: Readonly<Record<Core, Explanation>> = {
     title: 'This server is too new for this console',
     text: 'Update the console to the same version as your server.',
   },
-  unknown: {
-    title: 'This isn’t a Callkey server',
-    text: 'A different kind of server is running at this address. Check the address.',
-  },
 };
 
 /** Shown if the core that served the page has been replaced by another release. */
@@ -39,14 +35,13 @@ async function reload(): Promise<void> {
 const choosesServer = () => window.callkey.capabilities.choosesServer;
 
 function explain(core: Core): Explanation {
-  return choosesServer() || core === 'unknown' ? explanations[core] : pageIsOutdated;
+  return choosesServer() ? explanations[core] : pageIsOutdated;
 }
 
-/** Shown before signing in if the server is another release of the core or a different kind of server. */
+/** Shown before signing in if the server is another release of the core. */
 export function Incompatible({ core }: { core: Core }) {
   const { title, text } = explain(core);
-  const isOutdated = !choosesServer() && core !== 'unknown';
-  return <ErrorCard title={title} text={text} retry={isOutdated ? reload : loadStartupState} />;
+  return <ErrorCard title={title} text={text} retry={choosesServer() ? loadStartupState : reload} />;
 }
 
 /** Shown for the same reason during a session. It's a dialog, so that the screen under it keeps its state. */

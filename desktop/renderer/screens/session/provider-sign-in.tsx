@@ -8,7 +8,7 @@ import { describeFailure, generalError, isTransient } from '../../state/format/f
 import { Resource } from '../../state/loading/resource.ts';
 import { leftProvider, server, signInResult, signInWithProvider } from '../../state/session.ts';
 
-/** Used until the server has responded, and for earlier cores, which support only passwords. */
+/** Used until a core has responded. Signing in says what's wrong with a server that can't be used. */
 const passwordOnly: SignInOptions = { password: true, oidc: null };
 
 async function loadOptions(address: string): Promise<Result<SignInOptions>> {

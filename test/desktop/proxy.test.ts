@@ -1,0 +1,76 @@
+import { expect } from 'chai';
+import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
+import { signInAs } from '../support/console-harness.ts';
+import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { describeDesktop, launchConsole } from '../support/electron.ts';
+import { skip } from '../support/skip.ts';
+import { tunnel } from '../support/tunnel.ts';
+
+describeDesktop('the console, behind a proxy,', () => {
+  let harness: CoreHarness;
+  let secure: RunningCore;
+  let url: string;
+  let env: Record<string, string>;
+  before(async function () {
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
+    const certificate = selfSignedCertificate();
+    harness = await openCore();
+    secure = await startCoreHere(harness.database, { environment: { DIALER: 'off', ...certificate } });
+    url = `https://localhost:${new URL(secure.url).port}`;
+    env = { NODE_EXTRA_CA_CERTS: certificate.TLS_CERT_FILE };
+  });
+  after(() => Promise.all([secure?.close(), harness?.close()]));
+
+  const signIn = (page: Parameters<typeof signInAs>[0]['page']) => signInAs({ ...harness, core: { ...secure, url }, page }, 'account');
+
+  it('uses the one in HTTPS_PROXY with its user and password, but not for servers in NO_PROXY', async () => {
+    const proxy = await tunnel();
+    const HTTPS_PROXY = `http://ada:p%40ss@${proxy.address}`;
+    const { page, close } = await launchConsole({ env: { ...env, HTTPS_PROXY } });
+    await signIn(page);
+    await close();
+    expect(new Set(proxy.asked)).to.deep.equal(new Set([`${new URL(url).host} Basic ${btoa('ada:p@ss')}`]));
+    proxy.asked.length = 0;
+    const direct = await launchConsole({ env: { ...env, HTTPS_PROXY, NO_PROXY: 'localhost' } });
+    await signIn(direct.page);
+    await direct.close();
+    expect(proxy.asked).to.deep.equal([]);
+    await proxy.close();
+  });
+
+  it("uses the one in the system's settings as soon as they change, and names a proxy that refuses or isn't responding", async () => {
+    const { page, app, close } = await launchConsole({ env });
+    const change = (proxyRules: string) =>
+      app.evaluate(
+        ({ session }, rules) => session.defaultSession.setProxy({ proxyRules: rules, proxyBypassRules: '<-loopback>' }),
+        proxyRules,
+      );
+    const options = () => page.evaluate((server) => window.callkey.getSignInOptions(server), url);
+    const proxy = await tunnel();
+    await change(`https=${proxy.address}`);
+    expect(await options()).to.include({ ok: true });
+    expect(proxy.asked).to.deep.equal([new URL(url).host]);
+    await proxy.close();
+    for (const [status, says] of [
+      [407, 'requires a username and password'],
+      [403, 'doesn’t allow this server'],
+    ] as const) {
+      const refusing = await tunnel(status);
+      await change(`https=${refusing.address}`);
+      const { detail } = await failure();
+      expect(detail).to.contain(`The proxy ${refusing.address} returned ${status}.`).and.contain(says);
+      await refusing.close();
+      expect((await failure()).detail).to.contain(`The proxy ${refusing.address} isn’t responding.`);
+    }
+    await change('direct://');
+    await signIn(page);
+    await close();
+
+    async function failure() {
+      const result = await options();
+      if (result.ok || result.failure.kind !== 'unreachable') throw new Error('The server was reached.');
+      return result.failure;
+    }
+  });
+});

@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { buffer } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { certificateAuthority, hasOpenssl } from '../support/certificate.ts';
+import { type ConsoleHarness, openConsole } from '../support/console-harness.ts';
+import { startCoreHere } from '../support/core.ts';
+import { describeDesktop } from '../support/electron.ts';
+import { faultyProxy } from '../support/faulty-proxy.ts';
+import { skip } from '../support/skip.ts';
+import { password } from '../support/tenants.ts';
+import { eventually } from '../support/until.ts';
+
+const html = { 'Content-Type': 'text/html' };
+const loginForm = '<!doctype html><form><input name="user"><input type="password" name="pass"></form>';
+
+/** What the app says about each kind of server that isn't a core. */
+const strangers: readonly (readonly [name: string, respond: RequestListener, says: string])[] = [
+  ['a router', (_, response) => response.writeHead(200, html).end('<h1>Router</h1>'), 'A web page responded instead of a Callkey server.'],
+  [
+    'a JSON service',
+    (_, response) => response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"password":true,"oidc":null}'),
+    'This isn’t a Callkey server',
+  ],
+  ['a login wall', (_, response) => response.writeHead(200, html).end(loginForm), 'A sign-in page responded instead of a Callkey server.'],
+  [
+    'a login wall that asks with 401',
+    (_, response) => response.writeHead(401, { 'WWW-Authenticate': 'Basic' }).end(),
+    'requires its own sign-in',
+  ],
+  [
+    'a problem of another product',
+    (_, response) =>
+      response
+        .writeHead(401, { 'Content-Type': 'application/problem+json' })
+        .end('{"type":"urn:other#unauthorized","title":"x","status":401,"detail":"x"}'),
+    'requires its own sign-in',
+  ],
+  [
+    'a maintenance page with 503',
+    (_, response) => response.writeHead(503, html).end('<h1>Back soon</h1>'),
+    'The proxy in front of the server returned 503.',
+  ],
+  [
+    'a captive portal',
+    (_, response) => response.writeHead(302, { Location: 'https://portal.example/login?from=secret' }).end(),
+    'The server redirects to https://portal.example. If',
+  ],
+  [
+    'a website without this path',
+    (_, response) => response.writeHead(404, html).end('<h1>Not found</h1>'),
+    'There’s no Callkey server at this address (404).',
+  ],
+  [
+    'a proxy that expects HTTPS',
+    (_, response) => response.writeHead(400, html).end('The plain HTTP request was sent to HTTPS port'),
+    'This port requires HTTPS.',
+  ],
+];
+
+describeDesktop('the console, at a wrong address,', () => {
+  let harness: ConsoleHarness;
+  const servers: Server[] = [];
+  before(async () => {
+    harness = await openConsole();
+  });
+  after(async () => {
+    for (const server of servers) server.close();
+    await harness.close();
+  });
+
+  async function listen(server: Server): Promise<string> {
+    servers.push(server.listen(0, '127.0.0.1'));
+    await once(server, 'listening');
+    return `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  }
+
+  /** Tries to sign in, and waits for what the app says. */
+  async function expectVerdict(address: string, says: string): Promise<void> {
+    const { page } = harness;
+    await page.getByLabel('Server address').fill(address);
+    await page.getByLabel('Email').fill('ada@example.com');
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByText(says).waitFor();
+  }
+
+  for (const [name, respond, says] of strangers) {
+    it(`recognizes ${name}, says what to do, and sends it no secret`, async () => {
+      const seen: string[] = [];
+      const url = await listen(
+        createServer(async (request, response) => {
+          seen.push(`${request.method} ${request.url} ${await buffer(request)} ${request.headers.cookie ?? ''}`.trim());
+          respond(request, response);
+        }),
+      );
+      await expectVerdict(url, says);
+      expect(new Set(seen)).to.deep.equal(new Set(['GET /console/sign-in']));
+    });
+  }
+
+  it('recognizes the management address, and a path that leads nowhere on a core', async () => {
+    const managed = await startCoreHere(harness.database, { environment: { DIALER: 'off' } });
+    await expectVerdict(managed.managementUrl ?? '', 'This is the management address of a Callkey server');
+    await managed.close();
+    await expectVerdict(`${harness.core.url}/v2/console`, `A Callkey server responded, but not under this path. Try ${harness.core.url}`);
+  });
+
+  it('recognizes a port with TLS from its plain address, and one without TLS from its https address', async function () {
+    if (!hasOpenssl) skip(this, "openssl isn't installed");
+    const secure = await listen(createTlsServer(certificateAuthority(), (_, response) => response.end()));
+    await expectVerdict(`http://${secure}`, 'If it uses HTTPS, enter https:// in front of its address.');
+    const plain = await listen(createServer((_, response) => response.end()));
+    await expectVerdict(`https://${plain}`, 'The server doesn’t use HTTPS at this address. Try http://.');
+  });
+
+  it("accepts a link from a browser's address bar, also under a path", async () => {
+    const { page, core, tenants } = harness;
+    const network = await faultyProxy(core.url, '/callkey');
+    await page.getByLabel('Server address').fill(`${network.url}/callkey/#/api-keys?search=Blue`);
+    await page.getByLabel('Email').fill(tenants.users.account.email);
+    await page.getByLabel('Password').fill(password);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
+    expect((await page.evaluate(() => window.callkey.listServers()))[0]?.address).to.equal(`${network.url}/callkey`);
+
+    // A maintenance page says nothing about the core's version, so the app waits for it to end.
+    for (let index = 0; index < 3; index += 1) network.faults.push({ status: 200, headers: html, body: '<h1>Back soon</h1>' });
+    await page.getByRole('link', { name: 'Activity', exact: true }).click();
+    await page.getByText('A web page responded instead of a Callkey server.').first().waitFor();
+    expect(await page.getByRole('alertdialog').count()).to.equal(0);
+    await page.getByRole('row', { name: 'Signed in' }).first().waitFor();
+    await network.close();
+    await eventually(async () => expect(network.faults).to.deep.equal([]));
+  });
+});
