@@ -36,20 +36,30 @@ const arenas = '2';
  * name lookups can occupy half of all threads.
  */
 const threads = '20';
-/** The compile cache is in the project's own folder, because another user could plant code in a shared temporary folder. */
-const compileCache = fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url));
+/**
+ * A checkout keeps its compiled TypeScript in its own folder, because another user could plant code in a shared temporary folder. The
+ * package has no cache: it's JavaScript, and a core writes only next to its database.
+ */
+const compileCache = import.meta.filename.endsWith('.ts')
+  ? fileURLToPath(new URL('../node_modules/.cache/callkey', import.meta.url))
+  : null;
 
 // Restart Node in the same process, to keep its process ID, standard streams and signals. Windows can't do this, and runs without the
 // flags.
 if (process.platform !== 'win32' && !nodeFlags.every((flag) => process.execArgv.includes(flag))) {
   const { execPath, execArgv, argv, env } = process;
-  const settings = { MALLOC_ARENA_MAX: arenas, UV_THREADPOOL_SIZE: threads, NODE_COMPILE_CACHE: compileCache, ...env };
+  const settings = {
+    MALLOC_ARENA_MAX: arenas,
+    UV_THREADPOOL_SIZE: threads,
+    ...(compileCache === null ? {} : { NODE_COMPILE_CACHE: compileCache }),
+    ...env,
+  };
   process.execve?.(execPath, [execPath, ...execArgv, ...nodeFlags, ...argv.slice(1)], settings);
 }
 
 // If the process wasn't restarted, only modules that are imported after this line come from the cache, so they're imported dynamically.
 // After a restart with the variable above, this module also comes from the cache, and Node doesn't have to load its type stripper.
-enableCompileCache(compileCache);
+if (compileCache !== null) enableCompileCache(compileCache);
 // Importing node:http reads all of its exports. Delete these three first, because reading them loads Node's HTTP client, which takes 30 ms
 // and isn't needed here.
 for (const unused of ['WebSocket', 'CloseEvent', 'MessageEvent']) Reflect.deleteProperty(process.getBuiltinModule('node:http'), unused);

@@ -1,5 +1,7 @@
-// Runs the linter, the type checker and every test. Ends with one line of totals, and fails if anything failed or nothing ran:
-//   npm test -- test/cli test/http/console.test.ts   only the tests of these folders and files
+// Runs the linter, the type checker and the tests that need only npm's packages. Ends with one line of totals, and fails if anything failed
+// or nothing ran:
+//   npm test -- --all                                every test
+//   npm test -- test/cli test/http/console.test.ts   only the tests of these folders and files, without linter and type checker
 //   npm test -- --grep revoke                        other options are passed to mocha
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -19,10 +21,31 @@ process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const bin = (name: string) => join('node_modules', '.bin', name);
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-const args = process.argv.slice(2);
+const args = process.argv.slice(2).filter((arg) => arg !== '--all');
 // The value of an option, as in `--grep test`, isn't a path.
 const paths = args.filter((arg, index) => !args[index - 1]?.startsWith('-') && existsSync(arg));
 const mochaArgs = args.filter((arg) => !paths.includes(arg));
+/** Whether every test runs, and not just the quick ones. */
+const isWhole = process.argv.includes('--all') || paths.length > 0;
+
+/** The tests that only `--all` runs, because they need other programs, or more than three minutes. */
+const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = [
+  {
+    what: 'the console in Chromium, Firefox, WebKit and Electron',
+    folder: 'test',
+    mentions:
+      /support\/(?:browser-harness|chromium|console-harness|electron|engine-page|homes|screen-walkthrough\S*|second-factor-screens|test-browser)\.ts'|\/engine\.ts'/,
+  },
+  { what: 'attacks', folder: 'test/chaos/(?!keys)' },
+  { what: 'shards', folder: 'test/process/shards' },
+  { what: 'PostgreSQL servers that fail', folder: 'test/process/(?:durable|frozen)-postgres' },
+  { what: 'proxies', folder: 'test/process/proxies' },
+  { what: 'examples in nine languages', folder: 'test/http/retrying' },
+  { what: 'packages', folder: 'test/(?:scripts/pack-core|cli/package)' },
+  { what: 'alerts and deployment files', folder: 'test/scripts/(?:alerts|deploy|rehearsing)' },
+];
+/** These tests run on SQLite only, unless `--all` runs them on both databases. */
+const sqliteOnly = /test.(?:admin|chaos|dialer|http|process)\b/;
 
 // Use memory if there's enough: the tests create hundreds of databases, each of which takes 10 MB.
 process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
@@ -45,11 +68,16 @@ const hasElectron = whyNoElectron === undefined;
 const isSkipped = (file: string) => !hasElectron && readFileSync(file, 'utf8').includes('describeDesktop(');
 
 /** One mocha process, and how many seconds it is expected to take. */
-type Run = { files: string[]; expected: number };
+type Run = { files: string[]; expected: number; onSqlite: boolean };
 
-const files = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
+const found = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
   statSync(path).isDirectory() ? globSync(join(path, '**', '*.test.ts')) : path,
 );
+const whyLeftOut = Map.groupBy(isWhole ? [] : found, (file) => {
+  const text = readFileSync(file, 'utf8');
+  return leftOut.find(({ folder, mentions }) => new RegExp(`^${folder}`).test(file) && (mentions?.test(text) ?? true))?.what;
+});
+const files = isWhole ? found : (whyLeftOut.get(undefined) ?? []);
 const showsConsole = (file: string) => file.includes(join('test', 'desktop'));
 const consoles = toRuns(files.filter(showsConsole).sort());
 const others = toRuns(files.filter((file) => !showsConsole(file)).sort());
@@ -59,11 +87,12 @@ function toRuns(sorted: readonly string[]): Run[] {
   const made: Run[] = [];
   for (const file of sorted) {
     const expected = expectedSeconds(file);
+    const onSqlite = !isWhole && sqliteOnly.test(file);
     const last = made.at(-1);
-    if (last && last.expected + expected < 120) {
+    if (last && last.onSqlite === onSqlite && last.expected + expected < 120) {
       last.files.push(file);
       last.expected += expected;
-    } else made.push({ files: [file], expected });
+    } else made.push({ files: [file], expected, onSqlite });
   }
   return made.sort((a, b) => b.expected - a.expected);
 }
@@ -86,6 +115,14 @@ function readCounts(file: string): Counts {
   } catch {
     return { passed: 0, failed: 0, failures: [], skipped: [], seconds: {} };
   }
+}
+
+/** Returns the processor time of this process and all processes that it has waited for, as `getrusage` does; undefined if it's not Linux. */
+function readCpuSeconds(): number | undefined {
+  if (process.platform !== 'linux') return undefined;
+  // The fields after the name in parentheses, starting with the third: utime, stime, cutime and cstime are 14 to 17, in hundredths of a second.
+  const fields = readFileSync('/proc/self/stat', 'utf8').split(') ').at(-1)?.split(' ') ?? [];
+  return Math.round(fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100);
 }
 
 type Ended = { ok: boolean; output: string };
@@ -121,7 +158,7 @@ async function checkSources(): Promise<boolean[]> {
 const mocha = [join('node_modules', 'mocha', 'bin', 'mocha.js'), '--reporter', 'test/support/reporter.ts'];
 
 /** Runs files in a separate process, and prints its output in one piece. */
-async function run({ files: ownFiles }: Run): Promise<void> {
+async function run({ files: ownFiles, onSqlite }: Run): Promise<void> {
   const [first = '', ...others] = ownFiles;
   const name = others.length > 0 ? `${first} and ${others.length} more` : first;
   const countsFile = join(directory, `${results.length}-${Math.random()}.json`);
@@ -131,6 +168,8 @@ async function run({ files: ownFiles }: Run): Promise<void> {
     ...process.env,
     ...bareEnvironment,
     COUNTS_FILE: countsFile,
+    ...(onSqlite ? { TEST_DATABASES: 'sqlite' } : {}),
+    ...(isWhole ? {} : { QUICK_TESTS: '1' }),
     CONSOLE_IS_BUILT: isBuilt ? '1' : '0',
     WEB_CONSOLE_IS_BUILT: webIsBuilt ? '1' : '0',
   });
@@ -138,7 +177,7 @@ async function run({ files: ownFiles }: Run): Promise<void> {
   // A failure that mocha doesn't count, such as a file that can't be loaded, counts as one.
   results.push({ ...counts, name, failed: ok ? counts.failed : Math.max(1, counts.failed) });
   if (mochaArgs.length > 0 && ok && counts.passed === 0) return;
-  if (mochaArgs.length === 0) for (const [file, took] of Object.entries(counts.seconds)) seconds[file] = Math.round(took);
+  if (isWhole && mochaArgs.length === 0) for (const [file, took] of Object.entries(counts.seconds)) seconds[file] = Math.round(took);
   print(`\n── ${name} (${Math.round((performance.now() - startedAt) / 1_000)} s)\n${output}`.trimEnd());
 }
 
@@ -146,10 +185,10 @@ async function run({ files: ownFiles }: Run): Promise<void> {
 let isInterrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isInterrupted = true));
 
-const sources = checkSources();
+const sources = paths.length > 0 ? Promise.resolve([]) : checkSources();
 // Built once for all files, because two builds at the same time would overwrite each other and the files of running tests.
 const build = (name: string, script: string) => check(name, 'npm', ['run', '--silent', script]);
-const needsConsole = hasElectron && files.some(showsConsole);
+const needsConsole = isWhole && hasElectron && consoles.length + others.length > 1 && files.some(showsConsole);
 const prepared = sharedPostgres().then(async (postgres) => {
   process.env['TEST_POSTGRES_URL'] = postgres.url;
   process.env['TEST_TEMPLATES'] = await makeTemplates();
@@ -158,7 +197,8 @@ const prepared = sharedPostgres().then(async (postgres) => {
 const [postgres, isBuilt, webIsBuilt] = await Promise.all([
   prepared,
   needsConsole && build('build of the desktop console', 'build:desktop'),
-  build('build of the web console', 'build:web'),
+  // A single process builds it only if its tests need it.
+  consoles.length + others.length > 1 && build('build of the web console', 'build:web'),
 ]);
 try {
   const work = async (_: unknown, index: number) => {
@@ -181,9 +221,14 @@ const passed = passedTests + checks.filter((ok) => ok).length;
 const failed = sum((result) => result.failed) + checks.filter((ok) => !ok).length + (isInterrupted ? 1 : 0);
 const skipped = results.flatMap((result) => result.skipped);
 print('');
+for (const [what, { length }] of whyLeftOut)
+  if (what !== undefined) print(`left out: ${what} (${length} ${length === 1 ? 'file' : 'files'})`);
+if (!isWhole) print('left out: PostgreSQL for admin, dialer, HTTP and processes. Run everything with: npm test -- --all');
 for (const title of skipped) print(`skipped: ${title}`);
 // Repeated at the end, because a CI log often shows only its end.
 for (const { name, failed, failures } of results)
   for (const failure of failures.length > 0 ? failures : failed > 0 ? ['its test process'] : []) print(`failed: ${failure} (${name})`);
-print(`\n${passed} passed, ${failed} failed, ${skipped.length} skipped`);
+const cpu = readCpuSeconds();
+print(`\n${Math.round(performance.now() / 1_000)} s${cpu === undefined ? '' : `, ${cpu} s of processor time`}`);
+print(`${passed} passed, ${failed} failed, ${skipped.length} skipped`);
 process.exitCode = failed > 0 || passedTests === 0 ? 1 : 0;

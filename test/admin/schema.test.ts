@@ -200,6 +200,11 @@ describe("the error for a database that doesn't work", () => {
     const folder = join(freshDirectory(), 'locked');
     mkdirSync(folder);
     chmodSync(folder, 0o000);
-    expect(await readError(`sqlite:${join(folder, 'callkey.db')}`, ['partner', 'add', 'One'])).to.contain('permission denied');
+    try {
+      expect(await readError(`sqlite:${join(folder, 'callkey.db')}`, ['partner', 'add', 'One'])).to.contain('permission denied');
+    } finally {
+      // Otherwise, the folder can't be removed.
+      chmodSync(folder, 0o700);
+    }
   });
 });

@@ -4,7 +4,7 @@ import { expect } from 'chai';
 import { type DatabaseKind, databaseKinds } from '../support/databases.ts';
 import { Ledger } from './ledger.ts';
 
-/** The options of `npm run chaos`. Without them, this is `npm test`, which runs the short version. */
+/** The options of `npm run chaos`. Without them, this is `npm test -- --all`, which runs the short version. */
 type Options = { quick?: boolean; only?: string; database?: string };
 const options: Options | null = JSON.parse(process.env['CHAOS'] ?? 'null');
 export const isQuick = options === null || options.quick === true;
