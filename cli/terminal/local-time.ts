@@ -1,13 +1,14 @@
 import { DateTime } from 'luxon';
-import { isTimeZone } from '#contract/calendar.ts';
+import { describeTimeZone, findTimeZone } from '#contract/time-zones.ts';
 import { CallkeyError } from '../client/errors.ts';
 
 const localForm = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?$/;
 
 /** Parses --zone. @throws CallkeyError `usage` */
 export function parseZone(text: string): string {
-  if (isTimeZone(text)) return text;
-  throw new CallkeyError('usage', `--zone ${text}: must be an IANA time zone, such as Europe/Berlin.`);
+  const zone = findTimeZone(text);
+  if (zone === null) throw new CallkeyError('usage', `--zone ${text}: ${describeTimeZone(text)}`);
+  return zone;
 }
 
 /**

@@ -1,47 +1,7 @@
 import { DateTime, IANAZone } from 'luxon';
+import { canonicalTimeZone } from './time-zones.ts';
 
 // Calendar days are text in the format YYYY-MM-DD, and instants are milliseconds since 1970.
-
-/**
- * The runtime's names of time zones, by these names and by all names in lower case, because names are case-insensitive. Older and newer
- * names, such as Asia/Kolkata for Asia/Calcutta, are added when they're first used, because asking the runtime about one takes a thousand
- * times as long. It knows fewer than 300 of them. Its own list omits UTC.
- */
-const zoneNames = new Map(
-  ['UTC', ...Intl.supportedValuesOf('timeZone')].flatMap((name) => [name, name.toLowerCase()].map((key) => [key, name])),
-);
-
-export function isTimeZone(name: string): boolean {
-  return findZoneName(name) !== null;
-}
-
-/**
- * Returns the runtime's name of a time zone. All spellings of a zone have the same one, so use it as the key of whatever is remembered.
- *
- * @throws RangeError if {@link isTimeZone} returns false
- */
-export function canonicalTimeZone(name: string): string {
-  const known = findZoneName(name);
-  if (known === null) throw new RangeError(`Unknown time zone: ${name}`);
-  return known;
-}
-
-function findZoneName(name: string): string | null {
-  const exact = zoneNames.get(name);
-  if (exact !== undefined) return exact;
-  // Other characters aren't allowed, even those whose lower case is an ASCII letter, such as the Kelvin sign.
-  if (!/^[A-Za-z][\w+/-]{0,63}$/.test(name)) return null;
-  const key = name.toLowerCase();
-  const known = zoneNames.get(key);
-  if (known !== undefined) return known;
-  try {
-    const { timeZone } = new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions();
-    zoneNames.set(key, timeZone);
-    return timeZone;
-  } catch {
-    return null;
-  }
-}
 
 /** Returns a time zone. Luxon caches every spelling forever, so only the runtime's own name is passed to it. */
 function toZone(name: string): IANAZone {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endOfDay, isTimeZone, localDay, plusDays } from './calendar.ts';
+import { endOfDay, localDay, plusDays } from './calendar.ts';
 import { limits } from './limits.ts';
 
 /** The expiry that a key's creator chose. The core computes the exact time from it. */
@@ -9,12 +9,6 @@ export const expirationSchema = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('custom'), date: z.iso.date({ error: 'Must be a date in the format YYYY-MM-DD.' }) }),
 ]);
 export type Expiration = z.infer<typeof expirationSchema>;
-
-/** An IANA time zone name that this runtime knows, such as `Europe/Berlin`. Offsets such as `+02:00` aren't valid. */
-export const timeZoneSchema = z
-  .string()
-  .refine((name) => isTimeZone(name), { error: 'Must be an IANA time zone, such as Europe/Berlin.' })
-  .meta({ description: 'An IANA time zone, such as Europe/Berlin.' });
 
 /** A DateTime, a Date, or milliseconds since 1970. */
 type Instant = { valueOf(): number };

@@ -49,6 +49,13 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
     'contact.timeZone',
     'Must be an IANA time zone, such as Europe/Berlin.',
   ],
+  [
+    'an abbreviation as a contact time zone',
+    placeCallSchema,
+    { contact: { phone, timeZone: 'BST' } },
+    'contact.timeZone',
+    'Must be an IANA time zone, such as Europe/London for BST.',
+  ],
   ['a contact without a name', placeCallSchema, { contact: { phone, name: ' ' } }, 'contact.name', 'Must not be empty.'],
   [
     'a name of 201 characters',
@@ -106,6 +113,13 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
     { ...key, timeZone: '+02:00' },
     'timeZone',
     'Must be an IANA time zone, such as Europe/Berlin.',
+  ],
+  [
+    'an abbreviation as a key time zone',
+    createApiKeySchema,
+    { ...key, timeZone: 'IST' },
+    'timeZone',
+    'Must be an IANA time zone, such as Asia/Kolkata, Europe/Dublin, or Asia/Jerusalem for IST.',
   ],
   [
     'an invalid expiration date',

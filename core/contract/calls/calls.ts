@@ -1,8 +1,7 @@
 import { z } from 'zod';
-import { isTimeZone } from '../calendar.ts';
-import { timeZoneSchema } from '../expiry.ts';
 import { limits } from '../limits.ts';
 import { identifierSchema, inputInstantSchema, instantSchema, lineSchema, textSchema } from '../text/text.ts';
+import { findTimeZone, timeZoneSchema } from '../time-zones.ts';
 import { type Validated, validate } from '../validate.ts';
 import { isPhoneNumber } from './phone.ts';
 
@@ -112,7 +111,7 @@ function isPlainContact(contact: unknown): contact is PlaceCall['contact'] {
     if (typeof value !== 'string') return false;
     if (field === 'phone' && isPhoneNumber(value)) continue;
     if (field === 'name' && value !== '' && isPlainText(value, limits.name) && value.trim() === value) continue;
-    if (field !== 'timeZone' || !isTimeZone(value)) return false;
+    if (field !== 'timeZone' || findTimeZone(value) !== value) return false;
   }
   return true;
 }

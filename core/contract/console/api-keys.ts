@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { expirationSchema, timeZoneSchema } from '../expiry.ts';
+import { expirationSchema } from '../expiry.ts';
 import { limits } from '../limits.ts';
 import { networksSchema } from '../text/networks.ts';
 import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
+import { timeZoneSchema } from '../time-zones.ts';
 import { eventSchema } from './activity.ts';
 import { flagSchema, placeSchema } from './common.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { timeZoneSchema } from '../expiry.ts';
 import { limits } from '../limits.ts';
 import { identifierSchema, isPrintable } from '../text/text.ts';
+import { timeZoneSchema } from '../time-zones.ts';
 
 export const userTypes = ['account', 'partner', 'staff'] as const;
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { cursorSchema, daySchema, namedSchema, nextCursorSchema, searchSchema } from '../console/common.ts';
-import { timeZoneSchema } from '../expiry.ts';
 import { limits } from '../limits.ts';
 import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
+import { timeZoneSchema } from '../time-zones.ts';
 import { hoursRuleSchema, hoursRulesSchema } from './calling-hours.ts';
 import { doNotCallEntrySchema, doNotCallReasonSchema, maxAddedNumbers } from './do-not-call.ts';
 import { countrySchema, effectiveNumberRulesSchema, numberRulesSchema, restrictedKinds } from './numbers.ts';

@@ -31,7 +31,8 @@ describe('callkey call place', () => {
     ['2027-03-28T02:30', 'Europe/Berlin', /doesn't exist in Europe\/Berlin/],
     ['2027-10-31T02:30', 'Europe/Berlin', /occurs twice in Europe\/Berlin/],
     ['2027-02-30T10:00', 'Europe/Berlin', /doesn't exist/],
-    ['2027-02-28T10:00', 'Mars/Olympus', /must be an IANA time zone/],
+    ['2027-02-28T10:00', 'Mars/Olympus', /--zone Mars\/Olympus: Must be an IANA time zone/],
+    ['2027-02-28T10:00', 'BST', /such as Europe\/London for BST/],
     ['2027-02-28T10:00', undefined, /add --zone/],
   ] as const) {
     it(`refuses --not-before ${time}${zone === undefined ? ' without --zone' : ` in ${zone}`}`, async () => {

@@ -1,4 +1,4 @@
-import { canonicalTimeZone } from '#contract/calendar.ts';
+import { canonicalTimeZone } from '#contract/time-zones.ts';
 import { type PrefixTree, prefixTree } from '../prefix-tree.ts';
 import { zonePrefixes } from './zone-prefixes.ts';
 
