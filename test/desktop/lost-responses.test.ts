@@ -70,8 +70,9 @@ describeBrowser('after a failed or lost response', () => {
   describe('with two new keys', () => {
     beforeEach(async () => {
       for (const name of ['One', 'Two']) await createKeyOn(browser.harness, browser.harness.tenants.users.account, name);
-      await open();
+      // Before the page sets its first timer.
       await page().clock.install();
+      await open();
       for (const name of ['One', 'Two']) await page().getByLabel(`Select ${name}`).check();
     });
     afterEach(async () => {
