@@ -1,4 +1,4 @@
-import { incompleteLine } from '#contract/text/csv.ts';
+import { incompleteLine } from '#contract/files/csv.ts';
 
 /** A file that was saved. @property problem why the file is incomplete; null if it's complete */
 export type Exported = { rows: number; problem: string | null };

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/text/csv.ts';
+import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/files/csv.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { discardImports, finishImports } from '../../core/domain/protection/import-numbers.ts';
 import { describeAdmin } from '../support/admin.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { CsvReader } from '#contract/files/csv.ts';
 import { callingHoursSchema } from '#contract/protection/protection.ts';
-import { csvLineReader } from '#contract/text/csv.ts';
 import { plus } from '../../core/domain/instant.ts';
 import { callingRules, daily } from '../support/calling-rules.ts';
 import { onEachDatabase } from '../support/databases.ts';
@@ -14,7 +14,7 @@ describe('rules for calling', () => {
     /** Returns the request ID of each exported call, and until when the file says that calling hours hold it. */
     const exported = async () => {
       const { text } = await ask('GET', `${its.harness.core.url}/console/calls.csv`, { cookie: its.cookie });
-      const [head = [], ...rows] = text.split('\r\n').map(csvLineReader(','));
+      const [head = [], ...rows] = new CsvReader('calls.csv', ',').push(text).map(({ cells }) => cells);
       const column = head.indexOf('Held until');
       return rows.filter(({ length }) => length === head.length).map((cells) => [cells[1], cells[column]]);
     };

@@ -1,17 +1,18 @@
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { type PlaceCall, validatePlaceCall } from '#contract/calls/calls.ts';
+import type { OpenFile } from '#contract/files/open-file.ts';
+import { openText, type TextFile, UnreadableFile } from '#contract/files/text-file.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import { toUtc } from '../../terminal/local-time.ts';
 import { keepHeapSmall } from '../heap-limit.ts';
-import { csvFormat, readCsv } from './csv.ts';
-import { decodeText, examine } from './encoding.ts';
+import { openCsv } from './csv.ts';
 import { FirstLines, LineSet, toFingerprint } from './line-numbers.ts';
 import { readNdjson } from './ndjson.ts';
 import type { Reading } from './reading.ts';
 import type { Row } from './row.ts';
-import type { Source } from './source.ts';
+import { throwAsUsage } from './source.ts';
 
 export type CallLine = { line: number; call: PlaceCall };
 export type InvalidLine = { line: number; errors: FieldError[] };
@@ -31,27 +32,33 @@ export type CallFile = {
 };
 
 /** @throws CallkeyError `usage` if the file can't be split into lines */
-export async function openCallFile(source: Source, reading: Reading): Promise<CallFile> {
+export async function openCallFile(source: OpenFile, reading: Reading, purpose: 'place' | 'cancel' = 'place'): Promise<CallFile> {
   const { name, path } = source;
-  const { content, encoding, start, lines } = await examine(source);
-  const text = () => decodeText(source, encoding);
-  const notes =
-    encoding === 'windows-1252'
-      ? [`${name} isn't UTF-8, so it's read as Latin-1. If names look wrong, save it as UTF-8 (in spreadsheets: "CSV UTF-8").`]
-      : [];
-  if (/^\s*\{/.test(start)) {
-    if (Object.keys(reading.columns).length > 0 || reading.country !== null)
-      throw new CallkeyError('usage', `${name} is NDJSON. Remove --columns and --country: they work only with CSV.`);
-    return { name, path, content, reading, notes, lines, rows: () => readNdjson(text()) };
-  }
+  const digest = createHash('sha256');
+  const text = await openText(source, (chunk) => digest.update(chunk)).catch(throwAsUsage);
+  const { notes, rows } = await openRows(text, reading, purpose).catch(throwAsUsage);
+  return {
+    ...{ name, path, content: digest.digest('hex'), reading, notes: [...text.notes, ...notes], lines: text.lines },
+    async *rows() {
+      try {
+        yield* rows();
+      } catch (error) {
+        throwAsUsage(error);
+      }
+    },
+  };
+}
+
+async function openRows(text: TextFile, reading: Reading, purpose: 'place' | 'cancel'): Promise<ReturnType<typeof openCsv>> {
+  const { name, start } = text;
   if (/^\s*\[/.test(start))
-    throw new CallkeyError(
-      'usage',
+    throw new UnreadableFile(
       `${name} is a JSON array. Use NDJSON instead: one call per line, without brackets or commas around the calls.`,
     );
-  const format = csvFormat(start, name, reading);
-  if (format.ignored.length > 0) notes.push(`Ignored columns: ${format.ignored.join(', ')}.`);
-  return { name, path, content, reading, notes, lines, rows: () => readCsv(text(), format, reading, name) };
+  if (!/^\s*\{/.test(start)) return openCsv(text, reading, purpose);
+  if (Object.keys(reading.columns).length > 0 || reading.country !== null)
+    throw new UnreadableFile(`${name} is NDJSON. Remove --columns and --country: they work only with CSV.`);
+  return { notes: [], rows: () => readNdjson(text.chunks()) };
 }
 
 /** The result of checking a whole file. */

@@ -1,6 +1,7 @@
 import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
 import { z } from 'zod';
 import { isPhoneNumber } from '#contract/calls/phone.ts';
+import { describeDamage } from '#contract/files/table.ts';
 import { CallkeyError } from '../../client/errors.ts';
 
 /**
@@ -61,7 +62,8 @@ export function internationalNumber(text: string, country: string): string {
   return parsed?.isValid() && !parsed.ext ? parsed.number : text;
 }
 
-/** Whether a spreadsheet has rounded a long number for display, so that the saved text has lost its last digits. */
-export function isRounded(text: string): boolean {
-  return /^\+?\d([.,]\d+)?E\+?\d{1,2}$/i.test(text);
+export function readCell(text: string, country: string | null): { phone: string } | { reason: string } {
+  const reason = describeDamage(text);
+  if (reason !== null) return { reason };
+  return { phone: country === null ? text : internationalNumber(text, country) };
 }

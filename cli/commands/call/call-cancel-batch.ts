@@ -34,7 +34,8 @@ export async function callCancelFile(
 ): Promise<void> {
   const source = await openSource(from, context.streams.stdin, context.folders);
   try {
-    const file = await openCallFile(source, reading);
+    const file = await openCallFile(source, reading, 'cancel');
+    for (const note of file.notes) context.output.note(note);
     const pairs = Object.entries(reading.columns).map(([column, header]) => `${column}=${header}`);
     const columns = pairs.length > 0 ? ['--columns', pairs.join()] : [];
     const again = shellCommand(context.options, 'call', 'cancel', campaignId, '--from', from, ...columns);

@@ -95,7 +95,13 @@ function toCall({ phone, name, timeZone, country, zone, var: variables = [], req
   const notBefore = readTime('--not-before', times.notBefore, zone);
   const notAfter = readTime('--not-after', times.notAfter, zone);
   const parsed = variables.length === 0 ? undefined : parseVariables(variables);
-  const input = { requestId, contact: omitUndefined({ phone: number, name, timeZone }), variables: parsed, notBefore, notAfter };
+  const input = {
+    requestId: requestId?.trim(),
+    contact: omitUndefined({ phone: number, name, timeZone }),
+    variables: parsed,
+    notBefore,
+    notAfter,
+  };
   const validated = validate(placeCallSchema, omitUndefined(input));
   if (validated.ok) return validated.data;
   throw new CallkeyError('usage', validated.errors.map(({ path, message }) => `${toFlag(path)}: ${message}`).join('\n'));

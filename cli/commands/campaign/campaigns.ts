@@ -22,8 +22,8 @@ const aliasForm = /^[A-Za-z][A-Za-z0-9-]{0,31}$/;
  * @throws CallkeyError `usage`
  */
 export async function resolveCampaign(context: Context, campaign: string | undefined): Promise<string> {
-  const text = campaign ?? (context.environment['CALLKEY_CAMPAIGN'] || undefined);
-  if (text === undefined) throw new CallkeyError('usage', 'No campaign specified. Pass a campaign ID or alias, or set CALLKEY_CAMPAIGN.');
+  const text = (campaign ?? context.environment['CALLKEY_CAMPAIGN'])?.trim();
+  if (!text) throw new CallkeyError('usage', 'No campaign specified. Pass a campaign ID or alias, or set CALLKEY_CAMPAIGN.');
   const aliases = aliasForm.test(text) ? await readAliases(context) : undefined;
   return checkedCampaign(aliases?.get(text) ?? text);
 }

@@ -1,6 +1,6 @@
 import { finished, Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
-import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/text/csv.ts';
+import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/files/csv.ts';
 import { recordListExport } from '../../domain/audit/activity.ts';
 import type { Turn } from '../../domain/calls/call-list.ts';
 import type { DayRange } from '../../domain/calls/days.ts';

@@ -65,13 +65,20 @@ describe('callkey call place --from', () => {
     });
 
     it('reports every invalid line with its number and the reason, and sends nothing', async () => {
-      const text = ['phone,name,requestId', `${phone(1)},Ada,a`, '12,Bob,b', `${phone(2)},"Two\nlines",c`, `${phone(3)}`, `${phone(4)},,a`];
+      const text = [
+        'phone,name,requestId',
+        `${phone(1)},Ada,a`,
+        '12,Bob,b',
+        `${phone(2)},"Two\nlines",c`,
+        `${phone(3)},Cy,d,e`,
+        `${phone(4)},,a`,
+      ];
       const { code, stdout, stderr } = await place(file(text.join('\n')));
       expect(code).to.equal(2);
       expect(stderr.split('\n').filter((line) => line.startsWith('line '))).to.deep.equal([
         'line 3: contact.phone: Must be a phone number in E.164 format, such as +493012345678.',
         'line 4: contact.name: Must not contain control characters.',
-        'line 6: This line has 1 cell, but the header has 3.',
+        'line 6: This line has 4 cells, but the header has 3.',
         'line 7: requestId: Line 2 has the same request ID.',
       ]);
       expect(stderr).to.match(/4 of 5 lines .* Nothing was sent.*--skip-invalid/);

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
+import { completeLine, csvRow, csvStart } from '#contract/files/csv.ts';
 import { type HoursRule, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CheckedNumberView } from '#contract/protection/protection.ts';
-import { completeLine, csvRow, csvStart } from '#contract/text/csv.ts';
 import { describeHeld, describeState } from '../../../desktop/renderer/screens/calls/held.ts';
 import {
   describeDates,

@@ -1,4 +1,4 @@
-import { csvRow, csvStart } from '#contract/text/csv.ts';
+import { csvRow, csvStart } from '#contract/files/csv.ts';
 
 export function toCsv(head: readonly string[], rows: readonly (readonly string[])[]): string {
   return csvStart + [head, ...rows].map(csvRow).join('');
