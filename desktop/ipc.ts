@@ -21,8 +21,12 @@ export type Failure =
 
 export type Result<Value> = { ok: true; value: Value } | { ok: false; failure: Failure };
 
-/** Whether the system's encrypted storage can keep a session, and if not, why. The sign-in form shows the reason. */
-export type SessionPersistence = { possible: true } | { possible: false; reason: string };
+/**
+ * Whether the system's encrypted storage can keep a session, and if not, why. The sign-in form shows the reason.
+ *
+ * @property isWaiting whether the storage hasn't responded yet, because a keyring may be asking for its password
+ */
+export type SessionPersistence = { possible: true } | { possible: false; reason: string; isWaiting?: true };
 
 /** A server that the user has signed in to. */
 export type RememberedServer = { address: string; email: string; isSignedIn: boolean };
@@ -33,6 +37,8 @@ export type StartupState = {
   remembered: { server: string; email: string };
   /** Null in a browser, which always keeps the session until it ends. */
   persistence: SessionPersistence | null;
+  /** What the user should know about the sessions that were stored before; null if all is well. */
+  notice: string | null;
   /** The session on that server; null if the user isn't signed in. */
   session: Result<SessionView> | null;
   /** How the sign-in with the provider ended, if the browser has just come back from it. Null in the app. */
@@ -94,6 +100,8 @@ export type Capabilities = {
  */
 export type Channels = {
   getStartupState(): Promise<StartupState>;
+  /** Like `getStartupState`, but waits until the system's encrypted storage has responded. */
+  awaitStorage(): Promise<StartupState>;
   /** Lists the servers, last used first. Empty in a browser, whose only server is the one that the page comes from. */
   listServers(): Promise<RememberedServer[]>;
   /** Switches to a remembered server. `getStartupState` then returns that server's state. Sessions with other servers continue. */
@@ -153,6 +161,7 @@ export type Channels = {
 /** The names of all channels. The compiler reports a missing one. */
 export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   getStartupState: 'getStartupState',
+  awaitStorage: 'awaitStorage',
   listServers: 'listServers',
   selectServer: 'selectServer',
   forgetServer: 'forgetServer',

@@ -46,6 +46,7 @@ type ChannelSchemas = { readonly [Name in Exclude<keyof Channels, 'request'>]: z
 /** The input that the renderer can send on each channel. */
 export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = {
   getStartupState: nothing,
+  awaitStorage: nothing,
   listServers: nothing,
   selectServer: text,
   forgetServer: text,

@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { shell } from 'electron';
 import type { SignInOptions } from '#contract/console/sign-in.ts';
 import { explainIdentity, failed } from '../core-answers.ts';
-import type { Channels, Command, Result } from '../ipc.ts';
+import type { Channels, Command, Result, StartupState } from '../ipc.ts';
 import { enterCodeAt, isSession, refused, requestChannels, signInAt } from '../request-channels.ts';
 import { coreRequest, exportPath } from '../route-requests.ts';
 import { readTypedAddress } from '../server-address.ts';
@@ -10,7 +11,7 @@ import { signInThroughBrowser } from './browser-sign-in.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
 import { saveExport } from './export-file.ts';
-import { ServerSessions } from './server-sessions.ts';
+import { endAtServer, ServerSessions } from './server-sessions.ts';
 import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
 import type { ConsoleWindow } from './window.ts';
@@ -26,18 +27,13 @@ type ChannelDeps = {
 /** @property signal aborts when the sign-in is cancelled */
 type StartingSession = { client: CoreClient; email: string; keepSignedIn: boolean | null; signal: AbortSignal };
 
+/** How long the page shows nothing while a keyring may ask for its password, in ms. */
+const storagePatienceMs = 2_000;
+
 /** Implements the channels. Holds the sessions with the cores, so that the renderer never sees their cookies. */
 export function createChannels({ settings, sessionStore, clipboard, window, enableCommands }: ChannelDeps): Channels {
   const servers = new ServerSessions(settings, sessionStore);
   let exporting = new AbortController();
-
-  /** Ends a session on the server. The app has already forgotten the session, so the user can sign in again without waiting. */
-  async function endAtServer(client: CoreClient | null): Promise<Result<null>> {
-    if (!client) return failed({ kind: 'session-ended' });
-    const answer = await client.send(coreRequest('signOut', {}));
-    await client.close();
-    return answer;
-  }
 
   /** The servers that the user has agreed to connect to. */
   const confirmed = new Set<string>();
@@ -65,6 +61,16 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     const options = await client.send(coreRequest('showSignIn', {}));
     await client.close();
     return options.ok ? { ok: true, value: { address, options: options.value } } : failed(explainIdentity(options.failure, address));
+  }
+
+  async function readStartupState(): Promise<StartupState> {
+    const { persistence, notice } = sessionStore;
+    const { address, email } = servers.current;
+    const state = { remembered: { server: address, email }, persistence, notice, session: null, signInResult: null };
+    if (!servers.client) return state;
+    const session = await servers.send(coreRequest('showSession', {}));
+    if (!session.ok && session.failure.kind === 'session-ended') await (await servers.end(address))?.close();
+    return { ...state, session };
   }
 
   /** The sign-in in progress. Only one runs at a time. */
@@ -107,13 +113,12 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     async getStartupState() {
       // Cancel the sign-in in progress. After a crash, the reopened page doesn't know about it.
       signingIn.abort();
-      const [persistence] = await Promise.all([sessionStore.persistence(), servers.restore()]);
-      const { address, email } = servers.current;
-      const remembered = { server: address, email };
-      if (!servers.client) return { remembered, persistence, session: null, signInResult: null };
-      const session = await servers.send(coreRequest('showSession', {}));
-      if (!session.ok && session.failure.kind === 'session-ended') await (await servers.end(address))?.close();
-      return { remembered, persistence, session, signInResult: null };
+      await Promise.race([servers.restored, pause(storagePatienceMs, undefined, { ref: false })]);
+      return readStartupState();
+    },
+    async awaitStorage() {
+      await servers.restored;
+      return readStartupState();
     },
 
     listServers: async () => servers.list(),
@@ -126,7 +131,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       const identified = await identify(server);
       if (!identified.ok) return identified;
       const { address } = identified.value;
-      const client = coreClient(address, await servers.deviceAt(address));
+      const client = coreClient(address, servers.deviceAt(address));
       const answer = await signInAt(client.send, input);
       if (!answer.ok) {
         await client.close();
@@ -159,7 +164,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       if (!identified.ok) return identified;
       const { address, options } = identified.value;
       if (!options.oidc) return refused('server', 'This server doesn’t have a sign-in provider. Use your password.');
-      const client = coreClient(address, await servers.deviceAt(address));
+      const client = coreClient(address, servers.deviceAt(address));
       const answer = await signInThroughBrowser(client.send, options.oidc.url, signal);
       if (!answer.ok) {
         await client.close();

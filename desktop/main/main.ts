@@ -20,8 +20,6 @@ async function start(): Promise<void> {
   restrictSession(session.defaultSession, () => settings.current.servers[0]?.address ?? '');
   const clipboard = new SecretClipboard();
   const sessionStore = new SessionStore(folder);
-  // Called early, because the page will ask for the result, and getting it takes as long as loading the page.
-  void sessionStore.persistence();
   const window = new ConsoleWindow(settings);
   const channels = createChannels({ settings, sessionStore, clipboard, window, enableCommands });
   serveChannels(channels, window.browserWindow.webContents);

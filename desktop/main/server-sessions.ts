@@ -1,12 +1,20 @@
 import { failed } from '../core-answers.ts';
-import type { RememberedServer } from '../ipc.ts';
-import type { Send } from '../route-requests.ts';
+import type { RememberedServer, Result } from '../ipc.ts';
+import { coreRequest, type Send } from '../route-requests.ts';
 import { deviceCookies, type SessionCookies } from './cookie-jar.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
 import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
 
 type Connection = { client: CoreClient; staysSignedIn: boolean };
+
+/** Ends a session on the server. The app has already forgotten the session, so the user can sign in again without waiting. */
+export async function endAtServer(client: CoreClient | null): Promise<Result<null>> {
+  if (!client) return failed({ kind: 'session-ended' });
+  const answer = await client.send(coreRequest('signOut', {}));
+  await client.close();
+  return answer;
+}
 
 /** Holds the servers that the user has signed in to, with their sessions. The last one used is the current one. */
 export class ServerSessions {
@@ -15,24 +23,31 @@ export class ServerSessions {
   readonly #connections = new Map<string, Connection>();
   /** The cookies by which servers recognize this device. Contains only servers without a session. */
   readonly #devices = new Map<string, { cookies: SessionCookies; isStored: boolean }>();
-  #restored: Promise<void> | null = null;
+  /** Resolves when the stored sessions have been resumed. The system may first ask the user for a password. */
+  readonly restored: Promise<void>;
 
   constructor(settings: SettingsFile, store: SessionStore) {
     this.#settings = settings;
     this.#store = store;
+    this.restored = this.#restore();
   }
 
-  /** Resumes the stored sessions. */
-  restore(): Promise<void> {
-    this.#restored ??= this.#store.read().then((stored) => {
-      for (const { server, cookies } of stored) {
-        const device = deviceCookies(cookies);
-        const hasSession = Object.keys(cookies).length > Object.keys(device).length;
-        if (hasSession) this.#connections.set(server, { client: coreClient(server, cookies), staysSignedIn: true });
-        else this.#devices.set(server, { cookies: device, isStored: true });
-      }
-    });
-    return this.#restored;
+  async #restore(): Promise<void> {
+    const { sessions, exposed } = await this.#store.read();
+    for (const { server, cookies } of exposed) void endAtServer(coreClient(server, cookies));
+    const { signedOut = [] } = this.#settings.current;
+    // The user may have signed in while the sessions couldn't be read.
+    const isChanged = signedOut.length + this.#connections.size > 0;
+    for (const { server, cookies } of sessions) {
+      if (signedOut.includes(server) || this.#connections.has(server)) continue;
+      const device = deviceCookies(cookies);
+      const hasSession = Object.keys(cookies).length > Object.keys(device).length;
+      if (hasSession) this.#connections.set(server, { client: coreClient(server, cookies), staysSignedIn: true });
+      else this.#devices.set(server, { cookies: device, isStored: true });
+    }
+    if (!this.#store.persistence.possible || !isChanged) return;
+    await this.#storeSessions();
+    await this.#settings.change({ signedOut: undefined });
   }
 
   /** Returns the current server; empty at the first start. */
@@ -46,8 +61,7 @@ export class ServerSessions {
   }
 
   /** Returns the cookies to send when signing in. */
-  async deviceAt(address: string): Promise<SessionCookies> {
-    await this.restore();
+  deviceAt(address: string): SessionCookies {
     const connection = this.#connections.get(address);
     return connection ? deviceCookies(connection.client.cookies()) : (this.#devices.get(address)?.cookies ?? {});
   }
@@ -61,7 +75,6 @@ export class ServerSessions {
   /** Adds a session. @param keepSignedIn null keeps the last choice */
   async add(client: CoreClient, email: string, keepSignedIn: boolean | null): Promise<void> {
     const address = client.server;
-    await this.restore();
     const before = this.#connections.get(address);
     this.#connections.set(address, { client, staysSignedIn: keepSignedIn ?? before?.staysSignedIn ?? false });
     this.#devices.delete(address);
@@ -76,13 +89,15 @@ export class ServerSessions {
 
   /** Ends a session in the app. @returns its client, to end the session on the server as well; null if there was no session */
   async end(address: string): Promise<CoreClient | null> {
-    await this.restore();
     const connection = this.#connections.get(address);
     this.#connections.delete(address);
     if (connection) {
       const cookies = deviceCookies(connection.client.cookies());
       this.#devices.set(address, { cookies, isStored: connection.staysSignedIn });
     }
+    // Otherwise, a stored session that can't be read now would be resumed later.
+    const { signedOut = [] } = this.#settings.current;
+    if (this.#store.hasUnreadFile) await this.#settings.change({ signedOut: [...new Set([...signedOut, address])] });
     await this.#storeSessions();
     return connection?.client ?? null;
   }
@@ -101,11 +116,11 @@ export class ServerSessions {
     return this.#settings.change({ servers: [first, ...otherServers] });
   }
 
-  /** Stores the sessions. A failure must not prevent the user from signing in or out. */
-  async #storeSessions(): Promise<void> {
+  /** Stores the sessions. */
+  async #storeSessions(): Promise<unknown> {
     const connections = [...this.#connections.values()].filter(({ staysSignedIn }) => staysSignedIn);
     const sessions = connections.map(({ client }) => ({ server: client.server, cookies: client.cookies() }));
     const devices = [...this.#devices].filter(([, { isStored }]) => isStored).map(([server, { cookies }]) => ({ server, cookies }));
-    await this.#store.write([...sessions, ...devices]).catch(() => undefined);
+    return this.#store.write([...sessions, ...devices]);
   }
 }

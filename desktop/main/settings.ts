@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs';
-import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { replaceFile, setAside } from './replace-file.ts';
 
 const settingsSchema = z.object({
   /** The servers that the user has signed in to, latest first. */
   servers: z.array(z.object({ address: z.string(), email: z.string() })).default([]),
+  /** The servers that the user signed out of while the stored sessions couldn't be read. */
+  signedOut: z.array(z.string()).optional(),
   /** The window's last bounds in device-independent pixels. */
   window: z
     .object({ x: z.number().int(), y: z.number().int(), width: z.number().int(), height: z.number().int(), isMaximized: z.boolean() })
@@ -20,7 +22,7 @@ export class SettingsFile {
   #settings: Settings;
   #written: Promise<void> = Promise.resolve();
 
-  /** @param folder the user's profile folder. A file that can't be read counts as missing. */
+  /** @param folder the user's profile folder. A damaged file is renamed. */
   constructor(folder: string) {
     this.#path = join(folder, 'settings.json');
     this.#settings = settingsSchema.parse(readJson(this.#path));
@@ -35,10 +37,7 @@ export class SettingsFile {
     this.#settings = { ...this.#settings, ...changes };
     const text = `${JSON.stringify(this.#settings, undefined, 2)}\n`;
     this.#written = this.#written
-      .then(async () => {
-        await writeFile(`${this.#path}.new`, text, { mode: 0o600 });
-        await rename(`${this.#path}.new`, this.#path);
-      })
+      .then(() => replaceFile(this.#path, (file) => file.writeFile(text).then(() => true), 0o600))
       .catch(() => undefined);
     return this.#written;
   }
@@ -50,11 +49,22 @@ const firstSettingsSchema = z
   .transform(({ server, email }) => ({ servers: [{ address: server, email }] }));
 
 function readJson(path: string): unknown {
+  const text = readText(path);
+  if (text === '') return {};
   try {
-    const json: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    const read = settingsSchema.safeParse(json);
-    return read.success ? { ...read.data, ...firstSettingsSchema.safeParse(json).data } : {};
+    const json: unknown = JSON.parse(text);
+    return { ...settingsSchema.parse(json), ...firstSettingsSchema.safeParse(json).data };
   } catch {
+    setAside(path);
     return {};
+  }
+}
+
+/** Returns an empty text if there's no such file, or it can't be read. */
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
   }
 }

@@ -2,7 +2,7 @@ import { type SignInOptions, type SignInResult, signInResultParameter, signInRes
 import { computeClockLead, failed, findFailure, readAnswer } from '../core-answers.ts';
 import { copyExport } from '../csv-export.ts';
 import { withEtags } from '../etag-cache.ts';
-import type { Bridge, Command, ExportRequest, RequestName, Result } from '../ipc.ts';
+import type { Bridge, Command, ExportRequest, RequestName, Result, StartupState } from '../ipc.ts';
 import { enterCodeAt, requestChannels, signInAt } from '../request-channels.ts';
 import { coreRequest, exportPath, type Send } from '../route-requests.ts';
 import { withTenancyHeader } from '../tenancy-header.ts';
@@ -96,18 +96,22 @@ export function webBridge(): Bridge {
     return result;
   }
 
+  async function readStartupState(): Promise<StartupState> {
+    const answer = await send(coreRequest('showSession', {}));
+    const isSignedOut = !answer.ok && answer.failure.kind === 'session-ended';
+    const signInResult = takeSignInResult();
+    if (signInResult === 'done') tabs.postMessage(null);
+    const remembered = { server: location.origin, email: '' };
+    return { remembered, persistence: null, notice: null, session: isSignedOut ? null : answer, signInResult };
+  }
+
   const channels = requestChannels({ send, guard, sha256 });
   return {
     ...channels,
     capabilities: { choosesServer: false, hasMenu: false, guardsSecrets: false, isPrivate: isSecureContext },
 
-    async getStartupState() {
-      const answer = await send(coreRequest('showSession', {}));
-      const isSignedOut = !answer.ok && answer.failure.kind === 'session-ended';
-      const signInResult = takeSignInResult();
-      if (signInResult === 'done') tabs.postMessage(null);
-      return { remembered: { server: location.origin, email: '' }, persistence: null, session: isSignedOut ? null : answer, signInResult };
-    },
+    getStartupState: readStartupState,
+    awaitStorage: readStartupState,
     readClockLead: async () => clockLead,
     listServers: async () => [],
     selectServer: async () => undefined,

@@ -14,6 +14,7 @@ describeDesktop('the bridge to the page', () => {
 
   it('exposes only the listed functions', async () => {
     expect(await running.page.evaluate(() => Object.keys(window.callkey).sort())).to.deep.equal([
+      'awaitStorage',
       'cancelExport',
       'cancelSignIn',
       'capabilities',

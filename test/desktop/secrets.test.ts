@@ -7,7 +7,7 @@ import { freshDirectory } from '../support/databases.ts';
 import { describeDesktop, type LaunchOptions, launchConsole, type RunningConsole } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { readFiles } from '../support/read-files.ts';
-import { whyNoSecretService } from '../support/secret-service.ts';
+import { type Keyring, missingKeyring, startKeyring } from '../support/session-bus.ts';
 import { password } from '../support/tenants.ts';
 
 async function signIn({ page }: RunningConsole, server: string, keepSignedIn: boolean) {
@@ -20,8 +20,6 @@ const toExpiry = async (running: RunningConsole) => {
   const child = running.app.process();
   if (child.exitCode === null) await once(child, 'exit');
 };
-
-const noKeyring = await whyNoSecretService();
 
 describeDesktop('the console, when it handles secrets,', () => {
   let harness: CoreHarness;
@@ -80,7 +78,7 @@ describeDesktop('the console, when it handles secrets,', () => {
     it("doesn't store the session, and says why", () => {
       expect(persistence).to.deep.equal({
         possible: false,
-        reason: 'This system has no keyring, so your session would be stored as plain text. Install a keyring to stay signed in.',
+        reason: 'This system has no keyring, or it’s locked. Install or unlock one, then restart the console to stay signed in.',
       });
       expect(readdirSync(running.userData)).not.to.include('session');
     });
@@ -150,14 +148,21 @@ describeDesktop('the console, when it handles secrets,', () => {
   });
 
   describe('with the system’s keyring', () => {
-    if (noKeyring !== undefined) {
-      it.skip(`isn't tested: ${noKeyring}`);
+    if (missingKeyring !== undefined) {
+      it.skip(`isn't tested: ${missingKeyring} isn't installed`);
       return;
     }
-    const args = ['--password-store=gnome-libsecret'];
+    const args: string[] = [];
+    let keyring: Keyring;
+    let env: Record<string, string>;
+    before(async () => {
+      keyring = await startKeyring();
+      ({ env } = keyring);
+    });
+    after(() => keyring.close());
 
     it('keeps the user signed in until they sign out', async () => {
-      await launch({ args });
+      await launch({ args, env });
       const { userData } = running;
       expect((await running.page.evaluate(() => window.callkey.getStartupState())).persistence).to.deep.equal({ possible: true });
       await signIn(running, network.url, true);
@@ -169,13 +174,13 @@ describeDesktop('the console, when it handles secrets,', () => {
         for (const { path, text } of readFiles(userData)) expect(text.includes(value), path).to.equal(false);
       }
 
-      await launch({ args, userData });
+      await launch({ args, env, userData });
       const { session } = await running.page.evaluate(() => window.callkey.getStartupState());
       expect(session?.ok && session.value.viewer.email).to.equal('ada@example.com');
       expect((await running.page.evaluate(() => window.callkey.signOut())).ok).to.equal(true);
       await running.close();
 
-      await launch({ args, userData });
+      await launch({ args, env, userData });
       expect((await running.page.evaluate(() => window.callkey.getStartupState())).session).to.equal(null);
       await signIn(running, network.url, true);
       // The server recognizes the device, but nothing more.
@@ -191,7 +196,7 @@ describeDesktop('the console, when it handles secrets,', () => {
       const others = [await faultyProxy(harness.core.url), await faultyProxy(harness.core.url)] as const;
       await using cleanup = new AsyncDisposableStack();
       for (const other of others) cleanup.defer(() => other.close());
-      await launch({ args });
+      await launch({ args, env });
       const { userData } = running;
       await running.app.evaluate(({ dialog }) => {
         // The app asks before it connects to another server.
@@ -201,7 +206,7 @@ describeDesktop('the console, when it handles secrets,', () => {
       await signIn(running, others[0].url, false);
       await signIn(running, others[1].url, true);
       await running.close();
-      await launch({ args, userData });
+      await launch({ args, env, userData });
       await running.page.evaluate(() => window.callkey.getStartupState());
       const servers = await running.page.evaluate(() => window.callkey.listServers());
       expect(servers.map(({ address, isSignedIn }) => [address, isSignedIn])).to.deep.equal([

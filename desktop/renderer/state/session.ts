@@ -86,6 +86,7 @@ const consoleFailed: Failure = {
 const emptyStartupState: StartupState = {
   remembered: { server: '', email: '' },
   persistence: { possible: false, reason: 'The console couldn’t read its settings. You can sign in, but you won’t stay signed in.' },
+  notice: null,
   session: null,
   signInResult: null,
 };
@@ -99,7 +100,16 @@ export async function loadStartupState(): Promise<void> {
   const attempt = startupAttempt;
   const startup = await window.callkey.getStartupState().catch(() => emptyStartupState);
   if (attempt !== startupAttempt) return;
-  if (!startupState.peek()) {
+  await applyStartupState(startup, startupState.peek() === null);
+  if (startup.persistence?.possible !== false || !startup.persistence.isWaiting) return;
+  const late = await window.callkey.awaitStorage().catch(() => emptyStartupState);
+  // The user may have continued without the stored session.
+  if (attempt === startupAttempt && !session.peek()) await applyStartupState(late, late.session !== null);
+  else startupState.value = late;
+}
+
+async function applyStartupState(startup: StartupState, replacesForm: boolean): Promise<void> {
+  if (replacesForm) {
     server.value = startup.remembered.server;
     email.value = startup.remembered.email;
   }

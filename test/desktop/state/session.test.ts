@@ -15,6 +15,7 @@ const unreachable: Failure = { kind: 'unreachable', detail: 'Nothing listens.' }
 const startup = (session: StartupState['session']): StartupState => ({
   remembered: { server: 'https://calls.example.com', email: 'sam@example.com' },
   persistence: { possible: true },
+  notice: null,
   session,
   signInResult: null,
 });

@@ -65,6 +65,11 @@ export function SignIn() {
             This connection isn’t encrypted. Others on the network can read your password and keys. Open the console at an https address.
           </p>
         )}
+        {startupState.value?.notice && (
+          <p class="notice" role="status">
+            {startupState.value.notice}
+          </p>
+        )}
         <ProviderNotices oidc={options.oidc} />
         {signOutFailed.value && (
           <p class="notice" role="alert">

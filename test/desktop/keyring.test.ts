@@ -1,0 +1,166 @@
+import { createCipheriv, pbkdf2Sync } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { type Keyring, missingKeyring, type SessionBus, startBus, startKeyring } from '../support/session-bus.ts';
+import { password } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
+
+describeDesktop('a stored session', () => {
+  if (missingKeyring !== undefined) {
+    it.skip(`isn't tested: ${missingKeyring} isn't installed`);
+    return;
+  }
+  let harness: CoreHarness;
+  let network: FaultyProxy;
+  let bus: SessionBus;
+  let userData: string;
+  let running: RunningConsole | undefined;
+  before(async () => {
+    harness = await openCore();
+    network = await faultyProxy(harness.core.url);
+  });
+  after(async () => {
+    await network.close();
+    await harness.close();
+  });
+  beforeEach(() => {
+    userData = freshDirectory();
+  });
+  afterEach(async () => {
+    await running?.close();
+    await bus.close();
+  });
+
+  const launch = async (desktop = '') => {
+    running = await launchConsole({ userData, env: { ...bus.env, XDG_CURRENT_DESKTOP: desktop } });
+    await running.page.locator('h1').first().waitFor();
+    return running.page;
+  };
+  const quit = async () => running?.close();
+  const sessionFile = () => join(userData, 'session');
+  const state = () => running?.page.evaluate(() => window.callkey.getStartupState());
+  const signIn = async (server = network.url, keepSignedIn = true) => {
+    const input = { server, email: 'ada@example.com', password, keepSignedIn };
+    const answer = await running?.page.evaluate((argument) => window.callkey.signIn(argument), input);
+    expect(answer?.ok).to.equal(true);
+    // So that the proxy sees the session's cookies.
+    await running?.page.evaluate(() => window.callkey.request('listApiKeys', {}));
+  };
+  const home = () => running?.page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
+  const sessions = () => harness.direct.storage.database.read('sessions');
+
+  describe('without a keyring', () => {
+    beforeEach(async () => {
+      bus = await startBus(false);
+    });
+
+    for (const desktop of ['KDE', 'GNOME', '']) {
+      it(`is never encrypted with Chromium's public key (desktop: ${desktop || 'none'})`, async () => {
+        const page = await launch(desktop);
+        await signIn();
+        expect(await page.evaluate(() => window.callkey.getStartupState().then(({ persistence }) => persistence))).to.include({
+          possible: false,
+        });
+        expect(existsSync(sessionFile())).to.equal(false);
+      });
+    }
+
+    it('from an earlier release, with that key, is ended and deleted, and the user is told', async () => {
+      await launch();
+      await signIn();
+      await quit();
+      const pairs = (network.seen.at(-1)?.headers.cookie ?? '').split('; ').map((pair) => pair.split(/=(.*)/s, 2));
+      const key = pbkdf2Sync('peanuts', 'saltysalt', 1, 16, 'sha1');
+      const cipher = createCipheriv('aes-128-cbc', key, Buffer.alloc(16, ' '));
+      const text = JSON.stringify([{ server: network.url, cookies: Object.fromEntries(pairs) }]);
+      writeFileSync(sessionFile(), Buffer.concat([Buffer.from('v10'), cipher.update(text), cipher.final()]));
+      const before = (await sessions()).length;
+      const page = await launch('KDE');
+      await page.getByText('Your session was saved with a key that isn’t secret').waitFor();
+      expect(existsSync(sessionFile())).to.equal(false);
+      expect(await until(async () => (await sessions()).length === before - 1, 10_000)).to.equal(true);
+    });
+  });
+
+  describe('with a keyring', () => {
+    let keyring: Keyring;
+    beforeEach(async () => {
+      keyring = await startKeyring();
+      bus = keyring;
+      await launch();
+      await signIn();
+      await quit();
+    });
+
+    it('is encrypted with its key, even without a desktop, and resumed', async () => {
+      expect(readFileSync(sessionFile(), 'latin1')).to.match(/^v11/);
+      await launch();
+      await home();
+    });
+
+    it("is resumed as soon as the user unlocks the keyring, and isn't lost if they sign in elsewhere before", async () => {
+      await using cleanup = new AsyncDisposableStack();
+      const other = await faultyProxy(harness.core.url);
+      cleanup.defer(() => other.close());
+      await keyring.lock();
+      const page = await launch();
+      await page.getByText('Waiting for this system’s encrypted storage.').waitFor();
+      await signIn(other.url);
+      await page.evaluate((address) => window.callkey.selectServer(address), network.url);
+      await keyring.answerPrompt('unlock');
+      await home();
+      await quit();
+      await launch();
+      await home();
+      const servers = await running?.page.evaluate(() => window.callkey.listServers());
+      expect(servers?.map(({ isSignedIn }) => isSignedIn)).to.deep.equal([true, true]);
+    });
+
+    it("is kept while the keyring stays locked, and isn't resumed where the user signed out since", async () => {
+      await using cleanup = new AsyncDisposableStack();
+      const other = await faultyProxy(harness.core.url);
+      cleanup.defer(() => other.close());
+      await launch();
+      await running?.app.evaluate(({ dialog }) => {
+        // The app asks before it connects to another server.
+        dialog.showMessageBox = async () => ({ response: 0, checkboxChecked: false });
+      });
+      await signIn(other.url);
+      await quit();
+      const bytes = readFileSync(sessionFile());
+      await keyring.lock();
+      const page = await launch();
+      await keyring.answerPrompt('dismiss');
+      await page.getByText('Your keyring is locked, so the console can’t read your saved sessions.').waitFor();
+      await signIn(other.url);
+      await page.evaluate(() => window.callkey.signOut());
+      await quit();
+      expect(readFileSync(sessionFile()).equals(bytes)).to.equal(true);
+      await keyring.lock();
+      await launch();
+      await keyring.answerPrompt('unlock');
+      expect(await until(async () => (await state())?.persistence?.possible === true, 10_000)).to.equal(true);
+      const servers = await running?.page.evaluate(() => window.callkey.listServers());
+      expect(servers).to.have.deep.members([
+        { address: other.url, email: 'ada@example.com', isSignedIn: false },
+        { address: network.url, email: 'ada@example.com', isSignedIn: true },
+      ]);
+      expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8'))).not.to.have.property('signedOut');
+    });
+
+    it("is set aside if it's damaged, and the user is told", async () => {
+      const damaged = readFileSync(sessionFile()).fill(0, 20);
+      writeFileSync(sessionFile(), damaged);
+      const page = await launch();
+      await page.getByText('The console couldn’t read your saved sessions').waitFor();
+      await signIn();
+      const name = readdirSync(userData).find((each) => each.startsWith('session.unreadable-')) ?? '';
+      expect(readFileSync(join(userData, name)).equals(damaged)).to.equal(true);
+    });
+  });
+});
