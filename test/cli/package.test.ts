@@ -1,7 +1,7 @@
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -15,6 +15,9 @@ import { until } from '../support/until.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const readme = readFileSync(join(root, 'cli', 'README.md'), 'utf8');
+
+/** Installed commands start the first Node.js on the PATH. */
+const onThisNode = { ...bareEnvironment, PATH: `${dirname(process.execPath)}:${bareEnvironment.PATH}` };
 
 /** Returns the captured group of the pattern's first match in the README. */
 function readmeText(pattern: RegExp): string {
@@ -102,12 +105,12 @@ describe('the published package', () => {
     const command = readmeText(/^(npm install --global \.\/\S+)$/m).replace('VERSION', version);
     const prefix = freshDirectory();
     // Works without a network, because it omits the keychain library, which is needed only to store a key in the keychain.
-    const env = { ...bareEnvironment, npm_config_prefix: prefix, npm_config_offline: 'true', npm_config_omit: 'optional' };
+    const env = { ...onThisNode, npm_config_prefix: prefix, npm_config_offline: 'true', npm_config_omit: 'optional' };
     execFileSync('sh', ['-c', command], { cwd: out, env, stdio: 'pipe' });
     const installed = join(prefix, 'bin', 'callkey');
-    expect(execFileSync(installed, ['--version'], { encoding: 'utf8' })).to.equal(`${version}\n`);
+    expect(execFileSync(installed, ['--version'], { encoding: 'utf8', env: onThisNode })).to.equal(`${version}\n`);
     const place = ['call', 'place', its.tenants.campaign.id, '--phone', somePhone(), '--request-id', 'installed'];
-    await promisify(execFile)(installed, place, { env: { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory } });
+    await promisify(execFile)(installed, place, { env: { ...onThisNode, ...its.home.environment, HOME: its.home.directory } });
     expect(await its.direct.storage.database.read('calls').where({ request_id: 'installed' })).to.have.length(1);
   });
 

@@ -49,7 +49,7 @@ for (const [where, describeHome, openHome] of homes) {
     before(async () => {
       harness = await openCore();
       const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
-      const ends = { 'Of Auckland': '2031-01-31T10:59:59.999Z', 'Soon over': inDays(20), 'Over tomorrow': inDays(1) };
+      const ends = { 'Of Auckland': '2031-01-31T10:59:59.999Z', 'Soon over': inDays(20), 'Over tomorrow': inDays(23.5 / 24) };
       for (const [name, end] of Object.entries(ends)) {
         const { id } = await createKeyOn(harness, harness.tenants.users.account, name);
         const expiry = { expires_at: at(end), expiry_time_zone: 'Pacific/Auckland' };

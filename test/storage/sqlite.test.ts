@@ -44,6 +44,15 @@ describe("a SQLite file's writer", () => {
       (error: { code?: string; name: string }) => error.code ?? error.name,
     );
 
+  it('waits at each commit until the disk has the data, and checks foreign keys', async () => {
+    const { write } = direct.storage.database;
+    const values = await Promise.all(
+      ['journal_mode', 'synchronous', 'foreign_keys', 'secure_delete'].map((name) => write.raw(`PRAGMA ${name}`)),
+    );
+    // 2 is FULL.
+    expect(values.flat()).to.deep.equal([{ journal_mode: 'wal' }, { synchronous: 2 }, { foreign_keys: 1 }, { secure_delete: 1 }]);
+  });
+
   /** Returns the calls that another process finds in the database. */
   async function found(): Promise<string[]> {
     const other = await openDirect(database);
