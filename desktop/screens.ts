@@ -10,8 +10,6 @@ type ScreenDeclaration = {
   menuLabel: string;
   /** The name of an icon in components/icons.tsx. */
   icon: string;
-  /** In Electron's notation. */
-  shortcut: string;
   /** Who can open the screen. For others, it's only hidden; it's the core that refuses requests. */
   userTypes: readonly UserType[];
   /** Hidden from partner users who are limited to one account. */
@@ -32,17 +30,15 @@ export const screens = [
     label: 'API keys',
     menuLabel: '&API Keys',
     icon: 'key',
-    shortcut: 'CmdOrCtrl+1',
     userTypes: everyone,
     needsTenancy: true,
   },
-  { name: 'calls', label: 'Calls', menuLabel: '&Calls', icon: 'phone', shortcut: 'CmdOrCtrl+2', userTypes: everyone, needsTenancy: true },
+  { name: 'calls', label: 'Calls', menuLabel: '&Calls', icon: 'phone', userTypes: everyone, needsTenancy: true },
   {
     name: 'users',
     label: 'Users',
     menuLabel: '&Users',
     icon: 'people',
-    shortcut: 'CmdOrCtrl+3',
     userTypes: ['partner', 'staff'],
     needsTenancy: false,
   },
@@ -51,7 +47,6 @@ export const screens = [
     label: 'Activity',
     menuLabel: 'Ac&tivity',
     icon: 'activity',
-    shortcut: 'CmdOrCtrl+4',
     userTypes: everyone,
     needsTenancy: false,
   },
@@ -60,7 +55,6 @@ export const screens = [
     label: 'Protection',
     menuLabel: '&Protection',
     icon: 'shield',
-    shortcut: 'CmdOrCtrl+5',
     userTypes: everyone,
     needsTenancy: true,
   },
@@ -69,7 +63,6 @@ export const screens = [
     label: 'Directory',
     menuLabel: '&Directory',
     icon: 'folder',
-    shortcut: 'CmdOrCtrl+6',
     userTypes: ['partner', 'staff'],
     needsWholePartner: true,
     needsTenancy: false,
@@ -79,6 +72,11 @@ export const screens = [
 type Screen = (typeof screens)[number];
 export type ScreenName = Screen['name'];
 export type ShowCommand = `show-${ScreenName}`;
+
+/** Returns a screen's shortcut in Electron's notation, from its position among the screens that the user can see. */
+export function shortcutAt(index: number): string {
+  return `CmdOrCtrl+${index + 1}`;
+}
 
 export function showCommand<Name extends ScreenName>(name: Name): `show-${Name}` {
   return `show-${name}`;

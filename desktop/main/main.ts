@@ -29,7 +29,7 @@ async function start(): Promise<void> {
   app.on('second-instance', () => window.focus());
   finishBeforeQuitting(() => Promise.all([clipboard.clear(), settings.change({})]));
   setAboutPanel();
-  installMenu((command) => window.send(command));
+  installMenu({ send: (command) => window.send(command) });
   await opened;
 }
 

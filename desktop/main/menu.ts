@@ -1,19 +1,26 @@
 import { app, Menu, type MenuItemConstructorOptions } from 'electron';
 import { type Command, commands } from '../ipc.ts';
-import { screens, showCommand } from '../screens.ts';
+import { type ScreenName, screens, shortcutAt, showCommand } from '../screens.ts';
 import { links, openLink } from './links.ts';
 
 type Item = MenuItemConstructorOptions;
 const separator: Item = { type: 'separator' };
 const hiddenRefresh = 'refresh-f5';
+const isMac = process.platform === 'darwin';
+
+type MenuDeps = { send: (command: Command) => void };
+let deps: MenuDeps | undefined;
+/** The screens that the View menu shows. It hides screens that the user can't open, so that the shortcuts have no gaps. */
+let listed: readonly { name: ScreenName }[] = screens;
 
 /**
  * Installs the app's menu in the order that each platform's guidelines recommend.
  *
- * @param send sends a command to the page
+ * @param menuDeps `send` sends a command to the page
  */
-export function installMenu(send: (command: Command) => void): void {
-  const isMac = process.platform === 'darwin';
+export function installMenu(menuDeps: MenuDeps): void {
+  deps = menuDeps;
+  const { send } = menuDeps;
   const command = (label: string, name: Command, accelerator?: string): Item => ({
     id: name,
     label,
@@ -23,17 +30,40 @@ export function installMenu(send: (command: Command) => void): void {
   Menu.setApplicationMenu(
     Menu.buildFromTemplate([
       ...(isMac ? [{ role: 'appMenu' } satisfies Item] : []),
-      fileMenu(command, isMac),
-      { role: 'editMenu' },
+      fileMenu(command),
+      isMac ? { role: 'editMenu' } : { label: '&Edit', submenu: editItems },
       viewMenu(command),
-      { role: 'windowMenu' },
-      helpMenu(command, isMac),
+      isMac ? { role: 'windowMenu' } : { label: '&Window', submenu: [labeled('minimize', 'Mi&nimize'), labeled('close', '&Close')] },
+      helpMenu(command),
     ]),
   );
 }
 
+/** Electron's own labels have no letters for Alt. macOS doesn't have such letters, and translates Electron's labels. */
+function labeled(role: NonNullable<Item['role']>, label: string): Item {
+  return isMac ? { role } : { role, label };
+}
+
+const editItems: Item[] = [
+  labeled('undo', '&Undo'),
+  labeled('redo', '&Redo'),
+  separator,
+  labeled('cut', 'Cu&t'),
+  labeled('copy', '&Copy'),
+  labeled('paste', '&Paste'),
+  labeled('delete', '&Delete'),
+  separator,
+  labeled('selectAll', 'Select &All'),
+];
+
 /** Disables all other commands, so that the menu offers only what works. */
 export function enableCommands(offered: readonly Command[]): void {
+  const shown = screens.filter(({ name }) => offered.includes(showCommand(name)));
+  // While a dialog is open, no screen is offered, but the menu keeps its items.
+  if (deps && shown.length > 0 && shown.length !== listed.length) {
+    listed = shown;
+    installMenu(deps);
+  }
   const menu = Menu.getApplicationMenu();
   for (const name of commands) {
     for (const id of name === 'refresh' ? [name, hiddenRefresh] : [name]) {
@@ -45,9 +75,9 @@ export function enableCommands(offered: readonly Command[]): void {
 
 type CommandItem = (label: string, name: Command, accelerator?: string) => Item;
 
-function fileMenu(command: CommandItem, isMac: boolean): Item {
+function fileMenu(command: CommandItem): Item {
   return {
-    role: 'fileMenu',
+    ...labeled('fileMenu', '&File'),
     submenu: [
       command('&New API Key…', 'new-api-key', 'CmdOrCtrl+N'),
       command('&Which Key Is This?', 'which-key'),
@@ -56,17 +86,21 @@ function fileMenu(command: CommandItem, isMac: boolean): Item {
       command('Change &Password…', 'change-password'),
       command('Sign &Out', 'sign-out'),
       separator,
-      { role: 'close' },
-      ...(isMac ? [] : [{ role: 'quit' } satisfies Item]),
+      labeled('close', '&Close Window'),
+      ...(isMac ? [] : [labeled('quit', process.platform === 'win32' ? 'E&xit' : '&Quit')]),
     ],
   };
 }
 
 function viewMenu(command: CommandItem): Item {
   return {
-    role: 'viewMenu',
+    ...labeled('viewMenu', '&View'),
     submenu: [
-      ...screens.map(({ menuLabel, name, shortcut }) => command(menuLabel, showCommand(name), shortcut)),
+      ...screens.map(({ menuLabel, name }) => {
+        const index = listed.findIndex((each) => each.name === name);
+        const item = command(menuLabel, showCommand(name), index < 0 ? undefined : shortcutAt(index));
+        return { ...item, visible: index >= 0 };
+      }),
       separator,
       command('&Go To…', 'palette', 'CmdOrCtrl+K'),
       command('&Find', 'find', 'CmdOrCtrl+F'),
@@ -75,27 +109,27 @@ function viewMenu(command: CommandItem): Item {
       { ...command('Refresh', 'refresh', 'F5'), id: hiddenRefresh, visible: false },
       command('&Switch Account or Partner…', 'switch-tenancy', 'CmdOrCtrl+Shift+K'),
       separator,
-      { role: 'resetZoom' },
-      { role: 'zoomIn' },
+      labeled('resetZoom', 'Actual Si&ze'),
+      labeled('zoomIn', 'Zoom &In'),
       // On many keyboards, plus is typed with Shift and this key.
       { role: 'zoomIn', accelerator: 'CmdOrCtrl+=', visible: false },
-      { role: 'zoomOut' },
+      labeled('zoomOut', 'Zoom &Out'),
       separator,
-      { role: 'togglefullscreen' },
-      ...(app.isPackaged ? [] : [separator, { role: 'toggleDevTools' } satisfies Item]),
+      labeled('togglefullscreen', 'Full Scr&een'),
+      ...(app.isPackaged ? [] : [separator, labeled('toggleDevTools', 'Developer Too&ls')]),
     ],
   };
 }
 
-function helpMenu(command: CommandItem, isMac: boolean): Item {
+function helpMenu(command: CommandItem): Item {
   return {
-    role: 'help',
+    ...labeled('help', '&Help'),
     submenu: [
       command('Keyboard &Shortcuts', 'help'),
-      { label: 'About &Time Zones', click: () => openLink(links.timeZones) },
+      { label: 'Time &Zones', click: () => openLink(links.timeZones) },
       { label: '&Keeping Secrets Safe', click: () => openLink(links.keepingSecrets) },
       // On macOS, the app menu contains this item.
-      ...(isMac ? [] : [separator, { role: 'about' } satisfies Item]),
+      ...(isMac ? [] : [separator, labeled('about', `&About ${app.name}`)]),
     ],
   };
 }
@@ -103,15 +137,15 @@ function helpMenu(command: CommandItem, isMac: boolean): Item {
 /** Shows the applicable editing commands on right-click. Electron has no default context menu. */
 export function showEditMenu({ editFlags, isEditable, selectionText }: Electron.ContextMenuParams): void {
   const { canCut, canCopy, canPaste, canSelectAll } = editFlags;
-  const copy: Item = { role: 'copy', enabled: canCopy };
+  const copy: Item = { ...labeled('copy', '&Copy'), enabled: canCopy };
   if (!isEditable && selectionText === '') return;
   const items: Item[] = isEditable
     ? [
-        { role: 'cut', enabled: canCut },
+        { ...labeled('cut', 'Cu&t'), enabled: canCut },
         copy,
-        { role: 'paste', enabled: canPaste },
+        { ...labeled('paste', '&Paste'), enabled: canPaste },
         separator,
-        { role: 'selectAll', enabled: canSelectAll },
+        { ...labeled('selectAll', 'Select &All'), enabled: canSelectAll },
       ]
     : [copy];
   Menu.buildFromTemplate(items).popup();

@@ -45,10 +45,12 @@ function Content() {
 }
 
 function SignedOut() {
+  return connectionError.value ? <CannotConnect failure={connectionError.value} /> : <SignIn />;
+}
+
+function CannotConnect({ failure }: { failure: NonNullable<typeof connectionError.value> }) {
   useIgnoredCommands();
-  if (connectionError.value?.kind === 'incompatible') return <Incompatible core={connectionError.value.core} />;
-  if (connectionError.value) return <Unreachable detail={connectionError.value.detail} />;
-  return <SignIn />;
+  return failure.kind === 'incompatible' ? <Incompatible core={failure.core} /> : <Unreachable detail={failure.detail} />;
 }
 
 function SignedIn({ session }: { session: SessionView }) {

@@ -140,17 +140,35 @@ describeDesktop('the screens of the console', () => {
       harness.desktop.app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.enabled, name);
     await until(async () => (await offered('new-api-key')) === true);
     expect({ switch: await offered('switch-tenancy'), users: await offered('show-users') }).to.deep.equal({ switch: false, users: false });
+    const accelerators = await harness.desktop.app.evaluate(({ Menu }) =>
+      (Menu.getApplicationMenu()?.items ?? []).flatMap(
+        ({ submenu }) => submenu?.items.flatMap(({ id, visible, accelerator }) => (/^show-/.test(id) && visible ? accelerator : [])) ?? [],
+      ),
+    );
+    expect(accelerators).to.deep.equal(['CmdOrCtrl+1', 'CmdOrCtrl+2', 'CmdOrCtrl+3', 'CmdOrCtrl+4']);
     await button('Create API key').click();
     await until(async () => (await offered('new-api-key')) === false);
   });
 
-  it('use the current time zone whenever a dialog opens', async () => {
+  it("use the current time zone, even if it changes while a key's dialog is open, until the user chooses one", async () => {
+    const { page } = harness;
     await list(['One']);
-    const devtools = await harness.page.context().newCDPSession(harness.page);
-    await devtools.send('Emulation.setTimezoneOverride', { timezoneId: 'Pacific/Auckland' });
+    const devtools = await page.context().newCDPSession(page);
+    const travelTo = async (timezoneId: string) => {
+      await devtools.send('Emulation.setTimezoneOverride', { timezoneId });
+      await page.evaluate(() => void dispatchEvent(new Event('focus')));
+    };
+    await travelTo('Pacific/Auckland');
     await button('Create API key').click();
-    await harness.page.getByRole('radio', { name: '1 Year' }).check();
-    await harness.page.getByText(/23:59:59 Pacific\/Auckland/).waitFor();
+    await page.getByRole('radio', { name: '1 Year' }).check();
+    await page.getByText(/23:59:59 Pacific\/Auckland/).waitFor();
+    await travelTo('Asia/Tokyo');
+    await page.getByText(/23:59:59 Asia\/Tokyo/).waitFor();
+    await page.getByText('Your computer’s time zone.').waitFor();
+    await button('Use another time zone').click();
+    await page.getByLabel('Time zone').selectOption('Europe/Paris');
+    await travelTo('Pacific/Auckland');
+    await page.getByText(/23:59:59 Europe\/Paris/).waitFor();
     await devtools.send('Emulation.setTimezoneOverride', { timezoneId: '' });
   });
 

@@ -4,7 +4,7 @@ import { commands } from '../../desktop/ipc.ts';
 import { isShowCommand, screens, screensFor, showCommand } from '../../desktop/screens.ts';
 
 describe('the screens', () => {
-  for (const property of ['name', 'label', 'icon', 'shortcut'] as const) {
+  for (const property of ['name', 'label', 'icon'] as const) {
     it(`each have a unique ${property}`, () => {
       expect(new Set(screens.map((screen) => screen[property])).size).to.equal(screens.length);
     });

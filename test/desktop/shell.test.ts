@@ -4,7 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { commands } from '../../desktop/ipc.ts';
-import { screens, showCommand } from '../../desktop/screens.ts';
+import { screens, shortcutAt, showCommand } from '../../desktop/screens.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { consoleArgs, consoleEnvironment, describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
 import { electronFile } from '../support/electron-runtime.ts';
@@ -90,6 +90,20 @@ describeDesktop('the window', () => {
         return all.splice(0);
       });
 
+    it('has a different letter for Alt in each menu, and for each item of a menu', async function () {
+      if (process.platform === 'darwin') this.skip();
+      const menus = await running.app.evaluate(({ Menu }) => {
+        const bar = Menu.getApplicationMenu()?.items ?? [];
+        return [bar, ...bar.map(({ submenu }) => submenu?.items ?? [])].map((items) =>
+          items.flatMap(({ type, visible, label }) => (type !== 'separator' && visible ? [label] : [])),
+        );
+      });
+      for (const labels of menus) {
+        const letters = labels.map((label) => /&(\w)/.exec(label)?.[1]?.toLowerCase() ?? `none in ${label}`);
+        expect(letters.filter((letter, index) => letter.length > 1 || letters.indexOf(letter) !== index)).to.deep.equal([]);
+      }
+    });
+
     it('sends each command once', async () => {
       await running.app.evaluate(({ Menu }) => {
         for (const { submenu } of Menu.getApplicationMenu()?.items ?? []) {
@@ -109,7 +123,7 @@ describeDesktop('the window', () => {
       ['CmdOrCtrl+F', 'find'],
       ['CmdOrCtrl+R', 'refresh'],
       ['CmdOrCtrl+K', 'palette'],
-      ...screens.map(({ name, shortcut }) => [shortcut, showCommand(name)] as const),
+      ...screens.map(({ name }, index) => [shortcutAt(index), showCommand(name)] as const),
     ] as const;
     const press = (keyCode: string, modifiers: ('control' | 'meta')[]) =>
       running.app.evaluate(

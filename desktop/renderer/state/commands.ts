@@ -1,4 +1,4 @@
-import { computed, effect } from '@preact/signals';
+import { computed, effect, signal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
 import { CommandQueue } from '../../command-queue.ts';
@@ -31,10 +31,14 @@ export function canUseKeys({ viewer, tenancy }: SessionView): boolean {
   return viewer.userType !== 'staff' || tenancy !== null;
 }
 
+/** Whether the sign-in form offers other servers. */
+export const hasOtherServers = signal(false);
+
 /** The commands that are available at the moment. */
 const offeredCommands = computed((): Command[] => {
   const now = session.value;
-  if (!now || now.passwordChangeDue || now.secondFactorDue || dialogCount.value > 0) return [];
+  if (!now) return hasOtherServers.value && dialogCount.value === 0 ? ['switch-server'] : [];
+  if (now.passwordChangeDue || now.secondFactorDue || dialogCount.value > 0) return [];
   const isStaff = now.viewer.userType === 'staff';
   return [
     ...screensFor(now.viewer).map(({ name }) => showCommand(name)),

@@ -1,10 +1,11 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useCallback, useEffect, useState } from 'preact/hooks';
 import type { Failure } from '../../../ipc.ts';
 import { FormError } from '../../components/forms/field.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { useAutofocus } from '../../components/forms/use-autofocus.ts';
 import { Mark } from '../../components/mark.tsx';
+import { hasOtherServers, useCommands } from '../../state/commands.ts';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
 import { email, server, signIn, signOutFailed, startupState } from '../../state/session.ts';
 import { EnterCode } from './enter-code.tsx';
@@ -19,14 +20,13 @@ export function SignIn() {
   const [password, setPassword] = useState('');
   const [needsCode, setNeedsCode] = useState(false);
   const [keepSignedIn, setKeep] = useState(false);
-  const [hasServers, setHasServers] = useState(false);
   const [isChoosingServer, setChoosingServer] = useState(false);
   const { isBusy, failure, form, setError, run } = useAction();
   // Not updated on every keystroke, because a half-typed address may be someone else's server.
   const [optionsServer, setOptionsServer] = useState(server.peek());
   const options = useSignInOptions(optionsServer);
   useAutofocus(form);
-  useEffect(() => void window.callkey.listServers().then(({ length }) => setHasServers(length > 0)), []);
+  useOtherServers(setChoosingServer);
 
   function startOver(): void {
     setPassword('');
@@ -145,7 +145,7 @@ export function SignIn() {
         {options.oidc && (
           <ProviderButton key={server.value} name={options.oidc.name} keepSignedIn={keepSignedIn} isPrimary={!options.password} />
         )}
-        {hasServers && (
+        {hasOtherServers.value && (
           <button type="button" class="quiet" onClick={() => setChoosingServer(true)}>
             Switch server
           </button>
@@ -153,6 +153,24 @@ export function SignIn() {
       </form>
       {isChoosingServer && <Servers onClose={() => setChoosingServer(false)} />}
     </main>
+  );
+}
+
+/** Offers the servers that the user has signed in to, here and in the menu. */
+function useOtherServers(setChoosing: (isChoosing: boolean) => void): void {
+  useEffect(() => {
+    void window.callkey.listServers().then(({ length }) => {
+      hasOtherServers.value = length > 0;
+    });
+    return () => {
+      hasOtherServers.value = false;
+    };
+  }, []);
+  // Drops the other commands. Otherwise, a "Sign Out" on this screen would end the next session.
+  useCommands(
+    useCallback((command) => {
+      if (command === 'switch-server' && hasOtherServers.peek()) setChoosing(true);
+    }, []),
   );
 }
 

@@ -1,5 +1,5 @@
 import type { SessionView } from '#contract/console/session.ts';
-import { type ScreenName, screensFor } from '../../../screens.ts';
+import { type ScreenName, screensFor, shortcutAt } from '../../../screens.ts';
 import { Icon } from '../../components/icons.tsx';
 import { MarkIcon } from '../../components/mark.tsx';
 import { formatAddress } from '../../state/address/addresses.ts';
@@ -23,14 +23,14 @@ export function Sidebar({ session, current, onPalette }: SidebarProps) {
       <Workspace session={session} />
       <nav aria-label="Screens">
         <ul>
-          {screensFor(session.viewer).map(({ name, icon, label, shortcut }) => (
+          {screensFor(session.viewer).map(({ name, icon, label }, index) => (
             <li key={name}>
               <a class="button" href={formatAddress(name, null)} aria-current={name === current ? 'page' : undefined}>
                 <Icon name={icon} />
                 {label}
                 {window.callkey.capabilities.hasMenu && (
                   <span class="keys" aria-hidden="true">
-                    {shortcut.replace('CmdOrCtrl+', isMac ? '⌘' : 'Ctrl ')}
+                    {shortcutAt(index).replace('CmdOrCtrl+', isMac ? '⌘' : 'Ctrl ')}
                   </span>
                 )}
               </a>

@@ -11,7 +11,7 @@ import { useAction } from '../../components/forms/use-action.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
 import { Loadable, useResource } from '../../components/loadable.tsx';
 import { typingMs } from '../../components/use-pages.ts';
-import { describeFailure, fieldError, generalError } from '../../state/format/failure-text.ts';
+import { describeFailure, fieldError, generalError, isInDoubt } from '../../state/format/failure-text.ts';
 import { userTypeLabels } from '../../state/format/labels.ts';
 
 type CreateUserProps = { session: SessionView; onCreated: (user: UserView, password: string | null) => void; onClose: () => void };
@@ -88,7 +88,7 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
         {code.field}
         <FormError
           text={
-            failure?.kind === 'unreachable'
+            failure && isInDoubt(failure)
               ? `${describeFailure(failure)} The server may still have created the user. Check the list, and reset the user’s password if they’re there.`
               : generalError(failure, ['name', 'email', 'userType', 'accountId', 'code'])
           }

@@ -5,7 +5,7 @@ import { pluralize } from './format.ts';
 export function describeFailure(failure: Failure): string {
   switch (failure.kind) {
     case 'unreachable':
-      return `Can’t reach the server. ${failure.detail}`;
+      return `Can’t reach the server. ${failure.detail}${failure.isUnsent ? ' Nothing was sent.' : ''}`;
     case 'session-ended':
       return 'Your session has ended. Sign in again, then retry.';
     case 'incompatible':
@@ -15,6 +15,11 @@ export function describeFailure(failure: Failure): string {
         ? failure.detail
         : `${failure.detail} Try again in ${describeWait(failure.retryAfterSeconds)}.`;
   }
+}
+
+/** Whether the server may have done what it was asked, although its response didn't arrive. */
+export function isInDoubt(failure: Failure | null): boolean {
+  return failure?.kind === 'unreachable' && failure.isUnsent !== true;
 }
 
 /** Whether something doesn't exist, or the viewer doesn't have access to it. */

@@ -11,7 +11,7 @@ import { TextField } from '../../../components/forms/text-field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
 import { announce } from '../../../state/announcement.ts';
 import { now, ownZone, readClock } from '../../../state/clock.ts';
-import { describeFailure, fieldError, generalError } from '../../../state/format/failure-text.ts';
+import { describeFailure, fieldError, generalError, isInDoubt } from '../../../state/format/failure-text.ts';
 import { formatNumber } from '../../../state/format/format.ts';
 import { describeKeyAccess } from '../../../state/format/labels.ts';
 import { type ExpirationDraft, resolve, toExpirationChoice } from '../expiration.ts';
@@ -35,11 +35,13 @@ type CreateApiKeyProps = {
 
 export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCreated, onClose }: CreateApiKeyProps) {
   const [name, setName] = useState(replaced?.name ?? '');
-  const [draft, setDraft] = useState<ExpirationDraft>(() => ({
+  const [chosen, choose] = useState<Omit<ExpirationDraft, 'timeZone'> & { timeZone?: string }>({
     choice: replaced ? toExpirationChoice(replaced) : '',
     date: '',
-    timeZone: readOwnZone(),
-  }));
+  });
+  // Follows the machine's time zone, unless the user chooses another one.
+  const draft: ExpirationDraft = { timeZone: ownZone.value, ...chosen };
+  useState(readClock);
   const [copiesLimits, setCopiesLimits] = useState(true);
   const [hasTried, setTried] = useState(false);
   const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
@@ -55,7 +57,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
     (field === (draft.choice === 'custom' ? 'date' : 'choice') ? expirationError : null);
 
   useEffect(() => {
-    if (failure?.kind === 'unreachable') onMaybeCreated();
+    if (isInDoubt(failure)) onMaybeCreated();
   }, [failure]);
 
   function submit(event: Event): void {
@@ -114,7 +116,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
           dateError={problemAt('date')}
           resolved={resolved.ok ? resolved.text : ''}
           onChange={(changes) => {
-            setDraft({ ...draft, ...changes });
+            choose({ ...chosen, ...changes });
             clearError();
           }}
         />
@@ -132,7 +134,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
         <Guidance session={session} />
         <FormError
           text={
-            failure?.kind === 'unreachable'
+            failure && isInDoubt(failure)
               ? `${describeFailure(failure)} The server may still have created the key. Check the list, and revoke the key if it’s there.`
               : generalError(failure, ['name', 'expiration', 'timeZone'])
           }
@@ -178,10 +180,4 @@ function Guidance({ session }: { session: SessionView }) {
       Use one key per integration: revoking a key immediately stops everything that uses it.
     </p>
   );
-}
-
-/** Reads the machine's time zone, which may have changed since the console started. */
-function readOwnZone(): string {
-  readClock();
-  return ownZone.peek();
 }
