@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { parsePhoneNumberFromString } from 'libphonenumber-js/min';
+import full from 'libphonenumber-js/max/metadata';
+import { type CountryCode, parsePhoneNumberFromString } from 'libphonenumber-js/min';
 import metadata from 'libphonenumber-js/min/metadata';
 import examples from 'libphonenumber-js/mobile/examples';
-import { isPhoneNumber, isPlainNumber } from '#contract/calls/phone.ts';
+import { isPhoneNumber, isPlainNumber, readPhone } from '#contract/calls/phone.ts';
 import { runs } from '../support/runs.ts';
 
 /** Returns the library's result for text in E.164 form. The library writes each valid number in only one way. */
@@ -77,4 +78,174 @@ describe('a phone number', () => {
       expect(isPhoneNumber(text)).to.equal(false);
     });
   }
+});
+
+type Owned = { country: string; code: string; national: string; phone: string };
+
+function ofCountry(country: string, national: string): Owned {
+  const code: string = full.countries[country as CountryCode]?.[0];
+  return { country, code, national, phone: `+${code}${national}` };
+}
+
+/** The types of numbers in each country, by the pattern of their digits. Canada, for example, has types without a number. */
+const numberTypes = Object.entries(full.countries).flatMap(([country, plan]) => {
+  const types: ([pattern: string] | 0)[] = plan[11] || [];
+  return types.flatMap((type) => (type === 0 || type[0] === '' ? [] : [{ country, pattern: type[0] }]));
+});
+const ofAnyType = fc
+  .constantFrom(...numberTypes)
+  .chain(({ country, pattern }) => fc.stringMatching(new RegExp(`^(?:${pattern})$`)).map((national) => ofCountry(country, national)))
+  // Gabon's numbers once had seven digits. Written with the zero, they're numbers of today.
+  .filter(({ phone, code, national }) => isPhoneNumber(phone) && !(code === '241' && national.length === 7));
+
+const examplesOfCountries = Object.entries(examples).map(([country, national]) => ofCountry(country, national));
+
+/** The ways in which people and programs write a number. They change digits only by rule. */
+function toSpellings({ country, code, national, phone }: Owned) {
+  const [, internationalPrefix = '', , , , nationalPrefix = ''] = full.countries[country as CountryCode] ?? [];
+  const parsed = parsePhoneNumberFromString(phone);
+  const separated = parsed?.formatInternational() ?? phone;
+  return {
+    whole: [phone, separated, separated.replaceAll(' ', '-'), `\u202A${separated.replaceAll(' ', '\u00A0')}\u202C`, `tel:${phone}`],
+    usual: [parsed?.formatNational() ?? '', `00${code} ${national}`, `00${code}${national}`],
+    rare: [
+      ...[
+        `${nationalPrefix || ''}${national}`,
+        national,
+        `${code}${national}`,
+        separated.slice(1),
+        separated.slice(1).replaceAll(' ', '.'),
+      ],
+      ...(nationalPrefix === '0' ? [`${code}(0)${national}`, `+${code} (0) ${national}`, `${code}0${national}`] : []),
+      ...(nationalPrefix === '0' && national.length > 7 ? [`0${national} 0${national}`] : []),
+      ...(/^\d+$/.test(internationalPrefix) ? [`${internationalPrefix}${code}${national}`] : []),
+      ...[`${code}${national}.0`, `${separated} / ${separated}`, `${separated} ext. 5`],
+    ],
+  };
+}
+
+/** Reads all spellings. Fails if one is read as another number. @returns those that were refused */
+function readAll(country: string, phone: string, spellings: readonly string[]): string[] {
+  return spellings.filter((text) => {
+    const reading = readPhone(text, { country, accept: 'valid' });
+    if ('phone' in reading) expect(reading, `${text} (${country})`).to.deep.equal({ phone, isValid: true });
+    return 'reason' in reading;
+  });
+}
+
+describe('reading a phone number', () => {
+  it("never makes another number of any country's numbers, however they're written in that country", () => {
+    const neverWrong = (number: Owned) => {
+      const { whole, usual, rare } = toSpellings(number);
+      expect(readAll(number.country, number.phone, whole)).to.deep.equal([]);
+      readAll(number.country, number.phone, [...usual, ...rare]);
+    };
+    for (const number of examplesOfCountries) neverWrong(number);
+    fc.assert(fc.property(ofAnyType, neverWrong), runs(1_500));
+  });
+
+  it("never makes another number of a foreign one that lost its plus, if the country's numbers are written with a prefix", () => {
+    const home = fc.constantFrom(...['DE', 'AT', 'CH', 'FR', 'GB', 'IE', 'NL', 'BE', 'SE', 'JP', 'AU']);
+    const neverWrong = (country: string, { code, national, phone }: Owned) => {
+      fc.pre(code !== ofCountry(country, '').code);
+      readAll(country, phone, [`${code}${national}`, `${code} ${national}`]);
+    };
+    fc.assert(fc.property(home, ofAnyType, neverWrong), runs(2_000));
+  });
+
+  it('accepts the example number of nearly every country as usual there, after 00, and without its plus', () => {
+    const refused = examplesOfCountries.flatMap((number) => {
+      const usual = [...toSpellings(number).usual, `${number.code}${number.national}`];
+      return readAll(number.country, number.phone, usual).map((text) => `${number.country} ${text}`);
+    });
+    // With some countries' prefixes for calls abroad, the digits after 00 are another number.
+    const ambiguous = ['CO 0057 3211234567', 'CO 00573211234567', 'ID 0062 812345678', 'ID 0062812345678'];
+    expect(refused).to.have.members([...ambiguous, 'DE 4915123456789', 'ID 62812345678', 'XK 38343201234']);
+  });
+
+  const accepted: [text: string, country: string | undefined, phone: string][] = [
+    ['+353 86 123 4567', undefined, '+353861234567'],
+    ['(+49) 0170 / 123 45-67', undefined, '+491701234567'],
+    ['00353 86 123 4567', undefined, '+353861234567'],
+    ['011 49 30 12345678', 'US', '+493012345678'],
+    ['(212) 555-1234', 'US', '+12125551234'],
+    ['1 212 555 1234', 'US', '+12125551234'],
+    ['604 555 1234', 'CA', '+16045551234'],
+    ['13012345678', 'CN', '+8613012345678'],
+    ['8 (916) 123-45-67', 'RU', '+79161234567'],
+    ['06 69812345', 'IT', '+390669812345'],
+    ['+39 (0)6 69812345', 'IT', '+390669812345'],
+    ['011 15 2345-6789', 'AR', '+5491123456789'],
+    ['030 / 123 456-78', 'DE', '+493012345678'],
+    ['493012345678', 'DE', '+493012345678'],
+    ['49(0)1701234567', 'DE', '+491701234567'],
+    ['0491 701234567', 'DE', '+49491701234567'],
+    ['1701234567', 'DE', '+491701234567'],
+    ['2079460958', 'GB', '+442079460958'],
+    ['\u0660\u0661\u0667\u0660 \u06F1\u06F2\u06F3\uFF14\uFF15\uFF16\uFF17', 'DE', '+491701234567'],
+    ['\u200E\uFF0B49\u00AD 170\u2011123\u202F4567\u2069', undefined, '+491701234567'],
+    ['\t+49 170 1234567\r\n', undefined, '+491701234567'],
+  ];
+  for (const [text, country, phone] of accepted) {
+    it(`accepts ${JSON.stringify(text)}${country === undefined ? '' : ` in ${country}`}`, () =>
+      expect(readPhone(text, { country, accept: 'valid' })).to.deep.equal({ phone, isValid: true }));
+  }
+
+  const noCountry = 'Must be a valid phone number. If it has no country code, specify the country, too.';
+  const pair = 'Must be one phone number. This looks like two.';
+  const extra = 'Must be one phone number, without an extension or other text.';
+  const refused: [text: string, country: string | undefined, reason: string][] = [
+    ['491701234567', 'DE', 'Write +49 170 1234567, or 0491 701234567.'],
+    ['49 170 1234567', 'DE', 'Write +49 170 1234567, or 0491 701234567.'],
+    ['436641234567', 'DE', 'Write +43 664 1234567, or 04366 41234567.'],
+    ['6641234567', 'AT', 'Write +66 41 234 567, or 0664 1234567.'],
+    ['353861234567', undefined, noCountry],
+    ['030 12345678', undefined, noCountry],
+    ['030 12345678', 'XX', noCountry],
+    ['+049 170 1234567', 'DE', 'Must be a valid phone number.'],
+    ['12', 'DE', 'Must be a valid phone number.'],
+    ['', 'DE', extra],
+    ['030 12345678 ext. 5', 'DE', extra],
+    ['030 12345678;ext=5', 'DE', extra],
+    ['call 030 12345678', 'DE', extra],
+    ['030 12345678, 030 12345679', 'DE', extra],
+    ['030 12345678\n030 12345679', 'DE', extra],
+    ['+49 30 12345678 +49 30 12345679', 'DE', extra],
+    ['030 12345678(9)', 'DE', extra],
+    ['030 123456 / 57', 'DE', pair],
+    ['030/123456/030/123457', 'DE', pair],
+    ['01 12345 01 54321', 'AT', pair],
+    ['01 12345\u202801 54321', 'AT', pair],
+    ['491701234567.0', 'DE', 'Must be a phone number without decimals'],
+    ['4.91701E+11', 'DE', 'A spreadsheet rounded this long number to "4.91701E+11", so its last digits are lost.'],
+    ['4,91701E11', undefined, 'A spreadsheet rounded this long number'],
+  ];
+  for (const [text, country, reason] of refused) {
+    it(`refuses ${JSON.stringify(text)}${country === undefined ? '' : ` in ${country}`}`, () =>
+      expect(readPhone(text, { country, accept: 'valid' }))
+        .to.have.property('reason')
+        .that.satisfies((actual: string) => actual.startsWith(reason)));
+  }
+
+  it('names only readings that have no other', () => {
+    for (const text of ['491701234567', '436641234567', '6641234567']) {
+      const reading = readPhone(text, { country: text.startsWith('6') ? 'AT' : 'DE', accept: 'valid' });
+      const [, ...named] = 'reason' in reading ? (/^Write (.*), or (.*)\.$/.exec(reading.reason) ?? []) : [];
+      for (const one of named) expect(readPhone(one, { country: 'DE', accept: 'valid' }), one).to.have.property('isValid', true);
+    }
+  });
+
+  it('accepts numbers of other lengths than those of today, if only the length has to be possible', () => {
+    const possible = ['+14362345678', '436 234 5678', '0052 1 55 1234 5678', '+5215512345678', '+22507123456', '+49 30 12345678'];
+    expect(possible.map((text) => readPhone(text, { country: 'US', accept: 'possible' }))).to.deep.equal([
+      { phone: '+14362345678', isValid: false },
+      { phone: '+14362345678', isValid: false },
+      { phone: '+5215512345678', isValid: false },
+      { phone: '+5215512345678', isValid: false },
+      { phone: '+22507123456', isValid: false },
+      { phone: '+493012345678', isValid: true },
+    ]);
+    for (const text of ['+1212555', '+4930', '+999123456789', '12', '+4930123456789012'])
+      expect(readPhone(text, { country: 'US', accept: 'possible' }), text).to.have.property('reason');
+  });
 });

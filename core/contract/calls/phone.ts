@@ -1,9 +1,12 @@
 import type { MetadataJson } from 'libphonenumber-js/core';
-import { parsePhoneNumberFromString } from 'libphonenumber-js/min';
+import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
 import metadata from 'libphonenumber-js/min/metadata';
+import { toPlainPhone } from '../text/text.ts';
 
-/** Positions in the library's data about a country: see its METADATA.md. */
-const at = { pattern: 2, nationalPrefix: 7, leadingDigits: 10, types: 11 } as const;
+/** Positions in the library's data about a country: see its METADATA.md. `prefix` is meant if `nationalPrefix` is missing. */
+const at = {
+  ...{ code: 0, internationalPrefix: 1, pattern: 2, prefix: 5, nationalPrefix: 7, transform: 8, leadingDigits: 10, types: 11 },
+} as const;
 
 type Plan = { pattern: RegExp; nationalPrefix: RegExp; types: { pattern: RegExp; lengths: number[] | undefined }[] };
 
@@ -61,4 +64,157 @@ function toPlans({ countries, country_calling_codes }: MetadataJson): Map<string
 
 function whole(pattern: string): RegExp {
   return new RegExp(`^(?:${pattern})$`);
+}
+
+export type PhoneReading = { phone: string; isValid: boolean } | { reason: string };
+
+type PhoneOptions = {
+  /** The ISO 3166-1 code of the country that numbers without a country code belong to. */
+  country: string | undefined;
+  /** `possible` also accepts numbers that the library doesn't know, because they're too old or too new. */
+  accept: 'valid' | 'possible';
+};
+
+/**
+ * Reads one phone number as people and spreadsheets write it. If the text can be read as two numbers, it's refused, because the wrong one
+ * belongs to a stranger.
+ *
+ * @returns the number in E.164 format, or a sentence that says why the text was refused
+ */
+export function readPhone(text: string, options: PhoneOptions): PhoneReading {
+  if (isPhoneNumber(text)) return { phone: text, isValid: true };
+  const written = toPlainPhone(text).replace(/^tel:/i, '');
+  const reason = findFormProblem(written) ?? (isPair(written, options) ? 'Must be one phone number. This looks like two.' : null);
+  return reason === null ? readWritten(written, options) : { reason };
+}
+
+/** Says why a text can't be a phone number in any country; null if it may be one. */
+function findFormProblem(written: string): string | null {
+  if (/^\+?\d([.,]\d+)?E\+?\d{1,2}$/i.test(written))
+    return `A spreadsheet rounded this long number to "${written}", so its last digits are lost. Format the column as text, enter the numbers again, and save the file.`;
+  if (/^\+?\d+[.,]0+$/.test(written)) return 'Must be a phone number without decimals. Format the column as text, and remove them.';
+  if (!/^\(?\+?[ \d()./-]{0,50}\d$/.test(written)) return 'Must be one phone number, without an extension or other text.';
+  return null;
+}
+
+/** Whether a text contains two numbers, such as `030 123456 030 123457`, or `030 123456/57`. */
+function isPair(written: string, options: PhoneOptions): boolean {
+  const isNumber = (part: string) => {
+    const reading = findFormProblem(part) === null ? readWritten(part, options) : null;
+    return reading !== null && 'phone' in reading && reading.phone.length > maxAreaCode;
+  };
+  return [...written.matchAll(/ *\/ *| +/g)].some(({ 0: separator, index }) => {
+    const next = written.slice(index + separator.length);
+    const isStart = separator.includes('/') || (!isWithPlus(written) && next.startsWith('0') && isNumber(next));
+    return isStart && isNumber(written.slice(0, index));
+  });
+}
+
+/** The maximum length of what's before the slash in one number, such as +4934291 for `034291/12345`. */
+const maxAreaCode = '+4934291'.length;
+
+function readWritten(written: string, { country, accept }: PhoneOptions): PhoneReading {
+  const dialing = country === undefined ? undefined : getDialing(country);
+  const { international, national } = findCandidates(written, dialing);
+  const valid = distinct([...international.map(toValid), ...national.filter(isPhoneNumber)]);
+  const unknown = international.length > 0 ? international : national;
+  const phones = valid.length > 0 || accept === 'valid' ? valid : distinct(unknown.map(toPossible));
+  const digits = toDigits(written);
+  // Spreadsheets drop the plus sign, and also the zero before an area code. A number that's written as usual in its country lacks neither.
+  const mayLackPlus = dialing && !isWithPlus(written) && !phones.some((phone) => isUsual(phone, digits, dialing));
+  const readings = distinct([mayLackPlus ? toValid(`+${digits}`) : null, ...phones]);
+  const [phone] = phones;
+  if (phone !== undefined && readings.length === 1) return { phone, isValid: valid.length > 0 };
+  if (readings.length > 0) return { reason: `Write ${readings.map((reading) => format(reading, digits, dialing)).join(', or ')}.` };
+  if (!dialing && international.length === 0)
+    return { reason: 'Must be a valid phone number. If it has no country code, specify the country, too.' };
+  return { reason: `Must be a ${accept === 'valid' ? 'valid phone number' : 'phone number with a possible length'}.` };
+}
+
+/** How numbers are dialed in a country. @property transform builds a number from the groups of its national prefix */
+type Dialing = { code: string; international: RegExp[]; hasPrefix: boolean; national: RegExp; transform: string };
+
+function getDialing(country: string): Dialing | undefined {
+  const data = isSupportedCountry(country) ? metadata.countries[country] : undefined;
+  if (!data) return undefined;
+  return {
+    code: data[at.code],
+    international: [/^00/, new RegExp(`^(?:${data[at.internationalPrefix]})`)],
+    hasPrefix: Boolean(data[at.prefix]),
+    national: new RegExp(`^(?:${data[at.nationalPrefix] || data[at.prefix] || ''})`),
+    transform: data[at.transform] || '',
+  };
+}
+
+/**
+ * Returns the numbers that a text can stand for, with a plus sign. Most of them don't exist.
+ *
+ * @property international those with a plus sign or an international prefix
+ */
+function findCandidates(written: string, dialing: Dialing | undefined): { international: string[]; national: string[] } {
+  const prefixes = isWithPlus(written) ? [/^/] : (dialing?.international ?? [/^00/]);
+  const toInternational = (digits: string) => prefixes.filter((prefix) => prefix.test(digits)).map((prefix) => digits.replace(prefix, '+'));
+  const ownCode = dialing?.code ?? '';
+  // In +49 (0)30, the zero is dialed only without the country code. In Italy, it's part of the number.
+  const [, before, after] = /^(.*?\d.*?)\( *0 *\)(.*)$/.exec(written) ?? [];
+  if (before !== undefined && after !== undefined) {
+    const start = toDigits(before);
+    const codes = [...toInternational(start), ...(start === ownCode ? [`+${start}`] : [])];
+    const known = codes.filter((code) => Object.hasOwn(metadata.country_calling_codes, code.slice(1)));
+    return { international: known.flatMap((code) => withOptionalPrefix(code, `0${toDigits(after)}`, toDigits(after))), national: [] };
+  }
+  const digits = toDigits(written);
+  const international = toInternational(digits);
+  if (isWithPlus(written) || !dialing) return { international, national: [] };
+  const groups = dialing.national.exec(digits)?.slice(1) ?? [];
+  const number = digits.replace(dialing.national, groups.at(-1) === undefined ? '' : dialing.transform);
+  const withoutPlus = digits.startsWith(ownCode) ? [toValid(`+${digits}`) ?? `+${digits}`] : [];
+  return { international, national: [...withoutPlus, ...withOptionalPrefix(`+${ownCode}`, digits, number)] };
+}
+
+function isWithPlus(written: string): boolean {
+  return written.includes('+');
+}
+
+/** Returns a number without its national prefix; and with it, if its digits can be part of the number. */
+function withOptionalPrefix(code: string, digits: string, number: string): string[] {
+  return isPhoneNumber(code + digits) ? [code + digits, code + number] : [code + number];
+}
+
+function toValid(candidate: string): string | null {
+  if (isPhoneNumber(candidate)) return candidate;
+  const parsed = parsePhoneNumberFromString(candidate);
+  return parsed && isPhoneNumber(parsed.number) ? parsed.number : null;
+}
+
+/** Accepts two digits more or fewer than the country's numbers have, because that's how many a country adds to its numbers or removes. */
+function toPossible(candidate: string): string | null {
+  if (!/^\+[1-9]\d{6,14}$/.test(candidate)) return null;
+  const lengths = [candidate, `${candidate}0`, `${candidate}00`, candidate.slice(0, -1), candidate.slice(0, -2)];
+  return lengths.some((text) => parsePhoneNumberFromString(text)?.isPossible()) ? candidate : null;
+}
+
+/** Whether digits are a number as it's usually written in its country. The library doesn't know that for numbers that it can't format. */
+function isUsual(phone: string, digits: string, { hasPrefix }: Dialing): boolean {
+  const parsed = parsePhoneNumberFromString(phone);
+  return [true, false].some((nationalPrefix) => {
+    const text = parsed?.format('NATIONAL', { nationalPrefix }) ?? '';
+    return toDigits(text) === digits && !(hasPrefix && text === digits);
+  });
+}
+
+/** Formats one meaning of digits so that it has no other. */
+function format(phone: string, digits: string, dialing: Dialing | undefined): string {
+  const parsed = parsePhoneNumberFromString(phone);
+  const national = parsed?.formatNational() ?? phone;
+  const isOwn = parsed?.countryCallingCode === dialing?.code && phone !== `+${digits}` && toDigits(national) !== digits;
+  return isOwn ? national : (parsed?.formatInternational() ?? phone);
+}
+
+function distinct(phones: readonly (string | null)[]): string[] {
+  return [...new Set(phones)].filter((phone) => phone !== null);
+}
+
+function toDigits(text: string): string {
+  return text.replace(/\D/g, '');
 }

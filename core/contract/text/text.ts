@@ -131,13 +131,28 @@ export function foldText(text: string): string {
   return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
 }
 
+/** Removes characters that no one sees, because they have no width or only change the direction of text. */
+export function dropInvisible(text: string): string {
+  return text.replace(/[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\uFFF9-\uFFFB]/gu, '');
+}
+
+/** Writes a phone number, or the beginning of one, with the digits, spaces and hyphens of ASCII. Removes invisible characters. */
+export function toPlainPhone(text: string): string {
+  return dropInvisible(text.replace(/[\p{Zs}\p{Zl}\p{Zp}]/gu, ' '))
+    .replace(/[\u0660-\u0669\u06F0-\u06F9]/g, (digit) => String(digit.charCodeAt(0) & 0xf))
+    .replace(/[\uFF01-\uFF5E]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0))
+    .replace(/[\p{Pd}\u2212\u30FC]/gu, '-')
+    .trim();
+}
+
 /**
  * Returns the digits of a phone number in a search, as in E.164. People may type `+49 (0)30 2000-1` or `030 2000`. Returns null if the text
  * doesn't look like a phone number.
  */
 export function parsePhoneDigits(search: string): string | null {
-  if (!/^\(?[+\d(][\d\s()./\u2010-\u2014-]*$/u.test(search)) return null;
-  const digits = search
+  const written = toPlainPhone(search);
+  if (!/^\(?[+\d(][\d ()./-]*$/.test(written)) return null;
+  const digits = written
     .replace(/\(0\)/g, '')
     .replace(/[^\d+]/g, '')
     .replace(/^00/, '+');
@@ -150,6 +165,6 @@ export function parsePhoneDigits(search: string): string | null {
  * taken to start with a country code.
  */
 export function toPhonePrefix(search: string): string | null {
-  const digits = parsePhoneDigits(search.trim());
+  const digits = parsePhoneDigits(search);
   return digits === null || digits.startsWith('+') ? digits : `+${digits}`;
 }
