@@ -6,7 +6,7 @@ export type Validated<Data> = { ok: true; data: Data } | { ok: false; errors: Fi
 /** Validates an input against a schema, and returns errors by field. */
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): Validated<z.output<Schema>> {
   // Without reportInput, an issue has no input, and every value of the wrong type would look like a missing field.
-  const parsed = schema.safeParse(input, { reportInput: true });
+  const parsed = schema.safeParse(input, { reportInput: true, error: describeIssue });
   return parsed.success ? { ok: true, data: parsed.data } : { ok: false, errors: parsed.error.issues.flatMap(toFieldErrors) };
 }
 
@@ -19,6 +19,16 @@ const kinds: Readonly<Record<string, string>> = {
   object: 'an object',
   record: 'an object',
 };
+
+/** Says what the value must be. Only for schemas without a message of their own. */
+function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'invalid_union' && issue.discriminator !== undefined)
+    return `The field "${issue.discriminator}" has an unknown value.`;
+  if (issue.code !== 'too_big' && issue.code !== 'too_small') return undefined;
+  const bound = issue.code === 'too_big' ? `at most ${issue.maximum}` : `at least ${issue.minimum}`;
+  if (issue.origin === 'array') return `Must contain ${bound} entries.`;
+  return `Must be ${bound}${issue.origin === 'string' ? ' characters' : ''}.`;
+}
 
 function toFieldErrors(issue: z.core.$ZodIssue): FieldError[] {
   const path = issue.path.map(String);

@@ -23,6 +23,7 @@ const ids = (count: number) => Array.from({ length: count }, (_, n) => `k${n}`);
 const variables = (count: number) => Object.fromEntries(ids(count).map((name) => [name, '']));
 const placing = (more: object) => ({ contact: { phone }, ...more });
 const control = 'Must not contain control characters.';
+const surrogate = 'Must not contain half of a character (a lone surrogate). Type the text again instead of pasting it.';
 const instant = 'Must be a time in UTC in RFC 3339 format, such as 2026-11-21T09:00:00.000Z.';
 const email = 'Must be an email address, without invisible characters.';
 const identifier = "This isn't a valid ID.";
@@ -90,7 +91,6 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
     'Must be at most 1000 characters.',
   ],
   ['a variable with a control character', placeCallSchema, placing({ variables: { a: '\0' } }), 'variables.a', control],
-  ['a variable with a lone surrogate', placeCallSchema, placing({ variables: { a: '\ud800' } }), 'variables.a', control],
   ['a date without a time', placeCallSchema, placing({ notBefore: '2026-11-21' }), 'notBefore', instant],
   ['a time of 31 characters', placeCallSchema, placing({ notAfter: '2026-11-21T09:00:00.0000000000Z' }), 'notAfter', instant],
   [
@@ -171,6 +171,10 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
   ['an unknown kind of list', recordExportSchema, { list: 'keys', rows: 0 }, 'list', 'Must be api-keys, calls, users or activity.'],
   ['an unknown call state', callsQuerySchema, { state: 'ringing' }, 'state', `Must be one of ${states}.`],
   ['a search with a control character', tenanciesQuerySchema, { search: '\0' }, 'search', control],
+  ['a search with a lone surrogate', tenanciesQuerySchema, { search: 'a\uD83D' }, 'search', surrogate],
+  ['a search of 201 characters', tenanciesQuerySchema, { search: '😀'.repeat(201) }, 'search', 'Must be at most 200 characters.'],
+  ['a name with a lone surrogate', createApiKeySchema, { ...key, name: '\uDE00a' }, 'name', surrogate],
+  ['a variable with a lone surrogate', placeCallSchema, placing({ variables: { a: '\uD83D' } }), 'variables.a', surrogate],
   ['an unknown outcome', outcomeSchema, { ...outcome, state: 'unknown' }, 'state', 'Must be one of completed, no_answer, busy, failed.'],
   [
     'an outcome with a detail of 501 characters',
@@ -236,6 +240,7 @@ describe('input', () => {
     ['100 keys', revokeApiKeysSchema, { ids: ids(100) }, { ids: ids(100), cancelQueuedCalls: false }],
     ['an uppercase digest', identifyApiKeySchema, { sha256: 'A'.repeat(64) }, { sha256: 'A'.repeat(64) }],
     ['no search text', tenanciesQuerySchema, {}, { search: '' }],
+    ['a search of 200 emoji', tenanciesQuerySchema, { search: '😀'.repeat(200) }, { search: '😀'.repeat(200) }],
     [
       'an outcome',
       outcomeSchema,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
 import { problemCode, problemType } from '#contract/problems.ts';
-import { pathTo } from '#contract/routes/route.ts';
+import { pathTo, type Route } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { validate } from '#contract/validate.ts';
@@ -27,6 +27,22 @@ describe('validating input', () => {
   it('distinguishes a missing field from a field with the wrong type', () => {
     expect(listErrors({ contact: {} })).to.deep.equal([{ path: 'contact.phone', message: 'This field is required.' }]);
     expect(listErrors({ contact: { phone: 1 } })[0]?.message).to.equal('Must be a string.');
+  });
+
+  it('says what each parameter of every route must be, never in the words of the library', () => {
+    const values = ['x'.repeat(5_000), '\uD800', '\0', ['a', 'b'], 1e9, -1, { a: 1 }, null];
+    const shapes = Object.values<Route>(routes).flatMap(({ query, body }) =>
+      [query, body]
+        .flatMap((each) => (each instanceof z.ZodOptional ? [each.unwrap()] : [each]))
+        .filter((each) => each instanceof z.ZodObject),
+    );
+    for (const shape of shapes)
+      for (const name of Object.keys(shape.shape))
+        for (const value of values) {
+          const validated = validate(shape, { [name]: value });
+          const messages = validated.ok ? [] : validated.errors.map(({ message }) => message);
+          expect(messages.filter((message) => /^(?:Too|Invalid)\b|[<>=]\d/.test(message))).to.deep.equal([]);
+        }
   });
 
   it('names each unknown field, shortening long names', () => {

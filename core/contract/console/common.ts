@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { identifierSchema, isPrintable } from '../text/text.ts';
+import { checkPrintable, identifierSchema, isWithinCodePoints } from '../text/text.ts';
 import { timeZoneSchema } from '../time-zones.ts';
 
 export const userTypes = ['account', 'partner', 'staff'] as const;
@@ -18,8 +18,9 @@ export const cursorSchema = identifierSchema.optional().transform((cursor) => cu
 
 export const searchSchema = z
   .string()
-  .max(limits.search)
-  .refine(isPrintable, { error: 'Must not contain control characters.' })
+  .refine((text) => isWithinCodePoints(text, limits.search), { error: `Must be at most ${limits.search} characters.` })
+  .check(checkPrintable)
+  .meta({ maxLength: limits.search })
   .default('');
 
 export const daySchema = z.iso

@@ -38,7 +38,8 @@ const hidden = /[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]
 export function describeLineProblem(line: string, max: number, ifEmpty = 'Must not be empty.'): string | null {
   if (line === '') return ifEmpty;
   if (!isWithinCodePoints(line, max)) return `Must be at most ${max} characters.`;
-  if (!isPrintable(line)) return 'Must not contain control characters.';
+  const problem = describeUnprintable(line);
+  if (problem !== null) return problem;
   const [character] = hidden.exec(line) ?? [];
   if (character === undefined) return null;
   const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
@@ -63,7 +64,19 @@ export function lineSchema(max: number, ifEmpty?: string) {
 }
 
 export function isPrintable(text: string): boolean {
-  return text.isWellFormed() && !/\p{Cc}/u.test(text);
+  return describeUnprintable(text) === null;
+}
+
+/** Says which characters a text must not contain; null if it's printable. */
+export function describeUnprintable(text: string): string | null {
+  if (!text.isWellFormed()) return 'Must not contain half of a character (a lone surrogate). Type the text again instead of pasting it.';
+  return /\p{Cc}/u.test(text) ? 'Must not contain control characters.' : null;
+}
+
+/** Checks that a text is printable. */
+export function checkPrintable({ value, issues }: z.core.ParsePayload<string>): void {
+  const message = describeUnprintable(value);
+  if (message !== null) issues.push({ code: 'custom', message, input: value });
 }
 
 /**
@@ -74,7 +87,7 @@ export function textSchema(max: number) {
   return z
     .string()
     .refine((text) => isWithinCodePoints(text, max), { error: `Must be at most ${max} characters.` })
-    .refine((text) => isPrintable(text.replace(/[\t\n\r]/g, '')), { error: 'Must not contain control characters.' })
+    .check(({ value, issues }) => checkPrintable({ value: value.replace(/[\t\n\r]/g, ''), issues }))
     .meta({ maxLength: max });
 }
 
