@@ -2,7 +2,7 @@ import { type Dispatcher, request } from 'undici';
 import type { Handoff } from '#contract/calls/dialer.ts';
 import { sign } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
-import { timestamp } from '#contract/text/text.ts';
+import { cutCodePoints, timestamp } from '#contract/text/text.ts';
 import { dialingLimits } from '../domain/calls/dialing.ts';
 import { errorCode } from '../domain/error-code.ts';
 import type { ClaimedCall } from '../domain/model.ts';
@@ -94,14 +94,11 @@ async function readStart(body: Dispatcher.ResponseData['body']): Promise<string>
     text += chunk;
     if (text.length >= limits.detail) break;
   }
-  return Array.from(
-    text
-      .toWellFormed()
-      .replace(/\p{Cc}+/gu, ' ')
-      .trim(),
-  )
-    .slice(0, limits.detail - 40)
-    .join('');
+  const line = text
+    .toWellFormed()
+    .replace(/\p{Cc}+/gu, ' ')
+    .trim();
+  return cutCodePoints(line, limits.detail - 40);
 }
 
 function toFailure(error: unknown, { unsentReason }: Connections): HandoffResult {

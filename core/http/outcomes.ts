@@ -1,11 +1,14 @@
 import type { IncomingMessage } from 'node:http';
-import { isSigned } from '#contract/calls/signature.ts';
+import { finished } from 'node:stream/promises';
+import { type Outcome, optOutSchema } from '#contract/calls/dialer.ts';
+import { checkSignature } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
 import { dialerRoutes } from '#contract/routes/dialer.ts';
-import { validate } from '#contract/validate.ts';
-import { reportOutcome } from '../domain/calls/outcomes.ts';
+import { type Validated, validate } from '#contract/validate.ts';
+import { reportOptOut, reportOutcome } from '../domain/calls/outcomes.ts';
 import type { Ports } from '../domain/ports/ports.ts';
-import { parseInTurn, readBytes } from './middleware/body.ts';
+import { Problem } from '../domain/problem.ts';
+import { dataOrThrow, parseInTurn, readBytes } from './middleware/body.ts';
 import type { Middleware } from './middleware/context.ts';
 import { refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
@@ -26,32 +29,60 @@ export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
   return async (ctx, next) => {
     if (!outcomeMethods(ctx.path).includes(ctx.method)) return next();
     ctx.state.route = path;
-    const bytes = await readReport(ctx.req).catch(() => null);
-    const now = Math.floor(ports.clock.now() / 1_000);
-    if (!bytes || !isSigned((name) => ctx.get(name), bytes, secrets, now)) return refuse(ctx);
-    await reportOutcome(ports, await parseInTurn(bytes, (input) => validate(body, input), path));
+    const check = checkSignature((name) => ctx.get(name), secrets, Math.floor(ports.clock.now() / 1_000));
+    const bytes = await readReport(ctx.req, check.update).catch((error: unknown) => ({ error }));
+    if (!check.isSigned()) return refuse(ctx);
+    if ('error' in bytes) throw bytes.error;
+    const parsed = await parseInTurn(
+      bytes,
+      (input) => ({ ok: true, data: { outcome: validate(body, input), optOut: validate(optOutSchema, input) } }),
+      path,
+    );
+    await report(ports, parsed);
     setRequestId(ctx);
     ctx.status = status;
   };
 }
 
+async function report(ports: Ports, { outcome, optOut }: { outcome: Validated<Outcome>; optOut: Validated<{ handoffId: string }> }) {
+  if (outcome.ok) return reportOutcome(ports, outcome.data);
+  if (optOut.ok) await reportOptOut(ports, optOut.data.handoffId);
+  dataOrThrow(outcome, optOut.ok ? "The number was added to the do-not-call list, but the outcome wasn't recorded. " : '');
+}
+
 /**
- * The maximum number of reports over 8 KiB that are read at the same time. They're too long to be valid, but they're read to check their
- * signatures: if a provider with the right secret got a 401, it would look for an error in the secret. The number is limited, because
- * anyone can send such a report, and each takes up to 64 KiB until its signature is checked.
+ * The maximum number of reports over 8 KiB that are read at the same time, because anyone can send such a report, and each takes up to
+ * 64 KiB until its signature is checked.
  */
 const maxLarge = 100;
 
-function reportReader(): (req: IncomingMessage) => Promise<Buffer> {
+/**
+ * Returns a function that reads a report. It passes the whole report to `onChunk`, even if it doesn't keep it, so that its signature can be
+ * checked: if a provider with the right secret got a 401, it would look for an error in the secret.
+ */
+function reportReader() {
   let large = 0;
-  return async (req) => {
+
+  return async (req: IncomingMessage, onChunk: (chunk: Buffer) => void): Promise<Buffer> => {
     const isSmall = Number(req.headers['content-length']) <= limits.strangerBodyBytes;
-    if (isSmall || large === maxLarge) return readBytes(req, limits.strangerBodyBytes);
-    large++;
-    try {
-      return await readBytes(req, limits.bodyBytes);
-    } finally {
-      large--;
+    const isLarge = !isSmall && large < maxLarge;
+    let bytes = readBytes(req, isLarge ? limits.bodyBytes : limits.strangerBodyBytes, onChunk);
+    if (isLarge) {
+      large++;
+      bytes = bytes.finally(() => large--);
     }
+    return bytes.catch(async (error) => {
+      if (!(error instanceof Problem) || error.code !== 'too-large') throw error;
+      await finished(req);
+      throw isLarge ? tooLarge() : busy();
+    });
   };
+}
+
+function busy(): Problem {
+  return new Problem('unavailable', 'Too many large reports are arriving. Repeat this one shortly.', { retryAfter: 2 });
+}
+
+function tooLarge(): Problem {
+  return new Problem('too-large', `A report must be at most ${limits.bodyBytes} bytes. Nothing was recorded, not even an opt-out.`);
 }

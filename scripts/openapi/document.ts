@@ -143,8 +143,9 @@ function listProblems(route: Route): ProblemCode[] {
     // These are for users with a one-time password, and for tenancies that don't exist or that the viewer can't use.
     [by === 'session', 'forbidden', 'not-found'],
     [body !== undefined, 'invalid'],
-    // A report whose body is incomplete can't have a valid signature, so it gets a 401 instead of these.
-    [body !== undefined && by !== 'signature', 'too-large', 'unsupported-media-type'],
+    [body !== undefined, 'too-large'],
+    // A signed body can only be JSON.
+    [body !== undefined && by !== 'signature', 'unsupported-media-type'],
   ]);
   return [...new Set(codes)];
 }

@@ -69,6 +69,58 @@ describe('the dialer', () => {
           expect(entry).to.include({ scope_id: dialer.tenants.partner.id, account_id: null, contact_id: first });
         });
 
+        const added = "The number was added to the do-not-call list, but the outcome wasn't recorded.";
+        for (const [what, more] of [
+          ['an unknown state', { state: 'ringing' }],
+          ['no state', { state: undefined }],
+          ['an unknown field', { transcript: 'Never again.' }],
+          ['an invalid end time', { endedAt: 'yesterday' }],
+          ['a detail that is a number', { detail: 7 }],
+          ['a negative duration', { durationSeconds: -1 }],
+          ['true as text', { optOut: 'true' }],
+        ] as const) {
+          it(`with ${what}, puts the number on the list all the same, and says so, but doesn't store the outcome`, async () => {
+            await start();
+            const phone = somePhone();
+            const handoffId = await dialed(phone);
+            const queued = textAt(await place({ contact: { phone }, notBefore: '2099-01-01T00:00:00.000Z' }), 'contactId');
+            for (let repeats = 0; repeats < 2; repeats++) {
+              const answer = await optOut(handoffId, more);
+              expect(answer.status).to.equal(422);
+              expect(textAt(answer, 'detail').startsWith(`${added} Invalid body at ${Object.keys(more)[0]}: `)).to.equal(true);
+            }
+            await untilState(queued, 'blocked');
+            expect((await call(handoffId))['state']).to.equal('dialing');
+            const owner = { account_id: dialer.tenants.account.id, contact_id: handoffId, source: 'outcome', reason: 'asked' };
+            const [entry, ...others] = await entries(phone);
+            expect(entry).to.include(owner);
+            expect(others).to.deep.equal([]);
+            const events = await dialer.direct.storage.database.read('audit_events').where({ action: 'do-not-call.added' });
+            expect(events.map(({ actor_name }) => actor_name)).to.deep.equal(['The provider']);
+            expect((await outcome({ handoffId, state: 'completed' })).status).to.equal(204);
+            expect((await optOut(handoffId, more)).status).to.equal(422);
+          });
+        }
+
+        it("with an invalid field, gets a 404 if the hand-off doesn't exist or its number was erased", async () => {
+          await start();
+          const handoffId = await dialed(somePhone());
+          await dialer.direct.storage.database.write('calls').where({ contact_id: handoffId }).update({ phone: null });
+          for (const id of [handoffId, 'none', 'not an ID', '\0']) expect((await optOut(id, { detail: 7 })).status).to.equal(404);
+        });
+
+        it('is only an opt-out if it says so', async () => {
+          await start();
+          const phone = somePhone();
+          const handoffId = await dialed(phone);
+          for (const more of [{ optOut: false }, { optOut: 'false' }, { optOut: null }, { optOut: undefined }]) {
+            const answer = await outcome({ handoffId, state: 'ringing', ...more });
+            expect(answer.status).to.equal(422);
+            expect(answer.json['detail']).not.to.include('do-not-call');
+          }
+          expect(await entries(phone)).to.deep.equal([]);
+        });
+
         it('makes a temporary entry permanent, and records this', async () => {
           await start();
           const phone = somePhone();

@@ -6,7 +6,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { ask, readCode } from '../support/http.ts';
+import { ask, readCode, textAt } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
 import { insertCalls } from '../support/stored-calls.ts';
 import { until } from '../support/until.ts';
@@ -22,8 +22,8 @@ describe('an outcome report', () => {
   });
   after(() => harness.close());
 
-  const readState = async (contactId: string) =>
-    (await harness.direct.storage.database.read('calls').where({ contact_id: contactId }).first())?.state;
+  const readCall = async (contactId: string) => harness.direct.storage.database.read('calls').where({ contact_id: contactId }).first();
+  const readState = async (contactId: string) => (await readCall(contactId))?.state;
   /** Adds a call that the provider has accepted. @returns its ID */
   const handedOff = async () => {
     const contactId = `call-${++calls}`;
@@ -52,15 +52,38 @@ describe('an outcome report', () => {
     for (const refused of [
       await report(raw, { signed: `${raw} ` }),
       await report(raw, { headers: { 'webhook-signature': '' } }),
-      await report(raw.padEnd(65_537)),
+      await report(raw.padEnd(65_537), { signed: raw }),
+      await report(raw.padEnd(1_000_000), { headers: { 'webhook-timestamp': '1' } }),
     ])
       expect([refused.status, refused.text]).to.deep.equal([401, text]);
     expect(await readState(contactId)).to.equal('dialing');
   });
 
-  it('gets a 404 for an unknown hand-off, so that the provider stops repeating it', async () => {
-    const answer = await report(formatOutcome('none'));
-    expect([answer.status, readCode(answer)]).to.deep.equal([404, 'not-found']);
+  it("gets a 404 for a hand-off that doesn't or can't exist, so that the provider stops repeating it", async () => {
+    for (const id of ['none', '', 'not an ID', 'x'.repeat(65), '\0'])
+      expect(readCode(await report(formatOutcome(id))), id).to.equal('not-found');
+  });
+
+  it('gets a 413 if it has more than 64 KiB, but only if it is signed', async () => {
+    const contactId = await handedOff();
+    for (const length of [65_537, 1_000_000]) {
+      const answer = await report(formatOutcome(contactId).padEnd(length), { headers: { 'X-Request-Id': 'r-1' } });
+      expect([answer.status, readCode(answer), answer.headers['x-request-id']]).to.deep.equal([413, 'too-large', 'r-1']);
+    }
+    expect(await readState(contactId)).to.equal('dialing');
+  });
+
+  it('can have a fraction of a second, which is rounded, and a detail that is too long, which is cut between characters', async () => {
+    for (const [durationSeconds, seconds] of [
+      [62.5, 63],
+      [0.4, 0],
+      [86_400, 86_400],
+    ] as const) {
+      const handoffId = await handedOff();
+      const outcome = { handoffId, state: 'completed', durationSeconds, detail: `${'x'.repeat(499)}\u{1F600}\u{1F600}` };
+      expect((await report(JSON.stringify(outcome))).status).to.equal(204);
+      expect(await readCall(handoffId)).to.include({ duration_seconds: seconds, detail: `${'x'.repeat(499)}\u{1F600}` });
+    }
   });
 
   it("gets a response that says what is wrong, but only if it's signed", async () => {
@@ -71,22 +94,25 @@ describe('an outcome report', () => {
   });
 
   describe('of more than 8 KiB', () => {
-    const detailed = JSON.stringify({ handoffId: 'x', state: 'failed', detail: 'x'.repeat(10_000) });
+    const detailed = JSON.stringify({ handoffId: 'x', state: 'ringing', detail: 'x'.repeat(10_000) });
 
-    it("gets a 422 that names the field, but only if it's signed", async () => {
+    it("is read, but only if it's signed", async () => {
       const answer = await report(detailed);
-      expect([answer.status, answer.json['errors']]).to.deep.equal([422, [{ path: 'detail', message: 'Must be at most 500 characters.' }]]);
+      expect([answer.status, textAt(answer, 'detail').slice(0, 22)]).to.deep.equal([422, 'Invalid body at state:']);
       expect((await report(detailed, { signed: `${detailed} ` })).status).to.equal(401);
       const contactId = await handedOff();
       expect((await report(formatOutcome(contactId).padEnd(65_536))).status).to.equal(204);
     });
 
-    it('gets the common 401 while a hundred others are arriving, but shorter ones are still accepted', async () => {
+    it('has to be repeated if a hundred others are arriving, but shorter ones are still accepted', async () => {
       const { port } = new URL(harness.core.url);
       const head = `POST ${routes.reportOutcome.path} HTTP/1.1\r\nHost: x\r\nContent-Length: 10000\r\n\r\n`;
       const slow = Array.from({ length: 100 }, () => connect(Number(port), '127.0.0.1').on('error', () => undefined));
       for (const socket of slow) socket.write(head);
-      await until(async () => (await report(detailed)).status === 401);
+      await until(async () => (await report(detailed)).status === 503);
+      const { status, headers } = await report(detailed);
+      expect([status, headers['retry-after']]).to.deep.equal([503, '2']);
+      expect((await report(detailed, { signed: `${detailed} ` })).status).to.equal(401);
       expect((await report(formatOutcome(await handedOff()))).status).to.equal(204);
       for (const socket of slow) socket.destroy();
       await until(async () => (await report(detailed)).status === 422);

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { identifierSchema, inputInstantSchema, instantSchema, textSchema } from '../text/text.ts';
+import { cutCodePoints, identifierSchema, inputInstantSchema, instantSchema, textSchema } from '../text/text.ts';
 
 /** The core POSTs this to a provider for each due call. */
 export const handoffSchema = z.object({
@@ -21,14 +21,26 @@ export type OutcomeState = (typeof outcomeStates)[number];
 
 /** A provider reports this when a call is over. */
 export const outcomeSchema = z.strictObject({
-  handoffId: identifierSchema,
+  // Any text, because a hand-off that can't exist gets the same 404 as one that doesn't.
+  handoffId: z.string(),
   state: z.enum(outcomeStates, { error: `Must be one of ${outcomeStates.join(', ')}.` }),
-  detail: textSchema(limits.detail).optional(),
+  detail: z
+    .string()
+    .overwrite((text) => cutCodePoints(text, limits.detail))
+    .pipe(textSchema(limits.detail))
+    .meta({ description: `Free text about the call. Only the first ${limits.detail} characters are kept.` })
+    .optional(),
   endedAt: inputInstantSchema.optional(),
-  durationSeconds: z.number().int().min(0).max(86_400).optional(),
+  durationSeconds: z.number().min(0).max(86_400).overwrite(Math.round).meta({ description: 'Rounded to whole seconds.' }).optional(),
   optOut: z
     .boolean()
     .optional()
     .meta({ description: "True if the person asked not to be called again. The number is added to the account's do-not-call list." }),
 });
 export type Outcome = z.infer<typeof outcomeSchema>;
+
+/**
+ * An outcome with an opt-out, whatever its other fields are. The opt-out counts even if they're invalid, because the person would be called
+ * again before the provider is fixed. Some languages write true as text.
+ */
+export const optOutSchema = z.object({ handoffId: z.string(), optOut: z.literal([true, 'true']) });

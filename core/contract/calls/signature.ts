@@ -1,4 +1,4 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, type Hmac, timingSafeEqual } from 'node:crypto';
 
 // Implements Standard Webhooks 1.0.0 (github.com/standard-webhooks/standard-webhooks), which has libraries in nine languages for verifying
 // signatures.
@@ -31,36 +31,55 @@ export function makeSigningSecret(randomBytes: (size: number) => Uint8Array): st
 
 /** Returns the headers of a signed message. @param seconds Unix time */
 export function sign(id: string, body: Uint8Array | string, secret: string, seconds: number): SignatureHeaders {
-  const signature = `v1,${digest(id, String(seconds), body, secret).toString('base64')}`;
+  const signature = `v1,${startHash(id, String(seconds), secret).update(body).digest('base64')}`;
   return { 'webhook-id': id, 'webhook-timestamp': String(seconds), 'webhook-signature': signature };
 }
 
+/** Returns a header's value, or an empty string if it's missing. */
+type ReadHeader = (name: keyof SignatureHeaders) => string;
+
+/** Checks the signature of a body while it arrives, because it may be too long to keep. */
+export type SignatureCheck = {
+  update(chunk: Uint8Array): void;
+  /** Whether exactly the chunks so far were signed. Call it once, at the end. */
+  isSigned(): boolean;
+};
+
 /**
- * Whether exactly this body was signed recently with one of the secrets. With several secrets, one can be replaced without interruption.
+ * Begins to check whether a body was signed recently with one of the secrets. With several secrets, one can be replaced without interruption.
  *
- * @param header returns a header's value, or an empty string if it's missing
  * @param seconds the current Unix time
  */
-export function isSigned(
-  header: (name: keyof SignatureHeaders) => string,
-  body: Uint8Array,
-  secrets: readonly string[],
-  seconds: number,
-): boolean {
+export function checkSignature(header: ReadHeader, secrets: readonly string[], seconds: number): SignatureCheck {
   const [id, timestamp] = [header(signatureHeaders.id), header(signatureHeaders.timestamp)];
-  if (id === '' || !/^\d{1,12}$/.test(timestamp) || Math.abs(seconds - Number(timestamp)) > signatureWindow) return false;
-  const signatures = header(signatureHeaders.signature)
-    .split(' ')
-    .filter((signature) => signature.startsWith('v1,'));
-  const digests = signatures.map((signature) => Buffer.from(signature.slice('v1,'.length), 'base64'));
-  return secrets.some((secret) => {
-    const right = digest(id, timestamp, body, secret);
-    return digests.some((digest) => digest.length === right.length && timingSafeEqual(digest, right));
-  });
+  const isRecent = id !== '' && /^\d{1,12}$/.test(timestamp) && Math.abs(seconds - Number(timestamp)) <= signatureWindow;
+  const hashes = isRecent ? secrets.map((secret) => startHash(id, timestamp, secret)) : [];
+  return {
+    update(chunk) {
+      for (const hash of hashes) hash.update(chunk);
+    },
+    isSigned() {
+      const signatures = header(signatureHeaders.signature)
+        .split(' ')
+        .filter((signature) => signature.startsWith('v1,'));
+      const digests = signatures.map((signature) => Buffer.from(signature.slice('v1,'.length), 'base64'));
+      return hashes.some((hash) => {
+        const right = hash.digest();
+        return digests.some((digest) => digest.length === right.length && timingSafeEqual(digest, right));
+      });
+    },
+  };
 }
 
-function digest(id: string, timestamp: string, body: Uint8Array | string, secret: string): Buffer {
-  return createHmac('sha256', toKey(secret)).update(`${id}.${timestamp}.`).update(body).digest();
+/** Whether exactly this body was signed: see {@link checkSignature}. */
+export function isSigned(header: ReadHeader, body: Uint8Array, secrets: readonly string[], seconds: number): boolean {
+  const check = checkSignature(header, secrets, seconds);
+  check.update(body);
+  return check.isSigned();
+}
+
+function startHash(id: string, timestamp: string, secret: string): Hmac {
+  return createHmac('sha256', toKey(secret)).update(`${id}.${timestamp}.`);
 }
 
 function toKey(secret: string): Buffer {

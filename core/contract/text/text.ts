@@ -11,6 +11,11 @@ export function isWithinCodePoints(text: string, max: number): boolean {
   return text.length <= max || (text.length <= 2 * max && countCodePoints(text) <= max);
 }
 
+/** Cuts a text to its first `max` code points. */
+export function cutCodePoints(text: string, max: number): string {
+  return isWithinCodePoints(text, max) ? text : Array.from(text).slice(0, max).join('');
+}
+
 /** NFC combines at most this many code points into one (UAX #15 §9, expansion factors). */
 const maxDecomposed = 4;
 

@@ -1,7 +1,7 @@
 import type { Outcome } from '#contract/calls/dialer.ts';
-import { parseTimestamp } from '#contract/text/text.ts';
+import { isIdentifier, parseTimestamp } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
-import { instant } from '../instant.ts';
+import { instant, type Millis } from '../instant.ts';
 import type { Actor } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { OptOut } from '../ports/protection.ts';
@@ -21,16 +21,25 @@ export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<voi
     endedAt: outcome.endedAt === undefined ? now : instant(Math.min(now, parseTimestamp(outcome.endedAt))),
     durationSeconds: outcome.durationSeconds ?? null,
   };
+  if (await report(ports, outcome.handoffId, conclusion, now, outcome.optOut)) ports.onOutcome(outcome.state);
+}
+
+/** Adds the number of a call to the do-not-call list as an outcome with an opt-out does, but without an outcome. */
+export async function reportOptOut(ports: Ports, handoffId: string): Promise<void> {
+  await report(ports, handoffId, null, ports.clock.now(), true);
+}
+
+/** @returns whether the outcome was recorded */
+async function report(ports: Ports, handoffId: string, conclusion: Conclusion | null, now: Millis, optOut = false): Promise<boolean> {
   const { dialing } = ports.stores;
-  const result = outcome.optOut
-    ? await dialing.reportOutcome(outcome.handoffId, conclusion, now, makeOptOut(ports))
-    : await dialing.reportOutcome(outcome.handoffId, conclusion, now);
+  const more = optOut ? [makeOptOut(ports)] : [];
+  const result = isIdentifier(handoffId) ? await dialing.reportOutcome(handoffId, conclusion, now, ...more) : null;
   if (result === null) throw new Problem('not-found', "This hand-off doesn't exist.");
   // Don't accept an opt-out that can't be stored, because the provider would rely on it.
   if (result === 'erased')
     throw new Problem('not-found', "This call's contact data was erased, so its number can't be added to the do-not-call list.");
-  if (result === 'recorded') ports.onOutcome(outcome.state);
-  if (outcome.optOut) ports.onListed();
+  if (optOut) ports.onListed();
+  return result === 'recorded';
 }
 
 const provider: Actor = { who: { id: 'provider', name: 'The provider' }, address: 'provider' };

@@ -37,14 +37,14 @@ export type DialingStore = {
   /**
    * Ends a call that's being dialed, or that's `unknown` and not erased. Doesn't change other calls. With an opt-out, also adds the call's
    * number to the do-not-call list of its account or partner, in the same transaction. The call may have ended, but it must have been
-   * handed off.
+   * handed off. Without a conclusion, only adds the number.
    *
    * @returns null if the call wasn't handed off, or `erased` if there's an opt-out and the number is no longer known
    * @throws Problem `unavailable` if the number was added but a claim that might not have seen it is still running
    */
   reportOutcome(
     contactId: string,
-    conclusion: Conclusion,
+    conclusion: Conclusion | null,
     now: Millis,
     optOut?: OptOut,
   ): Promise<'recorded' | 'not-needed' | 'erased' | null>;

@@ -79,16 +79,25 @@ export function readQuery<Schema extends z.ZodType>(ctx: Context, schema: Schema
   throw new Problem('malformed-request', `Invalid query${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`);
 }
 
-/** Reads a body within the limit. @throws Problem `too-large` or `malformed-request` */
-export async function readBytes(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+/**
+ * Reads a body within the limit.
+ *
+ * @param onChunk gets the whole body, even what's beyond the limit
+ * @throws Problem `too-large` or `malformed-request`
+ */
+export async function readBytes(req: IncomingMessage, maxBytes: number, onChunk?: (chunk: Buffer) => void): Promise<Buffer> {
   // Most bodies arrive together with their headers, but Node parses a body only after it has emitted the request, so wait for that. In a
   // server that does nothing else, reading such a body without events takes 15% less time.
   await undefined;
-  if (req.complete && !req.destroyed && req.readableLength > 0 && req.readableLength <= maxBytes) return req.read();
-  return readChunks(req, maxBytes);
+  if (req.complete && !req.destroyed && req.readableLength > 0 && req.readableLength <= maxBytes) {
+    const bytes: Buffer = req.read();
+    onChunk?.(bytes);
+    return bytes;
+  }
+  return readChunks(req, maxBytes, onChunk);
 }
 
-function readChunks(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+function readChunks(req: IncomingMessage, maxBytes: number, onChunk?: (chunk: Buffer) => void): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const end = (cause?: Error) => reject(new Problem('malformed-request', 'The request body is incomplete.', { cause }));
     // If there's no body (see `optimizeEmptyRequests`), or the client has already hung up, there won't be any events.
@@ -98,6 +107,7 @@ function readChunks(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
     let size = 0;
     req.on('data', (chunk: Buffer) => {
       size += chunk.length;
+      onChunk?.(chunk);
       // Read and drop the rest, because a client that's still sending wouldn't read the response.
       if (size <= maxBytes) {
         chunks.push(chunk);
@@ -121,10 +131,11 @@ function parse(bytes: Buffer): unknown {
   }
 }
 
-function dataOrThrow<Data>(validated: Validated<Data>): Data {
+/** @param before precedes the detail of the problem */
+export function dataOrThrow<Data>(validated: Validated<Data>, before = ''): Data {
   if (validated.ok) return validated.data;
   const [first] = validated.errors;
-  throw new Problem('invalid', `Invalid body${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`, {
+  throw new Problem('invalid', `${before}Invalid body${first?.path ? ` at ${first.path}` : ''}: ${first?.message ?? ''}`, {
     errors: validated.errors.slice(0, maxReportedErrors),
   });
 }

@@ -68,12 +68,12 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
       const { read, write } = shard;
       const { recordOutcome } = inShard(shard);
       if (!optOut) {
-        if (await recordOutcome(contactId, conclusion, now)) return 'recorded';
+        if (conclusion && (await recordOutcome(contactId, conclusion, now))) return 'recorded';
         const row = await handedOff(read, contactId).first('contact_id');
         return row === undefined ? null : 'not-needed';
       }
       const result = await write.transaction(async (trx) => {
-        const isRecorded = await recordOutcome(contactId, conclusion, now, trx);
+        const isRecorded = conclusion !== null && (await recordOutcome(contactId, conclusion, now, trx));
         const listed = await listNumberOfCall(trx, contactId, optOut, now);
         return listed === 'listed' ? (isRecorded ? 'recorded' : 'not-needed') : listed;
       });
