@@ -88,8 +88,10 @@ export type Capabilities = {
   choosesServer: boolean;
   /** A menu gives each screen a shortcut. Browsers reserve most of these shortcuts. */
   hasMenu: boolean;
-  /** Hides the window from screen capture while a secret is visible, and clears a copied secret from the clipboard. */
+  /** Clears a copied secret from the clipboard. */
   guardsSecrets: boolean;
+  /** Hides the window from screen capture while a secret is visible. */
+  hidesSecrets: boolean;
   /** Whether the connection is private, so that no one on the network can read it. */
   isPrivate: boolean;
 };

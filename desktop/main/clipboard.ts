@@ -1,36 +1,67 @@
 import { hash } from 'node:crypto';
-import { clipboard } from 'electron';
+import * as electron from 'electron';
 
 const clearedAfterMs = 60_000;
 
-/** Copies secrets, and clears the clipboard after a minute and on quitting if the secret is still there. */
+type Place = { readText(): Promise<string>; clear(): void };
+const { clipboard } = electron;
+
+/**
+ * Linux's primary selection, which a middle click pastes. Selecting text copies it there, and so does Chromium with everything that it copies
+ * to the clipboard.
+ */
+const selection: Place | undefined = process.platform === 'linux' ? (clipboard.selection ?? olderSelection()) : undefined;
+
+/** Until Electron 44, an argument chose the selection. */
+function olderSelection(): Place {
+  const call = (method: () => unknown) => Reflect.apply(method, clipboard, ['selection']);
+  return { readText: async () => String(call(clipboard.readText)), clear: () => void call(clipboard.clear) };
+}
+
+const noHistory = '\0\0\0\0';
+/** The formats that ask clipboard managers not to keep a text. */
+const hints = {
+  linux: { 'x-kde-passwordManagerHint': 'secret' },
+  darwin: { 'org.nspasteboard.ConcealedType': 'secret' },
+  win32: {
+    ExcludeClipboardContentFromMonitorProcessing: noHistory,
+    CanIncludeInClipboardHistory: noHistory,
+    CanUploadToCloudClipboard: noHistory,
+  },
+}[process.platform === 'darwin' || process.platform === 'win32' ? process.platform : 'linux'];
+
+async function write(secret: string): Promise<void> {
+  // Electron can write several formats at once since release 44.
+  const Item: typeof electron.ClipboardItem | undefined = electron.ClipboardItem;
+  if (!Item) return clipboard.writeText(secret);
+  const formats = Object.entries(hints).map(([name, value]) => [`electron application/osclipboard;format="${name}"`, new Blob([value])]);
+  await clipboard.write([new Item({ 'text/plain': secret, ...Object.fromEntries(formats) })]);
+}
+
+/** Ignores white space, because codes are shown in groups, and selecting a text may include the end of its line. */
+const digest = (text: string) => hash('sha256', text.replace(/\s+/g, ''));
+
+/** Copies secrets, and clears the clipboard after a minute and on quitting if a secret is still there. */
 export class SecretClipboard {
-  /** A hash of the copied secret, to recognize it without storing it. */
-  #copiedDigest: string | null = null;
+  /** Hashes of the secrets that were shown or copied, to recognize them without storing them. */
+  readonly #digests = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** A hash of the visible secret. On Linux, selecting text copies it to the primary selection. */
-  #visibleDigest: string | null = null;
-
+  /** Remembers a secret on the screen, because the user may select it. */
   trackVisible(secret: string): void {
-    this.#visibleDigest = hash('sha256', secret);
+    for (const text of [secret, ...secret.split('\n')]) this.#digests.add(digest(text));
   }
 
-  /** Clears Linux's primary selection if it contains the secret, which a middle click would otherwise paste. */
   async clearSelection(): Promise<void> {
-    const digest = this.#visibleDigest;
-    this.#visibleDigest = null;
-    // Electron supports the primary selection only on Linux.
-    const selection: Electron.Clipboard | undefined = clipboard.selection;
-    if (!selection || digest === null) return;
-    if (hash('sha256', (await selection.readText()).trim()) === digest) selection.clear();
+    if (selection) await this.#clearPlace(selection);
   }
 
   async copy(secret: string): Promise<void> {
-    await clipboard.writeText(secret);
-    this.#copiedDigest = hash('sha256', secret);
+    this.trackVisible(secret);
+    await write(secret);
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.clear(), clearedAfterMs);
+    await this.clearSelection();
   }
 
   /** Copies a text that isn't secret. It's never cleared. */
@@ -40,8 +71,10 @@ export class SecretClipboard {
 
   async clear(): Promise<void> {
     clearTimeout(this.#timer);
-    const digest = this.#copiedDigest;
-    this.#copiedDigest = null;
-    if (digest !== null && hash('sha256', await clipboard.readText()) === digest) await clipboard.clear();
+    await Promise.all([this.#clearPlace(clipboard), this.clearSelection()]);
+  }
+
+  async #clearPlace(place: Place): Promise<void> {
+    if (this.#digests.has(digest(await place.readText()))) place.clear();
   }
 }

@@ -22,7 +22,9 @@ const listenTo =
 const onCommand: Bridge['onCommand'] = listenTo<Command>(commandChannel);
 const onExportProgress: Bridge['onExportProgress'] = listenTo<number>(progressChannel);
 
-const capabilities: Capabilities = { choosesServer: true, hasMenu: true, guardsSecrets: true, isPrivate: true };
+/** Linux has no way to hide a window from screen capture. */
+const hidesSecrets = process.platform !== 'linux';
+const capabilities: Capabilities = { choosesServer: true, hasMenu: true, guardsSecrets: true, hidesSecrets, isPrivate: true };
 /** Does nothing, because the app has only one window. */
 const onSessionChange: Bridge['onSessionChange'] = () => () => undefined;
 

@@ -108,7 +108,7 @@ export function webBridge(): Bridge {
   const channels = requestChannels({ send, guard, sha256 });
   return {
     ...channels,
-    capabilities: { choosesServer: false, hasMenu: false, guardsSecrets: false, isPrivate: isSecureContext },
+    capabilities: { choosesServer: false, hasMenu: false, guardsSecrets: false, hidesSecrets: false, isPrivate: isSecureContext },
 
     getStartupState: readStartupState,
     awaitStorage: readStartupState,

@@ -1,11 +1,17 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
+import { consoleEnvironment, describeDesktop } from '../support/electron.ts';
 import { readHeap } from '../support/heap.ts';
 import { showOneTimePasswords } from '../support/one-time-passwords.ts';
 import { readFiles } from '../support/read-files.ts';
+import { missingProgram } from '../support/session-bus.ts';
 import { skip } from '../support/skip.ts';
 import { eventually } from '../support/until.ts';
+
+const run = promisify(execFile);
+const missingClipboard = missingProgram('xclip');
 
 describeDesktop('a secret in the console', () => {
   const open = sharedConsole();
@@ -29,6 +35,11 @@ describeDesktop('a secret in the console', () => {
     return harness.page.getByLabel('Key value').inputValue();
   }
 
+  /** Reads one of X11's two selections; empty if no program offers it. */
+  const readX11 = async (name: 'clipboard' | 'primary') => {
+    const { stdout } = await run('xclip', ['-o', '-selection', name], { env: await consoleEnvironment() }).catch(() => ({ stdout: '' }));
+    return stdout;
+  };
   const isProtected = () => harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isContentProtected());
   const closeWindow = () => harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
 
@@ -85,12 +96,57 @@ describeDesktop('a secret in the console', () => {
     ]);
   });
 
-  it('can be copied, is announced, and is cleared from the clipboard on quitting', async () => {
+  for (const [way, copy, toText] of [
+    ['with the button', () => button('Copy').click(), (keyValue: string) => keyValue],
+    ['as a line of a .env file', () => button('Copy as .env line').click(), (keyValue: string) => `CALLKEY_API_KEY=${keyValue}`],
+    ['with the keyboard', () => harness.page.getByLabel('Key value').press('Control+a+c'), (keyValue: string) => keyValue],
+  ] as const) {
+    it(`is copied ${way} to the clipboard only, and isn't left in the primary selection`, async function () {
+      if (missingClipboard !== undefined) skip(this, `${missingClipboard} isn't installed`);
+      const keyValue = await create();
+      await copy();
+      await eventually(async () => expect(await readX11('clipboard')).to.equal(toText(keyValue)));
+      await eventually(async () => expect(await readX11('primary')).to.equal(''));
+    });
+  }
+
+  it("is cleared from the primary selection with I've Saved It if the user has selected it, but stays in the clipboard for its minute", async function () {
+    if (missingClipboard !== undefined) skip(this, `${missingClipboard} isn't installed`);
     const keyValue = await create();
     await button('Copy').click();
+    await button('Copied').waitFor();
+    await harness.page.getByLabel('Key value').click({ clickCount: 3 });
+    await eventually(async () => expect(await readX11('primary')).to.equal(keyValue));
+    await button("I've Saved It").click();
+    await eventually(async () => expect(await readX11('primary')).to.equal(''));
+    expect(await readX11('clipboard')).to.equal(keyValue);
+  });
+
+  it('counts down until it is cleared from the clipboard, and only the button that copied last says so', async () => {
+    await harness.page.clock.install();
+    await create();
+    await button('Copy').click();
     // The message is inside the dialog, because screen readers ignore everything outside a modal dialog.
-    await saveDialog().getByRole('status').getByText('Key value copied. The console will clear the clipboard in one minute.').waitFor();
-    expect(await harness.desktop.app.evaluate(({ clipboard }) => clipboard.readText())).to.equal(keyValue);
+    const message = saveDialog().getByRole('status');
+    await message.getByText('Copied the key value. The console will clear the clipboard in one minute.').waitFor();
+    await button('Copied').getByText('· 60 s').waitFor();
+    await harness.page.clock.runFor(10_000);
+    await button('Copied').getByText('· 50 s').waitFor();
+    await button('Copy as .env line').click();
+    await button('Copy').waitFor();
+    await button('Copied').getByText('· 60 s').waitFor();
+    await harness.page.clock.runFor(60_000);
+    await message.getByText('The .env line was cleared from the clipboard.').waitFor();
+    await button('Cleared. Copy again').click();
+    await button('Copied').waitFor();
+    await button('Copy command').click();
+    await button('Copy as .env line').waitFor();
+  });
+
+  it("says in its dialog what the system can't do to protect it", async () => {
+    await create();
+    const hint = saveDialog().getByText('This window can’t be hidden from screen sharing');
+    expect(await hint.count()).to.equal(process.platform === 'linux' ? 1 : 0);
   });
 
   it("protects the window from screen capture while it's visible", async function () {

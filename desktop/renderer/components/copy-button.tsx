@@ -1,5 +1,6 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { announce } from '../state/announcement.ts';
+import { copy, lastCopy } from '../state/last-copy.ts';
 import { Icon, type IconName } from './icons.tsx';
 
 type CopyButtonProps = {
@@ -7,40 +8,72 @@ type CopyButtonProps = {
   /** Names the text: "request ID". */
   noun: string;
   icon?: IconName;
-  /** Whether the app clears the clipboard after a minute. */
+  /** Shown on the button. Without it, the button has only an icon. */
+  label?: string;
+  /** Whether the app clears the clipboard after a minute. The button needs a label then, because it counts down. */
   isSecret?: boolean;
+  /** Selects the text, so that the user can copy it if the browser refuses. */
+  onRefused?: () => void;
+  /** The button gets the focus when its dialog opens. */
+  autofocus?: boolean;
 };
 
-export function CopyButton({ text, noun, icon = 'copy', isSecret = false }: CopyButtonProps) {
-  const [copied, setCopied] = useState<'copied' | 'refused' | null>(null);
-  async function copy(): Promise<void> {
-    const value = typeof text === 'string' ? text : text();
-    try {
-      await (isSecret ? window.callkey.copySecret(value) : window.callkey.copyText(value));
-    } catch {
-      setCopied('refused');
-      return;
-    }
-    setCopied('copied');
-    announce(`Copied the ${noun}.`);
+export function CopyButton({ text, noun, icon = 'copy', label, isSecret = false, onRefused, autofocus = false }: CopyButtonProps) {
+  const [by] = useState(() => Symbol(noun));
+  const last = lastCopy.value?.by === by ? lastCopy.value : null;
+  const secondsLeft = useCountdown(last?.clearsAt ?? null, noun);
+
+  async function copyText(): Promise<void> {
+    if (!(await copy(by, typeof text === 'string' ? text : text(), isSecret))) return onRefused?.();
+    const clears = lastCopy.peek()?.clearsAt == null ? '' : ' The console will clear the clipboard in one minute.';
+    announce(`Copied the ${noun}.${clears}`);
   }
+
+  const copied = last?.state === 'copied';
+  const shown = last?.state === 'cleared' ? 'Cleared. Copy again' : copied ? 'Copied' : label;
   return (
     <>
       <button
         type="button"
-        class="quiet icon-only"
-        aria-label={`Copy ${noun}`}
-        data-tip={`Copy ${noun}`}
-        onClick={() => void copy()}
-        onBlur={() => setCopied(null)}
+        class={label === undefined ? 'quiet icon-only' : undefined}
+        aria-label={label === undefined ? `Copy ${noun}` : undefined}
+        data-tip={label === undefined ? `Copy ${noun}` : undefined}
+        data-autofocus={autofocus || undefined}
+        onClick={() => void copyText()}
+        onBlur={() => {
+          if (last && label === undefined) lastCopy.value = null;
+        }}
       >
-        <Icon name={copied === 'copied' ? 'check' : icon} />
+        <Icon name={copied ? 'check' : icon} />
+        {label !== undefined && ` ${shown}`}
+        {copied && secondsLeft !== null && (
+          <span class="countdown" aria-hidden="true">
+            · {secondsLeft} s
+          </span>
+        )}
       </button>
-      {copied === 'refused' && (
+      {last?.state === 'refused' && (
         <span class="error" role="alert">
-          Your browser blocked copying.
+          Your browser blocked copying.{onRefused && ' The value is selected: press Ctrl+C or ⌘C.'}
         </span>
       )}
     </>
   );
+}
+
+/** Returns how many seconds are left until a time, and tells the user when the clipboard has been cleared. */
+function useCountdown(clearsAt: number | null, noun: string): number | null {
+  const [now, setNow] = useState(Date.now());
+  useEffect(() => {
+    if (clearsAt === null) return;
+    setNow(Date.now());
+    const timer = setInterval(() => {
+      setNow(Date.now());
+      if (Date.now() < clearsAt || lastCopy.value?.clearsAt !== clearsAt) return;
+      lastCopy.value = { ...lastCopy.value, state: 'cleared', clearsAt: null };
+      announce(`The ${noun} was cleared from the clipboard.`);
+    }, 1_000);
+    return () => clearInterval(timer);
+  }, [clearsAt]);
+  return clearsAt === null ? null : Math.min(60, Math.max(0, Math.ceil((clearsAt - now) / 1_000)));
 }

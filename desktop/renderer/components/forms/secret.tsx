@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { announce } from '../../state/announcement.ts';
-import { Icon } from '../icons.tsx';
+import { lastCopy, selectedText } from '../../state/last-copy.ts';
+import { CopyButton } from '../copy-button.tsx';
 import { Dialog } from './dialog.tsx';
 
 /** Holds a secret until its dialog closes. No signal, prop or state holds it, since those outlive the dialog. */
@@ -38,16 +38,42 @@ type SecretDialogProps = {
   onClose: (unsaved: boolean) => void;
 };
 
-const clipboardStays = 'After you store it, copy something else: a web page can’t clear your clipboard.';
+/** Copies selected text as a secret, while one is visible. */
+export function useSecretCopies(): void {
+  useEffect(() => {
+    const onCopy = (event: ClipboardEvent) => {
+      lastCopy.value = null;
+      const text = selectedText();
+      if (text === '' || !window.callkey.capabilities.guardsSecrets) return;
+      event.preventDefault();
+      void window.callkey.copySecret(text);
+    };
+    document.addEventListener('copy', onCopy);
+    return () => document.removeEventListener('copy', onCopy);
+  }, []);
+}
+
+/** Says what this system can't do to protect a visible secret. */
+function ProtectionHint() {
+  const { guardsSecrets, hidesSecrets } = window.callkey.capabilities;
+  return (
+    <p class="hint">
+      {guardsSecrets
+        ? 'The console clears the clipboard one minute after you copy.'
+        : 'After you store it, copy something else: a web page can’t clear your clipboard.'}
+      {!hidesSecrets && ' This window can’t be hidden from screen sharing, so others see it if you share your screen.'}
+    </p>
+  );
+}
 
 /** Shows a secret once. If the user presses Escape, clicks the backdrop or closes the window, asks before the secret is discarded. */
 export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, children, lost, onClose }: SecretDialogProps) {
   const [asking, setAsking] = useState<'dialog' | 'window' | null>(null);
-  const [copied, setCopied] = useState<'value' | 'line' | 'refused' | null>(null);
-  const { guardsSecrets } = window.callkey.capabilities;
   const value = useRef<HTMLTextAreaElement>(null);
-  const copyButton = useRef<HTMLButtonElement>(null);
+  const select = () => value.current?.select();
+  const noun = `${label[0]?.toLowerCase()}${label.slice(1)}`;
 
+  useSecretCopies();
   useEffect(
     () =>
       window.callkey.onCommand((command) => {
@@ -66,20 +92,9 @@ export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, chi
     };
   }, [secret]);
 
-  async function copy(form: 'value' | 'line'): Promise<void> {
-    try {
-      await window.callkey.copySecret(form === 'line' && asLine ? asLine(secret.text) : secret.text);
-    } catch {
-      value.current?.select();
-      setCopied('refused');
-      return;
-    }
-    setCopied(form);
-    announce(guardsSecrets ? `${label} copied. The console will clear the clipboard in one minute.` : 'Copied.');
-  }
   function goBack(): void {
     setAsking(null);
-    copyButton.current?.focus();
+    value.current?.closest('dialog')?.querySelector<HTMLElement>('[data-autofocus]')?.focus();
   }
   function closeUnsaved(): void {
     onClose(true);
@@ -93,22 +108,13 @@ export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, chi
         <div class="secret">
           <textarea ref={value} id="secret" readOnly rows={rows} spellcheck={false} />
           <div class="actions">
-            <button ref={copyButton} type="button" onClick={() => void copy('value')} data-autofocus>
-              <Icon name="copy" /> {copied === 'value' ? 'Copied' : 'Copy'}
-            </button>
+            <CopyButton text={() => secret.text} noun={noun} label="Copy" isSecret onRefused={select} autofocus />
             {asLine && (
-              <button type="button" onClick={() => void copy('line')}>
-                <Icon name="copy" /> {copied === 'line' ? 'Copied .env line' : 'Copy as .env line'}
-              </button>
+              <CopyButton text={() => asLine(secret.text)} noun=".env line" label="Copy as .env line" isSecret onRefused={select} />
             )}
           </div>
         </div>
-        {!guardsSecrets && <p class="hint">{clipboardStays}</p>}
-        {copied === 'refused' && (
-          <p class="error" role="alert">
-            Your browser blocked copying. The value is selected: press Ctrl+C or ⌘C.
-          </p>
-        )}
+        <ProtectionHint />
       </div>
       {children}
       {asking === null ? (

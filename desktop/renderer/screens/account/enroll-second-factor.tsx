@@ -3,7 +3,7 @@ import type { EnrolledSecondFactorView } from '#contract/console/session.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { FormError } from '../../components/forms/field.tsx';
 import { FormActions } from '../../components/forms/form-actions.tsx';
-import { OneTimeSecret, SecretDialog } from '../../components/forms/secret.tsx';
+import { OneTimeSecret, SecretDialog, useSecretCopies } from '../../components/forms/secret.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { useAutofocus } from '../../components/forms/use-autofocus.ts';
@@ -65,6 +65,7 @@ function AppStep({
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   useAutofocus(form);
   useCloseWithoutAsking();
+  useSecretCopies();
   // Whether the dialog with the recovery codes has taken over guarding the secrets.
   const isHandedOver = useRef(false);
   useLayoutEffect(
@@ -95,7 +96,7 @@ function AppStep({
       <div class="field">
         <div class="label-row">
           <span>Can’t scan it? Enter this key in the app</span>
-          <CopyButton text={secret} noun="key" isSecret />
+          <CopyButton text={secret} noun="key" label="Copy key" isSecret />
         </div>
         <code class="totp-secret">{secret.replace(/.{4}(?=.)/g, '$& ')}</code>
       </div>
