@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { z } from 'zod';
+import { readPhone } from '#contract/calls/phone.ts';
 import { counted, formatCount } from '#contract/text/count.ts';
-import { timestamp } from '#contract/text/text.ts';
+import { timestamp, toPlainPhone } from '#contract/text/text.ts';
 import { eraseContact, exportContact, forgetListedNumber } from '../domain/calls/contacts.ts';
 import type { ContactCall } from '../domain/model.ts';
-import { parsePhone } from '../domain/protection/numbers.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
 import { parseInput } from './program/input.ts';
@@ -34,7 +34,11 @@ export function contactCommands(program: Command, { withDatabase }: Runner): voi
  */
 const phoneSchema = z
   .string()
-  .transform((text) => (/^\+\d+$/.test(text) ? text : (parsePhone(text) ?? text.replace(/[\s().-]/g, ''))))
+  .transform((text) => {
+    const written = toPlainPhone(text);
+    const read = /^\+\d+$/.test(written) ? { phone: written } : readPhone(text, { country: undefined, accept: 'possible' });
+    return 'phone' in read ? read.phone : written.replace(/[ ().-]/g, '');
+  })
   .refine((text) => /^\+[1-9]\d{1,14}$/.test(text), { error: 'Must be a phone number with its country code, such as +493012345678.' });
 
 async function runExport({ ports, actor, output }: AdminContext, phone: string): Promise<void> {

@@ -191,7 +191,7 @@ describe('reading a phone number', () => {
       expect(readPhone(text, { country, accept: 'valid' })).to.deep.equal({ phone, isValid: true }));
   }
 
-  const noCountry = 'Must be a valid phone number. If it has no country code, specify the country, too.';
+  const noCountry = 'Must be a phone number with its country code, such as +493012345678, unless the country is specified.';
   const pair = 'Must be one phone number. This looks like two.';
   const extra = 'Must be one phone number, without an extension or other text.';
   const refused: [text: string, country: string | undefined, reason: string][] = [

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { findTimeZone } from '#contract/time-zones.ts';
 import { getZones } from '../../core/domain/protection/hours/zones.ts';
-import { getCountry, getNumberKind, parsePhone } from '../../core/domain/protection/numbers.ts';
+import { getCountry, getNumberKind } from '../../core/domain/protection/numbers.ts';
 
 describe("a number's kind", () => {
   const kinds: [phone: string, kind: string, why: string][] = [
@@ -44,24 +44,6 @@ describe("a number's country", () => {
     ['+999123456', null],
   ];
   for (const [phone, country] of countries) it(`is ${country} for ${phone}`, () => expect(getCountry(phone)).to.equal(country));
-});
-
-describe('a phone number as people write it', () => {
-  const spellings: [text: string, country: string | undefined, phone: string | null][] = [
-    ['+49 30 12345678', undefined, '+493012345678'],
-    ['030 / 123 456-78', 'DE', '+493012345678'],
-    ['0049 30 12345678', 'DE', '+493012345678'],
-    ['(212) 555-1234', 'US', '+12125551234'],
-    ['030 12345678', undefined, null],
-    ['030 12345678 ext. 5', 'DE', null],
-    ['call 030 12345678', 'DE', null],
-    ['12', 'DE', null],
-    ['030 12345678', 'XX', null],
-  ];
-  for (const [text, country, phone] of spellings) {
-    it(`is ${phone === null ? 'refused' : `read as ${phone}`}: ${text}${country ? ` (${country})` : ''}`, () =>
-      expect(parsePhone(text, country)).to.equal(phone));
-  }
 });
 
 describe("a number's time zones", () => {

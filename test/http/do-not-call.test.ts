@@ -144,6 +144,23 @@ describe('a do-not-call list', () => {
       expect((await place(phone)).status).to.equal(403);
     });
 
+    it("doesn't guess which number is meant by digits without a plus sign", async () => {
+      const answer = await add(['491711234567'], { country: 'DE' });
+      expect(answer.json).to.have.nested.property('errors[0].message', 'Write +49 171 1234567, or 0491 711234567.');
+    });
+
+    it("accepts numbers that aren't valid today, and says how many there are", async () => {
+      const { status, json } = await add(['+52 1 55 1234 5678', '+22507123456', somePhone()]);
+      expect([status, json]).to.deep.equal([201, { added: 3, known: 0, beingDialed: 0, notValid: 2 }]);
+    });
+
+    it('accepts and finds a number with invisible characters around it', async () => {
+      const phone = somePhone();
+      expect((await add([`\u202A${phone}\u202C`])).status).to.equal(201);
+      const search = encodeURIComponent(`\u2066${phone.slice(0, 6)}\u00A0${phone.slice(6)}\u2069`);
+      expect((await list(`?search=${search}`)).entries.map((entry) => entry.phone)).to.deep.equal([phone]);
+    });
+
     it('is shown in pages, newest first, and can be searched by the start of a number', async () => {
       const numbers = Array.from({ length: 60 }, somePhone);
       await add(numbers, { accountId: harness.tenants.siblingAccount.id });

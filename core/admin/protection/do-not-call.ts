@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { endOfDay } from '#contract/calendar.ts';
+import { readPhone } from '#contract/calls/phone.ts';
 import { type DoNotCallReason, doNotCallReasonSchema } from '#contract/protection/do-not-call.ts';
 import { countrySchema } from '#contract/protection/numbers.ts';
 import { counted } from '#contract/text/count.ts';
@@ -14,7 +15,7 @@ import type { ProtectionAccess } from '../../domain/ports/protection.ts';
 import { Problem } from '../../domain/problem.ts';
 import { addNumbers, liftEntry, listPage } from '../../domain/protection/do-not-call.ts';
 import { importNumbers } from '../../domain/protection/import-numbers.ts';
-import { isCountry, notACountry, parsePhone } from '../../domain/protection/numbers.ts';
+import { isCountry, notACountry } from '../../domain/protection/numbers.ts';
 import type { AdminContext, Runner } from '../program/context.ts';
 import { withExamples } from '../program/help.ts';
 import { nameSchema, parseInput } from '../program/input.ts';
@@ -61,7 +62,7 @@ type AddOptions = ScopeOptions & { reason: string; note?: string; until?: string
 
 async function runAdd({ ports, actor, output }: AdminContext, phone: string, options: AddOptions): Promise<void> {
   const scope = await findScope(ports, options, kinds);
-  const number = readPhone(phone);
+  const number = parsePhone(phone);
   const reason: DoNotCallReason = parseInput(doNotCallReasonSchema, options.reason, '--reason');
   const note = options.note === undefined ? null : parseInput(nameSchema, options.note, '--note');
   const until =
@@ -69,20 +70,21 @@ async function runAdd({ ports, actor, output }: AdminContext, phone: string, opt
   const endsAt = until === null ? null : instant(endOfDay(until, 'UTC'));
   if (endsAt !== null && endsAt < ports.clock.now()) throw new Problem('invalid', '--until: Must not be in the past.');
   const request = { owner: scope.owner, phones: [number], country: undefined, reason, note, source: 'admin' as const, endsAt };
-  const { added, beingDialed } = await addNumbers(ports, actor, request);
+  const { added, beingDialed, notValid = 0 } = await addNumbers(ports, actor, request);
   const entry = await findEntry(ports, scope, number);
   const lines = [
     added > 0 ? `Added ${number} to the do-not-call list of ${scope.kind} ${scope.name}.` : `${number} was already on the list.`,
     ...(beingDialed > 0
       ? [`${counted(beingDialed, 'call')} to this number ${beingDialed === 1 ? 'is' : 'are'} being dialed now and can't be stopped.`]
       : []),
+    ...(notValid > 0 ? ["It isn't valid in today's numbering plans, but it may be old or new."] : []),
   ];
   output.answer({ entry: entryJson(entry), beingDialed }, lines.join('\n'));
 }
 
 async function runRemove({ ports, actor, output }: AdminContext, phone: string, options: ScopeOptions & { reason: string }): Promise<void> {
   const scope = await findScope(ports, options, kinds);
-  const number = readPhone(phone);
+  const number = parsePhone(phone);
   const reason = parseInput(nameSchema, options.reason, '--reason');
   await liftEntry(ports, actor, await findEntry(ports, scope, number), reason);
   output.answer({ removed: number }, `Removed ${number} from the do-not-call list of ${scope.kind} ${scope.name}.`);
@@ -97,10 +99,10 @@ async function findEntry(ports: Ports, { id, name, kind, owner }: RuleScope, pho
   return entry;
 }
 
-function readPhone(text: string): string {
-  const phone = parsePhone(text);
-  if (phone === null) throw new Problem('invalid', 'PHONE: Must be a phone number with its country code, such as +493012345678.');
-  return phone;
+function parsePhone(text: string): string {
+  const read = readPhone(text, { country: undefined, accept: 'possible' });
+  if ('reason' in read) throw new Problem('invalid', `PHONE: ${read.reason}`);
+  return read.phone;
 }
 
 async function runList({ ports, output }: AdminContext, options: ScopeOptions & { search?: string; after?: string }): Promise<void> {

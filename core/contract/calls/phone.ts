@@ -127,7 +127,7 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   if (phone !== undefined && readings.length === 1) return { phone, isValid: valid.length > 0 };
   if (readings.length > 0) return { reason: `Write ${readings.map((reading) => format(reading, digits, dialing)).join(', or ')}.` };
   if (!dialing && international.length === 0)
-    return { reason: 'Must be a valid phone number. If it has no country code, specify the country, too.' };
+    return { reason: 'Must be a phone number with its country code, such as +493012345678, unless the country is specified.' };
   return { reason: `Must be a ${accept === 'valid' ? 'valid phone number' : 'phone number with a possible length'}.` };
 }
 

@@ -49,6 +49,8 @@ export const addedNumbersSchema = z.object({
   known: z.number().int(),
   /** Calls to these numbers that are being dialed, and can no longer be stopped. */
   beingDialed: z.number().int(),
+  /** Numbers of a possible length that aren't valid, because they're old, or newer than our data. They're on the list, too. */
+  notValid: z.number().int().optional(),
 });
 export type AddedNumbersView = z.infer<typeof addedNumbersSchema>;
 

@@ -1,3 +1,4 @@
+import { readPhone } from '#contract/calls/phone.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { NumberKind } from '#contract/protection/numbers.ts';
 import type { CheckNumber, CheckReason, ProtectionScope } from '#contract/protection/protection.ts';
@@ -9,7 +10,7 @@ import { invalidField } from '../problem.ts';
 import { notInScope, requireAccess } from './do-not-call.ts';
 import { selectRules } from './hours/calling-hours.ts';
 import { defaultRules, findNumberObjection, getCallZones, judge } from './judge.ts';
-import { getCountry, getNumberKind, parsePhone } from './numbers.ts';
+import { getCountry, getNumberKind } from './numbers.ts';
 
 export type CheckedNumber = {
   phone: string;
@@ -29,8 +30,9 @@ export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumb
   const campaign = await ports.stores.protection.findScope(access, 'campaign', input.campaignId);
   if (!campaign || campaign.owner.accountId === null) throw notInScope();
   const { accountId, partnerId } = campaign.owner;
-  const phone = parsePhone(input.phone);
-  if (phone === null) throw invalidField('phone', 'Must be a phone number with its country code, such as +49 30 12345678.');
+  const read = readPhone(input.phone, { country: undefined, accept: 'valid' });
+  if ('reason' in read) throw invalidField('phone', read.reason);
+  const { phone } = read;
   const now = ports.clock.now();
   const rules = (await ports.stores.protection.campaignRules(campaign.id)) ?? defaultRules;
   const blocking = await ports.stores.protection.findBlocking({ accountId, partnerId }, phone, now);

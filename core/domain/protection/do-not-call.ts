@@ -1,4 +1,5 @@
 import { endOfDay } from '#contract/calendar.ts';
+import { readPhone } from '#contract/calls/phone.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
@@ -13,7 +14,7 @@ import { type Page, rowsForPage, toPage, toPageOfSize } from '../paging.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { ProtectionAccess } from '../ports/protection.ts';
 import { invalidField, Problem } from '../problem.ts';
-import { isCountry, notACountry, parsePhone } from './numbers.ts';
+import { isCountry, notACountry } from './numbers.ts';
 
 /** Numbers as they were typed, for the list of an account or of a partner. @property country for numbers without a country code */
 export type NumbersInput = {
@@ -26,19 +27,22 @@ export type NumbersInput = {
   endsAt: Millis | null;
 };
 
-type Added = { added: number; known: number; beingDialed: number };
+/** @property notValid how many of the numbers aren't valid in today's numbering plans */
+type Added = { added: number; known: number; beingDialed: number; notValid?: number };
 
 /** @throws Problem `invalid` with an error for each number that can't be understood. In that case, no number is added */
 export async function addNumbers(ports: Ports, actor: Actor, input: NumbersInput): Promise<Added> {
   if (input.country !== undefined && !isCountry(input.country)) throw invalidField('country', notACountry);
-  const parsed = input.phones.map((phone) => parsePhone(phone, input.country));
-  const errors = parsed.flatMap((phone, index): FieldError[] => (phone === null ? [{ path: `phones.${index}`, message: notANumber }] : []));
-  if (errors.length > 0)
-    throw new Problem('invalid', `Invalid body at ${errors[0]?.path}: ${notANumber}`, { errors: errors.slice(0, maxErrors) });
+  const { country } = input;
+  const read = input.phones.map((phone) => readPhone(phone, { country, accept: 'possible' }));
+  const errors = read.flatMap((each, index): FieldError[] => ('reason' in each ? [{ path: `phones.${index}`, message: each.reason }] : []));
+  const [error] = errors;
+  if (error) throw new Problem('invalid', `Invalid body at ${error.path}: ${error.message}`, { errors: errors.slice(0, maxErrors) });
   const { owner, reason, note, source, endsAt } = input;
   const now = ports.clock.now();
-  const phones = new Set(parsed.filter((phone) => phone !== null));
-  const numbers = Array.from(phones, (phone) => ({ id: ports.randomness.id(), phone }));
+  const phones = new Map(read.flatMap((each) => ('phone' in each ? [[each.phone, each.isValid]] : [])));
+  const numbers = Array.from(phones.keys(), (phone) => ({ id: ports.randomness.id(), phone }));
+  const notValid = [...phones.values()].filter((isValid) => !isValid).length;
   const [first] = numbers;
   if (!first) return { added: 0, known: 0, beingDialed: 0 };
   const subject = { kind: 'do-not-call', id: first.id, name: counted(numbers.length, 'number') } as const;
@@ -46,10 +50,9 @@ export async function addNumbers(ports: Ports, actor: Actor, input: NumbersInput
   const event = auditEvent(ports, actor, 'do-not-call.added', subject, owner);
   const result = await ports.stores.protection.addNumbers({ ...entry, createdAt: now, numbers }, now, event);
   ports.onListed();
-  return result;
+  return { ...result, ...(notValid > 0 && { notValid }) };
 }
 
-export const notANumber = 'Must be a valid phone number. If it has no country code, specify the country, too.';
 const maxErrors = 50;
 
 /** Adds numbers for a signed-in user. Account users can add to their account's list. */

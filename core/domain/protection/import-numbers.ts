@@ -1,3 +1,4 @@
+import { readPhone } from '#contract/calls/phone.ts';
 import { counted } from '#contract/text/count.ts';
 import { isCompleteLine, readFirstCell } from '#contract/text/csv.ts';
 import { auditEvent } from '../audit/audit.ts';
@@ -6,9 +7,7 @@ import { type Millis, oneDay } from '../instant.ts';
 import type { Actor, ImportedNumber, ImportedNumbers } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { NumberImportStore } from '../ports/protection.ts';
-import { notANumber } from './do-not-call.ts';
 import { detailsReader } from './do-not-call-line.ts';
-import { parsePhone } from './numbers.ts';
 
 type Pause = (ms: number) => Promise<void>;
 
@@ -122,13 +121,14 @@ async function storeParts(imports: NumberImportStore, id: string, lines: AsyncIt
     const isHeader = line === 1 && !/\d/.test(cell);
     if (isHeader) readDetails = detailsReader(text);
     if (isHeader || cell === '' || isCompleteLine(text)) continue;
-    const phone = parsePhone(cell, country);
-    const details = phone === null ? notANumber : readDetails(text);
-    if (phone === null || typeof details === 'string') {
+    const read = readPhone(cell, { country, accept: 'possible' });
+    const details = 'reason' in read ? read.reason : readDetails(text);
+    if ('reason' in read || typeof details === 'string') {
       invalidLines++;
       if (wrong.length < maxInvalidLines) wrong.push({ line, message: String(details) });
       continue;
     }
+    const { phone } = read;
     // Keep the entry that lasts longest, because an exported list of a partner can contain a number several times, once for each account.
     const isLongest = getEnd(details) > getEnd(part.get(phone) ?? { endsAt: now });
     if (isLongest) part.set(phone, { phone, ...details });

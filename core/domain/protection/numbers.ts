@@ -1,8 +1,7 @@
 import type { MetadataJson } from 'libphonenumber-js/core';
 // The smaller metadata doesn't have the types of numbers.
 import metadata from 'libphonenumber-js/max/metadata';
-import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
-import { isPhoneNumber } from '#contract/calls/phone.ts';
+import { isSupportedCountry } from 'libphonenumber-js/min';
 import type { NumberKind, RestrictedKind } from '#contract/protection/numbers.ts';
 import { type PrefixTree, prefixTree } from './prefix-tree.ts';
 
@@ -57,19 +56,6 @@ export function getCountry(phone: string): string | null {
   const number = phone.slice(1 + match.code.length);
   const matchesCountry = ({ leadingDigits, types }: Country) => leadingDigits?.test(number) ?? types.some((type) => isOfType(number, type));
   return countries.find(matchesCountry)?.code ?? null;
-}
-
-/**
- * Converts a number in any common format to E.164.
- *
- * @param country the country that numbers without a country code belong to
- * @returns null if it isn't a valid number, or has an extension
- */
-export function parsePhone(text: string, country?: string): string | null {
-  if (isPhoneNumber(text)) return text;
-  const options = country !== undefined && isSupportedCountry(country) ? { defaultCountry: country, extract: false } : { extract: false };
-  const parsed = parsePhoneNumberFromString(text, options);
-  return parsed && parsed.ext === undefined && isPhoneNumber(parsed.number) ? parsed.number : null;
 }
 
 /** Whether this is the code of a country or territory that has phone numbers. `UK` isn't: the United Kingdom's code is `GB`. */

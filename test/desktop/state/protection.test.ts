@@ -95,6 +95,9 @@ describe('pasted numbers', () => {
   });
 
   it('are reported as added, together with a call to them that can’t be stopped', () => {
+    expect(describeAdded({ added: 2, known: 0, beingDialed: 0, notValid: 1 })).to.equal(
+      'Added 2 numbers. 1 number isn’t valid today, but may be old or new.',
+    );
     expect(describeAdded({ added: 1, known: 0, beingDialed: 1 })).to.equal(
       'Added 1 number. 1 call to this number is being dialed now and can’t be stopped.',
     );

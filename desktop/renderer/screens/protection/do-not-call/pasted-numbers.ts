@@ -18,13 +18,14 @@ export async function addAll(
   numbers: readonly string[],
   add: (part: string[]) => Promise<Result<AddedNumbersView>>,
 ): Promise<Result<AddedNumbersView>> {
-  const sum = { added: 0, known: 0, beingDialed: 0 };
+  const sum = { added: 0, known: 0, beingDialed: 0, notValid: 0 };
   for (let from = 0; from < numbers.length; from += maxAddedNumbers) {
     const result = await add(numbers.slice(from, from + maxAddedNumbers));
     if (!result.ok) return withNumbers(result, numbers, from);
     sum.added += result.value.added;
     sum.known += result.value.known;
     sum.beingDialed += result.value.beingDialed;
+    sum.notValid += result.value.notValid ?? 0;
   }
   return { ok: true, value: sum };
 }
@@ -46,10 +47,11 @@ function withNumbers(result: Extract<Result<never>, { ok: false }>, numbers: rea
 }
 
 /** Says what was added, and which calls can no longer be stopped. */
-export function describeAdded({ added, known, beingDialed }: AddedNumbersView): string {
+export function describeAdded({ added, known, beingDialed, notValid = 0 }: AddedNumbersView): string {
   const sentences = [
     added === 0 ? '' : `Added ${pluralize(added, 'number')}.`,
     known === 0 ? '' : `${pluralize(known, 'number')} ${known === 1 ? 'was' : 'were'} already on the list.`,
+    notValid === 0 ? '' : `${pluralize(notValid, 'number')} ${notValid === 1 ? 'isn’t' : 'aren’t'} valid today, but may be old or new.`,
     beingDialed === 0 ? '' : describeBeingDialed(beingDialed, added + known),
   ];
   return sentences.filter((sentence) => sentence !== '').join(' ');
