@@ -15,6 +15,6 @@ export function sessionCommands(program: Command, { withDatabase }: Runner): voi
 async function runRevoke({ ports, actor, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
   const event = auditEvent(ports, actor, 'session.revoked', userSubject(user), toOwningScope(user));
-  const sessions = await ports.stores.sessions.endAll(user.id, event);
+  const sessions = await ports.stores.sessions.endAll(event);
   output.answer({ user: userJson(user), sessions }, `Ended ${counted(sessions, 'session')} for ${user.email}.`);
 }

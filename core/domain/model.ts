@@ -47,7 +47,14 @@ export type ListedUser = User & {
   apiKeys: number;
   link: Link | null;
   hasSecondFactor: boolean;
+  signInVersion: SignInVersion;
 };
+
+/** Changes with every change of how a user signs in: see sign-in/session-states.ts. */
+export type SignInVersion = string;
+
+/** A user to change. `signInVersion` is the one that the user must still have; if it's missing, any will do. */
+export type TargetUser = Pick<User, 'id'> & { signInVersion?: SignInVersion };
 
 /** An identity at an OpenID Connect provider. Only both fields together identify someone. */
 export type Subject = { issuer: string; subject: string };
@@ -57,13 +64,13 @@ export type Link = Subject & { linkedAt: Millis };
 
 /** What a user proved in order to start a session: the password, a code after the password, or a linked identity at a provider. */
 export type Proof =
-  | { user: User; passwordHash: string; hasSecondFactor: boolean }
+  | Pick<Credentials, 'user' | 'hasSecondFactor' | 'signInVersion'>
   | { halfOpen: { id: Digest; data: Session }; code: string; vouched: string | null }
   | LinkProof;
-export type LinkProof = Subject & { user: User };
+export type LinkProof = Subject & { user: User; signInVersion: SignInVersion };
 
 /** A code that the app exchanges for its own session. Only its digest is stored. */
-export type SignInCode = Subject & { digest: Digest; userId: string; challenge: string; expiresAt: Millis };
+export type SignInCode = Subject & { digest: Digest; userId: string; signInVersion: SignInVersion; challenge: string; expiresAt: Millis };
 
 /** The data that would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
 export type DeletionImpact = { apiKeys: EndangeredKey[]; sessions: number };
@@ -80,8 +87,13 @@ export type UserInput = { email: string; name: string; userType: UserType; accou
 export type UserChange = Omit<UserInput, 'email'>;
 export type NewUser = UserInput & { id: string; password: NewPassword; createdAt: Millis };
 
-/** An argon2id hash. `expiresAt` is when a password that someone else chose expires; it's null for one that the user chose. */
-export type NewPassword = { hash: string; expiresAt: Millis | null };
+/**
+ * An argon2id hash. `expiresAt` is when a password that someone else chose expires; it's null for one that the user chose.
+ *
+ * @property isHandedOut whether someone has handed the password out to the user. Without it, the user replaces a password that they had,
+ * which may have been handed out
+ */
+export type NewPassword = { hash: string; expiresAt: Millis | null; isHandedOut?: boolean };
 
 export type Credentials = {
   user: User;
@@ -89,6 +101,7 @@ export type Credentials = {
   passwordExpiresAt: Millis | null;
   disabledAt: Millis | null;
   hasSecondFactor: boolean;
+  signInVersion: SignInVersion;
 };
 
 export type Session = {
@@ -97,7 +110,10 @@ export type Session = {
   passwordChangeDue: boolean;
   /** The provider that the user signed in with; null for a password. */
   issuer: string | null;
+  /** Whether the user was linked to the identity right before this session began, so they haven't used this account before. */
+  beganWithLink: boolean;
   hasSecondFactor: boolean;
+  signInVersion: SignInVersion;
   /** Set while the session waits for a code. Until then, it isn't signed in. */
   halfOpenUntil: Millis | null;
   startedAt: Millis;
@@ -393,13 +409,15 @@ export type AuditEvent = {
   address: string;
   /** The change, or the reason for it. */
   detail?: string | undefined;
+  /** The session that makes the change, which must not have ended. Isn't stored. */
+  session?: Digest;
 };
 
 /** @property user null once the user has been deleted */
 export type ListedActor = Named & { user: { email: string; isStaff: boolean } | null };
 
 /** The action can be any text, because an older or newer release may have written it. */
-export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action' | 'actor'> & { action: string; actor: ListedActor | null };
+export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action' | 'actor' | 'session'> & { action: string; actor: ListedActor | null };
 
 /** A stored audit event with its position in the chain. `fields` contains all of its data, in a fixed order. */
 export type ChainedEvent = { seq: number; hash: string; at: Millis; fields: readonly (string | number | null)[] };
@@ -410,8 +428,8 @@ export type Seal = { seq: number; hash: string };
 /** How many days the contact data of ended calls, and audit events, are kept; null for no limit. */
 export type RetentionDays = Readonly<{ contacts: number | null; auditEvents: number | null }>;
 
-/** Who acts, and from where. */
-export type Actor = { who: Named | null; address: string };
+/** Who acts, from where and in which session, if it's one. The session must still be there when the change is made. */
+export type Actor = { who: Named | null; address: string; session?: Digest };
 
 /** A signed-in user who changes something: `viewer` says what they may do, and `actor` how it's recorded. */
 export type SignedInCaller = { viewer: Viewer; actor: Actor };

@@ -7,7 +7,8 @@ import type { Turn } from '../domain/calls/call-list.ts';
 import type { Session } from '../domain/model.ts';
 import type { Ports } from '../domain/ports/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { confirmRequest, isSecondFactorDue } from '../domain/sign-in/second-factor.ts';
+import { confirmRequest } from '../domain/sign-in/second-factor.ts';
+import { mayUse, sessionStages, stageOf } from '../domain/sign-in/session-states.ts';
 import * as activity from './console/activity.ts';
 import * as apiKeys from './console/api-keys.ts';
 import * as calls from './console/calls.ts';
@@ -50,12 +51,6 @@ const openHandlers: { readonly [Name in OpenRoute]: (ctx: Context, deps: HttpDep
   ...signIn,
 };
 
-/** The only routes that a user with a one-time password can use until they've chosen a new password. */
-const allowedWithOneTimePassword: readonly SessionRoute[] = ['showSession', 'signOut', 'changePassword'];
-
-/** The only routes that a user can use until they've set up the second factor that the operator requires. */
-const allowedWithoutSecondFactor: readonly SessionRoute[] = ['showSession', 'signOut', 'enrollSecondFactor', 'confirmSecondFactor'];
-
 /** These routes don't wait for a turn: signing out is quick, and passwords have their own queue. */
 const outOfTurn: readonly SessionRoute[] = ['showSession', 'signOut', 'changePassword', 'enrollSecondFactor'];
 
@@ -83,7 +78,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
       ctx.status = status;
     };
     const run: Middleware = async (ctx) => {
-      requireNothingDue(deps.ports, getSession(ctx).data, name);
+      requireStage(deps.ports, getSession(ctx).data, name);
       await (turns ? inTurn(turns, ctx, deps.ports, readSearch(ctx), () => handle(ctx)) : handle(ctx));
     };
     const requireOwnPath: Middleware = (ctx, next) => {
@@ -160,19 +155,10 @@ function readCode(body: unknown): string | undefined {
 /** Refuses a request without a session, or with one that still needs a code. */
 const requireSession: Middleware = async (ctx, next) => (isSignedIn(ctx) ? next() : refuse(ctx));
 
-/**
- * Requires the user to choose a password first, and only then to set up a second factor, which asks for a password that only the user
- * knows.
- *
- * @throws Problem `forbidden`
- */
-function requireNothingDue(ports: Ports, session: Session, name: SessionRoute): void {
-  if (session.passwordChangeDue) {
-    if (allowedWithOneTimePassword.includes(name)) return;
-    throw new Problem('forbidden', 'You signed in with a one-time password. Choose your own password first.');
-  }
-  if (isSecondFactorDue(ports, session) && !allowedWithoutSecondFactor.includes(name))
-    throw new Problem('forbidden', 'This server requires a second factor. Set it up first.');
+/** @throws Problem `forbidden` if what the session has proved isn't enough for the route */
+function requireStage(ports: Ports, session: Session, name: SessionRoute): void {
+  const stage = stageOf(ports, session);
+  if (!mayUse(stage, name)) throw new Problem('forbidden', sessionStages[stage].refusal ?? 'Finish signing in first.');
 }
 
 const requireDecodablePath: Middleware = (ctx, next) => {

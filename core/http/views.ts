@@ -26,7 +26,7 @@ import type {
   Viewer,
 } from '../domain/model.ts';
 import { getCallZones } from '../domain/protection/judge.ts';
-import { isSecondFactorDue } from '../domain/sign-in/second-factor.ts';
+import { isSecondFactorDue } from '../domain/sign-in/session-states.ts';
 import type { HttpDeps } from './middleware/context.ts';
 
 export function placedCallView(call: PlacedCall): PlacedCallView {
@@ -71,9 +71,7 @@ export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: Mill
   };
 }
 
-type ShownSession = Pick<Session, 'user' | 'tenancy' | 'passwordChangeDue' | 'hasSecondFactor' | 'issuer'>;
-
-export function sessionView(session: ShownSession, { dialer, hasReference, ports }: HttpDeps): SessionView {
+export function sessionView(session: Session, { dialer, hasReference, ports }: HttpDeps): SessionView {
   const { user, tenancy } = session;
   return {
     viewer: viewerView(user),

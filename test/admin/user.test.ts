@@ -151,7 +151,7 @@ describeAdmin('admin user', ({ admin, json, database }) => {
       const none = await admin(['user', 'second-factor', 'reset', 'stan@example.com']);
       expect([none.code, none.stderr]).to.deep.equal([3, 'error: stan@example.com has no second factor.\n']);
       const event = auditEvent(direct.ports, operator, 'second-factor.enabled', { kind: 'user', id: user.id, name: 'Stan' }, null);
-      await stores.secondFactors.enroll(user.id, 'encrypted');
+      await stores.secondFactors.enroll(user, 'encrypted');
       expect((await json('user', 'show', 'stan@example.com')).user.secondFactor, 'before its confirmation').to.equal(false);
       await stores.secondFactors.confirm(user.id, { secret: 'encrypted', step: 1, recoveryDigests: ['a'], at: clock.now() }, event);
       expect((await json('user', 'show', 'stan@example.com')).user).to.include({ secondFactor: true, recoveryCodes: 1 });
@@ -174,7 +174,7 @@ describeAdmin('admin user', ({ admin, json, database }) => {
       const subject = { issuer: 'https://login.example.com', subject: 'stan-there' };
       const { stores, clock } = direct.ports;
       const event = { id: 'linked', at: clock.now(), actor: null, action: 'user.linked', address: 'local', owningScope: null } as const;
-      await stores.links.create(user.id, subject, clock.now(), { ...event, subject: { kind: 'user', id: user.id, name: 'Stan' } });
+      await stores.links.create(user, subject, true, { ...event, subject: { kind: 'user', id: user.id, name: 'Stan' } });
       const { links } = await json('user', 'link', 'list');
       expect(links).to.have.length(1);
       expect(links[0]).to.deep.include({ email: 'stan@example.com', ...subject });

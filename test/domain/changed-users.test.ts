@@ -12,7 +12,7 @@ const actor = { who: stan, address: '192.0.2.1' };
 function createUsers({ isThere = true, isUnchanged = true, ended = 2 as number | null } = {}) {
   const done: unknown[] = [];
   const events: AuditEvent[] = [];
-  const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false };
+  const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false, signInVersion: '' };
   const found = { ...ada, partnerName: null, createdAt: instant(0), ...unused };
   const users = {
     change: async (id: string, before: object, changed: object, event: AuditEvent) => {

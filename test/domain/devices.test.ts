@@ -9,16 +9,18 @@ const user = viewers.account;
 const now = at('2026-11-21T09:00:00.000Z');
 const session: Session = {
   ...{ user, tenancy: null, startedAt: now, lastSeenAt: now, passwordChangeDue: false, issuer: null },
-  ...{ hasSecondFactor: false, halfOpenUntil: null },
+  ...{ hasSecondFactor: false, halfOpenUntil: null, beganWithLink: false, signInVersion: '' },
 };
 
-/** Returns ports with one user, whose password has this hash. */
-const portsWith = (passwordHash = 'hash') =>
+/** Returns ports with one user, whose way of signing in has this version. */
+const portsWith = (signInVersion = 'v1') =>
   fakePorts({
     stores: {
       users: {
         findByEmail: async (email) =>
-          email === user.email ? { user, passwordHash, passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false } : null,
+          email === user.email
+            ? { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false, signInVersion }
+            : null,
       },
     },
   });
@@ -26,7 +28,7 @@ const portsWith = (passwordHash = 'hash') =>
 describe('a sign-in', () => {
   const vouch = (device: string | undefined, { email = user.email, ports = portsWith(), from = null as Session | null } = {}) =>
     findVoucher(ports, email, { session: from && { id: 'digest', data: from }, device });
-  const token = makeDeviceToken(portsWith(), { user, passwordHash: 'hash' });
+  const token = makeDeviceToken(portsWith(), { user, signInVersion: 'v1' });
 
   it('is trusted if its user has signed in on the same device within the last 90 days', async () => {
     expect(await vouch(token)).to.equal(`device ${token}`);
@@ -36,8 +38,8 @@ describe('a sign-in', () => {
   });
 
   for (const [what, device, options] of [
-    ['whose cookie has expired', makeDeviceToken(portsWith(), { user, passwordHash: 'hash' }).replace(/\.\d+\./, `.${now - 1}.`), {}],
-    ['with a cookie for a different password', token, { ports: portsWith('another hash') }],
+    ['whose cookie has expired', makeDeviceToken(portsWith(), { user, signInVersion: 'v1' }).replace(/\.\d+\./, `.${now - 1}.`), {}],
+    ['with a cookie from before a change of how the user signs in', token, { ports: portsWith('v2') }],
     ['with a cookie for a different email address', token, { email: 'nobody@example.com' }],
     ['with a cookie, for an impossible email address', token, { email: 'a\0@example.com' }],
     ['with a malformed cookie', 'nonsense', {}],
@@ -56,7 +58,7 @@ describe('a sign-in', () => {
   it('with the provider is trusted only from a device whose cookie names its user', async () => {
     const listed = { ...user, partnerName: null, createdAt: now, lastSignInAt: now, disabledAt: null, apiKeys: 0, link: null };
     const ports = portsWith();
-    ports.stores.users.find = async (_, id) => (id === user.id ? { ...listed, hasSecondFactor: false } : null);
+    ports.stores.users.find = async (_, id) => (id === user.id ? { ...listed, hasSecondFactor: false, signInVersion: 'v1' } : null);
     expect(await findDeviceUser(ports, token)).to.equal(user.id);
     const earlier = token.split('.').slice(0, 3).join('.');
     for (const device of [earlier, `${earlier}.another`, 'nonsense', undefined]) expect(await findDeviceUser(ports, device)).to.equal(null);

@@ -21,6 +21,7 @@ function createSession({ started = hour, seen = 0, isKnown = true } = {}) {
   const now = fakePorts().clock.now();
   const session: Session = {
     ...{ user, tenancy: null, passwordChangeDue: false, issuer: null, hasSecondFactor: false, halfOpenUntil: null },
+    ...{ beganWithLink: false, signInVersion: '' },
     ...{ startedAt: plus(now, -started), lastSeenAt: plus(now, -seen) },
   };
   const sessions: Partial<SessionStore> = {
@@ -83,7 +84,7 @@ describe('a session', () => {
   });
 
   it('starts, and records an event, unless the password was changed in the meantime', async () => {
-    const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false };
+    const credentials = { user, hasSecondFactor: false, signInVersion: '' };
     const { ports, events } = createSession();
     await startSession(ports, 'id', credentials, '192.0.2.1');
     expect(events[0]).to.deep.include({
@@ -126,6 +127,7 @@ describe('signing in', () => {
             passwordExpiresAt: expiresIn === null ? null : plus(fakePorts().clock.now(), expiresIn),
             disabledAt: isDisabled ? fakePorts().clock.now() : null,
             hasSecondFactor: false,
+            signInVersion: '',
           }),
         },
       },

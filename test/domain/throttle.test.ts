@@ -6,7 +6,9 @@ import { checkPassword, countProviderSignIn, maxWindow } from '../../core/domain
 import { fakePorts } from '../support/ports.ts';
 
 const user = { id: 'u', email: 'ada@example.com', name: 'Ada', userType: 'staff' as const, account: null, partner: null };
-const credentials: Credentials = { user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false };
+const credentials: Credentials = {
+  ...{ user, passwordHash: 'hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false, signInVersion: '' },
+};
 const minute = 60_000;
 const toKind = (key: string) => key.replace(/:.*/, '');
 

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { changePassword, createUser, deleteUser, oneTimePasswordNote, resetPassword } from '../../core/domain/directory/users.ts';
-import { oneDay, plus } from '../../core/domain/instant.ts';
-import type { UserInput, Viewer } from '../../core/domain/model.ts';
+import { instant, oneDay, plus } from '../../core/domain/instant.ts';
+import type { Session, UserInput, Viewer } from '../../core/domain/model.ts';
 import { checkPassword } from '../../core/domain/sign-in/throttle.ts';
 import { readProblem, viewers } from '../support/ports.ts';
 import { createUsers } from '../support/user-stores.ts';
@@ -56,7 +56,7 @@ describe('a new user', () => {
       const { ports, created, events } = createUsers();
       const { user, password } = await createUser(ports, actor, input(more), null);
       const createdAt = ports.clock.now();
-      const stored = { hash: `hash of ${oneTimePassword}`, expiresAt: plus(createdAt, 7 * oneDay) };
+      const stored = { hash: `hash of ${oneTimePassword}`, expiresAt: plus(createdAt, 7 * oneDay), isHandedOut: true };
       expect(created).to.deep.equal([{ ...input(more), id: user.id, partnerId, password: stored, createdAt }]);
       expect([password, oneTimePasswordNote]).to.deep.equal([
         oneTimePassword,
@@ -75,7 +75,7 @@ describe('a new user', () => {
   it('keeps the given password', async () => {
     const { ports, created } = createUsers();
     expect((await createUser(ports, operator, input({}), 'a password')).password).to.equal(null);
-    expect(created[0]?.password).to.deep.equal({ hash: 'hash of a password', expiresAt: null });
+    expect(created[0]?.password).to.deep.equal({ hash: 'hash of a password', expiresAt: null, isHandedOut: false });
   });
 });
 
@@ -94,20 +94,22 @@ describe('deleting a user', () => {
 });
 
 describe('a new password', () => {
-  const signedIn = (user: Viewer) => ({ user, passwordChangeDue: false });
+  const signedIn = (user: Viewer): Session => ({
+    ...{ user, tenancy: null, passwordChangeDue: false, issuer: null, hasSecondFactor: false, beganWithLink: false, signInVersion: 'v1' },
+    ...{ halfOpenUntil: null, startedAt: instant(1), lastSeenAt: instant(1) },
+  });
   const change = (to: ReturnType<typeof createUsers>, newPassword = 'new password') =>
-    changePassword(
-      to.ports,
-      { who: account, address: '192.0.2.1' },
-      signedIn(account),
-      { currentPassword: 'old password', newPassword },
-      'session',
-    );
+    changePassword(to.ports, { who: account, address: '192.0.2.1' }, signedIn(account), { currentPassword: 'old password', newPassword });
 
-  it('replaces the current password, and keeps the session in which it was changed', async () => {
+  it('replaces the current password', async () => {
     const users = createUsers();
     await change(users);
-    expect(users.passwords).to.deep.equal([['ada', { hash: 'hash of new password', expiresAt: null }, 'old hash', 'session']]);
+    expect(users.passwords).to.deep.equal([
+      [
+        { id: 'ada', signInVersion: 'v1' },
+        { hash: 'hash of new password', expiresAt: null },
+      ],
+    ]);
     expect(users.events[0]).to.deep.include({ action: 'password.changed', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
   });
 
@@ -132,28 +134,30 @@ describe('a new password', () => {
     expect(changing.throttleKeys.filter((key) => signingIn.throttleKeys.includes(key))).to.deep.equal([]);
     expect(changing.throttleKeys).to.have.length(1);
     const other = createUsers();
-    await changePassword(
-      other.ports,
-      { who: partner, address: '192.0.2.1' },
-      signedIn(partner),
-      { currentPassword: 'old password', newPassword: 'x' },
-      's',
-    );
+    await changePassword(other.ports, { who: partner, address: '192.0.2.1' }, signedIn(partner), {
+      currentPassword: 'old password',
+      newPassword: 'x',
+    });
     expect(changing.throttleKeys.filter((key) => other.throttleKeys.includes(key))).to.deep.equal([]);
   });
 
-  it('set by someone else ends all sessions, and is valid for seven days if it was generated', async () => {
+  it('set by someone else is valid for seven days if it was generated', async () => {
     const users = createUsers();
     const expiresAt = plus(users.ports.clock.now(), 7 * oneDay);
     expect(await resetPassword(users.ports, actor, account, null)).to.deep.equal({ password: oneTimePassword });
-    expect(users.passwords).to.deep.equal([['ada', { hash: `hash of ${oneTimePassword}`, expiresAt }, null, null]]);
+    expect(users.passwords).to.deep.equal([
+      [
+        { id: 'ada', signInVersion: 'any' },
+        { hash: `hash of ${oneTimePassword}`, expiresAt, isHandedOut: true },
+      ],
+    ]);
     expect(users.events[0]).to.deep.include({ action: 'password.reset', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
     expect(await resetPassword(users.ports, actor, account, 'given')).to.deep.equal({ password: null });
-    expect(users.passwords[1]?.[1]).to.deep.equal({ hash: 'hash of given', expiresAt: null });
+    expect(users.passwords[1]?.[1]).to.deep.equal({ hash: 'hash of given', expiresAt: null, isHandedOut: false });
   });
 
   it("is refused with not-found if the user doesn't exist", async () => {
-    const { ports } = createUsers({ isThere: false });
+    const { ports } = createUsers({ isThere: false, found: [] });
     expect(await readProblem(resetPassword(ports, actor, account, null))).to.equal("not-found: This user doesn't exist.");
   });
 });

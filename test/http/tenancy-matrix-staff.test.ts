@@ -200,6 +200,7 @@ describe('under the tenancy rules,', () => {
         cookies.set('tied again', await signInFirst(at.core.url, tied.email, passwords[0]?.password));
         const { id, keyValue } = await createKey(at.core.url, cookies.get('tied again') ?? '');
         await importUser({ ...tied, account: 'a3' });
+        cookies.set('tied again', await signIn(at.core.url, tied.email));
         const { apiKeys } = apiKeysSchema.parse((await ask('GET', `${at.core.url}/console/api-keys`, as('tied again'))).json);
         expect(apiKeys.map((apiKey) => apiKey.id)).to.deep.equal([id]);
         const sha256 = toDigest(keyValue);

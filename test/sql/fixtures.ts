@@ -1,3 +1,4 @@
+import type { AuditAction } from '#contract/console/activity.ts';
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { instant, type Millis, plus } from '../../core/domain/instant.ts';
 import type { ApiKey, AuditEvent, CallFilter, ClaimedCall, Digest, NewCall, NewDoNotCall, NewUser } from '../../core/domain/model.ts';
@@ -26,7 +27,7 @@ export const oneDay = {
   before: { at: later, lowestId: 'y', highestId: 'z' },
 };
 export const allCalls: CallFilter = { placed: anyInstant, states: [], apiKey: null, search: '' };
-export const secrets = { hash: 'a hash', expiresAt: null };
+export const secrets = { hash: 'a hash', expiresAt: null, isHandedOut: true };
 export const nothing = { kind: 'nothing' } as const;
 
 /** Runs a function with one value after another, because concurrent statements would run in varying order. */
@@ -53,7 +54,8 @@ export function createFixtures({ ports, storage, tenants }: { ports: Ports; stor
   const { stores } = storage;
   const { partner, account, campaign, otherCampaign, users } = tenants;
   const user = users.account;
-  const event = (): AuditEvent => auditEvent(ports, operator, 'user.changed', { kind: 'user', id: user.id, name: user.name }, null);
+  const event = (action: AuditAction = 'user.changed', id = user.id): AuditEvent =>
+    auditEvent(ports, operator, action, { kind: 'user', id, name: user.name }, null);
   const keyScopes = [
     { kind: 'own', userId: user.id },
     { kind: 'account', accountId: account.id, userId: user.id },
@@ -133,6 +135,7 @@ export function createFixtures({ ports, storage, tenants }: { ports: Ports; stor
     ...toIdentity(user.id),
     digest: of,
     userId: user.id,
+    signInVersion: '',
     challenge: 'a challenge',
     expiresAt: now,
   });
@@ -153,14 +156,14 @@ export function createFixtures({ ports, storage, tenants }: { ports: Ports; stor
   }
   async function session(userId = user.id, halfOpenUntil: Millis | null = null): Promise<Digest> {
     const id = digest();
-    const { passwordHash } = (await stores.users.findByEmail(user.email)) ?? { passwordHash: '' };
-    await stores.sessions.start({ id, userId, at: now, halfOpenUntil }, passwordHash, event());
+    const { signInVersion } = (await stores.users.findByEmail(user.email)) ?? { signInVersion: '' };
+    await stores.sessions.start({ id, userId, at: now, halfOpenUntil }, signInVersion, event());
     return id;
   }
   /** Gives the user a second factor, with recovery codes `a` and `b`. */
   async function secondFactor(): Promise<void> {
-    await stores.secondFactors.reset(user.id, event());
-    await stores.secondFactors.enroll(user.id, 'a secret');
+    await stores.secondFactors.reset(user, event());
+    await stores.secondFactors.enroll(user, 'a secret');
     await stores.secondFactors.confirm(user.id, { secret: 'a secret', step: 1, recoveryDigests: ['a', 'b'], at: now }, event());
   }
   const step = { kind: 'step', step: 2 } as const;

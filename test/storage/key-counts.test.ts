@@ -79,8 +79,9 @@ describe('the total number of keys', () => {
     });
 
     it('stays correct when a creator moves to another partner, or no longer has one', async () => {
+      const event = auditEvent(direct.ports, operator, 'user.changed', { kind: 'user', id: '', name: '' }, null);
       const move = (user: keyof Tenants['users'], columns: Pick<UserRow, 'user_type' | 'account_id' | 'partner_id'>) =>
-        write().transaction((trx) => updateUser(trx, tenants.users[user].id, columns, 'move'));
+        write().transaction((trx) => updateUser(trx, tenants.users[user].id, columns, event));
       await move('account', { user_type: 'account', account_id: tenants.otherAccount.id, partner_id: tenants.otherPartner.id });
       await move('sibling', { user_type: 'staff', account_id: null, partner_id: null });
       await move('staff', { user_type: 'partner', account_id: null, partner_id: tenants.partner.id });

@@ -13,7 +13,7 @@ describe('recovery codes in the database', () => {
         const { id } = users.account;
         const { secondFactors } = ports.stores;
         const event = () => auditEvent(ports, operator, 'recovery-codes.renewed', userSubject(users.account), null);
-        await secondFactors.enroll(id, 'sealed');
+        await secondFactors.enroll({ id }, 'sealed');
         const first = ['a', 'b', 'c', 'd'];
         await secondFactors.confirm(id, { secret: 'sealed', step: 0, recoveryDigests: first, at: ports.clock.now() }, event());
         const codes = () => storage.database.read('recovery_codes').where({ user_id: id }).orderBy('digest').pluck('digest');

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
+import { auditEvent, operator, userSubject } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { AuditEvent, Digest, Tenancy } from '../../core/domain/model.ts';
 import type { SessionStore } from '../../core/domain/ports/sign-in.ts';
@@ -15,18 +15,19 @@ describe('sessions in the database', () => {
     let direct: DirectAccess;
     let tenants: Tenants;
     let sessions: SessionStore;
-    let hash: string;
+    let version: string;
 
     before(async () => {
       clock = fakeClock();
       direct = await openDirect(await freshDatabase(kind), clock);
       tenants = await createTenants(direct.ports);
       ({ sessions } = direct.ports.stores);
-      hash = (await user())?.password_hash ?? '';
+      version = (await user())?.sign_in_version ?? 'missing';
     });
     beforeEach(async () => {
       clock.set('2026-11-21T09:00:00.000Z');
       await rows().delete();
+      await direct.storage.database.write('users').update({ sign_in_version: version });
       await direct.storage.database.write('audit_events').delete();
     });
     after(() => direct.close());
@@ -37,25 +38,23 @@ describe('sessions in the database', () => {
     const events = (): Promise<string[]> => direct.storage.database.read('audit_events').pluck('id');
     const event = (): AuditEvent => auditEvent(direct.ports, operator, 'session.started', { kind: 'session', id: 'u', name: 'Ada' }, null);
     /** Starts a session at the current time. */
-    const start = (id: Digest, { of = tenants.users.account.id, withHash = hash, leaving = event() } = {}) =>
-      sessions.start({ id, userId: of, at: clock.now(), halfOpenUntil: null }, withHash, leaving);
-    /** Starts a session of a user who entered their current password. */
-    const startNow = async (id: Digest, of: string) => start(id, { of, withHash: (await user(of))?.password_hash ?? '' });
+    const start = (id: Digest, { of = tenants.users.account.id, at = version, leaving = event() } = {}) =>
+      sessions.start({ id, userId: of, at: clock.now(), halfOpenUntil: null }, at, leaving);
 
-    it("start if the user's password hasn't changed, update the time of the last sign-in, and record an event", async () => {
+    it("start if the way in which the user signs in hasn't changed, update the time of the last sign-in, and record an event", async () => {
       const leaving = event();
       expect(await start('s', { leaving })).to.equal(true);
       expect(await sessions.find('s')).to.deep.equal({
         ...{ user: tenants.users.account, tenancy: null, passwordChangeDue: false, issuer: null },
-        ...{ hasSecondFactor: false, halfOpenUntil: null },
+        ...{ hasSecondFactor: false, halfOpenUntil: null, beganWithLink: false, signInVersion: version },
         ...{ startedAt: clock.now(), lastSeenAt: clock.now() },
       });
       expect([(await user())?.last_sign_in_at, await events()]).to.deep.equal([clock.now(), [leaving.id]]);
       expect((await user(tenants.users.sibling.id))?.last_sign_in_at).to.equal(null);
     });
 
-    it("don't start for a different password, a disabled user or a missing user", async () => {
-      expect(await start('s', { withHash: 'another' })).to.equal(false);
+    it("don't start for an earlier way of signing in, a disabled user or a missing user", async () => {
+      expect(await start('s', { at: 'an earlier one' })).to.equal(false);
       expect(await start('s', { of: 'nobody' })).to.equal(false);
       await direct.storage.database
         .write('users')
@@ -68,8 +67,14 @@ describe('sessions in the database', () => {
 
     describe('that the provider vouches for', () => {
       const mine = { issuer: 'https://login.example.com', subject: 'ada-there' };
-      const startLinked = (subject = mine) => sessions.startLinked('s', tenants.users.account.id, subject, clock.now(), event());
-      beforeEach(() => direct.ports.stores.links.create(tenants.users.account.id, mine, clock.now(), event()));
+      const startLinked = (subject = mine) =>
+        sessions.startLinked(
+          { id: 's', userId: tenants.users.account.id, at: clock.now(), halfOpenUntil: null },
+          version,
+          subject,
+          event(),
+        );
+      beforeEach(() => direct.ports.stores.links.create(tenants.users.account, mine, true, event()));
       afterEach(() => direct.storage.database.write('oidc_links').delete());
 
       it('start only for the identity that the user is linked to', async () => {
@@ -126,8 +131,8 @@ describe('sessions in the database', () => {
     });
 
     it('keep the tenancy that staff have selected until they select another or clear it', async () => {
-      await startNow('s', tenants.users.staff.id);
-      await startNow('other', tenants.users.staff.id);
+      await start('s', { of: tenants.users.staff.id });
+      await start('other', { of: tenants.users.staff.id });
       const { account, partner } = tenants;
       const ofAccount: Tenancy = { ...account, kind: 'account', partnerName: partner.name };
       const ofPartner: Tenancy = { ...partner, kind: 'partner', partnerId: partner.id, partnerName: partner.name };
@@ -140,7 +145,7 @@ describe('sessions in the database', () => {
     });
 
     it("don't have a tenancy once their user is no longer staff", async () => {
-      await startNow('s', tenants.users.partner.id);
+      await start('s', { of: tenants.users.partner.id });
       await sessions.selectTenancy('s', { ...tenants.account, kind: 'account', partnerName: tenants.partner.name }, event());
       expect((await sessions.find('s'))?.tenancy).to.equal(null);
     });
@@ -164,13 +169,13 @@ describe('sessions in the database', () => {
     it("of a user can all be ended without ending other users' sessions", async () => {
       await start('s');
       await start('t');
-      await startNow('other', tenants.users.sibling.id);
-      expect(await sessions.endAll(tenants.users.account.id, event())).to.equal(2);
+      await start('other', { of: tenants.users.sibling.id });
+      expect(await sessions.endAll({ ...event(), action: 'session.revoked', subject: userSubject(tenants.users.account) })).to.equal(2);
       expect([await ids(), (await events()).length]).to.deep.equal([['other'], 4]);
     });
 
     it('are ended, least recently used first, if a user has too many of the same kind', async () => {
-      await startNow('other', tenants.users.sibling.id);
+      await start('other', { of: tenants.users.sibling.id });
       const kept = ['other'];
       for (const [kind, halfOpenUntil] of [
         ['open', null],
@@ -180,7 +185,7 @@ describe('sessions in the database', () => {
         for (const id of names) {
           clock.advance({ milliseconds: 1 });
           if (id === names.at(-1)) await sessions.touch(`${kind} 0`, clock.now());
-          await sessions.start({ id, userId: tenants.users.account.id, at: clock.now(), halfOpenUntil }, hash, null);
+          await sessions.start({ id, userId: tenants.users.account.id, at: clock.now(), halfOpenUntil }, version, null);
         }
         kept.push(...names.filter((name) => name !== `${kind} 1`));
       }

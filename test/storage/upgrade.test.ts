@@ -127,7 +127,7 @@ describe('a database from an earlier release', () => {
       const [sessions, factors] = [sessionStore(database), secondFactorStore(database)];
       expect(await sessions.find('session')).to.deep.include({ halfOpenUntil: null, hasSecondFactor: false });
       expect(await factors.find('user')).to.equal(null);
-      expect(await factors.enroll('user', 'sealed')).to.equal(true);
+      expect(await factors.enroll({ id: 'user' }, 'sealed')).to.equal(true);
       const confirmed = { secret: 'sealed', step: 1, recoveryDigests: ['a', 'b'], at: instant(3) };
       const subject = { kind: 'user', id: 'user', name: 'Pat' } as const;
       const event = {
@@ -138,6 +138,7 @@ describe('a database from an earlier release', () => {
         subject,
         owningScope: null,
         address: 'local',
+        session: 'session',
       } as const;
       expect(await factors.confirm('user', confirmed, event)).to.equal(true);
       expect(await sessions.find('session')).to.deep.include({ halfOpenUntil: null, hasSecondFactor: true });

@@ -1,5 +1,5 @@
 import type { UserVisibility } from '../../core/domain/directory/scope.ts';
-import type { AuditEvent, Credentials, ListedUser, NewPassword, NewUser, Viewer } from '../../core/domain/model.ts';
+import type { AuditEvent, Credentials, ListedUser, NewPassword, NewUser, TargetUser, Viewer } from '../../core/domain/model.ts';
 import type { UserStore } from '../../core/domain/ports/directory.ts';
 import { fakePorts, tenancies, viewers } from './ports.ts';
 
@@ -10,11 +10,11 @@ export function createUsers({ isThere = true, right = true, found = [account] as
   const created: NewUser[] = [];
   const events: AuditEvent[] = [];
   const asked: (UserVisibility | { kind: 'all' })[] = [];
-  const passwords: [string, NewPassword, string | null, string | null][] = [];
+  const passwords: [TargetUser, NewPassword][] = [];
   const deleted: [string, boolean | 'later'][] = [];
   const listed = (user: Viewer): ListedUser => ({
     ...{ ...user, createdAt: ports.clock.now() },
-    ...{ lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false, partnerName: null },
+    ...{ lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false, partnerName: null, signInVersion: 'v1' },
   });
   const users: Partial<UserStore> = {
     create: async (user, event) => {
@@ -35,13 +35,14 @@ export function createUsers({ isThere = true, right = true, found = [account] as
       events.push(event);
       return isThere ? { apiKeys: 1, sessions: 2 } : null;
     },
-    setPassword: async (id, password, replacing, keep, event) => {
-      passwords.push([id, password, replacing, keep]);
+    setPassword: async ({ id, signInVersion = 'any' }, password, event) => {
+      passwords.push([{ id, signInVersion }, password]);
       events.push(event);
       return isThere;
     },
     findByEmail: async () => ({
       ...{ user: account, passwordHash: 'old hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false },
+      signInVersion: 'v1',
     }),
   };
   const throttleKeys: string[] = [];

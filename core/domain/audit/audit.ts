@@ -20,6 +20,7 @@ export function auditEvent(
     subject,
     owningScope,
     address: actor.address,
+    ...(actor.session === undefined ? {} : { session: actor.session }),
   };
 }
 

@@ -35,7 +35,7 @@ export async function createManagedUser(
   const membership = await membershipWithin(ports, viewer, input);
   const { email, name, userType } = input;
   const { user, password } = await createUser(ports, actor, { email, name, userType, ...membership }, null);
-  const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false };
+  const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false, signInVersion: '' };
   const listed = { ...user, partnerName: user.partner?.name ?? null, createdAt: ports.clock.now(), ...unused };
   // Without passwords, the user signs in with the provider, and no one learns this password.
   return { user: listed, password: ports.passwordSignIn ? password : null };

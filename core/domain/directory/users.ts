@@ -1,7 +1,7 @@
 import type { PasswordChange } from '#contract/console/session.ts';
 import { auditEvent, toOwningScope, userSubject } from '../audit/audit.ts';
 import { oneDay, plus } from '../instant.ts';
-import type { Account, Actor, Credentials, Digest, NewPassword, Session, User, UserChange, UserInput } from '../model.ts';
+import type { Account, Actor, NewPassword, Session, TargetUser, User, UserChange, UserInput } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
@@ -65,8 +65,7 @@ export async function changeUser(ports: Ports, actor: Actor, user: User, change:
   const event = auditEvent(ports, actor, 'user.changed', userSubject(changed), toOwningScope(changed));
   const requested = { name, userType, accountId, partnerId: membership.partner?.id ?? membership.account?.partnerId ?? null };
   const { users } = ports.stores;
-  if (!(await users.change(user.id, toChange(user), requested, event)))
-    throw (await users.find({ kind: 'all' }, user.id)) ? concurrentChange() : noSuchUser();
+  if (!(await users.change(user.id, toChange(user), requested, event))) throw await explainUnchanged(ports, user);
   return changed;
 }
 
@@ -76,7 +75,8 @@ function toChange(user: User): UserChange {
   return { name: user.name, userType: user.userType, accountId, partnerId };
 }
 
-function concurrentChange(): Problem {
+async function explainUnchanged({ stores }: Ports, { id }: User): Promise<Problem> {
+  if (!(await stores.users.find({ kind: 'all' }, id))) return noSuchUser();
   return new Problem(
     'conflict',
     "Someone else changed this user in the meantime. Check the user's current name and account, then try again.",
@@ -103,11 +103,14 @@ export function setDisabled(ports: Ports, actor: Actor, user: User, isDisabled: 
   return ports.stores.users.setDisabled(user.id, isDisabled ? event.at : null, event);
 }
 
-/** Unlinks a user from their identity at the provider, and ends the sessions that were started with it. */
-export async function unlinkUser(ports: Ports, actor: Actor, user: User): Promise<void> {
+/** Unlinks a user from their identity at the provider, and ends their sessions. */
+export async function unlinkUser(ports: Ports, actor: Actor, user: User & TargetUser): Promise<void> {
   const event = auditEvent(ports, actor, 'user.unlinked', userSubject(user), toOwningScope(user));
-  if (!(await ports.stores.links.delete(user.id, event)))
-    throw new Problem('conflict', `${user.email} isn't linked to an identity at the provider.`);
+  if (await ports.stores.links.delete(user, event)) return;
+  const found = await ports.stores.users.find({ kind: 'all' }, user.id);
+  throw found?.link
+    ? await explainUnchanged(ports, user)
+    : new Problem('conflict', `${user.email} isn't linked to an identity at the provider.`);
 }
 
 /** Deletes a user and their keys and sessions. */
@@ -132,41 +135,33 @@ export async function deleteUser(
 export async function changePassword(
   ports: Ports,
   actor: Actor,
-  { user, passwordChangeDue }: Pick<Session, 'user' | 'passwordChangeDue'>,
+  { user, passwordChangeDue, issuer, signInVersion }: Session,
   { currentPassword, newPassword, code }: PasswordChange,
-  keep: Digest,
-): Promise<string> {
+): Promise<void> {
   requirePasswordSignIn(ports);
   const isForced = currentPassword === undefined && passwordChangeDue;
   if (code === undefined) await requireNoFactor(ports, user);
-  const current = isForced
-    ? await checkOneTime(ports, actor, user, newPassword)
-    : await checkCurrent(ports, actor, user, currentPassword, newPassword);
+  if (isForced) await checkOneTime(ports, actor, user, newPassword);
+  else await checkCurrent(ports, actor, user, currentPassword, newPassword);
   await requireCode(ports, actor, user, code);
   const event = auditEvent(ports, actor, 'password.changed', userSubject(user), toOwningScope(user));
-  const stored = { hash: await ports.passwords.hash(newPassword), expiresAt: null };
-  const changed = await ports.stores.users.setPassword(user.id, stored, current.passwordHash, keep, event);
+  // If the provider vouches for the session, no one else chose this password.
+  const stored = { hash: await ports.passwords.hash(newPassword), expiresAt: null, ...(issuer === null ? {} : { isHandedOut: false }) };
+  const changed = await ports.stores.users.setPassword({ id: user.id, signInVersion }, stored, event);
   if (!changed) throw wrongCurrentPassword();
-  return stored.hash;
 }
 
-async function checkCurrent(ports: Ports, actor: Actor, user: User, current: string | undefined, chosen: string): Promise<Credentials> {
+async function checkCurrent(ports: Ports, actor: Actor, user: User, current: string | undefined, chosen: string): Promise<void> {
   if (current === undefined) throw invalidField('currentPassword', 'Enter your current password.');
-  const credentials = await checkPassword(ports, ownAttempt(actor, user), user.email, current);
-  if (!credentials) throw wrongCurrentPassword();
+  if (!(await checkPassword(ports, ownAttempt(actor, user), user.email, current))) throw wrongCurrentPassword();
   if (chosen === current) throw sameAsCurrent();
-  return credentials;
 }
 
-/**
- * Returns the credentials of a user who still has a one-time password. The session already proves that the user knows it. The credentials
- * are looked up again, because someone may have reset the password since the user signed in.
- */
-async function checkOneTime(ports: Ports, actor: Actor, user: User, chosen: string): Promise<Credentials> {
+/** Checks that the new password isn't the one-time password. The session already proves that the user knows that. */
+async function checkOneTime(ports: Ports, actor: Actor, user: User, chosen: string): Promise<void> {
   const credentials = await ports.stores.users.findByEmail(user.email);
   if (!credentials?.passwordExpiresAt) throw wrongCurrentPassword();
   if (await ports.passwords.verify(async () => credentials, chosen, ownAttempt(actor, user))) throw sameAsCurrent();
-  return credentials;
 }
 
 function sameAsCurrent(): Problem {
@@ -182,16 +177,21 @@ function wrongCurrentPassword(): Problem {
 }
 
 /** Gives a user a new password, and ends all of their sessions. Without a password, generates a one-time password. */
-export async function resetPassword(ports: Ports, actor: Actor, user: User, password: string | null): Promise<{ password: string | null }> {
+export async function resetPassword(
+  ports: Ports,
+  actor: Actor,
+  user: User & TargetUser,
+  password: string | null,
+): Promise<{ password: string | null }> {
   const { stored, made } = await createPassword(ports, password);
   const event = auditEvent(ports, actor, 'password.reset', userSubject(user), toOwningScope(user));
-  const changed = await ports.stores.users.setPassword(user.id, stored, null, null, event);
-  if (!changed) throw noSuchUser();
+  // The user may have been moved out of the administrator's scope while the password waited to be hashed.
+  if (!(await ports.stores.users.setPassword(user, stored, event))) throw await explainUnchanged(ports, user);
   return { password: made };
 }
 
 async function createPassword(ports: Ports, chosen: string | null): Promise<{ stored: NewPassword; made: string | null }> {
-  if (chosen !== null) return { stored: { hash: await ports.passwords.hash(chosen), expiresAt: null }, made: null };
+  if (chosen !== null) return { stored: { hash: await ports.passwords.hash(chosen), expiresAt: null, isHandedOut: false }, made: null };
   const { password, stored } = await makeOneTimePassword(ports);
   return { stored, made: password };
 }
@@ -200,7 +200,7 @@ async function createPassword(ports: Ports, chosen: string | null): Promise<{ st
 export async function makeOneTimePassword(ports: Ports): Promise<{ password: string; stored: NewPassword }> {
   const password = makePassword(ports);
   const expiresAt = plus(ports.clock.now(), oneTimePasswordLife);
-  return { password, stored: { hash: await ports.passwords.hash(password), expiresAt } };
+  return { password, stored: { hash: await ports.passwords.hash(password), expiresAt, isHandedOut: true } };
 }
 
 /** Generates a password of 120 bits, in groups of four characters, with only characters that are hard to confuse (Crockford's base32). */

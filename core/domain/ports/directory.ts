@@ -7,7 +7,6 @@ import type {
   Campaign,
   Credentials,
   DeletionImpact,
-  Digest,
   ExternalNamed,
   ImportAddition,
   ImportChange,
@@ -20,6 +19,7 @@ import type {
   ManagedPartner,
   NewPassword,
   NewUser,
+  TargetUser,
   Tenancy,
   UserChange,
 } from '../model.ts';
@@ -44,14 +44,13 @@ export type UserStore = {
   /** @throws Problem `conflict` if the email address is taken */
   create(user: NewUser, event: AuditEvent): Promise<void>;
   /**
-   * Sets the password, and ends the user's sessions except `keep`.
+   * Sets the password, and ends the user's sessions except the one that the change is made in.
    *
-   * @param replacing the hash that the user must still have; null for any
-   * @returns false, without changing anything, if the user has a different hash or `keep` has ended
+   * @returns false, without changing anything, if the user isn't as expected
    */
-  setPassword(userId: string, password: NewPassword, replacing: string | null, keep: Digest | null, event: AuditEvent): Promise<boolean>;
+  setPassword(user: TargetUser, password: NewPassword, event: AuditEvent): Promise<boolean>;
   /**
-   * Changes the user's name, type, account and partner. The access of the user's keys changes immediately. If there are more than a
+   * Changes the user's name, type, account and partner. Ends the user's sessions, unless only the name changes. The access of the user's keys changes immediately. If there are more than a
    * thousand keys, the lists that show them change in batches.
    *
    * @param before the values that the user must still have

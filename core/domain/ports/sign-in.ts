@@ -1,5 +1,18 @@
 import type { Millis } from '../instant.ts';
-import type { AuditEvent, CheckedCode, Digest, Link, SecondFactor, Session, SignInCode, Subject, Tenancy, User } from '../model.ts';
+import type {
+  AuditEvent,
+  CheckedCode,
+  Digest,
+  Link,
+  SecondFactor,
+  Session,
+  SignInCode,
+  SignInVersion,
+  Subject,
+  TargetUser,
+  Tenancy,
+  User,
+} from '../model.ts';
 
 /** The random values of one sign-in with the provider. All are 32 bytes in base64url. */
 export type FlowSecrets = { state: string; nonce: string; verifier: string };
@@ -57,24 +70,24 @@ export type SessionStore = {
    * Starts a session, or a half-open one that waits for a code.
    *
    * @param event null for a half-open session, because the user hasn't signed in yet
-   * @returns false, without starting a session, if the user no longer has that password hash or is disabled
+   * @returns false, without starting a session, if the way in which the user signs in has changed, or the user is disabled
    */
-  start(session: NewSession, passwordHash: string, event: AuditEvent | null): Promise<boolean>;
+  start(session: NewSession, version: SignInVersion, event: AuditEvent | null): Promise<boolean>;
   /**
    * Replaces a half-open session with an open one, and uses up the code.
    *
    * @returns false, without changing anything, if the half-open session has ended or the code was already used
    */
   finish(halfOpen: Digest, session: NewSession, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
-  /** @returns false, without starting a session, if the user is no longer linked to this identity or is disabled */
-  startLinked(id: Digest, userId: string, subject: Subject, at: Millis, event: AuditEvent): Promise<boolean>;
+  /** Like `start`. Also returns false if the user isn't linked to this identity. */
+  startLinked(session: NewSession, version: SignInVersion, subject: Subject, event: AuditEvent): Promise<boolean>;
   find(id: Digest): Promise<Session | null>;
   /** Updates only an existing session, because a slow request must not bring back a deleted one. */
   touch(id: Digest, at: Millis): Promise<void>;
   selectTenancy(id: Digest, tenancy: Tenancy | null, event: AuditEvent): Promise<boolean>;
   end(id: Digest, event: AuditEvent): Promise<boolean>;
-  /** @returns the number of sessions */
-  endAll(userId: string, event: AuditEvent): Promise<number>;
+  /** Ends all sessions of the event's subject. @returns the number of sessions */
+  endAll(event: AuditEvent): Promise<number>;
   /**
    * Deletes sessions that started, or were last seen, outside these limits, and those started by a way to sign in that's no longer allowed.
    */
@@ -83,16 +96,18 @@ export type SessionStore = {
 
 /** Stores the links between users and their identities at the provider. */
 export type LinkStore = {
-  find(subject: Subject): Promise<{ user: User; disabledAt: Millis | null } | null>;
+  find(subject: Subject): Promise<{ user: User; disabledAt: Millis | null; signInVersion: SignInVersion } | null>;
   /**
-   * Links a user, and replaces a link to another provider.
+   * Links a user, and replaces a link to another provider. If the user's password was handed out, also ends it and removes the second
+   * factor, because they may be someone else's.
    *
-   * @returns false if the user is linked to another identity at this provider, this identity belongs to another user, or the user is
-   * disabled
+   * @param keepsPassword whether the person has proved that they chose the password
+   * @returns false if the user is linked to another identity at this provider, this identity belongs to another user, the way in which the
+   * user signs in has changed, or the user is disabled
    */
-  create(userId: string, subject: Subject, at: Millis, event: AuditEvent): Promise<boolean>;
-  /** Deletes a user's link, and ends the sessions that were started through it. @returns false if the user isn't linked */
-  delete(userId: string, event: AuditEvent): Promise<boolean>;
+  create(user: TargetUser, subject: Subject, keepsPassword: boolean, event: AuditEvent): Promise<boolean>;
+  /** Deletes a user's link. @returns false, without changing anything, if the user isn't linked, or isn't as expected */
+  delete(user: TargetUser, event: AuditEvent): Promise<boolean>;
   /** Lists all links by email address, for the operator. */
   list(): Promise<(Link & { email: string })[]>;
   createCode(code: SignInCode): Promise<void>;
@@ -105,9 +120,9 @@ export type SecondFactorStore = {
   find(userId: string): Promise<SecondFactor | null>;
   /**
    * Stores an unconfirmed secret, and replaces an earlier one.
-   * @returns false if the user already has a second factor
+   * @returns false if the user already has a second factor, or has changed the password since
    */
-  enroll(userId: string, secret: string): Promise<boolean>;
+  enroll(user: TargetUser, secret: string): Promise<boolean>;
   /** @returns false, without changing anything, if the unconfirmed secret is a different one */
   confirm(userId: string, confirmed: ConfirmedFactor, event: AuditEvent): Promise<boolean>;
   /** Uses up a code. @returns false if it was already used, or never existed */
@@ -117,8 +132,12 @@ export type SecondFactorStore = {
   /** Uses up a code and replaces all recovery codes. @returns false, without changing anything, if the code was already used */
   renew(userId: string, code: CheckedCode, recoveryDigests: readonly Digest[], event: AuditEvent): Promise<boolean>;
   countRecoveryCodes(userId: string): Promise<number>;
-  /** Removes the second factor and ends the user's sessions. @returns the number of sessions; null if there's no second factor */
-  reset(userId: string, event: AuditEvent): Promise<number | null>;
+  /**
+   * Removes the second factor and ends the user's sessions.
+   *
+   * @returns the number of sessions; null if there's no second factor, or the user isn't as expected
+   */
+  reset(user: TargetUser, event: AuditEvent): Promise<number | null>;
   /** Lists encrypted secrets that don't start with `prefix`, sorted by user ID, starting after the ID `after`. */
   listSealedOtherwise(prefix: string, after: string, limit: number): Promise<{ userId: string; secret: string }[]>;
   /** Replaces an encrypted secret, unless it has changed. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Duration } from 'luxon';
 import { isPrintable } from '#contract/text/text.ts';
-import type { Credentials, Digest, Session } from '../model.ts';
+import type { Credentials, Digest, Session, SignInVersion } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 
 /** A device is no longer known after this time without a sign-in. */
@@ -11,14 +11,15 @@ const idBytes = 16;
 
 /**
  * Returns a cookie for a browser in which a user has signed in (OWASP Authentication Cheat Sheet, device cookies). It doesn't sign anyone
- * in. It belongs to one user and one password, so changing the password invalidates it. The caller signs it.
+ * in. It vouches only for what the user has proved in the browser: if the user changes the password, or sets up a second factor, that was
+ * too little, so the cookie is no longer valid. The caller signs it.
  */
-export function makeDeviceToken({ clock, randomness }: Ports, { user, passwordHash }: KnownUser): string {
+export function makeDeviceToken({ clock, randomness }: Ports, { user, signInVersion }: KnownUser): string {
   const id = Buffer.from(randomness.bytes(idBytes)).toString('base64url');
-  return [id, clock.now() + deviceLife.toMillis(), fingerprint(passwordHash), user.id].join('.');
+  return [id, clock.now() + deviceLife.toMillis(), fingerprint(signInVersion), user.id].join('.');
 }
 
-export type KnownUser = Pick<Credentials, 'user' | 'passwordHash'>;
+export type KnownUser = Pick<Credentials, 'user' | 'signInVersion'>;
 
 /** What may vouch for a sign-in request: an open session, and a device token with a valid signature. */
 export type Vouchers = { session: { id: Digest; data: Session } | null; device: string | undefined };
@@ -32,7 +33,7 @@ export async function findVoucher(ports: Ports, email: string, { session, device
 /**
  * Returns the ID of the user whom a device belongs to, for a sign-in with the provider, which says only at the end who is signing in.
  *
- * @returns null if there's no such device, the user is disabled, or the password has changed since
+ * @returns null if there's no such device, the user is disabled, or the way in which they sign in has changed since
  */
 export async function findDeviceUser(ports: Ports, device: string | undefined): Promise<string | null> {
   const [, , , userId] = device?.split('.') ?? [];
@@ -42,13 +43,12 @@ export async function findDeviceUser(ports: Ports, device: string | undefined): 
 }
 
 async function isKnown({ clock, stores }: Ports, email: string, token: string): Promise<boolean> {
-  const [, expiresAt, print] = token.split('.');
+  const [, expiresAt, print, userId] = token.split('.');
   if (!(Number(expiresAt) >= clock.now()) || !isPrintable(email)) return false;
   const credentials = await stores.users.findByEmail(email);
-  return credentials !== null && fingerprint(credentials.passwordHash) === print;
+  return credentials !== null && credentials.user.id === userId && fingerprint(credentials.signInVersion) === print;
 }
 
-/** Returns a fingerprint of a password hash. The hash contains a random salt, so no two passwords have the same fingerprint. */
-function fingerprint(passwordHash: string): string {
-  return hash('sha256', `device ${passwordHash}`, 'base64url');
+function fingerprint(version: SignInVersion): string {
+  return hash('sha256', `device ${version}`, 'base64url');
 }

@@ -3,6 +3,7 @@ import { Duration } from 'luxon';
 import { emailSchema } from '#contract/text/text.ts';
 import { auditEvent, toOwningScope, userSubject } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
+import { toTarget } from '../directory/credentials.ts';
 import { plus } from '../instant.ts';
 import type { Digest, LinkProof, SignInCode, User } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
@@ -61,29 +62,41 @@ function randomText({ randomness }: Ports): string {
 /**
  * Finds the user who's linked to an identity at the provider. At the first sign-in, finds the user by email address and links them.
  *
+ * @param from.deviceUser the ID of the user whose known device this is, if it's one
  * @throws SignInRefused
  */
-export async function findUserByIdentity(ports: Ports, identity: Identity, address: string): Promise<User> {
+export async function findUserByIdentity(
+  ports: Ports,
+  identity: Identity,
+  from: { address: string; deviceUser: string | null },
+): Promise<LinkProof> {
   const { issuer, subject } = identity;
   const linked = await ports.stores.links.find({ issuer, subject });
-  if (!linked) return linkByEmail(ports, identity, address);
+  if (!linked) return linkByEmail(ports, identity, from);
   if (linked.disabledAt !== null) throw new SignInRefused('disabled', linked.user);
-  return linked.user;
+  return { issuer, subject, user: linked.user, signInVersion: linked.signInVersion };
 }
 
-async function linkByEmail(ports: Ports, { issuer, subject, email, isEmailVerified }: Identity, address: string): Promise<User> {
+async function linkByEmail(
+  ports: Ports,
+  { issuer, subject, email, isEmailVerified }: Identity,
+  { address, deviceUser }: { address: string; deviceUser: string | null },
+): Promise<LinkProof> {
   const read = email === null || hasLookalikes(email) ? null : (emailSchema.safeParse(email).data ?? null);
   const match = read === null ? null : await ports.stores.users.findByEmail(read);
   // If addresses didn't have to be verified, anyone with an identity at the provider could take over a user.
   if (read === null || !isEmailVerified) throw new SignInRefused('unverified', match?.user ?? read ?? '');
   if (!match) throw new SignInRefused('unknown', read);
-  const { user, disabledAt } = match;
+  const { user, disabledAt, passwordExpiresAt } = match;
   if (disabledAt !== null) throw new SignInRefused('disabled', user);
   const event = auditEvent(ports, { who: user, address }, 'user.linked', userSubject(user), toOwningScope(user));
-  if (await ports.stores.links.create(user.id, { issuer, subject }, event.at, event)) return user;
-  // The same person may have signed in twice at the same time.
-  if ((await ports.stores.links.find({ issuer, subject }))?.user.id === user.id) return user;
-  throw new SignInRefused('other-person', user);
+  // Whoever handed the password out could have changed it, too. But in a browser in which it was entered, the person knows it.
+  const keepsPassword = deviceUser === user.id && passwordExpiresAt === null;
+  await ports.stores.links.create(toTarget(match), { issuer, subject }, keepsPassword, event);
+  // If this didn't link the user, the same person may have signed in twice at the same time.
+  const linked = await ports.stores.links.find({ issuer, subject });
+  if (linked?.user.id !== user.id) throw new SignInRefused('other-person', user);
+  return { issuer, subject, user, signInVersion: linked.signInVersion };
 }
 
 /**
@@ -115,7 +128,7 @@ export async function takeSignInCode(ports: Ports, { code, verifier }: { code: s
   const isFresh = taken !== null && taken.expiresAt <= plus(clock.now(), codeLife.plus(clockSkew).toMillis());
   const user = isRight && isFresh && taken.issuer === provider?.issuer ? await stores.users.find({ kind: 'all' }, taken.userId) : null;
   if (!user || !taken) throw new Problem('unauthorized', unauthorizedDetail);
-  return { user, issuer: taken.issuer, subject: taken.subject };
+  return { user, issuer: taken.issuer, subject: taken.subject, signInVersion: taken.signInVersion };
 }
 
 function toCodeDigest(code: string): Digest {

@@ -1,10 +1,11 @@
 import { createHmac } from 'node:crypto';
 import type { AuditAction } from '#contract/console/activity.ts';
 import { auditEvent, sessionSubject, toOwningScope, userSubject } from '../audit/audit.ts';
-import type { Actor, AuditEvent, CheckedCode, Digest, Proof, Session, User } from '../model.ts';
+import { toTarget } from '../directory/credentials.ts';
+import type { Actor, AuditEvent, CheckedCode, Digest, Proof, TargetUser, User } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
 import type { Attempt } from '../ports/sign-in.ts';
-import { invalidField, Problem, unauthorizedDetail } from '../problem.ts';
+import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from './passwords-off.ts';
 import { type CodeAttempt, checkPassword, countCode, forgetWrongCodes, ownSessions } from './throttle.ts';
 import { matchingStep, otpauthUri, toBase32, totp } from './totp.ts';
@@ -13,17 +14,6 @@ const recoveryCodes = 10;
 /** The number of characters in a recovery code, which has 50 bits. */
 const recoveryLetters = 10;
 
-/**
- * Whether the user must set up a second factor before anything else. Users of a provider don't have to, because it has its own second
- * factors.
- */
-export function isSecondFactorDue(
-  { requiresSecondFactor }: Ports,
-  { hasSecondFactor, issuer }: Pick<Session, 'hasSecondFactor' | 'issuer'>,
-): boolean {
-  return requiresSecondFactor && !hasSecondFactor && issuer === null;
-}
-
 type Enrollment = { secret: string; uri: string };
 
 /** Generates a secret for the user's app. It takes effect once {@link confirmSecondFactor} has received a code. */
@@ -31,10 +21,10 @@ export async function enrollSecondFactor(ports: Ports, actor: Actor, user: User,
   const { stores, randomness, secretBox } = ports;
   requirePasswordSignIn(ports);
   if (await hasSecondFactor(ports, user)) throw alreadyEnabled();
-  if (!(await checkPassword(ports, ownAttempt(actor, user), user.email, currentPassword)))
-    throw invalidField('currentPassword', 'Incorrect current password.');
+  const credentials = await checkPassword(ports, ownAttempt(actor, user), user.email, currentPassword);
+  if (!credentials) throw invalidField('currentPassword', 'Incorrect current password.');
   const bytes = randomness.bytes(totp.secretBytes);
-  if (!(await stores.secondFactors.enroll(user.id, secretBox.seal(user.id, bytes)))) throw alreadyEnabled();
+  if (!(await stores.secondFactors.enroll(toTarget(credentials), secretBox.seal(user.id, bytes)))) throw alreadyEnabled();
   const secret = toBase32(bytes);
   return { secret, uri: otpauthUri(secret, user.email) };
 }
@@ -85,8 +75,8 @@ export async function countRecoveryCodes(ports: Ports, user: User): Promise<numb
 }
 
 /** Removes a second factor that a user has lost, and ends their sessions. @returns the number of sessions */
-export async function resetSecondFactor(ports: Ports, actor: Actor, user: User): Promise<number> {
-  const sessions = await ports.stores.secondFactors.reset(user.id, userEvent(ports, actor, user, 'second-factor.reset'));
+export async function resetSecondFactor(ports: Ports, actor: Actor, user: User & TargetUser): Promise<number> {
+  const sessions = await ports.stores.secondFactors.reset(user, userEvent(ports, actor, user, 'second-factor.reset'));
   if (sessions === null) throw new Problem('not-found', `${user.email} has no second factor.`);
   return sessions;
 }
@@ -128,13 +118,15 @@ function codeNeeded(message: string): Problem {
   return new Problem('forbidden', message, { errors: [{ path: 'code', message }] });
 }
 
-/** Finishes a sign-in that waits for a code: replaces the half-open session with a new one. */
+/**
+ * Finishes a sign-in that waits for a code: replaces the half-open session with a new one. @returns false if the user has no second factor
+ */
 export async function finishSignIn(
   ports: Ports,
   id: Digest,
   { halfOpen, code, vouched }: Extract<Proof, { halfOpen: object }>,
   address: string,
-): Promise<void> {
+): Promise<boolean> {
   const { user } = halfOpen.data;
   const attempt = { email: user.email, address, vouched };
   const actor = { who: user, address };
@@ -142,7 +134,7 @@ export async function finishSignIn(
   const session = { id, userId: user.id, at: started.at, halfOpenUntil: null };
   const use = (checked: CheckedCode) =>
     ports.stores.sessions.finish(halfOpen.id, session, checked, [started, ...recoveryEvents(ports, actor, user, checked)]);
-  if (!(await useCode(ports, attempt, user, code, use, true))) throw refused();
+  return useCode(ports, attempt, user, code, use, true);
 }
 
 /** Returns the audit event for a correct password without a valid code. As for a wrong password, the actor is the user. */
@@ -234,10 +226,6 @@ function noFactor(): Problem {
 
 function alreadyEnabled(): Problem {
   return new Problem('conflict', 'You already have a second factor. Turn it off first.');
-}
-
-function refused(): Problem {
-  return new Problem('unauthorized', unauthorizedDetail);
 }
 
 /** The number of secrets that {@link resealSecrets} reads at a time. */

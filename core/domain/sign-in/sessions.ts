@@ -1,4 +1,3 @@
-import { Duration } from 'luxon';
 import { auditEvent, sessionSubject, toOwningScope } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { type Millis, plus } from '../instant.ts';
@@ -9,19 +8,8 @@ import { Problem, unauthorizedDetail } from '../problem.ts';
 import { findVoucher, type Vouchers } from './devices.ts';
 import { requirePasswordSignIn } from './passwords-off.ts';
 import { finishSignIn } from './second-factor.ts';
+import { sessionLimits } from './session-states.ts';
 import { checkPassword, countRecorded } from './throttle.ts';
-
-/**
- * The limits of a session (OWASP ASVS 5.0 7.3.1 and 7.3.2), and how old the stored `lastSeenAt` may become before it's updated.
- * `touchEvery` must be much shorter than `idle`, because a session may end too early by up to `touchEvery`.
- */
-export const sessionLimits = {
-  idle: Duration.fromObject({ hours: 24 }),
-  absolute: Duration.fromObject({ days: 7 }),
-  touchEvery: Duration.fromObject({ minutes: 1 }),
-  /** How long a half-open session waits for a code. */
-  halfOpen: Duration.fromObject({ minutes: 10 }),
-};
 
 /** Checks email and password, and that the user isn't disabled. The caller starts the session. */
 export async function authenticate(
@@ -40,20 +28,25 @@ export async function authenticate(
 /**
  * Starts a session. If the user has a second factor and entered only the password, the session is half-open until they enter a code.
  *
- * @throws Problem `unauthorized` if the user has changed the password, or was unlinked, since the check
+ * @throws Problem `unauthorized` if the way in which the user signs in has changed since the check
  */
-export async function startSession(ports: Ports, id: Digest, proof: Proof, address: string): Promise<void> {
-  if ('halfOpen' in proof) return finishSignIn(ports, id, proof, address);
-  const { user } = proof;
-  const event = auditEvent(ports, { who: user, address }, 'session.started', sessionSubject(user), toOwningScope(user));
+export async function startSession(ports: Ports, id: Digest, proof: Proof, address: string): Promise<Session> {
   const { sessions } = ports.stores;
-  const isHalfOpen = 'passwordHash' in proof && proof.hasSecondFactor;
-  const halfOpenUntil = isHalfOpen ? plus(event.at, sessionLimits.halfOpen.toMillis()) : null;
-  const started =
-    'issuer' in proof
-      ? await sessions.startLinked(id, user.id, proof, event.at, event)
-      : await sessions.start({ id, userId: user.id, at: event.at, halfOpenUntil }, proof.passwordHash, isHalfOpen ? null : event);
-  if (!started) throw new Problem('unauthorized', unauthorizedDetail);
+  const started = 'halfOpen' in proof ? await finishSignIn(ports, id, proof, address) : await startProved(ports, id, proof, address);
+  const session = started ? await sessions.find(id) : null;
+  if (!session) throw new Problem('unauthorized', unauthorizedDetail);
+  return session;
+}
+
+async function startProved(ports: Ports, id: Digest, proof: Exclude<Proof, { halfOpen: object }>, address: string): Promise<boolean> {
+  const { user, signInVersion } = proof;
+  const { sessions } = ports.stores;
+  const event = auditEvent(ports, { who: user, address }, 'session.started', sessionSubject(user), toOwningScope(user));
+  const session = { id, userId: user.id, at: event.at, halfOpenUntil: null };
+  if ('issuer' in proof) return sessions.startLinked(session, signInVersion, proof, event);
+  if (!proof.hasSecondFactor) return sessions.start(session, signInVersion, event);
+  const halfOpenUntil = plus(event.at, sessionLimits.halfOpen.toMillis());
+  return sessions.start({ ...session, halfOpenUntil }, signInVersion, null);
 }
 
 /** Returns the session if it's within its limits, and the user could still sign in the same way. */

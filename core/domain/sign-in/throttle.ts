@@ -21,9 +21,11 @@ const quarter = Duration.fromObject({ minutes: 15 });
  * - `provider`: failed sign-ins with the provider from one address, because each costs the provider a request and adds an audit event.
  *   Wider networks have separate counters for these, with the same limits as above. Known devices have one for their user instead
  * - `flow`: the times that one sign-in with the provider can be finished
- * - `code`: wrong six-digit codes for one user, from one session or known device, or from everywhere else together. Someone who knows the
+ * - `code`: wrong six-digit codes for one user, from one known device, from the user's sessions, or from everywhere else together. Someone who knows the
  *   password needs only about 300,000 attempts to guess a code, so the limits above would be too high (RFC 4226 §7.3; NIST SP 800-63B
  *   §5.2.2 allows 100 failures in a row). Recovery codes can't be guessed, so they don't count here, and still let the user in
+ * - `codes`: all of these together, because a user may have any number of devices. The other two can't reach it without them, so strangers
+ *   can't lock the user out of a device
  */
 export const throttleLimits = {
   address: { max: 100, window: quarter },
@@ -36,6 +38,7 @@ export const throttleLimits = {
   provider: { max: 100, window: quarter },
   flow: { max: 1, window: flowLife },
   code: { max: 20, window: Duration.fromObject({ hours: 24 }) },
+  codes: { max: 100, window: Duration.fromObject({ hours: 24 }) },
 };
 
 /** The longest window, in ms. A counter that ends later, even allowing for clock skew, was set by a clock that was ahead. */
@@ -111,7 +114,7 @@ export type CodeAttempt = Attempt & { sixDigitUserId: string | null; followsPass
 export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () => Promise<boolean>): Promise<void> {
   const { sixDigitUserId, followsPassword, vouched } = attempt;
   const usual = countersFor(attempt);
-  const digits = sixDigitUserId === null ? [] : [createCounter('code', vouched ?? sixDigitUserId)];
+  const digits = sixDigitUserId === null ? [] : [createCounter('code', vouched ?? sixDigitUserId), createCounter('codes', sixDigitUserId)];
   const now = ports.clock.now();
   const digitsBlockedUntil = digits.length === 0 ? null : await ports.throttle.blockedUntil(digits, now);
   if (digitsBlockedUntil !== null) throw tooMany(digitsBlockedUntil - now, 'Too many wrong codes. Enter a recovery code instead.');
@@ -125,7 +128,8 @@ export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () 
 
 /** Clears the counters of wrong six-digit codes for a second factor that the user no longer has. */
 export async function forgetWrongCodes({ throttle }: Ports, userId: string): Promise<void> {
-  for (const from of [userId, ownSessions(userId)]) await throttle.reset(createCounter('code', from).key);
+  const counters = [createCounter('code', userId), createCounter('code', ownSessions(userId)), createCounter('codes', userId)];
+  for (const { key } of counters) await throttle.reset(key);
 }
 
 /** Identifies the attempts that come from a user's own sessions. */

@@ -2,7 +2,7 @@ import type Koa from 'koa';
 import type { SessionView } from '#contract/console/session.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import type { Turn } from '../../domain/calls/call-list.ts';
-import type { User } from '../../domain/model.ts';
+import type { Session, User } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { type RefusalReason, refusalReasons } from '../../domain/sign-in/provider.ts';
@@ -12,6 +12,8 @@ export type State = {
   route?: string;
   /** Identifies the request in the log, and in every response except the common 401. */
   requestId?: string;
+  /** The session that the request has started. */
+  started?: Session;
   /** A list's or search's turn to use the database. */
   turn?: Turn;
   /** Runs a part of an export in its own turn. */

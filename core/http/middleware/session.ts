@@ -9,7 +9,8 @@ import type { Actor, Digest, Proof, Session, Viewer } from '../../domain/model.t
 import type { Ports } from '../../domain/ports/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { deviceLife } from '../../domain/sign-in/devices.ts';
-import { endSession, resumeSession, sessionLimits, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
+import { sessionLimits, stageOf } from '../../domain/sign-in/session-states.ts';
+import { endSession, resumeSession, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
 import { shareLookups } from '../session-lookups.ts';
 import { readBody } from './body.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
@@ -45,10 +46,10 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
           const id = toDigest(sessionId);
           const data = await resume(id);
           if (!data) return undefined;
-          return data.halfOpenUntil === null ? { signedIn: { id, data } } : { halfOpen: { id, data } };
+          return stageOf(ports, data) === 'half-open' ? { halfOpen: { id, data } } : { signedIn: { id, data } };
         },
         async set(sessionId: string, { proof }: SessionData, _maxAge: unknown, { ctx }: { ctx?: Context }) {
-          if (proof && ctx) await startSession(ports, toDigest(sessionId), proof, deps.getClientAddress(ctx));
+          if (proof && ctx) ctx.state.started = await startSession(ports, toDigest(sessionId), proof, deps.getClientAddress(ctx));
         },
         async destroy(sessionId: string, { ctx }: { ctx?: Context }) {
           const id = toDigest(sessionId);
@@ -85,8 +86,8 @@ export function getViewer(ctx: Context): Viewer {
 }
 
 export function getActor(deps: HttpDeps, ctx: Context): Actor {
-  const { id, name } = getViewer(ctx);
-  return { who: { id, name }, address: deps.getClientAddress(ctx) };
+  const { id, data } = getSession(ctx);
+  return { who: { id: data.user.id, name: data.user.name }, address: deps.getClientAddress(ctx), session: id };
 }
 
 /** Returns the session that waits for a code. @throws Problem `unauthorized` */
@@ -97,9 +98,11 @@ export function getHalfOpenSession(ctx: Context): SignedIn {
 }
 
 /** Starts a session with a new ID, and ends the request's previous session. */
-export async function startNewSession(ctx: Context, proof: Proof): Promise<void> {
+export async function startNewSession(ctx: Context, proof: Proof): Promise<Session> {
   ctx['session'] = { proof } satisfies SessionData;
   await koaSession(ctx).regenerate();
+  if (!ctx.state.started) throw new Error('No session was started.');
+  return ctx.state.started;
 }
 
 /** Ends the session and deletes its cookie. */

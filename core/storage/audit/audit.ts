@@ -1,8 +1,11 @@
 import type { Knex } from 'knex';
 import type { ActivityVisibility } from '../../domain/directory/scope.ts';
-import type { ActivityFilter, AuditEvent, ListedActor, ListedEvent } from '../../domain/model.ts';
+import type { ActivityFilter, AuditEvent, Digest, ListedActor, ListedEvent } from '../../domain/model.ts';
 import type { ActivityStore } from '../../domain/ports/audit.ts';
+import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
+import { changesSignIn } from '../../domain/sign-in/session-states.ts';
 import { both, either, equal } from '../calls/lists/text-search.ts';
+import { endProofs } from '../directory/proofs.ts';
 import { inChunks } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
@@ -10,13 +13,28 @@ import type { AuditEventRow, UserRow } from '../engine/tables.ts';
 import { inRange, splitRange } from '../instant-range.ts';
 import { countUpTo, eventsIn, isVisible, scopeColumn } from './event-search.ts';
 
-/** Records an event in the same transaction as the change, so that neither can exist without the other. */
-export function recordAudit(trx: Knex.Transaction, event: AuditEvent): Promise<void> {
-  return recordAudits(trx, [event]);
+/**
+ * Records an event in the same transaction as the change, so that neither can exist without the other. If the event changes how a user
+ * signs in, also ends what the user has proved so far.
+ *
+ * @returns the number of sessions that this ended
+ * @throws Problem `unauthorized` if the session that makes the change has ended, for example while the request waited
+ */
+export async function recordAudit(trx: Knex.Transaction, event: AuditEvent): Promise<number> {
+  await recordAudits(trx, [event]);
+  return changesSignIn(event.action) ? endProofs(trx, event.subject.id, event) : 0;
 }
 
+/** Records events that don't change how users sign in: see {@link recordAudit}. */
 export async function recordAudits(trx: Knex.Transaction, events: readonly AuditEvent[]): Promise<void> {
+  for (const session of new Set(events.map(({ session }) => session))) if (session !== undefined) await requireSession(trx, session);
   await trx('audit_events').insert(events.map(toRow));
+}
+
+/** Locks the session, so that it can't end until the transaction does. @throws Problem `unauthorized` if it has ended */
+export async function requireSession(trx: Knex.Transaction, id: Digest): Promise<void> {
+  if ((await trx('sessions').where({ id, half_open_until: null }).forKeyShare().first('id')) === undefined)
+    throw new Problem('unauthorized', unauthorizedDetail);
 }
 
 function toRow(event: AuditEvent): AuditEventRow {
@@ -46,7 +64,7 @@ export function activityStore(database: Database): ActivityStore {
   };
   return {
     async record(event) {
-      await write.transaction((trx) => recordAudit(trx, event));
+      await write.transaction((trx) => recordAudits(trx, [event]));
     },
 
     list,

@@ -46,7 +46,7 @@ export function importStore({ read, write }: Database): ImportStore {
           }));
           for (const { entity, event } of changed) {
             if (!event) continue;
-            const changing = kind === 'users' ? updateUser(trx, entity.id, userColumns(entity), event.id) : update(trx, kind, entity);
+            const changing = kind === 'users' ? updateUser(trx, entity.id, userColumns(entity), event) : update(trx, kind, entity);
             if (!(await changing.catch(rejectTaken))) throw concurrentChangeError();
           }
           // Insert last, because a new user may get the old email address of a changed one.
@@ -126,7 +126,7 @@ function userColumns({ name, partnerId, accountId, email, userType }: ImportedEn
 }
 
 function passwordColumns(password: NewPassword | null) {
-  return password ? { password_hash: password.hash, password_expires_at: password.expiresAt } : {};
+  return password ? { password_hash: password.hash, password_expires_at: password.expiresAt, password_handed_out: 1 } : {};
 }
 
 /** Reports a conflict: the import has already checked the file, so someone else must have created something since then. */

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import { eachDespiteErrors } from '../../domain/each-despite-errors.ts';
+import type { AuditEvent, TargetUser } from '../../domain/model.ts';
 import type { RevokeOptions } from '../../domain/ports/keys.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
@@ -7,6 +8,7 @@ import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
 import { tallyKeys } from '../keys/key-counts.ts';
 import { revokeKeys } from '../keys/revocation.ts';
+import { endProofs } from './proofs.ts';
 
 /** The number of keys that are changed in the same transaction as the user. By default, a user can't have more active keys than this. */
 export const keysPerTransaction = 1_000;
@@ -18,6 +20,12 @@ const keysPerStep = 200;
 
 export function selectUndeleted(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
   return trx('users').where({ id, deleted_at: null });
+}
+
+/** Locks a user that's to be changed. @returns whether the user is as expected: see `TargetUser` */
+export async function lockTarget(trx: Knex.Transaction, { id, signInVersion }: TargetUser): Promise<boolean> {
+  const unchanged = signInVersion === undefined ? {} : { sign_in_version: signInVersion };
+  return (await selectUndeleted(trx, id).where(unchanged).forUpdate().first('id')) !== undefined;
 }
 
 /**
@@ -64,27 +72,32 @@ async function continueDeleting(trx: Knex.Transaction, id: string, max: number):
  * to see a key that's looked up by ID. Only lists use the recorded partner. The new partner's list shows the newest keys, which already
  * have it; the old partner's list skips the user's keys while `moving_keys` is set.
  *
- * @param moveId unique, so that a step of an earlier move detects this one
+ * A user who gets another type, place or email address loses their sessions. Someone else may have the new address, and the old one's owner
+ * had the link to an identity at the provider, so that ends, too.
+ *
+ * @param event its ID is unique, so that a step of an earlier move detects this one
  * @param before the values that the user must still have
  * @returns false if the user doesn't exist, or has other values
  */
 export async function updateUser(
   trx: Knex.Transaction,
   id: string,
-  columns: { partner_id: string | null },
-  moveId: string,
+  columns: Readonly<Record<string, string | null>> & { partner_id: string | null },
+  event: AuditEvent,
   before: Partial<UserRow> = {},
 ): Promise<boolean> {
   // This lock keeps the user from creating keys until the transaction ends.
-  const user = await selectUndeleted(trx, id).where(before).forNoKeyUpdate().first('partner_id');
+  const user: Readonly<Record<string, unknown>> | undefined = await selectUndeleted(trx, id).where(before).forNoKeyUpdate().first();
   if (user === undefined) return false;
+  const isRename = Object.entries(columns).every(([column, value]) => column === 'name' || user[column] === value);
   await trx('users').where({ id }).update(columns);
-  if (user.partner_id === columns.partner_id) return true;
+  if (!isRename) await endProofs(trx, id, event);
+  if (user['partner_id'] === columns.partner_id) return true;
   const newest: string[] = await selectNewestKeys(trx, id, keysPerTransaction).pluck('id');
   await recordPartner(trx, newest, columns.partner_id);
   await trx('users')
     .where({ id })
-    .update({ moving_keys: newest.length < keysPerTransaction ? null : moveId });
+    .update({ moving_keys: newest.length < keysPerTransaction ? null : event.id });
   return true;
 }
 

@@ -1,31 +1,41 @@
-import type { Millis } from '../../domain/instant.ts';
+import { plus } from '../../domain/instant.ts';
 import type { LinkStore } from '../../domain/ports/sign-in.ts';
 import { recordAudit } from '../audit/audit.ts';
 import type { Database } from '../engine/database.ts';
 import { isUniqueViolation, rejectOrphan } from '../engine/errors.ts';
-import type { LinkRow, SignInCodeRow } from '../engine/tables.ts';
-import { selectUndeleted } from './keys-of-users.ts';
+import type { LinkRow, SignInCodeRow, UserRow } from '../engine/tables.ts';
+import { lockTarget } from './keys-of-users.ts';
+import { deleteFactor } from './second-factors.ts';
 import { deleteLink, type NamedUserRow, selectUsers, toUser } from './users.ts';
 
 /** Stores the links between users and their identities at the provider, and the codes that sign the app in. */
 export function linkStore({ read, write }: Database): LinkStore {
   return {
     async find({ issuer, subject }) {
-      const [row]: (NamedUserRow & { disabled_at: Millis | null })[] = await selectUsers(read)
+      const [row]: (NamedUserRow & Pick<UserRow, 'disabled_at' | 'sign_in_version'>)[] = await selectUsers(read)
         .join('oidc_links as l', 'l.user_id', 'u.id')
-        .select('u.disabled_at')
+        .select('u.disabled_at', 'u.sign_in_version')
         .where({ 'l.issuer': issuer, 'l.subject': subject });
-      return row ? { user: toUser(row), disabledAt: row.disabled_at } : null;
+      return row ? { user: toUser(row), disabledAt: row.disabled_at, signInVersion: row.sign_in_version } : null;
     },
 
-    async create(userId, { issuer, subject }, at, event) {
+    async create(target, { issuer, subject }, keepsPassword, event) {
       const linking = write.transaction(async (trx) => {
+        const userId = target.id;
         // If two people with the same email address sign in at the same time, this lock lets only one of them be linked.
-        const user = await selectUndeleted(trx, userId).whereNull('disabled_at').forUpdate().first('id');
+        if (!(await lockTarget(trx, target))) return false;
+        const user = await trx('users').where({ id: userId, disabled_at: null }).first('password_handed_out');
         if (user === undefined) return false;
         await trx('oidc_links').where({ user_id: userId }).whereNot({ issuer }).delete();
         if ((await trx('oidc_links').where({ user_id: userId }).first('user_id')) !== undefined) return false;
-        await trx('oidc_links').insert({ user_id: userId, issuer, subject, linked_at: at });
+        await trx('oidc_links').insert({ user_id: userId, issuer, subject, linked_at: event.at });
+        if (user.password_handed_out !== null && !keepsPassword) {
+          // The password has expired, so that it can't be used or changed anymore. Only an administrator can replace it.
+          await trx('users')
+            .where({ id: userId })
+            .update({ password_expires_at: plus(event.at, -1) });
+          await deleteFactor(trx, userId);
+        }
         await recordAudit(trx, event);
         return true;
       });
@@ -35,13 +45,10 @@ export function linkStore({ read, write }: Database): LinkStore {
       });
     },
 
-    async delete(userId, event) {
+    async delete(user, event) {
       return write.transaction(async (trx) => {
-        const deleted = await deleteLink(trx, userId);
-        if (deleted) {
-          await trx('sessions').where({ user_id: userId }).whereNotNull('issuer').delete();
-          await recordAudit(trx, event);
-        }
+        const deleted = (await lockTarget(trx, user)) && (await deleteLink(trx, user.id));
+        if (deleted) await recordAudit(trx, event);
         return deleted;
       });
     },
@@ -55,9 +62,9 @@ export function linkStore({ read, write }: Database): LinkStore {
       return rows.map(({ email, issuer, subject, linked_at }) => ({ email, issuer, subject, linkedAt: linked_at }));
     },
 
-    async createCode({ digest, userId, issuer, subject, challenge, expiresAt }) {
+    async createCode({ digest, userId, signInVersion, issuer, subject, challenge, expiresAt }) {
       await write('sign_in_codes')
-        .insert({ digest, user_id: userId, issuer, subject, challenge, expires_at: expiresAt })
+        .insert({ digest, user_id: userId, sign_in_version: signInVersion, issuer, subject, challenge, expires_at: expiresAt })
         .catch(rejectOrphan);
     },
 
@@ -70,8 +77,8 @@ export function linkStore({ read, write }: Database): LinkStore {
         return code;
       });
       if (!row) return null;
-      const { user_id, issuer, subject, challenge, expires_at } = row;
-      return { digest, userId: user_id, issuer, subject, challenge, expiresAt: expires_at };
+      const { user_id, sign_in_version, issuer, subject, challenge, expires_at } = row;
+      return { digest, userId: user_id, signInVersion: sign_in_version, issuer, subject, challenge, expiresAt: expires_at };
     },
 
     async sweepCodes(before) {

@@ -4,6 +4,7 @@ import type { SecondFactorStore } from '../../domain/ports/sign-in.ts';
 import { recordAudit } from '../audit/audit.ts';
 import type { Database } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
+import { lockTarget } from './keys-of-users.ts';
 
 /**
  * If the last accepted step is this many steps later than a code's, it was recorded while a clock was ahead. It's ignored then, because
@@ -18,8 +19,10 @@ export function secondFactorStore({ read, write }: Database): SecondFactorStore 
       return row ? { secret: row.secret, isConfirmed: row.confirmed_at !== null } : null;
     },
 
-    async enroll(userId, secret) {
+    async enroll(user, secret) {
+      const userId = user.id;
       const enrolling = write.transaction(async (trx) => {
+        if (!(await lockTarget(trx, user))) return false;
         const changed = await trx('second_factors').where({ user_id: userId, confirmed_at: null }).update({ secret });
         if (changed > 0) return true;
         const added = await trx('second_factors').insert({ user_id: userId, secret }).onConflict('user_id').ignore().returning('user_id');
@@ -70,12 +73,10 @@ export function secondFactorStore({ read, write }: Database): SecondFactorStore 
       });
     },
 
-    async reset(userId, event) {
+    async reset(user, event) {
       return write.transaction(async (trx) => {
-        if ((await deleteFactor(trx, userId)) === 0) return null;
-        const sessions = await trx('sessions').where({ user_id: userId }).delete();
-        await recordAudit(trx, event);
-        return sessions;
+        if (!(await lockTarget(trx, user)) || (await deleteFactor(trx, user.id)) === 0) return null;
+        return recordAudit(trx, event);
       });
     },
 

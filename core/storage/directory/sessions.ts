@@ -1,12 +1,13 @@
 import type { Knex } from 'knex';
 import type { TenancyKind } from '#contract/console/common.ts';
 import type { Millis } from '../../domain/instant.ts';
-import type { Tenancy } from '../../domain/model.ts';
+import type { SignInVersion, Tenancy } from '../../domain/model.ts';
 import type { NewSession, SessionStore } from '../../domain/ports/sign-in.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
+import type { SessionRow, UserRow } from '../engine/tables.ts';
 import { useUp } from './second-factors.ts';
 import { type NamedUserRow, selectUsers, toUser } from './users.ts';
 
@@ -17,6 +18,8 @@ type FoundRow = NamedUserRow & {
   last_seen_at: Millis;
   issuer: string | null;
   half_open_until: Millis | null;
+  began_with_link: number | null;
+  sign_in_version: SignInVersion;
   confirmed_at: Millis | null;
   tenancy_account_id: string | null;
   tenancy_account_name: string | null;
@@ -32,10 +35,9 @@ export const maxSessions = 300;
 /** Stores sessions. Stores only digests of their IDs, so that no one can use a session from a copy of the table. */
 export function sessionStore({ read, write }: Database): SessionStore {
   return {
-    async start(session, passwordHash, event) {
+    async start(session, version, event) {
       const starting = write.transaction(async (trx) => {
-        const unchanged = { id: session.userId, password_hash: passwordHash, disabled_at: null };
-        if ((await trx('users').where(unchanged).forUpdate().first('id')) === undefined) return false;
+        if (!(await lockUnchanged(trx, session.userId, version))) return false;
         await insertSession(trx, session);
         if (event) await recordAudit(trx, event);
         return true;
@@ -43,13 +45,14 @@ export function sessionStore({ read, write }: Database): SessionStore {
       return starting.catch(rejectOrphan);
     },
 
-    async startLinked(id, userId, { issuer, subject }, at, event) {
+    async startLinked(session, version, { issuer, subject }, event) {
       const starting = write.transaction(async (trx) => {
-        const user = await trx('users').where({ id: userId, disabled_at: null }).forUpdate().first('id');
-        // Lock the link, so that unlinking the user either prevents this session or ends it.
-        const link = trx('oidc_links').where({ user_id: userId, issuer, subject }).forUpdate();
-        if (user === undefined || !(await link.first('user_id'))) return false;
-        await insertSession(trx, { id, userId, at, halfOpenUntil: null }, issuer);
+        const { userId } = session;
+        const user = await lockUnchanged(trx, userId, version);
+        // Unlinking locks the user, too.
+        const link = await trx('oidc_links').where({ user_id: userId, issuer, subject }).first('linked_at');
+        if (!user || !link) return false;
+        await insertSession(trx, session, { issuer, began_with_link: (user.last_sign_in_at ?? 0) < link.linked_at ? 1 : null });
         await recordAudit(trx, event);
         return true;
       });
@@ -59,7 +62,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
     async finish(halfOpen, session, code, events) {
       return write.transaction(async (trx) => {
         const { userId, at } = session;
-        // The half-open session ends if the user changes the password or is disabled. This lock prevents both until the transaction ends.
+        // The half-open session ends if the way in which the user signs in changes. This lock prevents that until the transaction ends.
         if ((await trx('users').where({ id: userId, disabled_at: null }).forUpdate().first('id')) === undefined) return false;
         const waiting = trx('sessions').where({ id: halfOpen, user_id: userId }).where('half_open_until', '>=', at);
         if ((await waiting.first('id')) === undefined || !(await useUp(trx, userId, code))) return false;
@@ -77,8 +80,8 @@ export function sessionStore({ read, write }: Database): SessionStore {
         .leftJoin('partners as tap', 'tap.id', 'ta.partner_id')
         .leftJoin('partners as tp', (on) => on.on('tp.id', 's.tenancy_id').andOnVal('s.tenancy_kind', 'partner'))
         .leftJoin('second_factors as sf', 'sf.user_id', 'u.id')
-        .select('u.password_expires_at', 's.tenancy_kind', 's.started_at', 's.last_seen_at', 's.issuer', 's.half_open_until')
-        .select('sf.confirmed_at')
+        .select('u.password_expires_at', 'u.sign_in_version', 's.tenancy_kind', 's.started_at', 's.last_seen_at', 's.issuer')
+        .select('s.half_open_until', 's.began_with_link', 'sf.confirmed_at')
         .select({
           tenancy_account_id: 'ta.id',
           tenancy_account_name: 'ta.name',
@@ -96,7 +99,9 @@ export function sessionStore({ read, write }: Database): SessionStore {
         // Someone who has signed in with the provider doesn't need to choose a password.
         passwordChangeDue: row.issuer === null && row.password_expires_at !== null,
         issuer: row.issuer,
+        beganWithLink: row.began_with_link !== null,
         hasSecondFactor: row.confirmed_at !== null,
+        signInVersion: row.sign_in_version,
         halfOpenUntil: row.half_open_until,
         startedAt: row.started_at,
         lastSeenAt: row.last_seen_at,
@@ -125,13 +130,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
       });
     },
 
-    async endAll(userId, event) {
-      return write.transaction(async (trx) => {
-        const ended = await trx('sessions').where({ user_id: userId }).delete();
-        await recordAudit(trx, event);
-        return ended;
-      });
-    },
+    endAll: (event) => write.transaction((trx) => recordAudit(trx, event)),
 
     async sweep({ startedAfter, seenAfter, before, now }, allowed) {
       const swept = write('sessions')
@@ -148,14 +147,19 @@ export function sessionStore({ read, write }: Database): SessionStore {
   };
 }
 
+/** Locks the user, unless the way in which they sign in has changed since it was checked, or they're disabled. */
+function lockUnchanged(trx: Knex.Transaction, id: string, version: SignInVersion): Promise<Pick<UserRow, 'last_sign_in_at'> | undefined> {
+  return trx('users').where({ id, sign_in_version: version, disabled_at: null }).forUpdate().first('last_sign_in_at');
+}
+
 /**
  * Inserts a session. If it's open, records that the user has signed in. If there are too many sessions of the same kind, ends the user's
  * least recently used ones, because a change that ends millions, such as disabling the user, would time out.
  */
-async function insertSession(trx: Knex.Transaction, session: NewSession, issuer: string | null = null): Promise<void> {
+async function insertSession(trx: Knex.Transaction, session: NewSession, origin: Partial<SessionRow> = {}): Promise<void> {
   const { id, userId, at, halfOpenUntil } = session;
   const times = { started_at: at, last_seen_at: at, half_open_until: halfOpenUntil };
-  await trx('sessions').insert({ id, user_id: userId, issuer, ...times });
+  await trx('sessions').insert({ id, user_id: userId, ...times, ...origin });
   const others = trx('sessions').where({ user_id: userId }).whereNot({ id });
   if (halfOpenUntil === null) {
     await trx('users').where({ id: userId }).update({ last_sign_in_at: at });

@@ -13,7 +13,8 @@ import type { Database } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../engine/tables.ts';
 import { cancelDeletedUsersCalls, cancelInFlight } from '../keys/revocation.ts';
-import { deleteStep, finishDeletions, finishMoves, keysPerTransaction, selectUndeleted, updateUser } from './keys-of-users.ts';
+import { deleteStep, finishDeletions, finishMoves, keysPerTransaction, lockTarget, selectUndeleted, updateUser } from './keys-of-users.ts';
+import { endProofs } from './proofs.ts';
 import { deleteFactor } from './second-factors.ts';
 
 /** A user with the names of their account and partner. */
@@ -23,10 +24,10 @@ export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' |
 };
 
 type FactorRow = Pick<SecondFactorRow, 'confirmed_at'>;
-type CredentialsRow = NamedUserRow & FactorRow & Pick<UserRow, 'password_hash' | 'password_expires_at' | 'disabled_at'>;
+type CredentialsRow = NamedUserRow & FactorRow & Pick<UserRow, 'password_hash' | 'password_expires_at' | 'disabled_at' | 'sign_in_version'>;
 type ListedRow = NamedUserRow &
   FactorRow &
-  Pick<UserRow, 'created_at' | 'last_sign_in_at' | 'disabled_at'> & { api_keys: number | string | null } & {
+  Pick<UserRow, 'created_at' | 'last_sign_in_at' | 'disabled_at' | 'sign_in_version'> & { api_keys: number | string | null } & {
     [Column in keyof Omit<LinkRow, 'user_id'>]: LinkRow[Column] | null;
   };
 
@@ -52,7 +53,8 @@ function selectListed(read: Knex): Knex.QueryBuilder {
   return selectUsers(read)
     .leftJoin('oidc_links as l', 'l.user_id', 'u.id')
     .leftJoin('second_factors as sf', 'sf.user_id', 'u.id')
-    .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at', 'l.issuer', 'l.subject', 'l.linked_at', 'sf.confirmed_at')
+    .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at', 'u.sign_in_version')
+    .select('l.issuer', 'l.subject', 'l.linked_at', 'sf.confirmed_at')
     .select(read('api_key_tallies').sum('keys').where('scope', 'creator_id').where('id', read.ref('u.id')).as('api_keys'));
 }
 
@@ -97,6 +99,7 @@ function toListedUser(row: ListedRow): ListedUser {
     apiKeys: Number(row.api_keys),
     link: issuer === null || subject === null || linked_at === null ? null : { issuer, subject, linkedAt: linked_at },
     hasSecondFactor: row.confirmed_at !== null,
+    signInVersion: row.sign_in_version,
   };
 }
 
@@ -161,7 +164,7 @@ export function userStore(database: Database): UserStore {
     async findByEmail(email) {
       const [row]: CredentialsRow[] = await selectUsers(read)
         .leftJoin('second_factors as sf', 'sf.user_id', 'u.id')
-        .select('u.password_hash', 'u.password_expires_at', 'u.disabled_at', 'sf.confirmed_at')
+        .select('u.password_hash', 'u.password_expires_at', 'u.disabled_at', 'u.sign_in_version', 'sf.confirmed_at')
         .where('u.email', email);
       if (!row) return null;
       return {
@@ -170,6 +173,7 @@ export function userStore(database: Database): UserStore {
         passwordExpiresAt: row.password_expires_at,
         disabledAt: row.disabled_at,
         hasSecondFactor: row.confirmed_at !== null,
+        signInVersion: row.sign_in_version,
       };
     },
 
@@ -185,6 +189,7 @@ export function userStore(database: Database): UserStore {
             partner_id: user.partnerId,
             password_hash: user.password.hash,
             password_expires_at: user.password.expiresAt,
+            password_handed_out: user.password.isHandedOut ? 1 : null,
             created_at: user.createdAt,
           });
           await recordAudit(trx, event);
@@ -195,16 +200,13 @@ export function userStore(database: Database): UserStore {
       }
     },
 
-    async setPassword(userId, { hash, expiresAt }, replacing, keep, event) {
+    async setPassword(user, { hash, expiresAt, isHandedOut }, event) {
       return write.transaction(async (trx) => {
-        const user = selectUndeleted(trx, userId).where(replacing === null ? {} : { password_hash: replacing });
-        // Lock the user before reading the session. If two requests set a password and would end each other's sessions, the second one then
-        // finds that its session has ended.
-        if ((await user.forUpdate().first('id')) === undefined) return false;
-        if (keep !== null && (await trx('sessions').where({ id: keep }).first('id')) === undefined) return false;
-        await trx('users').where({ id: userId }).update({ password_hash: hash, password_expires_at: expiresAt });
-        const ended = trx('sessions').where({ user_id: userId });
-        await (keep === null ? ended : ended.whereNot('id', keep)).delete();
+        if (!(await lockTarget(trx, user))) return false;
+        const origin = isHandedOut === undefined ? {} : { password_handed_out: isHandedOut ? 1 : null };
+        await trx('users')
+          .where({ id: user.id })
+          .update({ password_hash: hash, password_expires_at: expiresAt, ...origin });
         await recordAudit(trx, event);
         return true;
       });
@@ -212,7 +214,7 @@ export function userStore(database: Database): UserStore {
 
     async change(userId, before, changed, event) {
       return write.transaction(async (trx) => {
-        const isChanged = await updateUser(trx, userId, toColumns(changed), event.id, toColumns(before));
+        const isChanged = await updateUser(trx, userId, toColumns(changed), event, toColumns(before));
         if (isChanged) await recordAudit(trx, event);
         return isChanged;
       });
@@ -227,13 +229,13 @@ export function userStore(database: Database): UserStore {
         // This lock keeps anyone from creating keys or sessions for this user, because the foreign key of a new row waits for it.
         const user = await selectUndeleted(trx, userId).forUpdate().first('id');
         if (user === undefined) return null;
-        const sessions = await trx('sessions').where({ user_id: userId }).delete();
+        await recordAudit(trx, event);
+        const sessions = await endProofs(trx, userId, event);
         await deleteFactor(trx, userId);
         const apiKeys = await countKeys(trx, userId);
         await deleteLink(trx, userId);
         await trx('users').where({ id: userId }).update(deletedColumns(userId, options));
         const revoked = await deleteStep(trx, userId, keysPerTransaction, options);
-        await recordAudit(trx, event);
         return { revoked, apiKeys, sessions };
       });
       if (!deleted) return null;
@@ -264,10 +266,7 @@ export async function setDisabled(
   const changed = await (disabledAt === null ? user.whereNotNull('disabled_at') : user.whereNull('disabled_at')).update({
     disabled_at: disabledAt,
   });
-  if (changed === 0) return null;
-  const sessions = await trx('sessions').where({ user_id: userId }).delete();
-  await recordAudit(trx, event);
-  return sessions;
+  return changed === 0 ? null : recordAudit(trx, event);
 }
 
 /**

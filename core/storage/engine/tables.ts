@@ -90,6 +90,10 @@ export type UserRow = {
   partner_id: string | null;
   password_hash: string;
   password_expires_at: Millis | null;
+  /** 1 if someone handed the password out, or the one that the user replaced with it, so someone else may know it. */
+  password_handed_out: number | null;
+  /** The ID of the audit event of the last change of how the user signs in. */
+  sign_in_version: string;
   created_at: Millis;
   last_sign_in_at: Millis | null;
   disabled_at: Millis | null;
@@ -151,7 +155,7 @@ type KeyDayRow = { api_key_id: string; day: string; placed: number };
  */
 type CallCountRow = { campaign_id: string; quarter_at: Millis; state: EndState; calls: number };
 
-type SessionRow = {
+export type SessionRow = {
   id: string;
   user_id: string;
   tenancy_kind: TenancyKind | null;
@@ -162,6 +166,8 @@ type SessionRow = {
   issuer: string | null;
   /** Set while the session waits for a code: until then, it can't be used for anything else. */
   half_open_until: Millis | null;
+  /** 1 if the user was linked to the identity right before. */
+  began_with_link: number | null;
 };
 
 export type LinkRow = { user_id: string; issuer: string; subject: string; linked_at: Millis };
@@ -172,6 +178,7 @@ export type SignInCodeRow = {
   user_id: string;
   issuer: string;
   subject: string;
+  sign_in_version: string;
   challenge: string;
   expires_at: Millis;
 };

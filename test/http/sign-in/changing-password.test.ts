@@ -80,7 +80,7 @@ describe('passwords', () => {
           if (!data) throw new Error('There is no such session.');
           // As if a request had read its session before the password is reset.
           const { password: reset } = await resetPassword(at.direct.ports, operator, user, null);
-          const changing = changePassword(at.direct.ports, { who: user, address: '192.0.2.1' }, data, { newPassword }, id);
+          const changing = changePassword(at.direct.ports, { who: user, address: '192.0.2.1' }, data, { newPassword });
           expect(await changing.catch(({ code }) => code)).to.equal('invalid');
           expect((await tryPassword('third@example.com', reset ?? '')).status).to.equal(201);
         });

@@ -95,7 +95,7 @@ describe('a second factor', () => {
         const { id } = await newUser();
         const { tied } = at.tenants.users;
         const linked = auditEvent(at.ports, operator, 'user.linked', { kind: 'user', id, name: '' }, null);
-        await at.ports.stores.links.create(id, { issuer: 'https://login.example.com', subject: id }, at.clock.now(), linked);
+        await at.ports.stores.links.create({ id }, { issuer: 'https://login.example.com', subject: id }, true, linked);
         for (const [method, path, body, status] of [
           ['POST', '/console/users', { email: 'new@example.com', name: 'New', userType: 'staff' }, 201],
           ['POST', `/console/users/${id}/password`, {}, 200],

@@ -100,6 +100,43 @@ describe('second-factor codes', () => {
     });
 
     describe('that someone guesses', () => {
+      const toDevice = (cookies: string) =>
+        cookies
+          .split('; ')
+          .filter((each) => each.includes('callkey_device'))
+          .join('; ');
+      /** Signs in on a device that has these cookies. */
+      const signInOn = async (device: string, email: string, code: string) =>
+        enterCode(`${await halfOpen(email, { cookie: device })}; ${device}`, code);
+
+      it('count together for all browsers that the user signed in with before there was a second factor', async () => {
+        const { email, cookie } = await newUserWithout();
+        const devices: string[] = [];
+        for (let n = 0; n < 5; n++) devices.push(toDevice(readCookies(await tryPassword(email))));
+        const { app } = await enroll(at.core.url, cookie, at.clock);
+        for (let n = 0; n < 20; n++) expect((await signInOn(devices[n % 5] ?? '', email, '000000')).status).to.equal(401);
+        for (const device of devices) expect((await signInOn(device, email, app.code())).status).to.equal(429);
+      });
+
+      it('are limited to a hundred per day for all browsers of the user together, and others use up only twenty of them', async () => {
+        const { email, app } = await newUser();
+        const devices: string[] = [];
+        for (let n = 0; n < 5; n++) {
+          at.clock.advance({ seconds: 60 });
+          devices.push(toDevice(readCookies(await signInWith(email, app.code()))));
+        }
+        const statuses: number[] = [];
+        for (let n = 0; n < 20; n++) statuses.push((await signInWith(email, '000000')).status);
+        expect((await signInWith(email, '000000')).status).to.equal(429);
+        for (const device of devices) {
+          for (let n = 0; n < 20; n++) {
+            if (n % 5 === 0) at.clock.advance({ minutes: 15 });
+            statuses.push((await signInOn(device, email, '000000')).status);
+          }
+        }
+        expect(statuses).to.deep.equal([...Array.from({ length: 100 }, () => 401), ...Array.from({ length: 20 }, () => 429)]);
+      });
+
       it('are throttled after ten attempts, even with the correct password each time', async () => {
         const { email, app } = await newUser();
         const from = elsewhere();
@@ -157,6 +194,7 @@ describe('second-factor codes', () => {
           ['address', 2],
           // Wrong codes count for a day, so that someone who knows the password gets only a few guesses between two sign-ins of the user.
           ['code', 1],
+          ['codes', 1],
           ['network24', 2],
         ]);
         const cookie = await halfOpen(email, { from });
@@ -175,19 +213,7 @@ describe('second-factor codes', () => {
         expect(Number(refused.headers['retry-after'])).to.be.within(23 * 3_600, 24 * 3_600);
         expect(refused.json['detail']).to.equal('Too many wrong codes. Enter a recovery code instead. Try again in 24 hours.');
         expect((await signInWith(email, first)).status).to.equal(201);
-        const waiting = readCookies(await tryPassword(email, password, { cookie: known }));
-        expect(
-          (
-            await enterCode(
-              `${waiting}; ${known
-                .split('; ')
-                .filter((each) => each.startsWith('callkey_device'))
-                .join('; ')}`,
-              app.code(),
-            )
-          ).status,
-          'from a known browser',
-        ).to.equal(201);
+        expect((await signInOn(toDevice(known), email, app.code())).status, 'from a known browser').to.equal(201);
         expect((await inSession('DELETE', '/console/second-factor', cookie, { code: second })).status).to.equal(204);
       });
 

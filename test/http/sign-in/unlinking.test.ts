@@ -34,17 +34,17 @@ describe('unlinking a user', () => {
       const { ports } = harness.direct;
       const event = auditEvent(ports, operator, 'user.linked', userSubject(user), null);
       const subject = { issuer: 'https://login.example.com', subject: user.id };
-      await ports.stores.links.create(user.id, subject, event.at, event);
+      await ports.stores.links.create(user, subject, true, event);
     }
 
     for (const viewer of everyone) {
       it(`by the user "${viewer}" is refused unless they manage the other user`, async () => {
         const { core, tenants } = harness;
-        const cookie = await signIn(core.url, tenants.users[viewer].email);
         const allowed = unlinks[viewer];
         for (const name of everyone) {
           const target = tenants.users[name];
           await link(target);
+          const cookie = await signIn(core.url, tenants.users[viewer].email);
           const { status } = await ask('DELETE', `${core.url}/console/users/${target.id}/link`, { cookie, body: {} });
           const expected = allowed === 'forbidden' ? 403 : name === viewer ? 409 : allowed.includes(name) ? 204 : 404;
           expect(status, name).to.equal(expected);

@@ -121,7 +121,7 @@ export function createDirectoryRuns({
       findCalls: (findCalls) => findCalls(somePhone()),
       async erase(erase) {
         const { campaignId, contactId } = await ended();
-        await erase([{ campaignId, contactId }], now, event);
+        await erase([{ campaignId, contactId }], now, () => event());
       },
     },
     clock: {

@@ -44,9 +44,9 @@ export function createUsersRuns({
       create: (create) => create(createUser(), event()),
       async setPassword(setPassword) {
         const { id, password } = await createdUser();
-        await setPassword(id, password, null, null, event());
-        await setPassword(user.id, password, null, await session(), event());
-        await setPassword(id, password, password.hash, null, event());
+        await setPassword({ id }, password, event('password.reset', id));
+        await setPassword(user, password, { ...event('password.changed', user.id), session: await session() });
+        await setPassword({ id, signInVersion: '' }, password, event('password.reset', id));
       },
       async change(change) {
         const [one, other] = [await createdUser(), await createdUser()];
@@ -55,8 +55,8 @@ export function createUsersRuns({
       },
       async setDisabled(setDisabled) {
         const { id } = await createdUser();
-        await setDisabled(id, now, event());
-        await setDisabled(id, null, event());
+        await setDisabled(id, now, event('user.disabled', id));
+        await setDisabled(id, null, event('user.enabled', id));
       },
       async delete(deleteUser) {
         const deleted = await createdUser();
@@ -80,9 +80,9 @@ export function createUsersRuns({
     },
     sessions: {
       async start(start) {
-        const { passwordHash } = (await stores.users.findByEmail(user.email)) ?? { passwordHash: '' };
-        await start({ id: digest(), userId: user.id, at: now, halfOpenUntil: null }, passwordHash, event());
-        await start({ id: digest(), userId: user.id, at: now, halfOpenUntil: later }, passwordHash, null);
+        const { signInVersion } = (await stores.users.findByEmail(user.email)) ?? { signInVersion: '' };
+        await start({ id: digest(), userId: user.id, at: now, halfOpenUntil: null }, signInVersion, event());
+        await start({ id: digest(), userId: user.id, at: now, halfOpenUntil: later }, signInVersion, null);
       },
       async finish(finish) {
         await secondFactor();
@@ -93,11 +93,12 @@ export function createUsersRuns({
       touch: (touch) => touch(digest(), now),
       selectTenancy: async (selectTenancy) => selectTenancy(await session(), null, event()),
       end: async (end) => end(await session(), event()),
-      endAll: (endAll) => endAll(user.id, event()),
+      endAll: (endAll) => endAll(event('session.revoked', user.id)),
       async startLinked(startLinked) {
         const linked = await createdUser();
-        await stores.links.create(linked.id, toIdentity(linked.id), now, event());
-        await startLinked(digest(), linked.id, toIdentity(linked.id), now, event());
+        await stores.links.create(linked, toIdentity(linked.id), false, event());
+        const started = { id: digest(), userId: linked.id, at: now, halfOpenUntil: null };
+        await startLinked(started, '', toIdentity(linked.id), event());
       },
       async sweep(sweep) {
         const bounds = { startedAfter: now, seenAfter: now, before: now, now };
@@ -109,12 +110,12 @@ export function createUsersRuns({
       find: (find) => find(toIdentity(user.id)),
       async create(create) {
         const linked = await createdUser();
-        await create(linked.id, toIdentity(linked.id), now, event());
+        await create(linked, toIdentity(linked.id), false, event('user.linked', linked.id));
       },
       async delete(remove) {
         const linked = await createdUser();
-        await stores.links.create(linked.id, toIdentity(linked.id), now, event());
-        await remove(linked.id, event());
+        await stores.links.create(linked, toIdentity(linked.id), false, event());
+        await remove(linked, event('user.unlinked', linked.id));
       },
       list: (list) => list(),
       createCode: (createCode) => createCode(toCode(digest())),
@@ -128,12 +129,12 @@ export function createUsersRuns({
     secondFactors: {
       find: (find) => find(user.id),
       async enroll(enroll) {
-        await stores.secondFactors.reset(user.id, event());
-        await each(['a secret', 'another secret'], (secret) => enroll(user.id, secret));
+        await stores.secondFactors.reset(user, event());
+        await each(['a secret', 'another secret'], (secret) => enroll(user, secret));
       },
       async confirm(confirm) {
-        await stores.secondFactors.reset(user.id, event());
-        await stores.secondFactors.enroll(user.id, 'a secret');
+        await stores.secondFactors.reset(user, event());
+        await stores.secondFactors.enroll(user, 'a secret');
         await confirm(user.id, { secret: 'a secret', step: 1, recoveryDigests: ['a', 'b'], at: now }, event());
       },
       async use(use) {
@@ -151,7 +152,7 @@ export function createUsersRuns({
       countRecoveryCodes: (countRecoveryCodes) => countRecoveryCodes(user.id),
       async reset(reset) {
         await secondFactor();
-        await reset(user.id, event());
+        await reset(user, event('second-factor.reset', user.id));
       },
       listSealedOtherwise: (list) => list('key.', '', 100),
       reseal: (reseal) => reseal(user.id, 'a secret', 'another secret'),

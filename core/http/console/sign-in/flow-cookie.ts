@@ -25,6 +25,7 @@ const flowSchema = z.discriminatedUnion('step', [
     userId: z.string(),
     issuer: z.string(),
     subject: z.string(),
+    signInVersion: z.string(),
     app,
     expiresAt: z.number(),
   }),

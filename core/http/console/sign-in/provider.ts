@@ -15,7 +15,6 @@ import {
   SignInRefused,
   takeSignInCode,
 } from '../../../domain/sign-in/provider.ts';
-import { hasSecondFactor } from '../../../domain/sign-in/second-factor.ts';
 import { countProviderSignIn } from '../../../domain/sign-in/throttle.ts';
 import { readBody, readQuery } from '../../middleware/body.ts';
 import type { Context, HttpDeps } from '../../middleware/context.ts';
@@ -75,21 +74,21 @@ async function finish(
   const address = deps.getClientAddress(ctx);
   // What this refuses isn't counted, because anyone behind the same address could lock out everyone there with made-up callbacks.
   await provider.checkCallback(ctx.search, secrets);
-  const uncount = await countProviderSignIn(ports, { address, state: secrets.state, deviceUser: await findDeviceUser(ports, device) });
+  const deviceUser = await findDeviceUser(ports, device);
+  const uncount = await countProviderSignIn(ports, { address, state: secrets.state, deviceUser });
   const identity = await provider.identify(ctx.search, secrets);
-  const user = await findUserByIdentity(ports, identity, address);
+  const proof = await findUserByIdentity(ports, identity, { address, deviceUser });
   await uncount();
-  const credentials = await ports.stores.users.findByEmail(user.email);
-  if (credentials) rememberDevice(ctx, ports, credentials);
-  const { issuer, subject } = identity;
+  rememberDevice(ctx, ports, proof);
   if (app) {
+    const { user, ...rest } = proof;
     keepFlow(ctx, deps, {
-      ...{ step: 'confirm', userId: user.id, issuer, subject, app },
+      ...{ step: 'confirm', ...rest, userId: user.id, app },
       expiresAt: plus(ports.clock.now(), confirmationLife.toMillis()),
     });
     showPage(ctx, deps, 'app');
   } else {
-    await startNewSession(ctx, { user, issuer, subject });
+    await startNewSession(ctx, proof);
     showPage(ctx, deps, 'done');
   }
 }
@@ -126,19 +125,17 @@ export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
   const flow = readFlow(ctx, deps);
   if (flow?.step !== 'confirm') throw unauthorized();
   keepFlow(ctx, deps, null);
-  const { userId, issuer, subject, app } = flow;
-  const code = await createSignInCode(deps.ports, { userId, issuer, subject, challenge: app.challenge });
+  const { app, step: _, expiresAt: __, ...proof } = flow;
+  const code = await createSignInCode(deps.ports, { ...proof, challenge: app.challenge });
   ctx.status = signInRoutes.handOver.status;
   ctx.body = { url: `http://127.0.0.1:${app.port}/?code=${code}` };
 }
 
 export async function signInFromApp(ctx: Context, deps: HttpDeps): Promise<void> {
   const input = await readBody(ctx, signInRoutes.signInFromApp.body, limits.strangerBodyBytes);
-  const proof = await takeSignInCode(deps.ports, input);
-  const hasFactor = await hasSecondFactor(deps.ports, proof.user);
-  await startNewSession(ctx, proof);
+  const session = await startNewSession(ctx, await takeSignInCode(deps.ports, input));
   ctx.status = signInRoutes.signInFromApp.status;
-  ctx.body = sessionView({ ...proof, tenancy: null, passwordChangeDue: false, hasSecondFactor: hasFactor }, deps);
+  ctx.body = sessionView(session, deps);
 }
 
 export async function signOutOfProvider(ctx: Context, deps: HttpDeps): Promise<void> {

@@ -6,7 +6,7 @@ import { findVoucher } from '../../../domain/sign-in/devices.ts';
 import * as domain from '../../../domain/sign-in/second-factor.ts';
 import { readBody } from '../../middleware/body.ts';
 import type { CodeResult, Context, HttpDeps } from '../../middleware/context.ts';
-import { readVouchers, rememberDevice } from '../../middleware/known-device.ts';
+import { readVouchers, rememberChangedDevice, rememberDevice } from '../../middleware/known-device.ts';
 import { getHalfOpenSession, getSession, startNewSession } from '../../middleware/session.ts';
 import { sessionView } from '../../views.ts';
 import type { Request } from '../request.ts';
@@ -18,10 +18,10 @@ export async function enterCode(ctx: Context, deps: HttpDeps): Promise<void> {
   const halfOpen = getHalfOpenSession(ctx);
   const { code } = await readBody(ctx, route.body, limits.strangerBodyBytes);
   const { ports } = deps;
-  const { user, passwordChangeDue } = halfOpen.data;
+  const { user } = halfOpen.data;
   const address = deps.getClientAddress(ctx);
   const vouched = await findVoucher(ports, user.email, readVouchers(ctx));
-  await startNewSession(ctx, { halfOpen, code, vouched }).catch((error: unknown) => {
+  const session = await startNewSession(ctx, { halfOpen, code, vouched }).catch((error: unknown) => {
     const result = toResult(error);
     deps.onCode(result);
     if (result === 'refused') deps.refusals.onCodeRefused(user, address);
@@ -29,10 +29,9 @@ export async function enterCode(ctx: Context, deps: HttpDeps): Promise<void> {
     throw error;
   });
   deps.onCode('accepted');
-  const credentials = await ports.stores.users.findByEmail(user.email);
-  if (credentials) rememberDevice(ctx, ports, credentials);
+  rememberDevice(ctx, ports, halfOpen.data);
   ctx.status = route.status;
-  ctx.body = sessionView({ user, tenancy: null, passwordChangeDue, hasSecondFactor: true, issuer: null }, deps);
+  ctx.body = sessionView(session, deps);
 }
 
 function toResult(error: unknown): CodeResult {
@@ -46,7 +45,9 @@ export async function enrollSecondFactor({ ports, caller, ctx, body }: Request<'
 }
 
 export async function confirmSecondFactor({ ports, caller, ctx, body }: Request<'confirmSecondFactor'>): Promise<RecoveryCodesView> {
-  return { recoveryCodes: await domain.confirmSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.code) };
+  const recoveryCodes = await domain.confirmSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.code);
+  await rememberChangedDevice(ctx, ports);
+  return { recoveryCodes };
 }
 
 export async function showSecondFactor({ ports, ctx }: Request<'showSecondFactor'>): Promise<SecondFactorView> {
@@ -59,4 +60,5 @@ export async function renewRecoveryCodes({ ports, caller, ctx, body }: Request<'
 
 export async function removeSecondFactor({ ports, caller, ctx, body }: Request<'removeSecondFactor'>): Promise<void> {
   await domain.removeSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.code);
+  await rememberChangedDevice(ctx, ports);
 }

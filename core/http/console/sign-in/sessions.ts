@@ -7,7 +7,7 @@ import { Problem } from '../../../domain/problem.ts';
 import * as domain from '../../../domain/sign-in/sessions.ts';
 import { readBody } from '../../middleware/body.ts';
 import type { Context, HttpDeps } from '../../middleware/context.ts';
-import { readVouchers, rememberDevice } from '../../middleware/known-device.ts';
+import { readVouchers, rememberChangedDevice, rememberDevice } from '../../middleware/known-device.ts';
 import { signOut as endSession, getSession, startNewSession } from '../../middleware/session.ts';
 import { sessionView } from '../../views.ts';
 import type { Request } from '../request.ts';
@@ -23,17 +23,15 @@ export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
     if (error instanceof Problem && error.code === 'too-many-requests') deps.refusals.onSignInThrottled(address);
     throw error;
   });
-  const { user, passwordExpiresAt, hasSecondFactor } = credentials;
-  await startNewSession(ctx, credentials);
-  if (hasSecondFactor) {
+  const session = await startNewSession(ctx, credentials);
+  if (credentials.hasSecondFactor) {
     ctx.status = 202;
     ctx.body = { secondFactor: true } satisfies z.infer<typeof route.pending>;
     return;
   }
   rememberDevice(ctx, deps.ports, credentials);
   ctx.status = route.status;
-  const passwordChangeDue = passwordExpiresAt !== null;
-  ctx.body = sessionView({ user, tenancy: null, passwordChangeDue, hasSecondFactor, issuer: null }, deps);
+  ctx.body = sessionView(session, deps);
 }
 
 export async function showSession({ ctx, deps }: Request<'showSession'>): Promise<SessionView> {
@@ -45,9 +43,8 @@ export async function signOut({ ctx }: Request<'signOut'>): Promise<void> {
 }
 
 export async function changePassword({ ctx, ports, caller, body }: Request<'changePassword'>): Promise<void> {
-  const { id, data } = getSession(ctx);
-  const passwordHash = await users.changePassword(ports, caller.actor, data, body, id);
-  rememberDevice(ctx, ports, { user: data.user, passwordHash });
+  await users.changePassword(ports, caller.actor, getSession(ctx).data, body);
+  await rememberChangedDevice(ctx, ports);
 }
 
 export async function selectTenancy({ ctx, deps, ports, caller, body }: Request<'selectTenancy'>): Promise<SessionView> {

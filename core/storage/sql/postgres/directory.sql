@@ -369,10 +369,10 @@ set "name" = $1, "account_id" = $2
 where "id" = $3;
 
 insert into "users" ("account_id", "created_at", "email", "external_id", "id", "name", "partner_id",
-  "password_expires_at", "password_hash", "user_type")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
+  "password_expires_at", "password_handed_out", "password_hash", "user_type")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11);
 
-select "partner_id"
+select *
 from "users"
 where "id" = $1
   and "deleted_at" is null
@@ -388,6 +388,3 @@ set "disabled_at" = $1
 where "id" = $2
   and "deleted_at" is null
   and "disabled_at" is null;
-
-delete from "sessions"
-where "user_id" = $1;

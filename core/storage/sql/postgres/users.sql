@@ -10,8 +10,8 @@ limit $1;
 -- users.list
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", "sf"."confirmed_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
+  "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -28,8 +28,8 @@ order by "u"."created_at" asc, "u"."id" asc
 limit $3;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", "sf"."confirmed_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
+  "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -46,8 +46,8 @@ order by "u"."created_at" asc, "u"."id" asc
 limit $3;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", "sf"."confirmed_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
+  "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -64,8 +64,8 @@ order by "u"."created_at" asc, "u"."id" asc
 limit $3;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", "sf"."confirmed_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
+  "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -81,8 +81,8 @@ order by "u"."created_at" asc, "u"."id" asc
 limit $2;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", "sf"."confirmed_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
+  "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -99,8 +99,8 @@ order by "u"."created_at" asc, "u"."id" asc
 limit $2;
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", "sf"."confirmed_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
+  "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -121,8 +121,8 @@ limit $7;
 -- users.find
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "l"."issuer", "l"."subject",
-  "l"."linked_at", "sf"."confirmed_at", (
+  "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
+  "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
     from "api_key_tallies"
     where "scope" = $1
@@ -167,7 +167,8 @@ limit $4;
 -- users.findByEmail
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."password_hash", "u"."password_expires_at", "u"."disabled_at", "sf"."confirmed_at"
+  "up"."name" as "partner_name", "u"."password_hash", "u"."password_expires_at", "u"."disabled_at", "u"."sign_in_version",
+  "sf"."confirmed_at"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
@@ -178,8 +179,8 @@ where "u"."deleted_at" is null
 -- users.create
 
 insert into "users" ("account_id", "created_at", "email", "id", "name", "partner_id", "password_expires_at",
-  "password_hash", "user_type")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9);
+  "password_handed_out", "password_hash", "user_type")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10);
 
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
@@ -195,20 +196,32 @@ limit $2
 for update;
 
 update "users"
-set "password_hash" = $1, "password_expires_at" = $2
-where "id" = $3;
-
-delete from "sessions"
-where "user_id" = $1;
+set "password_hash" = $1, "password_expires_at" = $2, "password_handed_out" = $3
+where "id" = $4;
 
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
+update "users"
+set "sign_in_version" = $1
+where "id" = $2;
+
+delete from "sign_in_codes"
+where "user_id" = $1;
+
+delete from "second_factors"
+where "user_id" = $1
+  and "confirmed_at" is null;
+
+delete from "sessions"
+where "user_id" = $1;
+
 select "id"
 from "sessions"
 where "id" = $1
-limit $2;
+  and "half_open_until" is null
+limit $2 for key share;
 
 delete from "sessions"
 where "user_id" = $1
@@ -218,13 +231,13 @@ select "id"
 from "users"
 where "id" = $1
   and "deleted_at" is null
-  and "password_hash" = $2
+  and "sign_in_version" = $2
 limit $3
 for update;
 
 -- users.change
 
-select "partner_id"
+select *
 from "users"
 where "id" = $1
   and "deleted_at" is null
@@ -242,6 +255,20 @@ where "id" = $5;
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+update "users"
+set "sign_in_version" = $1
+where "id" = $2;
+
+delete from "sign_in_codes"
+where "user_id" = $1;
+
+delete from "second_factors"
+where "user_id" = $1
+  and "confirmed_at" is null;
+
+delete from "sessions"
+where "user_id" = $1;
 
 select "id"
 from "api_keys"
@@ -271,12 +298,23 @@ where "id" = $2
   and "deleted_at" is null
   and "disabled_at" is null;
 
-delete from "sessions"
-where "user_id" = $1;
-
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+update "users"
+set "sign_in_version" = $1
+where "id" = $2;
+
+delete from "sign_in_codes"
+where "user_id" = $1;
+
+delete from "second_factors"
+where "user_id" = $1
+  and "confirmed_at" is null;
+
+delete from "sessions"
+where "user_id" = $1;
 
 update "users"
 set "disabled_at" = $1
@@ -293,6 +331,21 @@ where "id" = $1
 limit $2
 for update;
 
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+update "users"
+set "sign_in_version" = $1
+where "id" = $2;
+
+delete from "sign_in_codes"
+where "user_id" = $1;
+
+delete from "second_factors"
+where "user_id" = $1
+  and "confirmed_at" is null;
+
 delete from "sessions"
 where "user_id" = $1;
 
@@ -308,9 +361,6 @@ from "api_key_tallies"
 where "scope" = $1
   and "id" = $2
 limit $3;
-
-delete from "sign_in_codes"
-where "user_id" = $1;
 
 delete from "oidc_links"
 where "user_id" = $1;
@@ -369,10 +419,6 @@ GROUP BY partner_id;
 
 delete from "api_keys"
 where "id" in ($1, …);
-
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
-  "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id
 FROM calls
@@ -537,16 +583,16 @@ where "id" = $2;
 
 -- sessions.start
 
-select "id"
+select "last_sign_in_at"
 from "users"
 where "id" = $1
-  and "password_hash" = $2
+  and "sign_in_version" = $2
   and "disabled_at" is null
 limit $3
 for update;
 
-insert into "sessions" ("half_open_until", "id", "issuer", "last_seen_at", "started_at", "user_id")
-values ($1, $2, $3, $4, $5, $6);
+insert into "sessions" ("half_open_until", "id", "last_seen_at", "started_at", "user_id")
+values ($1, $2, $3, $4, $5);
 
 update "users"
 set "last_sign_in_at" = $1
@@ -601,8 +647,8 @@ where "user_id" = $2
 delete from "sessions"
 where "id" = $1;
 
-insert into "sessions" ("half_open_until", "id", "issuer", "last_seen_at", "started_at", "user_id")
-values ($1, $2, $3, $4, $5, $6);
+insert into "sessions" ("half_open_until", "id", "last_seen_at", "started_at", "user_id")
+values ($1, $2, $3, $4, $5);
 
 update "users"
 set "last_sign_in_at" = $1
@@ -625,10 +671,10 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 -- sessions.find
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."password_expires_at", "s"."tenancy_kind", "s"."started_at", "s"."last_seen_at",
-  "s"."issuer", "s"."half_open_until", "sf"."confirmed_at", "ta"."id" as "tenancy_account_id", "ta"."name" as "tenancy_account_name",
-  "ta"."partner_id" as "tenancy_account_partner_id", "tap"."name" as "tenancy_account_partner_name", "tp"."id" as "tenancy_partner_id",
-  "tp"."name" as "tenancy_partner_name"
+  "up"."name" as "partner_name", "u"."password_expires_at", "u"."sign_in_version", "s"."tenancy_kind", "s"."started_at",
+  "s"."last_seen_at", "s"."issuer", "s"."half_open_until", "s"."began_with_link", "sf"."confirmed_at", "ta"."id" as "tenancy_account_id",
+  "ta"."name" as "tenancy_account_name", "ta"."partner_id" as "tenancy_account_partner_id", "tap"."name" as "tenancy_account_partner_name",
+  "tp"."id" as "tenancy_partner_id", "tp"."name" as "tenancy_partner_name"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
@@ -669,32 +715,44 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 -- sessions.endAll
 
-delete from "sessions"
-where "user_id" = $1;
-
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
+update "users"
+set "sign_in_version" = $1
+where "id" = $2;
+
+delete from "sign_in_codes"
+where "user_id" = $1;
+
+delete from "second_factors"
+where "user_id" = $1
+  and "confirmed_at" is null;
+
+delete from "sessions"
+where "user_id" = $1;
+
 -- sessions.startLinked
 
-select "id"
+select "last_sign_in_at"
 from "users"
 where "id" = $1
+  and "sign_in_version" = $2
   and "disabled_at" is null
-limit $2
+limit $3
 for update;
 
-select "user_id"
+select "linked_at"
 from "oidc_links"
 where "user_id" = $1
   and "issuer" = $2
   and "subject" = $3
-limit $4
-for update;
+limit $4;
 
-insert into "sessions" ("half_open_until", "id", "issuer", "last_seen_at", "started_at", "user_id")
-values ($1, $2, $3, $4, $5, $6);
+insert into "sessions" ("began_with_link", "half_open_until", "id", "issuer", "last_seen_at", "started_at",
+  "user_id")
+values ($1, $2, $3, $4, $5, $6, $7);
 
 update "users"
 set "last_sign_in_at" = $1
@@ -732,7 +790,7 @@ where "started_at" not between $1 and $2
 -- links.find
 
 select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"."partner_id", "ua"."name" as "account_name",
-  "up"."name" as "partner_name", "u"."disabled_at"
+  "up"."name" as "partner_name", "u"."disabled_at", "u"."sign_in_version"
 from "users" as "u"
 left join "accounts" as "ua" on "ua"."id" = "u"."account_id"
 left join "partners" as "up" on "up"."id" = "u"."partner_id"
@@ -747,9 +805,14 @@ select "id"
 from "users"
 where "id" = $1
   and "deleted_at" is null
-  and "disabled_at" is null
 limit $2
 for update;
+
+select "password_handed_out"
+from "users"
+where "id" = $1
+  and "disabled_at" is null
+limit $2;
 
 delete from "oidc_links"
 where "user_id" = $1
@@ -763,11 +826,43 @@ limit $2;
 insert into "oidc_links" ("issuer", "linked_at", "subject", "user_id")
 values ($1, $2, $3, $4);
 
+update "users"
+set "password_expires_at" = $1
+where "id" = $2;
+
+delete from "second_factors"
+where "user_id" = $1
+  and "confirmed_at" is not null;
+
+delete from "second_factors"
+where "user_id" = $1;
+
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
+update "users"
+set "sign_in_version" = $1
+where "id" = $2;
+
+delete from "sign_in_codes"
+where "user_id" = $1;
+
+delete from "second_factors"
+where "user_id" = $1
+  and "confirmed_at" is null;
+
+delete from "sessions"
+where "user_id" = $1;
+
 -- links.delete
+
+select "id"
+from "users"
+where "id" = $1
+  and "deleted_at" is null
+limit $2
+for update;
 
 delete from "sign_in_codes"
 where "user_id" = $1;
@@ -775,13 +870,20 @@ where "user_id" = $1;
 delete from "oidc_links"
 where "user_id" = $1;
 
-delete from "sessions"
-where "user_id" = $1
-  and "issuer" is not null;
-
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+update "users"
+set "sign_in_version" = $1
+where "id" = $2;
+
+delete from "second_factors"
+where "user_id" = $1
+  and "confirmed_at" is null;
+
+delete from "sessions"
+where "user_id" = $1;
 
 -- links.list
 
@@ -793,8 +895,9 @@ order by "u"."email" asc;
 
 -- links.createCode
 
-insert into "sign_in_codes" ("challenge", "digest", "expires_at", "issuer", "subject", "user_id")
-values ($1, $2, $3, $4, $5, $6);
+insert into "sign_in_codes" ("challenge", "digest", "expires_at", "issuer", "sign_in_version", "subject",
+  "user_id")
+values ($1, $2, $3, $4, $5, $6, $7);
 
 -- links.takeCode
 
@@ -825,6 +928,13 @@ where "user_id" = $1
 limit $2;
 
 -- secondFactors.enroll
+
+select "id"
+from "users"
+where "id" = $1
+  and "deleted_at" is null
+limit $2
+for update;
 
 update "second_factors"
 set "secret" = $1
@@ -923,6 +1033,13 @@ limit $2;
 
 -- secondFactors.reset
 
+select "id"
+from "users"
+where "id" = $1
+  and "deleted_at" is null
+limit $2
+for update;
+
 delete from "second_factors"
 where "user_id" = $1
   and "confirmed_at" is not null;
@@ -930,12 +1047,23 @@ where "user_id" = $1
 delete from "second_factors"
 where "user_id" = $1;
 
-delete from "sessions"
-where "user_id" = $1;
-
 insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+update "users"
+set "sign_in_version" = $1
+where "id" = $2;
+
+delete from "sign_in_codes"
+where "user_id" = $1;
+
+delete from "second_factors"
+where "user_id" = $1
+  and "confirmed_at" is null;
+
+delete from "sessions"
+where "user_id" = $1;
 
 -- secondFactors.listSealedOtherwise
 

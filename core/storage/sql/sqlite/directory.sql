@@ -377,10 +377,10 @@ set `name` = ?, `account_id` = ?
 where `id` = ?;
 
 insert into `users` (`account_id`, `created_at`, `email`, `external_id`, `id`, `name`, `partner_id`,
-  `password_expires_at`, `password_hash`, `user_type`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+  `password_expires_at`, `password_handed_out`, `password_hash`, `user_type`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
-select `partner_id`
+select *
 from `users`
 where `id` = ?
   and `deleted_at` is null
@@ -395,6 +395,3 @@ set `disabled_at` = ?
 where `id` = ?
   and `deleted_at` is null
   and `disabled_at` is null;
-
-delete from `sessions`
-where `user_id` = ?;

@@ -10,8 +10,8 @@ limit ?;
 -- users.list
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, `sf`.`confirmed_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
+  `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -28,8 +28,8 @@ order by `u`.`created_at` asc, `u`.`id` asc
 limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, `sf`.`confirmed_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
+  `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -46,8 +46,8 @@ order by `u`.`created_at` asc, `u`.`id` asc
 limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, `sf`.`confirmed_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
+  `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -64,8 +64,8 @@ order by `u`.`created_at` asc, `u`.`id` asc
 limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, `sf`.`confirmed_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
+  `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -81,8 +81,8 @@ order by `u`.`created_at` asc, `u`.`id` asc
 limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, `sf`.`confirmed_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
+  `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -99,8 +99,8 @@ order by `u`.`created_at` asc, `u`.`id` asc
 limit ?;
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, `sf`.`confirmed_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
+  `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -121,8 +121,8 @@ limit ?;
 -- users.find
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `l`.`issuer`, `l`.`subject`,
-  `l`.`linked_at`, `sf`.`confirmed_at`, (
+  `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
+  `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
     from `api_key_tallies`
     where `scope` = ?
@@ -167,7 +167,8 @@ limit ?;
 -- users.findByEmail
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`password_hash`, `u`.`password_expires_at`, `u`.`disabled_at`, `sf`.`confirmed_at`
+  `up`.`name` as `partner_name`, `u`.`password_hash`, `u`.`password_expires_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
+  `sf`.`confirmed_at`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
@@ -178,8 +179,8 @@ where `u`.`deleted_at` is null
 -- users.create
 
 insert into `users` (`account_id`, `created_at`, `email`, `id`, `name`, `partner_id`, `password_expires_at`,
-  `password_hash`, `user_type`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?);
+  `password_handed_out`, `password_hash`, `user_type`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
@@ -194,19 +195,31 @@ where `id` = ?
 limit ?;
 
 update `users`
-set `password_hash` = ?, `password_expires_at` = ?
+set `password_hash` = ?, `password_expires_at` = ?, `password_handed_out` = ?
 where `id` = ?;
-
-delete from `sessions`
-where `user_id` = ?;
 
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+update `users`
+set `sign_in_version` = ?
+where `id` = ?;
+
+delete from `sign_in_codes`
+where `user_id` = ?;
+
+delete from `second_factors`
+where `user_id` = ?
+  and `confirmed_at` is null;
+
+delete from `sessions`
+where `user_id` = ?;
+
 select `id`
 from `sessions`
 where `id` = ?
+  and `half_open_until` is null
 limit ?;
 
 delete from `sessions`
@@ -217,12 +230,12 @@ select `id`
 from `users`
 where `id` = ?
   and `deleted_at` is null
-  and `password_hash` = ?
+  and `sign_in_version` = ?
 limit ?;
 
 -- users.change
 
-select `partner_id`
+select *
 from `users`
 where `id` = ?
   and `deleted_at` is null
@@ -239,6 +252,20 @@ where `id` = ?;
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+update `users`
+set `sign_in_version` = ?
+where `id` = ?;
+
+delete from `sign_in_codes`
+where `user_id` = ?;
+
+delete from `second_factors`
+where `user_id` = ?
+  and `confirmed_at` is null;
+
+delete from `sessions`
+where `user_id` = ?;
 
 select `id`
 from `api_keys`
@@ -267,12 +294,23 @@ where `id` = ?
   and `deleted_at` is null
   and `disabled_at` is null;
 
-delete from `sessions`
-where `user_id` = ?;
-
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+update `users`
+set `sign_in_version` = ?
+where `id` = ?;
+
+delete from `sign_in_codes`
+where `user_id` = ?;
+
+delete from `second_factors`
+where `user_id` = ?
+  and `confirmed_at` is null;
+
+delete from `sessions`
+where `user_id` = ?;
 
 update `users`
 set `disabled_at` = ?
@@ -287,6 +325,21 @@ from `users`
 where `id` = ?
   and `deleted_at` is null
 limit ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+update `users`
+set `sign_in_version` = ?
+where `id` = ?;
+
+delete from `sign_in_codes`
+where `user_id` = ?;
+
+delete from `second_factors`
+where `user_id` = ?
+  and `confirmed_at` is null;
 
 delete from `sessions`
 where `user_id` = ?;
@@ -303,9 +356,6 @@ from `api_key_tallies`
 where `scope` = ?
   and `id` = ?
 limit ?;
-
-delete from `sign_in_codes`
-where `user_id` = ?;
 
 delete from `oidc_links`
 where `user_id` = ?;
@@ -364,10 +414,6 @@ DO UPDATE SET keys = api_key_tallies.keys + excluded.keys;
 
 delete from `api_keys`
 where `id` in (?, …);
-
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
-  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id
 FROM calls INDEXED BY calls_due
@@ -524,15 +570,15 @@ where `id` = ?;
 
 -- sessions.start
 
-select `id`
+select `last_sign_in_at`
 from `users`
 where `id` = ?
-  and `password_hash` = ?
+  and `sign_in_version` = ?
   and `disabled_at` is null
 limit ?;
 
-insert into `sessions` (`half_open_until`, `id`, `issuer`, `last_seen_at`, `started_at`, `user_id`)
-values (?, ?, ?, ?, ?, ?);
+insert into `sessions` (`half_open_until`, `id`, `last_seen_at`, `started_at`, `user_id`)
+values (?, ?, ?, ?, ?);
 
 update `users`
 set `last_sign_in_at` = ?
@@ -588,8 +634,8 @@ where `user_id` = ?
 delete from `sessions`
 where `id` = ?;
 
-insert into `sessions` (`half_open_until`, `id`, `issuer`, `last_seen_at`, `started_at`, `user_id`)
-values (?, ?, ?, ?, ?, ?);
+insert into `sessions` (`half_open_until`, `id`, `last_seen_at`, `started_at`, `user_id`)
+values (?, ?, ?, ?, ?);
 
 update `users`
 set `last_sign_in_at` = ?
@@ -613,10 +659,10 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 -- sessions.find
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`password_expires_at`, `s`.`tenancy_kind`, `s`.`started_at`, `s`.`last_seen_at`,
-  `s`.`issuer`, `s`.`half_open_until`, `sf`.`confirmed_at`, `ta`.`id` as `tenancy_account_id`, `ta`.`name` as `tenancy_account_name`,
-  `ta`.`partner_id` as `tenancy_account_partner_id`, `tap`.`name` as `tenancy_account_partner_name`, `tp`.`id` as `tenancy_partner_id`,
-  `tp`.`name` as `tenancy_partner_name`
+  `up`.`name` as `partner_name`, `u`.`password_expires_at`, `u`.`sign_in_version`, `s`.`tenancy_kind`, `s`.`started_at`,
+  `s`.`last_seen_at`, `s`.`issuer`, `s`.`half_open_until`, `s`.`began_with_link`, `sf`.`confirmed_at`, `ta`.`id` as `tenancy_account_id`,
+  `ta`.`name` as `tenancy_account_name`, `ta`.`partner_id` as `tenancy_account_partner_id`, `tap`.`name` as `tenancy_account_partner_name`,
+  `tp`.`id` as `tenancy_partner_id`, `tp`.`name` as `tenancy_partner_name`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
@@ -657,30 +703,43 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- sessions.endAll
 
-delete from `sessions`
-where `user_id` = ?;
-
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+update `users`
+set `sign_in_version` = ?
+where `id` = ?;
+
+delete from `sign_in_codes`
+where `user_id` = ?;
+
+delete from `second_factors`
+where `user_id` = ?
+  and `confirmed_at` is null;
+
+delete from `sessions`
+where `user_id` = ?;
+
 -- sessions.startLinked
 
-select `id`
+select `last_sign_in_at`
 from `users`
 where `id` = ?
+  and `sign_in_version` = ?
   and `disabled_at` is null
 limit ?;
 
-select `user_id`
+select `linked_at`
 from `oidc_links`
 where `user_id` = ?
   and `issuer` = ?
   and `subject` = ?
 limit ?;
 
-insert into `sessions` (`half_open_until`, `id`, `issuer`, `last_seen_at`, `started_at`, `user_id`)
-values (?, ?, ?, ?, ?, ?);
+insert into `sessions` (`began_with_link`, `half_open_until`, `id`, `issuer`, `last_seen_at`, `started_at`,
+  `user_id`)
+values (?, ?, ?, ?, ?, ?, ?);
 
 update `users`
 set `last_sign_in_at` = ?
@@ -719,7 +778,7 @@ where `started_at` not between ? and ?
 -- links.find
 
 select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`.`partner_id`, `ua`.`name` as `account_name`,
-  `up`.`name` as `partner_name`, `u`.`disabled_at`
+  `up`.`name` as `partner_name`, `u`.`disabled_at`, `u`.`sign_in_version`
 from `users` as `u`
 left join `accounts` as `ua` on `ua`.`id` = `u`.`account_id`
 left join `partners` as `up` on `up`.`id` = `u`.`partner_id`
@@ -734,6 +793,11 @@ select `id`
 from `users`
 where `id` = ?
   and `deleted_at` is null
+limit ?;
+
+select `password_handed_out`
+from `users`
+where `id` = ?
   and `disabled_at` is null
 limit ?;
 
@@ -749,11 +813,42 @@ limit ?;
 insert into `oidc_links` (`issuer`, `linked_at`, `subject`, `user_id`)
 values (?, ?, ?, ?);
 
+update `users`
+set `password_expires_at` = ?
+where `id` = ?;
+
+delete from `second_factors`
+where `user_id` = ?
+  and `confirmed_at` is not null;
+
+delete from `second_factors`
+where `user_id` = ?;
+
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+update `users`
+set `sign_in_version` = ?
+where `id` = ?;
+
+delete from `sign_in_codes`
+where `user_id` = ?;
+
+delete from `second_factors`
+where `user_id` = ?
+  and `confirmed_at` is null;
+
+delete from `sessions`
+where `user_id` = ?;
+
 -- links.delete
+
+select `id`
+from `users`
+where `id` = ?
+  and `deleted_at` is null
+limit ?;
 
 delete from `sign_in_codes`
 where `user_id` = ?;
@@ -761,13 +856,20 @@ where `user_id` = ?;
 delete from `oidc_links`
 where `user_id` = ?;
 
-delete from `sessions`
-where `user_id` = ?
-  and `issuer` is not null;
-
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+update `users`
+set `sign_in_version` = ?
+where `id` = ?;
+
+delete from `second_factors`
+where `user_id` = ?
+  and `confirmed_at` is null;
+
+delete from `sessions`
+where `user_id` = ?;
 
 -- links.list
 
@@ -779,8 +881,9 @@ order by `u`.`email` asc;
 
 -- links.createCode
 
-insert into `sign_in_codes` (`challenge`, `digest`, `expires_at`, `issuer`, `subject`, `user_id`)
-values (?, ?, ?, ?, ?, ?);
+insert into `sign_in_codes` (`challenge`, `digest`, `expires_at`, `issuer`, `sign_in_version`, `subject`,
+  `user_id`)
+values (?, ?, ?, ?, ?, ?, ?);
 
 -- links.takeCode
 
@@ -810,6 +913,12 @@ where `user_id` = ?
 limit ?;
 
 -- secondFactors.enroll
+
+select `id`
+from `users`
+where `id` = ?
+  and `deleted_at` is null
+limit ?;
 
 update `second_factors`
 set `secret` = ?
@@ -910,6 +1019,12 @@ limit ?;
 
 -- secondFactors.reset
 
+select `id`
+from `users`
+where `id` = ?
+  and `deleted_at` is null
+limit ?;
+
 delete from `second_factors`
 where `user_id` = ?
   and `confirmed_at` is not null;
@@ -917,12 +1032,23 @@ where `user_id` = ?
 delete from `second_factors`
 where `user_id` = ?;
 
-delete from `sessions`
-where `user_id` = ?;
-
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+update `users`
+set `sign_in_version` = ?
+where `id` = ?;
+
+delete from `sign_in_codes`
+where `user_id` = ?;
+
+delete from `second_factors`
+where `user_id` = ?
+  and `confirmed_at` is null;
+
+delete from `sessions`
+where `user_id` = ?;
 
 -- secondFactors.listSealedOtherwise
 
