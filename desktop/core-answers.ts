@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { generation, generationHeader } from '#contract/generation.ts';
 import { problemCode, problemMediaType, problemSchema } from '#contract/problems.ts';
+import { parseRetryAfter } from '#contract/retry-after.ts';
 import { parseJson } from '#contract/text/json.ts';
 import type { Failure, Result } from './ipc.ts';
 
@@ -41,13 +42,12 @@ export function findFailure(answer: Answer): Result<never> | null {
   if (!problem?.success || !code) return foreign(answer);
   if (code === 'unauthorized') return failed({ kind: 'session-ended' });
   const { detail, errors = [], instance } = problem.data;
-  const retryAfter = Number(header('retry-after'));
   return failed({
     kind: 'refused',
     code,
     detail: instance === undefined ? detail : `${detail} (${instance})`,
     errors,
-    retryAfterSeconds: Number.isInteger(retryAfter) && retryAfter > 0 ? retryAfter : null,
+    retryAfterSeconds: Math.ceil(parseRetryAfter(header('retry-after'), Date.now()) / 1_000) || null,
   });
 }
 

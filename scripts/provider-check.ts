@@ -71,7 +71,8 @@ async function send(handoff: Handoff, { by = secret, at = now() } = {}): Promise
 
 const describe = (sent: Sent) => ('status' in sent ? `the response was ${sent.status}` : sent.error);
 const isTaken = (sent: Sent) => 'status' in sent && sent.status >= 200 && sent.status < 300;
-const isRefused = (sent: Sent) => 'status' in sent && sent.status >= 400 && sent.status < 500;
+/** Only a 401 is retried. With any other status, calls would fail if the adapter's clock or secret was wrong. */
+const isRefused = (sent: Sent) => 'status' in sent && sent.status === 401;
 
 function createHandoff(more: { contact?: object; variables?: Record<string, string> } = {}): Handoff {
   const id = randomUUID();
@@ -126,13 +127,13 @@ async function checkHandoffs(): Promise<boolean> {
   }
   say(
     isRefused(forged),
-    'A hand-off with a wrong signature is refused',
+    'A hand-off with a wrong signature gets a 401',
     `${describe(forged)}. Anyone who finds the address could make your adapter place calls. Respond with 401`,
   );
   const stale = await send(createHandoff(), { at: now() - 600 });
   say(
     isRefused(stale),
-    'A hand-off signed ten minutes ago is refused',
+    'A hand-off signed ten minutes ago gets a 401',
     `${describe(stale)}. Anyone who has recorded one could send it again. Respond with 401`,
   );
   const plain = createHandoff();

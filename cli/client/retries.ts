@@ -1,7 +1,8 @@
 // Hand-written because undici's RetryAgent caps Retry-After at its own longest delay, and p-retry doesn't read Retry-After at all.
 import { setTimeout as wait } from 'node:timers/promises';
 import { problemCode } from '#contract/problems.ts';
-import { type Answer, errorDetails, parseRetryAfter } from './answer.ts';
+import { parseRetryAfter } from '#contract/retry-after.ts';
+import { type Answer, errorDetails } from './answer.ts';
 import { type ConnectionFailure, toConnectionFailure } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';
 import { readProblem } from './problem-error.ts';

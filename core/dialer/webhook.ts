@@ -2,9 +2,11 @@ import { type Dispatcher, request } from 'undici';
 import type { Handoff } from '#contract/calls/dialer.ts';
 import { sign } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
+import { parseRetryAfter } from '#contract/retry-after.ts';
 import { cutCodePoints, timestamp } from '#contract/text/text.ts';
 import { dialingLimits } from '../domain/calls/dialing.ts';
 import { errorCode } from '../domain/error-code.ts';
+import type { Millis } from '../domain/instant.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { HandoffResult, Provider } from '../domain/ports/dialing.ts';
 import type { Clock } from '../domain/ports/environment.ts';
@@ -37,7 +39,7 @@ export function webhookProvider(options: { url: string; secrets: readonly string
           reset: true,
           signal: AbortSignal.timeout(timeouts.answer),
         });
-        return await toResult(response);
+        return await toResult(response, clock.now());
       } catch (error) {
         return toFailure(error, connections);
       }
@@ -63,11 +65,11 @@ function toHandoff(call: ClaimedCall): Handoff {
   };
 }
 
-/** In seconds. A call lapses or ends long before that. Without a limit, a huge `Retry-After` would result in an invalid instant. */
-const maxRetryAfter = 365 * 86_400;
-
-/** Classifies the response. `domain/calls/dialing.ts` decides what to do about it, such as trying again. */
-async function toResult({ statusCode, headers, body }: Dispatcher.ResponseData): Promise<HandoffResult> {
+/**
+ * Classifies the response. `domain/calls/dialing.ts` decides what to do about it, such as trying again. A 401 doesn't refuse the call but
+ * the core's signature or clock: every call would get one until someone has fixed the secret or a clock.
+ */
+async function toResult({ statusCode, headers, body }: Dispatcher.ResponseData, now: Millis): Promise<HandoffResult> {
   // The status determines the result, even if the body is cut off.
   if (statusCode >= 200 && statusCode < 300) {
     body.dump().catch(() => undefined);
@@ -75,16 +77,11 @@ async function toResult({ statusCode, headers, body }: Dispatcher.ResponseData):
   }
   const text = await readStart(body).catch(() => '');
   const detail = `The provider returned ${statusCode}${text === '' ? '.' : `: ${text}`}`;
-  if (statusCode === 429 || statusCode >= 500) {
-    const retryAfter = Number(headers['retry-after']);
-    return {
-      kind: 'not-taken',
-      detail,
-      reason: `HTTP ${statusCode}`,
-      ...(Number.isFinite(retryAfter) && retryAfter > 0 ? { retryAfter: Math.min(retryAfter, maxRetryAfter) } : {}),
-    };
-  }
-  return { kind: 'rejected', detail, reason: `HTTP ${statusCode}` };
+  const reason = statusCode === 401 ? "HTTP 401, so it doesn't accept the signature or the time" : `HTTP ${statusCode}`;
+  if (statusCode !== 401 && statusCode !== 429 && statusCode < 500) return { kind: 'rejected', detail, reason };
+  const [header] = [headers['retry-after'] ?? []].flat();
+  const retryAfter = Math.ceil(parseRetryAfter(header, now) / 1_000);
+  return { kind: 'not-taken', detail, reason, ...(retryAfter > 0 ? { retryAfter } : {}) };
 }
 
 /** Reads the start of a response, to show it in the call's details. */

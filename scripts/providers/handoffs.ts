@@ -104,7 +104,7 @@ export async function report(outcome: Outcome): Promise<void> {
     headers.set('webhook-signature', webhooks[0]?.sign(id, time, body) ?? '');
     const answer = await fetch(`${core}/dialer/outcomes`, { method: 'POST', headers, body }).catch(() => null);
     log(`${outcome.handoffId}: ${outcome.state}, ${answer?.status ?? 'no response from the core'}`);
-    if ([204, 400, 404, 422].includes(answer?.status ?? 0) || wait === null) return;
+    if ([204, 400, 404, 413, 422].includes(answer?.status ?? 0) || wait === null) return;
     await setTimeout(wait * 1_000);
   }
 }

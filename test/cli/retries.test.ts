@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { errors } from 'undici';
+import { parseRetryAfter } from '#contract/retry-after.ts';
 import type { Answer } from '../../cli/client/answer.ts';
-import { parseRetryAfter } from '../../cli/client/answer.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { backoff, filePolicy, oneCallPolicy, type Timing, withRetries } from '../../cli/client/retries.ts';
 import type { RetryPolicy } from '../../cli/client/types.ts';
@@ -241,8 +241,16 @@ describe('retries', () => {
     ['120', 120_000],
     ['Sun, 22 Nov 2026 12:00:07 GMT', 7_000],
     ['Sun, 22 Nov 2026 11:59:00 GMT', 0],
+    ['Sunday, 22-Nov-26 12:00:07 GMT', 7_000],
+    ['Sun Nov 22 12:00:07 2026', 7_000],
+    ['Sun, 22 Nov 9999 12:00:00 GMT', 365 * 24 * 3_600_000],
+    ['9'.repeat(400), 365 * 24 * 3_600_000],
     ['soon', 0],
+    ['soon 2099', 0],
+    ['2099-01-01', 0],
     ['-5', 0],
+    ['1.5', 0],
+    ['', 0],
   ] as const) {
     it(`read Retry-After ${header} as ${milliseconds} ms`, () => expect(parseRetryAfter(header, now)).to.equal(milliseconds));
   }

@@ -6,6 +6,7 @@ import { onEachDatabase } from '../support/databases.ts';
 import { dialerForEach, olderSecret } from '../support/dialer-harness.ts';
 import { ask, textAt } from '../support/http.ts';
 import { signingSecret } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
 
 describe('the dialer', () => {
   onEachDatabase((kind) => {
@@ -115,12 +116,22 @@ describe('the dialer', () => {
           expect(dialer.receiver.received).to.have.length(1);
         });
 
-        it('retries a hand-off with the same hand-off ID', async () => {
-          let tries = 0;
-          await start({}, (_, response) => void response.writeHead(++tries < 3 ? 503 : 200).end());
-          await place();
-          await dialer.receiver.until(3);
-          expect(new Set(dialer.receiver.received.map(({ handoff }) => handoff.handoffId)).size).to.equal(1);
+        for (const status of [503, 401]) {
+          it(`retries a hand-off with the same hand-off ID if the provider returns ${status}`, async () => {
+            let tries = 0;
+            await start({}, (_, response) => void response.writeHead(++tries < 3 ? status : 200).end());
+            await place();
+            await dialer.receiver.until(3);
+            expect(new Set(dialer.receiver.received.map(({ handoff }) => handoff.handoffId)).size).to.equal(1);
+          });
+        }
+
+        it("lets a call be cancelled while the provider refuses the core's signature or clock", async () => {
+          await start({}, (_, response) => void response.writeHead(401, { 'Retry-After': '600' }).end('timestamp'));
+          const contactId = textAt(await place(), 'contactId');
+          await until(async () => (await call(contactId))['handoff'] === 'retry');
+          expect(await call(contactId)).to.include({ state: 'dialing', detail: 'The provider returned 401: timestamp' });
+          expect((await cancel(contactId)).status).to.equal(200);
         });
       }
     });

@@ -8,7 +8,7 @@ import { fakeClock } from '../support/clock.ts';
 import { fakePorts } from '../support/ports.ts';
 
 const refused: HandoffResult = { kind: 'not-taken', detail: 'The provider returned 503: no', reason: 'HTTP 503' };
-const rejected: HandoffResult = { kind: 'rejected', detail: 'The provider returned 401: no', reason: 'HTTP 401' };
+const rejected: HandoffResult = { kind: 'rejected', detail: 'The provider returned 403: no', reason: 'HTTP 403' };
 const taken: HandoffResult = { kind: 'taken' };
 
 describe('the warning about a provider that accepts no calls', () => {
@@ -111,7 +111,7 @@ describe('the warning about a provider that accepts no calls', () => {
 
   it('also covers calls that the provider rejects or leaves in doubt', () => {
     for (const kind of ['rejected', 'answer-lost'] as const) {
-      watch.onResult({ kind, detail: '', reason: 'HTTP 401' });
+      watch.onResult({ kind, detail: '', reason: 'HTTP 403' });
       clock.advance({ minutes: 1 });
     }
     watch.onResult(refused);

@@ -130,11 +130,14 @@ describe("a webhook's response", () => {
     }
   };
 
-  it('can set the number of seconds until the next attempt', async () => {
-    expect(await handOff((response) => response.writeHead(503, { 'Retry-After': '120' }).end())).to.include({
-      kind: 'not-taken',
-      retryAfter: 120,
-    });
+  it('can set the time of the next attempt, in seconds or as a date, with each status that the core retries', async () => {
+    const inTwoMinutes = new Date(clock.now() + 120_000).toUTCString();
+    for (const status of [401, 429, 503])
+      for (const header of ['120', inTwoMinutes])
+        expect(await handOff((response) => response.writeHead(status, { 'Retry-After': header }).end())).to.include({
+          kind: 'not-taken',
+          retryAfter: 120,
+        });
   });
 
   it('can postpone the next attempt by at most a year', async () => {
@@ -143,7 +146,7 @@ describe("a webhook's response", () => {
     });
   });
 
-  for (const header of ['soon', '-5', 'Infinity', '']) {
+  for (const header of ['soon', '-5', 'Infinity', '', 'Sun, 22 Nov 2020 12:00:00 GMT']) {
     it(`doesn't set the time of the next attempt with Retry-After: ${JSON.stringify(header)}`, async () => {
       expect(await handOff((response) => response.writeHead(503, { 'Retry-After': header }).end())).not.to.have.property('retryAfter');
     });
@@ -163,11 +166,14 @@ describe("a webhook's response", () => {
     expect(result.kind === 'rejected' && result.detail.length).to.be.at.most(limits.detail);
   });
 
-  for (const [status, kind] of [
+  for (const [status, kind, why = `HTTP ${status}`] of [
     [200, 'taken'],
     [299, 'taken'],
     [300, 'rejected'],
     [400, 'rejected'],
+    [401, 'not-taken', "HTTP 401, so it doesn't accept the signature or the time"],
+    [402, 'rejected'],
+    [403, 'rejected'],
     [428, 'rejected'],
     [429, 'not-taken'],
     [430, 'rejected'],
@@ -177,7 +183,7 @@ describe("a webhook's response", () => {
   ] as const) {
     it(`with the status ${status} means that the call is ${kind}`, async () => {
       const detail = kind === 'taken' ? {} : { detail: `The provider returned ${status}.` };
-      const reason = kind !== 'taken' ? { reason: `HTTP ${status}` } : {};
+      const reason = kind !== 'taken' ? { reason: why } : {};
       expect(await handOff((response) => response.writeHead(status).end())).to.deep.equal({ kind, ...detail, ...reason });
     });
   }

@@ -48,8 +48,8 @@ describe('checking a provider adapter', () => {
     await receiver.close();
     expect(ended.code).to.equal(1);
     expect(wrong(ended)).to.deep.equal([
-      'A hand-off with a wrong signature is refused',
-      'A hand-off signed ten minutes ago is refused',
+      'A hand-off with a wrong signature gets a 401',
+      'A hand-off signed ten minutes ago gets a 401',
       'The outcome of the repeated hand-off is reported',
       'The outcome of the hand-off with every field is reported',
     ]);
