@@ -9,6 +9,12 @@ const idleMs = 60_000;
 const reportMs = 200;
 const connectionLost = 'The connection to the server was lost. Export again.';
 
+/** Returns the name to suggest for a file: `calls-console.example.com-2026-11-28.csv`. */
+export function nameExport(file: string, host: string): string {
+  // Swedish dates are in the order of ISO 8601.
+  return `${file.replace(/\.csv$/, '')}-${host.replaceAll(/[^\w.-]+/g, '-')}-${new Date().toLocaleDateString('sv')}.csv`;
+}
+
 type Copying = {
   body: AsyncIterable<Uint8Array>;
   write: (text: string) => Promise<void>;

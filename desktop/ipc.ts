@@ -146,8 +146,8 @@ export type Channels = {
   copySecret(secret: string): Promise<void>;
   /** Copies a text that isn't secret. */
   copyText(text: string): Promise<void>;
-  /** Saves a file where the user chooses. @returns false if they cancel */
-  saveFile(file: { name: string; text: string }): Promise<boolean>;
+  /** Saves a file where the user chooses. The result is null if they cancel. */
+  saveFile(file: { name: string; text: string }): Promise<Result<true | null>>;
   /**
    * Saves a file that the core sends. The user chooses where, and it's written as it arrives. Reports its rows to `onExportProgress`. Only
    * one export runs at a time. If the connection is lost, the file ends with a line that says so. The result is null if the user cancels.

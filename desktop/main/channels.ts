@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { shell } from 'electron';
 import type { SignInOptions } from '#contract/console/sign-in.ts';
 import { explainIdentity, failed } from '../core-answers.ts';
+import { copyExport, nameExport } from '../csv-export.ts';
 import type { Channels, Command, Result, StartupState } from '../ipc.ts';
 import { enterCodeAt, isSession, refused, requestChannels, signInAt } from '../request-channels.ts';
 import { coreRequest, exportPath } from '../route-requests.ts';
@@ -10,7 +11,7 @@ import { readTypedAddress } from '../server-address.ts';
 import { signInThroughBrowser } from './browser-sign-in.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
-import { saveExport } from './export-file.ts';
+import { saveChosen } from './export-file.ts';
 import { endAtServer, ServerSessions } from './server-sessions.ts';
 import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
@@ -20,7 +21,7 @@ type ChannelDeps = {
   settings: SettingsFile;
   sessionStore: SessionStore;
   clipboard: SecretClipboard;
-  window: Pick<ConsoleWindow, 'setSecretVisible' | 'confirmServer' | 'saveFile' | 'chooseFile' | 'reportProgress' | 'close' | 'focus'>;
+  window: Pick<ConsoleWindow, 'setSecretVisible' | 'confirmServer' | 'chooseFile' | 'reportProgress' | 'close' | 'focus'>;
   enableCommands: (offered: readonly Command[]) => void;
 };
 
@@ -97,6 +98,8 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
     await servers.add(client, email, keepSignedIn);
     return answer;
   }
+
+  const chooseFile = (name: string) => window.chooseFile(nameExport(name, new URL(servers.current.address).host));
 
   const guard = {
     begin: () => window.setSecretVisible(true),
@@ -188,19 +191,24 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
 
     copySecret: async (secret) => clipboard.copy(secret),
     copyText: (text) => clipboard.copyText(text),
-    saveFile: (file) => window.saveFile(file),
+    async saveFile({ name, text }) {
+      const path = await chooseFile(name);
+      if (path === null) return { ok: true, value: null };
+      return saveChosen(path, (file) => file.writeFile(text).then(() => true as const));
+    },
     async saveExport(request) {
       exporting.abort();
       exporting = new AbortController();
       const { signal } = exporting;
       const { client } = servers;
-      const filePath = client && (await window.chooseFile(request.file));
+      const filePath = client && (await chooseFile(request.file));
       if (!client) return failed({ kind: 'session-ended' });
       if (filePath === null || signal.aborted) return { ok: true, value: null };
       const opened = await client.openFile(exportPath(request), signal);
       if (signal.aborted) return { ok: true, value: null };
       if (!opened.ok) return opened;
-      return saveExport({ body: opened.value, filePath, signal, onRows: (rows) => window.reportProgress(rows) });
+      const onRows = (rows: number) => window.reportProgress(rows);
+      return saveChosen(filePath, (file) => copyExport({ body: opened.value, write: (text) => file.appendFile(text), onRows, signal }));
     },
     cancelExport: async () => exporting.abort(),
     offerCommands: async (offered) => enableCommands(offered.commands),

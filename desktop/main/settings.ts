@@ -37,7 +37,9 @@ export class SettingsFile {
     this.#settings = { ...this.#settings, ...changes };
     const text = `${JSON.stringify(this.#settings, undefined, 2)}\n`;
     this.#written = this.#written
-      .then(() => replaceFile(this.#path, (file) => file.writeFile(text).then(() => true), 0o600))
+      .then(async () => {
+        await replaceFile(this.#path, (file) => file.writeFile(text).then(() => true), 0o600);
+      })
       .catch(() => undefined);
     return this.#written;
   }

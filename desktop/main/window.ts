@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { app, BrowserWindow, dialog, nativeTheme, screen } from 'electron';
@@ -127,19 +126,13 @@ export class ConsoleWindow {
     return response === 0;
   }
 
-  /** Asks where to save a file, and writes it. @returns false if the user cancels */
-  async saveFile({ name, text }: { name: string; text: string }): Promise<boolean> {
-    const filePath = await this.chooseFile(name);
-    if (filePath === null) return false;
-    await writeFile(filePath, text);
-    return true;
-  }
-
   /** Asks where to save a file. @returns null if the user cancels */
   async chooseFile(name: string): Promise<string | null> {
     const { canceled, filePath } = await dialog.showSaveDialog(this.browserWindow, {
       defaultPath: join(app.getPath('downloads'), name),
       filters: [{ name: 'CSV', extensions: ['csv'] }],
+      // macOS and Windows always ask.
+      properties: ['showOverwriteConfirmation'],
     });
     return canceled || filePath === '' ? null : filePath;
   }

@@ -1,6 +1,6 @@
 import { type SignInOptions, type SignInResult, signInResultParameter, signInResults } from '#contract/console/sign-in.ts';
 import { computeClockLead, failed, findFailure, readAnswer } from '../core-answers.ts';
-import { copyExport } from '../csv-export.ts';
+import { copyExport, nameExport } from '../csv-export.ts';
 import { withEtags } from '../etag-cache.ts';
 import type { Bridge, Command, ExportRequest, RequestName, Result, StartupState } from '../ipc.ts';
 import { enterCodeAt, requestChannels, signInAt } from '../request-channels.ts';
@@ -195,9 +195,9 @@ function signInUrl({ oidc }: SignInOptions): string {
 }
 
 /** Saves a file. The browser puts it in its downloads folder, or asks where. */
-async function saveFile({ name, text }: { name: string; text: string }): Promise<boolean> {
+async function saveFile({ name, text }: { name: string; text: string }): ReturnType<Bridge['saveFile']> {
   download(name, new Blob([text], { type: 'text/csv' }));
-  return true;
+  return { ok: true, value: true };
 }
 
 /** Collects a file in blobs, because browsers keep large ones on disk, then saves it. */
@@ -241,7 +241,7 @@ function download(name: string, file: Blob): void {
   const url = URL.createObjectURL(file);
   const link = document.createElement('a');
   link.href = url;
-  link.download = name;
+  link.download = nameExport(name, location.host);
   link.click();
   URL.revokeObjectURL(url);
 }

@@ -1,5 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { instant } from '../../core/domain/instant.ts';
@@ -7,7 +8,8 @@ import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { sharedDesktop, signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { describeDesktop } from '../support/electron.ts';
+import { mountDisk } from '../support/disk.ts';
+import { describeDesktop, type RunningConsole } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
@@ -126,3 +128,62 @@ for (const [where, describeHome, openHome] of [
     });
   });
 }
+
+describeDesktop('a file saved by the app', () => {
+  const { open, leave } = sharedDesktop();
+  let harness: CoreHarness;
+  let desktop: RunningConsole;
+  beforeEach(async () => {
+    [harness, desktop] = await Promise.all([openCore(), open()]);
+    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+    await signInAs({ ...harness, page: desktop.page }, 'partner');
+  });
+  afterEach(async () => {
+    await leave(desktop);
+    await harness.close();
+  });
+
+  /** @returns the options of the last dialog */
+  const chooseFile = (path: string) =>
+    desktop.app.evaluate(({ dialog }, filePath) => {
+      dialog.showSaveDialog = async (...args: unknown[]) => {
+        Object.assign(globalThis, { saveDialog: args.at(-1) });
+        return { canceled: false, filePath };
+      };
+    }, path);
+  const dialogOptions = () => desktop.app.evaluate(() => Reflect.get(globalThis, 'saveDialog') as Electron.SaveDialogOptions);
+  const exportFrom = async (screen: string) => {
+    await desktop.page.getByRole('link', { name: screen, exact: true }).click();
+    await desktop.page.getByRole('button', { name: 'Export CSV', exact: true }).click();
+  };
+
+  it('gets a name with the server and the day, and the dialog asks before it overwrites a file', async () => {
+    await chooseFile(join(freshDirectory(), 'saved.csv'));
+    for (const [screen, name, message] of [
+      ['API keys', 'api-keys', 'Exported 1 API key.'],
+      ['Activity', 'activity', /^Exported \d+ events\.$/],
+    ] as const) {
+      await exportFrom(screen);
+      await desktop.page.getByText(message).waitFor();
+      const { defaultPath = '', properties } = await dialogOptions();
+      const host = new URL(harness.core.url).host.replace(':', '-');
+      expect(basename(defaultPath)).to.equal(`${name}-${host}-${new Date().toLocaleDateString('sv')}.csv`);
+      expect(properties).to.include('showOverwriteConfirmation');
+    }
+  });
+
+  it('keeps the older file if the disk is full, and says so', async function () {
+    const disk = mountDisk(this, 'size=8k');
+    await using cleanup = new AsyncDisposableStack();
+    cleanup.defer(() => void execFileSync('umount', [disk]));
+    const path = join(disk, 'saved.csv');
+    writeFileSync(path, 'x'.repeat(8_192));
+    await chooseFile(path);
+    for (const screen of ['API keys', 'Activity']) {
+      await exportFrom(screen);
+      await desktop.page.getByText('Nothing was saved. The disk is full. An older file with this name is unchanged.').waitFor();
+      expect(readFileSync(path, 'utf8')).to.equal('x'.repeat(8_192));
+      expect(readdirSync(disk)).to.deep.equal(['saved.csv']);
+    }
+  });
+});

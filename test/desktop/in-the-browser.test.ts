@@ -161,7 +161,7 @@ describeBrowser('the console in a browser', () => {
     const started = browser.page.waitForEvent('download');
     await button('Export CSV').click();
     const download = await started;
-    expect(download.suggestedFilename()).to.equal('api-keys.csv');
+    expect(download.suggestedFilename()).to.match(/^api-keys-127\.0\.0\.1-\d+-\d{4}-\d\d-\d\d\.csv$/);
     expect(readFileSync(await download.path(), 'utf8')).to.include('Practice software');
     await browser.page.getByText(/^Exported \d+ API keys?\.$/).waitFor();
   });

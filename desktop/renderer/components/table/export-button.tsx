@@ -1,6 +1,7 @@
 import type { RecordExport } from '#contract/console/activity.ts';
 import { announce } from '../../state/announcement.ts';
 import { toCsv } from '../../state/format/csv.ts';
+import { describeFailure } from '../../state/format/failure-text.ts';
 import { pluralize } from '../../state/format/format.ts';
 import { listNouns } from '../../state/format/labels.ts';
 
@@ -22,9 +23,9 @@ export function ExportButton({ name, head, rows }: ExportButtonProps) {
 
 /** Asks where to save the file, saves it, and records the export in the audit log. */
 export async function saveRows(name: RecordExport['list'], head: readonly string[], rows: string[][], file = `${name}.csv`): Promise<void> {
-  const isSaved = await window.callkey.saveFile({ name: file, text: toCsv(head, rows) }).catch(() => null);
-  if (isSaved === null) announce('Couldn’t save the file. Choose another folder.');
-  if (!isSaved) return;
+  const saved = await window.callkey.saveFile({ name: file, text: toCsv(head, rows) });
+  if (!saved.ok) announce(`Nothing was saved. ${describeFailure(saved.failure)}`);
+  if (!saved.ok || saved.value === null) return;
   const recorded = await window.callkey.request('recordExport', { list: name, rows: rows.length });
   announce(
     `Exported ${pluralize(rows.length, listNouns[name] ?? 'row')}${recorded.ok ? '' : ', but the server couldn’t record the export'}.`,
