@@ -1,10 +1,8 @@
-import type { Command } from './ipc.ts';
-
 /**
  * Keeps commands that arrive while no one is listening, and delivers them in order to the next listener, so that no click in the menu is
  * lost.
  */
-export class CommandQueue {
+export class CommandQueue<Command> {
   #waiting: Command[] = [];
   #listener: ((command: Command) => void) | null = null;
 

@@ -48,6 +48,9 @@ export type StartupState = {
 /** The result of a correct password: the session, or a request for a code. */
 export type SignInAnswer = SessionView | { secondFactor: true };
 
+/** A link to a screen of a server. @property address such as `#/calls`, or empty */
+export type LinkTarget = { server: string; address: string };
+
 /** @property keepSignedIn null to keep the user's last choice */
 export type SignIn = { server: string; email: string; password: string; keepSignedIn: boolean | null };
 
@@ -108,6 +111,11 @@ export type Channels = {
   listServers(): Promise<RememberedServer[]>;
   /** Switches to a remembered server. `getStartupState` then returns that server's state. Sessions with other servers continue. */
   selectServer(address: string): Promise<void>;
+  /**
+   * Reads a link to a screen, such as `https://calls.example.com/#/calls` or `callkey://calls.example.com/#/calls`. The app asks before it
+   * opens a server that the user hasn't signed in to. A browser opens only links to its own server.
+   */
+  readLink(link: string): Promise<Result<LinkTarget>>;
   /** Forgets a server and ends the session there. Fails with `session-ended` if there was no session. */
   forgetServer(address: string): Promise<Result<null>>;
   signIn(input: SignIn): Promise<Result<SignInAnswer>>;
@@ -166,6 +174,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   awaitStorage: 'awaitStorage',
   listServers: 'listServers',
   selectServer: 'selectServer',
+  readLink: 'readLink',
   forgetServer: 'forgetServer',
   signIn: 'signIn',
   enterCode: 'enterCode',
@@ -211,6 +220,8 @@ export type Command = (typeof commands)[number];
 
 /** Main sends commands on this channel. */
 export const commandChannel = 'command';
+/** Main sends the links that the system opens on this channel. */
+export const linkChannel = 'link';
 /** Main sends the number of exported rows on this channel. */
 export const progressChannel = 'export-progress';
 
@@ -223,6 +234,8 @@ export type Bridge = Channels & {
    * @returns a function that stops listening
    */
   onSessionChange(listener: (session: Result<SessionView>) => void): () => void;
+  /** @returns a function that stops listening */
+  onLink(listener: (target: LinkTarget) => void): () => void;
   /** @returns a function that stops listening */
   onExportProgress(listener: (rows: number) => void): () => void;
   /** @returns a function that stops listening */

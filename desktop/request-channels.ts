@@ -7,11 +7,19 @@ import { failed } from './core-answers.ts';
 import type { Channels, Result, SignIn, SignInAnswer } from './ipc.ts';
 import { coreRequest, type Send } from './route-requests.ts';
 
+const subjectSchema = z.union([
+  z.object({ apiKey: z.object({ id: z.string(), name: z.string() }) }).transform(({ apiKey }) => ({ kind: 'key' as const, ...apiKey })),
+  z.object({ user: z.object({ id: z.string(), name: z.string() }) }).transform(({ user }) => ({ kind: 'user' as const, ...user })),
+]);
+/** A new key or user, whose secret can't be shown again. */
+export type SecretSubject = z.infer<typeof subjectSchema>;
+
 /** Protects a secret while it's visible. */
 type SecretGuard = {
   /** Called before a secret is requested. */
   begin(): void;
-  show(secret: string): void;
+  /** @param subject whose secret it is, if the response says so */
+  show(secret: string, subject: SecretSubject | null): void;
   /** Called when the secret is no longer visible, or never arrived. */
   end(): Promise<void>;
 };
@@ -79,7 +87,7 @@ export function requestChannels({ send, guard, sha256 }: RequestDeps): Pick<Chan
       const shown: unknown = result.ok ? Object(result.value)[secret] : null;
       if (typeof shown === 'string' || Array.isArray(shown)) {
         isGuarding = true;
-        guard.show([shown].flat().join('\n'));
+        guard.show([shown].flat().join('\n'), subjectSchema.safeParse(result.ok ? result.value : null).data ?? null);
       } else if (!isGuarding) await guard.end();
       return result;
     },

@@ -12,6 +12,20 @@ export function readTypedAddress(typed: string): ReturnType<typeof readServerAdd
   return readServerAddress(`${isLoopback(host) ? 'http' : 'https'}://${text}`);
 }
 
+/** A link's own scheme, which opens the app instead of a browser. */
+export const linkScheme = 'callkey';
+
+/** Whether a text is a link to a screen. */
+export function isLink(text: string): boolean {
+  return /^(?:https?|callkey):\/\/\S+$/i.test(text.trim());
+}
+
+/** Reads a link to a screen: the server's address, and the part after it. */
+export function readLink(link: string): ReturnType<typeof readServerAddress> & { screen: string } {
+  const text = link.trim().replace(/^callkey:\/\//i, '');
+  return { ...readTypedAddress(text), screen: /#\/.*$/s.exec(text)?.[0] ?? '' };
+}
+
 /** Returns the address of a server's page for integrators. */
 export function referenceUrl(server: string): string {
   return `${server.replace(/\/+$/, '')}/reference`;

@@ -49,6 +49,7 @@ export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = 
   awaitStorage: nothing,
   listServers: nothing,
   selectServer: text,
+  readLink: text,
   forgetServer: text,
   signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean().nullable() }),
   getSignInOptions: text,

@@ -5,9 +5,9 @@ import type { SignInOptions } from '#contract/console/sign-in.ts';
 import { explainIdentity, failed } from '../core-answers.ts';
 import { copyExport, nameExport } from '../csv-export.ts';
 import type { Channels, Command, Result, StartupState } from '../ipc.ts';
-import { enterCodeAt, isSession, refused, requestChannels, signInAt } from '../request-channels.ts';
+import { enterCodeAt, isSession, refused, requestChannels, type SecretSubject, signInAt } from '../request-channels.ts';
 import { coreRequest, exportPath } from '../route-requests.ts';
-import { readTypedAddress } from '../server-address.ts';
+import { readLink, readTypedAddress } from '../server-address.ts';
 import { signInThroughBrowser } from './browser-sign-in.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
@@ -103,9 +103,13 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
 
   const guard = {
     begin: () => window.setSecretVisible(true),
-    show: (secret: string) => clipboard.trackVisible(secret),
+    show(secret: string, subject: SecretSubject | null) {
+      clipboard.trackVisible(secret);
+      if (subject) void settings.change({ unsaved: { server: servers.current.address, ...subject } });
+    },
     async end() {
       window.setSecretVisible(false);
+      if (settings.current.unsaved) void settings.change({ unsaved: null });
       await clipboard.clearSelection();
     },
   };
@@ -126,6 +130,16 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
 
     listServers: async () => servers.list(),
     selectServer: (address) => servers.select(address),
+    async readLink(link) {
+      const read = readLink(link);
+      if (!read.ok) return refused('link', read.problem);
+      const { address, screen } = read;
+      const isKnown = servers.list().some((server) => server.address === address);
+      if (!isKnown && !(await window.confirmServer(new URL(address).host)))
+        return refused('link', 'You chose not to connect to this server.');
+      if (!isKnown) confirmed.add(address);
+      return { ok: true, value: { server: address, address: screen } };
+    },
     forgetServer: async (address) => endAtServer(await servers.forget(address)),
 
     async signIn(input) {

@@ -1,15 +1,46 @@
 import { setImmediate } from 'node:timers/promises';
 import { app, BrowserWindow, dialog, type RenderProcessGoneDetails } from 'electron';
+import type { SettingsFile } from './settings.ts';
 import type { ConsoleWindow } from './window.ts';
 
-const lostSecret = ' The key value or password on screen was lost. Revoke that key or delete that user, then create a new one.';
+type Unsaved = SettingsFile['current']['unsaved'];
+
+/** Says whose secret was on screen, and what to do without it. */
+function describeUnsaved(unsaved: Unsaved): string {
+  if (!unsaved) return 'The secret on screen was lost. If you haven’t saved it, create or reset it again.';
+  const { kind, name } = unsaved;
+  return kind === 'key'
+    ? `The value of the API key “${name}” was on screen, and can’t be shown again. If you haven’t saved it, revoke the key and create a new one.`
+    : `The one-time password of ${name} was on screen, and can’t be shown again. If you haven’t saved it, reset the user’s password.`;
+}
+
+/** Returns the page's address where the user can revoke the key or reset the password. */
+function addressOf(unsaved: Unsaved): string {
+  return unsaved ? `#/${unsaved.kind === 'key' ? 'api-keys' : 'users'}/${encodeURIComponent(unsaved.id)}` : '';
+}
+
+/** If the whole app ended while a secret was on screen, tells the user, and offers to open the key or user. */
+export async function reportUnsaved(window: ConsoleWindow, settings: SettingsFile, openAddress: (address: string) => void): Promise<void> {
+  const { unsaved, servers } = settings.current;
+  if (!unsaved) return;
+  await settings.change({ unsaved: null });
+  const isHere = unsaved.server === servers[0]?.address;
+  const { response } = await dialog.showMessageBox(window.browserWindow, {
+    type: 'warning',
+    message: `${app.name} ended unexpectedly.`,
+    detail: `${describeUnsaved(unsaved)}${isHere ? '' : ` It’s on ${unsaved.server}.`}`,
+    buttons: isHere ? ['Show', 'Close'] : ['Close'],
+    cancelId: isHere ? 1 : 0,
+  });
+  if (isHere && response === 0) openAddress(addressOf(unsaved));
+}
 
 /**
  * Tells the user when the page crashes or hangs, and offers to reopen it. By default, Electron would leave a blank window.
  *
  * @param dismissSecret called when the page can no longer call it itself
  */
-export function watchPage(window: ConsoleWindow, dismissSecret: () => Promise<void>): void {
+export function watchPage(window: ConsoleWindow, settings: SettingsFile, dismissSecret: () => Promise<void>): void {
   const { browserWindow } = window;
   const { webContents } = browserWindow;
   /** Aborting it closes the open dialog. */
@@ -26,12 +57,13 @@ export function watchPage(window: ConsoleWindow, dismissSecret: () => Promise<vo
 
   async function handleCrash({ reason }: RenderProcessGoneDetails): Promise<void> {
     if (reason === 'clean-exit' || browserWindow.isDestroyed()) return;
-    const lost = window.showsSecret ? lostSecret : '';
+    const { unsaved } = settings.current;
+    const lost = window.showsSecret ? ` ${describeUnsaved(unsaved)}` : '';
     await dismissSecret();
     const chosen = await ask('The window has stopped working.', `You’re still signed in.${lost}`, ['Reopen', 'Quit']);
     // Wait, because Chromium crashes if a page is loaded while it's still reporting the previous crash.
     await setImmediate();
-    if (chosen === 0) await window.open();
+    if (chosen === 0) await window.open(addressOf(unsaved));
     else app.quit();
   }
 

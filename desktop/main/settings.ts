@@ -8,6 +8,11 @@ const settingsSchema = z.object({
   servers: z.array(z.object({ address: z.string(), email: z.string() })).default([]),
   /** The servers that the user signed out of while the stored sessions couldn't be read. */
   signedOut: z.array(z.string()).optional(),
+  /** Whose secret is on screen. If the app ends unexpectedly, the user may not have saved it. */
+  unsaved: z
+    .object({ server: z.string(), kind: z.enum(['key', 'user']), id: z.string(), name: z.string() })
+    .nullable()
+    .default(null),
   /** The window's last bounds in device-independent pixels. */
   window: z
     .object({ x: z.number().int(), y: z.number().int(), width: z.number().int(), height: z.number().int(), isMaximized: z.boolean() })

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { app, BrowserWindow, dialog, nativeTheme, screen } from 'electron';
 import { CommandQueue } from '../command-queue.ts';
-import { type Command, commandChannel, progressChannel } from '../ipc.ts';
+import { type Command, commandChannel, type LinkTarget, linkChannel, progressChannel } from '../ipc.ts';
 import { startPage } from './app-protocol.ts';
 import { showEditMenu } from './menu.ts';
 import type { SettingsFile } from './settings.ts';
@@ -16,8 +16,9 @@ const background = () => (nativeTheme.shouldUseDarkColors ? backgrounds.dark : b
 export class ConsoleWindow {
   readonly browserWindow: BrowserWindow;
   readonly #settings: SettingsFile;
-  /** Keeps commands while the page loads, because Electron would drop them. */
-  readonly #commands = new CommandQueue();
+  /** Keep commands and links while the page loads, because Electron would drop them. */
+  readonly #commands = new CommandQueue<Command>();
+  readonly #links = new CommandQueue<LinkTarget>();
   #showsSecret = false;
 
   constructor(settings: SettingsFile) {
@@ -69,7 +70,12 @@ export class ConsoleWindow {
     const { webContents } = this.browserWindow;
     let stop = () => {};
     webContents.on('dom-ready', () => {
-      stop = this.#commands.listen((command) => webContents.send(commandChannel, command));
+      const stopCommands = this.#commands.listen((command) => webContents.send(commandChannel, command));
+      const stopLinks = this.#links.listen((target) => webContents.send(linkChannel, target));
+      stop = () => {
+        stopCommands();
+        stopLinks();
+      };
     });
     webContents.on('did-start-navigation', ({ isMainFrame, isSameDocument }) => {
       if (isMainFrame && !isSameDocument) stop();
@@ -81,9 +87,10 @@ export class ConsoleWindow {
     void this.#settings.change({ window });
   }
 
-  async open(): Promise<void> {
+  /** @param address of a screen, such as `#/calls` */
+  async open(address = ''): Promise<void> {
     try {
-      await this.browserWindow.loadURL(startPage);
+      await this.browserWindow.loadURL(startPage + address);
     } catch (error) {
       // Wait, because Electron reports a crash only after this rejection.
       await setImmediate();
@@ -101,6 +108,12 @@ export class ConsoleWindow {
 
   send(command: Command): void {
     this.#commands.push(command);
+  }
+
+  /** Opens a link once the page is ready for it. */
+  openLink(target: LinkTarget): void {
+    this.focus();
+    this.#links.push(target);
   }
 
   get showsSecret(): boolean {

@@ -1,5 +1,14 @@
 import { contextBridge, ipcRenderer } from 'electron';
-import { type Bridge, type Capabilities, type Command, channelNames, commandChannel, progressChannel } from '../ipc.ts';
+import {
+  type Bridge,
+  type Capabilities,
+  type Command,
+  channelNames,
+  commandChannel,
+  type LinkTarget,
+  linkChannel,
+  progressChannel,
+} from '../ipc.ts';
 
 /** The page gets one function per channel instead of `ipcRenderer`, which could send on any channel. */
 const invoke = (channel: string) => (input?: unknown) => ipcRenderer.invoke(channel, input);
@@ -20,6 +29,7 @@ const listenTo =
     };
   };
 const onCommand: Bridge['onCommand'] = listenTo<Command>(commandChannel);
+const onLink: Bridge['onLink'] = listenTo<LinkTarget>(linkChannel);
 const onExportProgress: Bridge['onExportProgress'] = listenTo<number>(progressChannel);
 
 /** Linux has no way to hide a window from screen capture. */
@@ -28,4 +38,4 @@ const capabilities: Capabilities = { choosesServer: true, hasMenu: true, guardsS
 /** Does nothing, because the app has only one window. */
 const onSessionChange: Bridge['onSessionChange'] = () => () => undefined;
 
-contextBridge.exposeInMainWorld('callkey', { ...functions, request, capabilities, onCommand, onExportProgress, onSessionChange });
+contextBridge.exposeInMainWorld('callkey', { ...functions, request, capabilities, onCommand, onLink, onExportProgress, onSessionChange });

@@ -3,8 +3,9 @@ import { computeClockLead, failed, findFailure, readAnswer } from '../core-answe
 import { copyExport, nameExport } from '../csv-export.ts';
 import { withEtags } from '../etag-cache.ts';
 import type { Bridge, Command, ExportRequest, RequestName, Result, StartupState } from '../ipc.ts';
-import { enterCodeAt, requestChannels, signInAt } from '../request-channels.ts';
+import { enterCodeAt, refused, requestChannels, signInAt } from '../request-channels.ts';
 import { coreRequest, exportPath, type Send } from '../route-requests.ts';
+import { readLink } from '../server-address.ts';
 import { withTenancyHeader } from '../tenancy-header.ts';
 
 const timeoutMs = 15_000;
@@ -115,6 +116,12 @@ export function webBridge(): Bridge {
     readClockLead: async () => clockLead,
     listServers: async () => [],
     selectServer: async () => undefined,
+    async readLink(link) {
+      const read = readLink(link);
+      const own = new URL('.', document.baseURI).href.replace(/\/$/, '');
+      if (read.ok && read.address === own) return { ok: true, value: { server: location.origin, address: read.screen } };
+      return refused('link', 'This link leads to another server. Open it in a new tab.');
+    },
     forgetServer: async () => failed({ kind: 'session-ended' }),
     signIn: (input) => tellOtherTabs(signInAt(send, input)),
     enterCode: (code) => tellOtherTabs(enterCodeAt(send, code)),
@@ -160,6 +167,8 @@ export function webBridge(): Bridge {
     closeWindow: async () => undefined,
 
     onCommand: listenForShortcuts,
+    // A browser opens links itself.
+    onLink: () => () => undefined,
     onExportProgress(listener) {
       onRows = listener;
       return () => {

@@ -8,7 +8,7 @@ describe('the menu command queue', () => {
   beforeEach(() => heard.splice(0));
 
   it('keeps commands until a listener is added, and then delivers each once, in order', () => {
-    const queue = new CommandQueue();
+    const queue = new CommandQueue<Command>();
     queue.push('show-calls');
     queue.push('find');
     queue.listen(listener('first'));
@@ -17,7 +17,7 @@ describe('the menu command queue', () => {
   });
 
   it('delivers only to the newest listener', () => {
-    const queue = new CommandQueue();
+    const queue = new CommandQueue<Command>();
     queue.listen(listener('first'));
     queue.listen(listener('second'));
     queue.push('refresh');
@@ -25,7 +25,7 @@ describe('the menu command queue', () => {
   });
 
   it('keeps commands again after the listener is removed', () => {
-    const queue = new CommandQueue();
+    const queue = new CommandQueue<Command>();
     queue.listen(listener('first'))();
     queue.push('refresh');
     queue.listen(listener('second'));
@@ -33,7 +33,7 @@ describe('the menu command queue', () => {
   });
 
   it('still delivers when a replaced listener is removed', () => {
-    const queue = new CommandQueue();
+    const queue = new CommandQueue<Command>();
     const stop = queue.listen(listener('first'));
     queue.listen(listener('second'));
     stop();

@@ -1,5 +1,8 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect } from 'chai';
+import { signInAs } from '../support/console-harness.ts';
 import { openCore } from '../support/core-harness.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
 import { password } from '../support/tenants.ts';
@@ -160,6 +163,30 @@ describeDesktop('crash recovery', () => {
         setImmediate(() => BrowserWindow.getAllWindows()[0]?.close());
       });
       expect(await end).to.deep.equal([0, null]);
+      await harness.close();
+    });
+
+    it('names the key whose value was on screen when the whole app ended, and opens it', async () => {
+      const harness = await openCore();
+      await signInAs({ ...harness, page: running.page }, 'account');
+      await running.page.evaluate(() =>
+        window.callkey.request('createApiKey', { name: 'Cut off', expiration: { kind: 'none' }, timeZone: 'UTC' }),
+      );
+      const settings = join(running.userData, 'settings.json');
+      await until(async () => readFileSync(settings, 'utf8').includes('Cut off'));
+      const ended = toEnd(running);
+      running.app.process().kill('SIGKILL');
+      await ended;
+
+      running = await launchConsole({ userData: running.userData, env: { CHOSEN_BUTTON: 'Show' } });
+      const asked = (): Promise<Question[]> => running.app.evaluate(() => Reflect.get(globalThis, 'questions'));
+      await until(async () => (await asked()).length > 0);
+      const [{ message, detail = '' } = { message: '' }, ...others] = await asked();
+      expect([message, others]).to.deep.equal(['Callkey ended unexpectedly.', []]);
+      expect(detail).to.match(/^The value of the API key “Cut off” was on screen/);
+      expect(readFileSync(settings, 'utf8')).not.to.include('Cut off');
+      await signInAs({ ...harness, page: running.page }, 'account');
+      await running.page.getByRole('heading', { name: 'Cut off' }).waitFor();
       await harness.close();
     });
 

@@ -139,7 +139,7 @@ describeDesktop('the console, when it handles secrets,', () => {
       );
       const ended = toExpiry(running);
       expect(await detail).to.equal(
-        'You’re still signed in. The key value or password on screen was lost. Revoke that key or delete that user, then create a new one.',
+        'You’re still signed in. The value of the API key “Shows” was on screen, and can’t be shown again. If you haven’t saved it, revoke the key and create a new one.',
       );
       await ended;
       expect(running.output()).not.to.include(keyValue);

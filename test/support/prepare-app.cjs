@@ -1,7 +1,7 @@
 // Loaded into Electron before the console. Without it, about every seventh start on a busy machine hangs: Playwright then attaches while
 // the first window opens. This file holds "ready" until Playwright attaches and calls __playwright_run, as Playwright's own loader does.
 // Playwright's loader also sets Chromium's switches, --password-store among them, and isn't used if the path of Electron is specified.
-const { app } = require('electron');
+const { app, dialog } = require('electron');
 
 const whenReady = app.whenReady();
 const emit = app.emit.bind(app);
@@ -26,3 +26,14 @@ globalThis.__playwright_run = async () => {
 // message adds to the queue, Node.js never looks at it again, so streams stop, including those of the page's files. That happened with
 // about every hundredth message. A rejection makes Node.js look at the queue.
 setInterval(() => Promise.reject(new Error()).catch(() => undefined), 50).unref();
+
+// Chooses this button in every message box, from the start.
+const { CHOSEN_BUTTON } = process.env;
+if (CHOSEN_BUTTON) {
+  globalThis.questions = [];
+  dialog.showMessageBox = async (...args) => {
+    const { message, detail, buttons } = args.at(-1);
+    globalThis.questions.push({ message, detail, buttons });
+    return { response: buttons.indexOf(CHOSEN_BUTTON), checkboxChecked: false };
+  };
+}

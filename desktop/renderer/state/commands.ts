@@ -8,7 +8,7 @@ import { dialogCount } from './navigation.ts';
 import { session } from './session.ts';
 
 /** Keeps the menu's commands until a screen handles them, beginning when the page's script starts. */
-const queue = new CommandQueue();
+const queue = new CommandQueue<Command>();
 window.callkey.onCommand((command) => queue.push(command));
 
 /**

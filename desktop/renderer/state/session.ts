@@ -178,9 +178,9 @@ export async function switchServer(address: string): Promise<void> {
 }
 
 /** Shows the sign-in form for another server. The session with this one continues. */
-export function addServer(): void {
+export function addServer(address = ''): void {
   leaveServer();
-  server.value = '';
+  server.value = address;
   email.value = '';
 }
 

@@ -43,7 +43,7 @@ export function Servers({ onClose }: { onClose: () => void }) {
       </ul>
       <div class="actions">
         {session.value && (
-          <button type="button" onClick={addServer}>
+          <button type="button" onClick={() => addServer()}>
             Add a server
           </button>
         )}

@@ -3,19 +3,25 @@ import type { SessionView } from '#contract/console/session.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { Command } from '../../../ipc.ts';
 import { screensFor, showCommand } from '../../../screens.ts';
+import { isLink } from '../../../server-address.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { type Option, Picker } from '../../components/forms/picker.tsx';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
 import { useFreshResource, useResource } from '../../components/loadable.tsx';
 import { typingMs } from '../../components/use-pages.ts';
+import { openLink } from '../../state/address/addresses.ts';
+import { announce } from '../../state/announcement.ts';
 import { canUseKeys } from '../../state/commands.ts';
+import { describeFailure } from '../../state/format/failure-text.ts';
 import { showKey } from '../../state/navigation.ts';
 import { reloadKeys } from '../../state/older-keys.ts';
+import { serverHost } from '../../state/workspace.ts';
 import { type Destination, findAnything } from './find-anything.ts';
 
 type PaletteProps = { session: SessionView; onCommand: (command: Command) => void; onClose: () => void };
 
 const keyPrefix = 'key:';
+const linkId = 'link';
 const shownKeys = 20;
 const minSearchLength = 2;
 
@@ -33,6 +39,7 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
   const { value: results, isLoading } = searchResults.state.value;
   const destinations = !isLoading && debouncedSearch === search.trim() ? results : null;
   const options = useMemo(() => {
+    if (isLink(search)) return [{ id: linkId, name: 'Open this link', caption: serverHost(search.trim()) }];
     const query = foldText(search.trim());
     const matches = ({ name }: { name: string }) => foldText(name).includes(query);
     const matchingKeys = query === '' ? [] : (keys ?? []).filter(matches).slice(0, shownKeys);
@@ -47,6 +54,7 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
   function choose(option: Option): void {
     const { id } = option;
     onClose();
+    if (id === linkId) return void requestAnimationFrame(() => void followLink(search));
     const destination = destinations?.find((each) => each.id === id);
     // Waits until the dialog is closed, because an open dialog prevents going to another address.
     if (destination) return void requestAnimationFrame(() => location.assign(destination.address));
@@ -59,7 +67,7 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
       <Picker
         label="Search for a screen, command, key, user, or campaign"
         listLabel="Screens, commands, keys, users and campaigns"
-        placeholder="Screen, command, key, user, campaign, or ID"
+        placeholder="Screen, command, key, user, campaign, ID, or link"
         search={search}
         onSearch={setSearch}
         options={options}
@@ -68,6 +76,12 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
       {options.length === 0 && destinations !== null && <p class="hint">Nothing matches “{search.trim()}”.</p>}
     </Dialog>
   );
+}
+
+async function followLink(link: string): Promise<void> {
+  const target = await window.callkey.readLink(link);
+  if (target.ok) await openLink(target.value);
+  else announce(describeFailure(target.failure));
 }
 
 function commandOptions(session: SessionView): Option[] {

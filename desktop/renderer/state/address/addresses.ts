@@ -1,11 +1,23 @@
 import { batch, effect } from '@preact/signals';
 import type { SessionView } from '#contract/console/session.ts';
+import type { LinkTarget } from '../../../ipc.ts';
 import { type ScreenName, screens, screensFor } from '../../../screens.ts';
 import { announce } from '../announcement.ts';
 import { describeFailure } from '../format/failure-text.ts';
 import { viewSignal } from '../loading/view.ts';
 import { screen, showScreen } from '../navigation.ts';
-import { addressTenancy, selectTenancyIn, server, session, setSession, type TenancyChoice, tenancyKey } from '../session.ts';
+import {
+  addressTenancy,
+  addServer,
+  selectTenancyIn,
+  server,
+  session,
+  setSession,
+  startupState,
+  switchServer,
+  type TenancyChoice,
+  tenancyKey,
+} from '../session.ts';
 import { readView, type ViewFields, writeView } from './fields.ts';
 import { type ScreenView, screenViews } from './screen-views.ts';
 
@@ -63,8 +75,7 @@ export function formatAddress<Name extends ScreenName>(name: Name, changes: Part
 
 /** Returns the URL that a colleague can open in a browser. */
 export function linkTo(address: string): string {
-  const { choosesServer } = window.callkey.capabilities;
-  return new URL(address, choosesServer ? `${server.value}/` : document.baseURI).href;
+  return new URL(address, choosesServer() ? `${server.value}/` : document.baseURI).href;
 }
 
 const currentAddress = () =>
@@ -103,7 +114,22 @@ export function followAddresses(): void {
     history[isStep ? 'pushState' : 'replaceState'](null, '', address);
   });
   addEventListener('hashchange', () => void goToAddress());
+  window.callkey.onLink((target) => void openLink(target));
 }
+
+/** Opens a link to a screen, which may be on another server. */
+export async function openLink({ server: address, address: hash }: LinkTarget): Promise<void> {
+  // A dialog may contain typed text or a secret.
+  if (findDialog()) return announce('Close this dialog, then open the link again.');
+  if (address !== server.peek() || (!session.peek() && startupState.peek() === null)) {
+    const servers = await window.callkey.listServers();
+    if (servers.some((known) => known.address === address)) await switchServer(address);
+    else if (choosesServer()) addServer(address);
+  }
+  if (hash !== '') location.hash = hash;
+}
+
+const choosesServer = () => window.callkey.capabilities.choosesServer;
 
 function apply(target: Target | null): void {
   if (!target) return;
