@@ -2,7 +2,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { watch } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gunzipSync } from 'node:zlib';
@@ -51,6 +51,11 @@ describeDesktop('the packaged console', () => {
       '/dist/desktop/preload/preload.cjs',
       '/dist/desktop/renderer/index.html',
     ]);
+  });
+
+  it("gives its window the class of its desktop file, so that the system's dock shows one icon", () => {
+    const { desktopName } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+    expect(desktopName).to.equal(`${basename(program)}.desktop`);
   });
 
   it('contains only the English language files, and the Chromium licenses in compressed form', () => {

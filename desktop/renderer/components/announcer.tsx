@@ -1,13 +1,23 @@
-import { announcement, whisper } from '../state/announcement.ts';
+import { announcement, dismissAnnouncement, warning, whisper } from '../state/announcement.ts';
 
 /**
- * Shows the latest announcement and lets screen readers read it. In a dialog, it's read but not shown, because it would cover the buttons.
+ * Shows the latest announcement and lets screen readers read it. In a dialog, it's read but not shown, because it would cover the buttons; a warning is shown there, too.
  */
 export function Announcer({ isHidden = false }: { isHidden?: boolean }) {
   return (
     <>
       <div class={isHidden ? 'visually-hidden' : 'announcer'} role="status" aria-live="polite">
         {announcement.value !== '' && <p>{announcement.value}</p>}
+      </div>
+      <div class={isHidden ? undefined : 'announcer'} role="alert">
+        {warning.value !== '' && (
+          <p class={isHidden ? 'error' : undefined}>
+            {warning.value}{' '}
+            <button type="button" class="link" onClick={dismissAnnouncement}>
+              Dismiss
+            </button>
+          </p>
+        )}
       </div>
       {!isHidden && (
         <div class="visually-hidden" role="status" aria-live="polite">

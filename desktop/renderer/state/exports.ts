@@ -1,7 +1,7 @@
 import { effect, signal } from '@preact/signals';
 import type { Exported } from '../../csv-export.ts';
 import type { ExportRequest } from '../../ipc.ts';
-import { announce } from './announcement.ts';
+import { announce, warn } from './announcement.ts';
 import { describeFailure } from './format/failure-text.ts';
 import { pluralize } from './format/format.ts';
 import { handleSessionFailure, session } from './session.ts';
@@ -26,8 +26,9 @@ export async function exportAll(request: ExportRequest, noun: string): Promise<v
   // After signing out, `handled` only says that the session has ended, but the file may already have been saved.
   const result = await saved.catch(() => handled);
   exportedRows.value = null;
-  if (!result.ok) announce(`Nothing was saved. ${describeFailure(result.failure)}`);
-  else announce(result.value === null ? 'The export was cancelled. Nothing was saved.' : describeExport(result.value, noun));
+  if (!result.ok) warn(`Nothing was saved. ${describeFailure(result.failure)}`);
+  else if (result.value === null) announce('The export was cancelled. Nothing was saved.');
+  else (result.value.problem === null ? announce : warn)(describeExport(result.value, noun));
 }
 
 function describeExport({ rows, problem }: Exported, noun: string): string {

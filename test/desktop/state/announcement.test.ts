@@ -1,6 +1,6 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
-import { announce, announcement } from '../../../desktop/renderer/state/announcement.ts';
+import { announce, announcement, dismissAnnouncement, warn, warning } from '../../../desktop/renderer/state/announcement.ts';
 
 describe('an announcement', () => {
   beforeEach(() => mock.timers.enable({ apis: ['setTimeout'] }));
@@ -22,5 +22,14 @@ describe('an announcement', () => {
     expect(announcement.value).to.equal('Second.');
     mock.timers.tick(1);
     expect(announcement.value).to.equal('');
+  });
+
+  it("of something that failed stays until it's dismissed", () => {
+    warn('Couldn’t save the file.');
+    announce('Copied.');
+    mock.timers.tick(60_000);
+    expect([announcement.value, warning.value]).to.deep.equal(['', 'Couldn’t save the file.']);
+    dismissAnnouncement();
+    expect(warning.value).to.equal('');
   });
 });

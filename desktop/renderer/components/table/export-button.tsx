@@ -1,5 +1,5 @@
 import type { RecordExport } from '#contract/console/activity.ts';
-import { announce } from '../../state/announcement.ts';
+import { announce, warn } from '../../state/announcement.ts';
 import { toCsv } from '../../state/format/csv.ts';
 import { describeFailure } from '../../state/format/failure-text.ts';
 import { pluralize } from '../../state/format/format.ts';
@@ -24,10 +24,10 @@ export function ExportButton({ name, head, rows }: ExportButtonProps) {
 /** Asks where to save the file, saves it, and records the export in the audit log. */
 export async function saveRows(name: RecordExport['list'], head: readonly string[], rows: string[][], file = `${name}.csv`): Promise<void> {
   const saved = await window.callkey.saveFile({ name: file, text: toCsv(head, rows) });
-  if (!saved.ok) announce(`Nothing was saved. ${describeFailure(saved.failure)}`);
+  if (!saved.ok) warn(`Nothing was saved. ${describeFailure(saved.failure)}`);
   if (!saved.ok || saved.value === null) return;
   const recorded = await window.callkey.request('recordExport', { list: name, rows: rows.length });
-  announce(
+  (recorded.ok ? announce : warn)(
     `Exported ${pluralize(rows.length, listNouns[name] ?? 'row')}${recorded.ok ? '' : ', but the server couldn’t record the export'}.`,
   );
 }

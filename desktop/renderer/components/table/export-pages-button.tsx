@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { RecordExport } from '#contract/console/activity.ts';
 import type { Result } from '../../../ipc.ts';
-import { announce } from '../../state/announcement.ts';
+import { announce, warn } from '../../state/announcement.ts';
 import { describeFailure } from '../../state/format/failure-text.ts';
 import { pluralize } from '../../state/format/format.ts';
 import { saveRows } from './export-button.tsx';
@@ -40,7 +40,7 @@ export function ExportPagesButton({ name, file, head, load }: ExportPagesButtonP
       setLoaded(rows.length);
       const page: Awaited<ReturnType<typeof load>> = await load(cursor);
       if (isCancelled()) return announce('The export was cancelled. Nothing was saved.');
-      if (!page.ok) return announce(`Nothing was saved. ${describeFailure(page.failure)}`);
+      if (!page.ok) return warn(`Nothing was saved. ${describeFailure(page.failure)}`);
       rows.push(...page.value.rows);
       cursor = page.value.nextCursor;
     } while (cursor !== null);

@@ -6,7 +6,7 @@ import { Page } from '../../components/page.tsx';
 import { ExportButton } from '../../components/table/export-button.tsx';
 import { adjacentRowId, focusRow } from '../../components/table/table-focus.ts';
 import { useView } from '../../components/use-view.ts';
-import { announce } from '../../state/announcement.ts';
+import { announce, warn } from '../../state/announcement.ts';
 import { now } from '../../state/clock.ts';
 import { pluralize } from '../../state/format/format.ts';
 import { openDialog, requestedKey, type ScreenProps } from '../../state/navigation.ts';
@@ -59,7 +59,8 @@ export function ApiKeys({ session, title }: ScreenProps) {
     if (replaced) setOpenId(replaced.id);
     else requestedKey.value = { id: key.id };
     setReplaced(null);
-    announce(unsaved ? `${key.name} was created, but its value wasn’t saved. Revoke it.` : `${key.name} is ready to use.`);
+    if (unsaved) warn(`${key.name} was created, but its value wasn’t saved. Revoke it.`);
+    else announce(`${key.name} is ready to use.`);
   }
   function revoked(key: ApiKeyView): void {
     const nextId = adjacentRowId(key.id);

@@ -2,7 +2,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { RememberedServer } from '../../../ipc.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { Icon } from '../../components/icons.tsx';
-import { announce } from '../../state/announcement.ts';
+import { announce, warn } from '../../state/announcement.ts';
 import { addServer, forgetServer, server, session, switchServer } from '../../state/session.ts';
 import { serverHost } from '../../state/workspace.ts';
 
@@ -15,7 +15,7 @@ export function Servers({ onClose }: { onClose: () => void }) {
 
   async function forget({ address }: RememberedServer): Promise<void> {
     const isOver = await forgetServer(address);
-    announce(
+    (isOver ? announce : warn)(
       `Forgot ${serverHost(address)}.${isOver ? '' : ' It didn’t respond, so your session there wasn’t ended. It expires after a day without use.'}`,
     );
     // Otherwise, the sign-in form would still show the forgotten server.

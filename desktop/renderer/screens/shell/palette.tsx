@@ -10,7 +10,7 @@ import { useDebounced } from '../../components/forms/use-debounced.ts';
 import { useFreshResource, useResource } from '../../components/loadable.tsx';
 import { typingMs } from '../../components/use-pages.ts';
 import { openLink } from '../../state/address/addresses.ts';
-import { announce } from '../../state/announcement.ts';
+import { warn } from '../../state/announcement.ts';
 import { canUseKeys } from '../../state/commands.ts';
 import { describeFailure } from '../../state/format/failure-text.ts';
 import { showKey } from '../../state/navigation.ts';
@@ -81,7 +81,7 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
 async function followLink(link: string): Promise<void> {
   const target = await window.callkey.readLink(link);
   if (target.ok) await openLink(target.value);
-  else announce(describeFailure(target.failure));
+  else warn(describeFailure(target.failure));
 }
 
 function commandOptions(session: SessionView): Option[] {

@@ -2,7 +2,7 @@ import { batch, effect } from '@preact/signals';
 import type { SessionView } from '#contract/console/session.ts';
 import type { LinkTarget } from '../../../ipc.ts';
 import { type ScreenName, screens, screensFor } from '../../../screens.ts';
-import { announce } from '../announcement.ts';
+import { warn } from '../announcement.ts';
 import { describeFailure } from '../format/failure-text.ts';
 import { viewSignal } from '../loading/view.ts';
 import { screen, showScreen } from '../navigation.ts';
@@ -120,7 +120,7 @@ export function followAddresses(): void {
 /** Opens a link to a screen, which may be on another server. */
 export async function openLink({ server: address, address: hash }: LinkTarget): Promise<void> {
   // A dialog may contain typed text or a secret.
-  if (findDialog()) return announce('Close this dialog, then open the link again.');
+  if (findDialog()) return warn('Close this dialog, then open the link again.');
   if (address !== server.peek() || (!session.peek() && startupState.peek() === null)) {
     const servers = await window.callkey.listServers();
     if (servers.some((known) => known.address === address)) await switchServer(address);
@@ -166,7 +166,7 @@ async function goTo(target: Target, now: SessionView): Promise<void> {
   const selected = await selectTenancyIn(now, target.tenancy);
   // In the meantime, the user has gone somewhere else.
   if (location.hash !== hash) return;
-  if (!selected.ok) announce(describeFailure(selected.failure));
+  if (!selected.ok) warn(describeFailure(selected.failure));
   // A dialog that the user has opened in the meantime stays open, because it may contain a secret or typed text.
   if (!selected.ok || findDialog()) return history.replaceState(null, '', currentAddress());
   const shown = selected.value;

@@ -9,7 +9,7 @@ import { FormError, focusFirstInvalid } from '../../../components/forms/field.ts
 import { FormActions } from '../../../components/forms/form-actions.tsx';
 import { TextField } from '../../../components/forms/text-field.tsx';
 import { useAction } from '../../../components/forms/use-action.ts';
-import { announce } from '../../../state/announcement.ts';
+import { warn } from '../../../state/announcement.ts';
 import { now, ownZone, readClock } from '../../../state/clock.ts';
 import { describeFailure, fieldError, generalError, isInDoubt } from '../../../state/format/failure-text.ts';
 import { formatNumber } from '../../../state/format/format.ts';
@@ -161,7 +161,7 @@ async function createLimited(create: () => Promise<Result<CreatedApiKeyView>>, r
 /** Handles a key that was created only after the form had been closed, so that its value can't be shown. */
 function onCreatedAfterClose({ apiKey }: CreatedApiKeyView): void {
   void window.callkey.dismissSecret();
-  announce(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);
+  warn(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);
 }
 
 function nameProblem(line: string): string | null {
