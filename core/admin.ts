@@ -1,5 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { Command, CommanderError } from 'commander';
+import { UnreadableFile } from '#contract/files/text-file.ts';
 import { stripControls } from '#contract/text/terminal-text.ts';
 import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 import { accountCommands } from './admin/account.ts';
@@ -20,7 +21,7 @@ import { partnerCommands } from './admin/partner.ts';
 import type { Access, AdminContext, Runner, Settings } from './admin/program/context.ts';
 import { resolveCallerFile } from './admin/program/files.ts';
 import { toOperator } from './admin/program/operator.ts';
-import { type Output, outputTo } from './admin/program/output.ts';
+import { type Output, oneLine, outputTo } from './admin/program/output.ts';
 import { callingHoursCommands } from './admin/protection/calling-hours.ts';
 import { doNotCallCommands } from './admin/protection/do-not-call.ts';
 import { numbersCommands } from './admin/protection/numbers.ts';
@@ -154,7 +155,7 @@ async function requireSchema(storage: Storage, mayFill: boolean): Promise<void> 
 
 function toExitCode(error: unknown): number {
   if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof ConfigError) return 2;
+  if (error instanceof ConfigError || error instanceof UnreadableFile) return 2;
   if (!(error instanceof Problem)) return 1;
   if (error.code === 'invalid') return 2;
   if (error.status === 404) return 3;
@@ -168,6 +169,7 @@ const missingCommand = 'Missing command. For a list of commands, run with --help
 function outputCode(error: unknown): string {
   if (error instanceof CommanderError) return 'usage';
   if (error instanceof ConfigError) return 'configuration';
+  if (error instanceof UnreadableFile) return 'invalid';
   return error instanceof Problem ? error.code : 'failed';
 }
 
@@ -178,6 +180,7 @@ function formatError(error: unknown): string {
     return `The import stopped before it finished: ${formatError(error.cause)} Everything counted above was imported. Run the import again to finish.`;
   }
   if (error instanceof ConfigError) return error.message;
+  if (error instanceof UnreadableFile) return oneLine(error.message);
   if (error instanceof CommanderError) return error.code === 'commander.help' ? missingCommand : error.message.replace(/^error: /, '');
   return databaseErrorText(error, readDatabaseLocation(process.env)) ?? error.message;
 }

@@ -1,14 +1,13 @@
-import { readFile } from 'node:fs/promises';
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { ImportInterrupted, type ImportResult, importAll } from '../domain/directory/import.ts';
 import { importFileSchema } from '../domain/directory/import-file.ts';
 import { oneTimePasswordNote } from '../domain/directory/users.ts';
-import { Problem } from '../domain/problem.ts';
 import type { AdminContext, Runner } from './program/context.ts';
+import { readJson } from './program/files.ts';
 import { withExamples } from './program/help.ts';
 import { parseInput } from './program/input.ts';
-import { type Output, oneLine } from './program/output.ts';
+import type { Output } from './program/output.ts';
 import { table } from './program/table.ts';
 
 export function importCommand(program: Command, { withDatabase }: Runner): void {
@@ -63,12 +62,4 @@ function answer(output: Output, { passwords, uncertain, ...counts }: ImportResul
     if (cells.length > 0) lines.push('', table(['EMAIL', 'ONE-TIME PASSWORD'], cells), note);
   }
   output.answer({ ...counts, passwords, ...(uncertain.length > 0 ? { uncertain } : {}) }, lines.join('\n'));
-}
-
-async function readJson(file: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(file, 'utf8'));
-  } catch (error) {
-    throw new Problem('invalid', oneLine(`Couldn't parse ${file} as JSON (${error instanceof Error ? error.message : String(error)}).`));
-  }
 }

@@ -1,4 +1,3 @@
-import { setTimeout } from 'node:timers/promises';
 import { Duration } from 'luxon';
 import type { Logger } from 'pino';
 import { operator } from '../domain/audit/audit.ts';
@@ -10,7 +9,6 @@ import { eachDespiteErrors } from '../domain/each-despite-errors.ts';
 import type { RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { discardImports, finishImports } from '../domain/protection/import-numbers.ts';
 import { sweepSignInCodes } from '../domain/sign-in/provider.ts';
 import { resealSecrets } from '../domain/sign-in/second-factor.ts';
 import { sweepSessions } from '../domain/sign-in/sessions.ts';
@@ -35,7 +33,7 @@ export type Housekeeping = {
  * trusted.
  */
 export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger): Housekeeping {
-  const { apiKeys, auditChain, callList, dialing, numberImports, protection, retention, users } = ports.stores;
+  const { apiKeys, auditChain, callList, dialing, protection, retention, users } = ports.stores;
   const closing = new AbortController();
   const { signal } = closing;
 
@@ -69,11 +67,6 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   async function finishMoves(): Promise<void> {
     const moved = await users.finishMoves(signal);
     if (moved > 0) log.info({ keys: moved }, 'API keys of moved users assigned to the new partner');
-  }
-
-  async function finishNumberImports(): Promise<void> {
-    const added = await finishImports(ports, numberImports, (ms) => setTimeout(ms, undefined, { signal }));
-    if (added > 0) log.info({ numbers: added }, 'finished an interrupted import of a do-not-call list');
   }
 
   /** Isn't a step of `sweepEachMinute`, because a long queue would hold up the other steps. */
@@ -125,7 +118,6 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
       const ended = await protection.deleteEnded(clock.now(), signal);
       if (ended > 0) log.info({ entries: ended }, 'do-not-call entries past their end date deleted');
     },
-    ({ clock }) => discardImports(numberImports, clock.now()),
     async (atOneInstant) => {
       const pruned = days.auditEvents === null ? 0 : await pruneAudit(atOneInstant, operator, days.auditEvents, signal);
       if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
@@ -153,7 +145,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     blocking,
     holding,
     lapsing,
-    ...[finishRevocations, finishMoves, finishNumberImports].map((sweep) => repeat(sweep, everyMinute)),
+    ...[finishRevocations, finishMoves].map((sweep) => repeat(sweep, everyMinute)),
     // The hourly sweep waits until no calls are being lapsed. Otherwise, on PostgreSQL, it would skip a call that's being lapsed at that
     // moment, and erase the call's data an hour later.
     repeat(() => lapsing.underWay().then(sweepEachHour), everyHour),

@@ -30,7 +30,6 @@ import { apiKeyStore } from './keys/api-keys.ts';
 import { createKeyUse } from './keys/key-use.ts';
 import { isMigrated, type Migrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
 import { knownLists } from './protection/known-lists.ts';
-import { numberImportStore } from './protection/number-imports.ts';
 import { protectionStore } from './protection/protection.ts';
 
 /** A connection pool, for the metrics. */
@@ -146,11 +145,11 @@ export function openStorage(
       retention: reportingOutages(retentionStore(background)),
       auditChain: reportingOutages(auditChainStore(background)),
       contacts: reportingOutages(contactStore(background)),
-      numberImports: reportingOutages(numberImportStore(background)),
       protection: {
         ...reportingOutages(protectionStore(database)),
         listNumbers: listed.protection.listNumbers,
         searchNumbers: listed.protection.searchNumbers,
+        importNumbers: sweptNumbers.importNumbers,
         blockListed: sweptNumbers.blockListed,
         makeHeldDue: sweptNumbers.makeHeldDue,
         deleteEnded: sweptNumbers.deleteEnded,

@@ -1,9 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/files/csv.ts';
-import { instant } from '../../core/domain/instant.ts';
-import { discardImports, finishImports } from '../../core/domain/protection/import-numbers.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
@@ -75,105 +72,6 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
         expect((await admin(['do-not-call', 'add', ...args])).code, args.join(' ')).to.equal(2);
       }
       expect((await admin(['do-not-call', 'add', phone, '--account', 'unknown'])).code).to.equal(3);
-    });
-
-    it('imports the first column of a file, counts numbers that are already listed, and records one event without numbers', async () => {
-      await admin(['do-not-call', 'add', phone, ...account]);
-      const path = file('\ufeffPhone;Name\r\n030 12345678;Ada\r\n\r\n"+33 1 23 45 67 89";Grace\r\n+33123456789;again\r\n');
-      expect(await json('do-not-call', 'import', path, ...account, '--country', 'de')).to.deep.equal({ added: 1, known: 1, wrong: [] });
-      expect(await listed()).to.deep.equal(['+33123456789', phone]);
-      const [event] = await read()('audit_events').where({ action: 'do-not-call.imported' });
-      expect(event?.subject_name).to.equal('2 numbers');
-      expect(await read()('number_imports')).to.deep.equal([]);
-    });
-
-    it('imports a list that the console exported, but refuses an export that was cut off', async () => {
-      const head = csvStart + csvRow(['Number', 'For', 'Reason']);
-      const rows = [phone, '+33123456789'].map((number) => csvRow([number, 'Blue Clinic', 'Complained'])).join('');
-      const partial = await admin(['do-not-call', 'import', file(head + rows + incompleteLine(2, 'Export again.')), ...account]);
-      expect([partial.code, partial.stdout.includes('line 4')]).to.deep.equal([1, true]);
-      const path = file(head + rows + completeLine(2));
-      expect(await json('do-not-call', 'import', path, ...account)).to.deep.equal({ added: 2, known: 0, wrong: [] });
-      expect(await listed()).to.deep.equal(['+33123456789', phone]);
-    });
-
-    it('reports an invalid cell of an exported list, and if a number has several entries, keeps the one that ends last', async () => {
-      const head = 'Number;Reason;Note;Ends\n';
-      const { stdout } = await admin(['do-not-call', 'import', file(`${head}${phone};Complained;;2099-01-31`), ...account]);
-      expect(stdout).to.contain('line 2: Ends: Must be a time in UTC');
-      const rows = ['2099-01-31T22:59:59.999Z', '2099-02-28T22:59:59.999Z', '2020-01-31T22:59:59.999Z'].map(
-        (ends) => `${phone};asked;;${ends}`,
-      );
-      const ended = '+33123456789;asked;;2020-01-31T22:59:59.999Z';
-      const path = file(head + [...rows, ended].join('\n'));
-      expect(await json('do-not-call', 'import', path, ...account)).to.deep.equal({ added: 1, known: 0, wrong: [] });
-      const { entries } = await json('do-not-call', 'list', ...account);
-      expect(entries).to.have.lengthOf(1);
-      expect(entries[0]).to.include({ phone, reason: 'asked', endsAt: '2099-02-28T22:59:59.999Z' });
-    });
-
-    it('refuses to import a folder, and refuses an invalid country', async () => {
-      const folder = await admin(['do-not-call', 'import', freshDirectory(), ...account]);
-      expect([folder.code, folder.stderr]).to.satisfy(([code, text]: [number, string]) => code === 2 && text.includes('it is a folder'));
-      const country = await admin(['do-not-call', 'import', file('020 7946 0958'), ...account, '--country', 'UK']);
-      expect([country.code, country.stderr.includes('--country')]).to.deep.equal([2, true]);
-    });
-
-    it('imports nothing if a line is invalid, and reports each one', async () => {
-      const path = file(['+4930123', ...Array.from({ length: 30 }, (_, n) => `+49301234${1_000 + n}`), 'nobody', '12'].join('\n'));
-      const { code, stdout } = await admin(['--json', 'do-not-call', 'import', path, ...account]);
-      const { added, wrong } = JSON.parse(stdout);
-      expect([code, added, wrong.map(({ line }: { line: number }) => line)]).to.deep.equal([1, 0, [32, 33]]);
-      expect((await admin(['do-not-call', 'import', path, ...account])).stdout).to.contain(
-        'Nothing was imported, because 2 lines are invalid.',
-      );
-      expect(await listed()).to.deep.equal([]);
-      expect([await read()('number_imports'), await read()('number_import_parts')]).to.deep.equal([[], []]);
-    });
-
-    it('leaves nothing half done: a core deletes an uncommitted import, and finishes a committed one', async () => {
-      const { ports } = direct;
-      const imports = ports.stores.numberImports;
-      const entry = { reason: 'imported', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
-      const owner = { accountId: tenants.account.id, partnerId: tenants.partner.id };
-      const longAgo = instant(ports.clock.now() - 2 * 86_400_000);
-      const numbers = Array.from({ length: 2_500 }, (_, n) => `+4930${1_000_000 + n}`);
-      for (const id of ['stopped', 'killed']) {
-        await imports.begin(id, { ...entry, owner, createdAt: longAgo }, longAgo);
-        await imports.addPart(
-          id,
-          0,
-          numbers.map((number) => ({ phone: id === 'stopped' ? `${number}9` : number })),
-        );
-      }
-      await direct.storage.database.write('number_imports').where({ id: 'killed' }).update({ committed_at: longAgo });
-      await imports.moveBatch('killed', () => ports.randomness.id(), ports.clock.now());
-      const { length: moved } = await listed();
-      expect(moved).to.be.within(1, numbers.length - 1);
-      expect(await finishImports(ports, imports, async () => undefined)).to.equal(numbers.length - moved);
-      expect(await listed()).to.deep.equal(numbers);
-      await discardImports(imports, ports.clock.now());
-      expect([await read()('number_imports'), await read()('number_import_parts')]).to.deep.equal([[], []]);
-      // The command may only have been suspended. When it continues, it tries to store its next numbers, which must fail.
-      const adding = imports.addPart('stopped', 1, [{ phone }]).then(String, ({ code }: { code: string }) => code);
-      expect([await adding, await read()('number_import_parts')]).to.deep.equal(['conflict', []]);
-    });
-
-    it('finishes or deletes an import that was killed while the clock was ahead', async () => {
-      const { ports } = direct;
-      const imports = ports.stores.numberImports;
-      const entry = { reason: 'imported', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
-      const owner = { accountId: tenants.account.id, partnerId: tenants.partner.id };
-      const ahead = instant(ports.clock.now() + 2 * 86_400_000);
-      for (const id of ['stopped', 'killed']) {
-        await imports.begin(id, { ...entry, owner, createdAt: ahead }, ahead);
-        await imports.addPart(id, 0, [{ phone }]);
-      }
-      await direct.storage.database.write('number_imports').where({ id: 'killed' }).update({ committed_at: ahead });
-      expect(await finishImports(ports, imports, async () => undefined)).to.equal(1);
-      expect(await listed()).to.deep.equal([phone]);
-      await discardImports(imports, ports.clock.now());
-      expect([await read()('number_imports'), await read()('number_import_parts')]).to.deep.equal([[], []]);
     });
   });
 

@@ -63,10 +63,27 @@ describeDesktop("the console's Protection screen", () => {
     ]);
   });
 
+  it('asks which column of a file to read if several have numbers, and adds those of the chosen one', async () => {
+    const { page } = harness;
+    await openAs('partner');
+    await button('Add numbers').click();
+    const text = Buffer.from('Name;Phone;Mobile\nZoë;+493012345678;+33123456789\nAda;+493012345679;\n', 'latin1');
+    await page.getByLabel('Or choose a CSV file').setInputFiles({ name: 'list.csv', mimeType: 'text/csv', buffer: text });
+    await page.getByText("Line 2: There's another phone number in column Mobile: +33123456789").waitFor();
+    await page.getByLabel('Column of the file').selectOption('Phone');
+    await page.getByText('Column Phone: 2 numbers.').waitFor();
+    await button('Add').click();
+    await page.getByText('Added 2 numbers.').first().waitFor();
+    expect(await harness.direct.storage.database.read('do_not_call').orderBy('phone').pluck('phone')).to.deep.equal([
+      '+493012345678',
+      '+493012345679',
+    ]);
+  });
+
   it('quotes invalid numbers in the error, and adds none', async () => {
     await openAs('partner');
     await add('+49 30 12345678\n12');
-    await harness.page.getByText(/^12: Must be a valid phone number/).waitFor();
+    await harness.page.getByText(/^Line 2: 12: Must be a phone number with/).waitFor();
     expect(await harness.direct.storage.database.read('do_not_call')).to.deep.equal([]);
   });
 

@@ -178,15 +178,6 @@ export function createFixtures({ ports, storage, tenants }: { ports: Ports; stor
     numbers: [{ id: testRandomness.id(), phone }],
     ...{ reason: 'asked', note: null, source: 'console', call: null, createdBy: null, createdAt: now, endsAt: later },
   });
-  const importedEntry = () => {
-    const { numbers: _, ...entry } = toNumbers(somePhone());
-    return entry;
-  };
-  const beginImport = async () => {
-    const id = testRandomness.id();
-    await stores.numberImports.begin(id, importedEntry(), now);
-    return id;
-  };
   const revokeOptions = { cancelQueuedCalls: true, at: now };
   const counter = { key: 'a network', max: 1, window: 60_000 };
 
@@ -220,8 +211,6 @@ export function createFixtures({ ports, storage, tenants }: { ports: Ports; stor
     createEntity,
     inAccount,
     toNumbers,
-    importedEntry,
-    beginImport,
     revokeOptions,
     counter,
     ports,

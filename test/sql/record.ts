@@ -16,7 +16,7 @@ const files = {
   directory: ['tenancies', 'directory', 'imports'],
   audit: ['activity', 'auditChain'],
   housekeeping: ['retention', 'contacts', 'clock'],
-  protection: ['protection', 'numberImports', 'knownLists'],
+  protection: ['protection', 'knownLists'],
 } as const satisfies Record<string, readonly (keyof Runs | 'keyUse' | 'knownLists')[]>;
 
 /** The first line of each file. */

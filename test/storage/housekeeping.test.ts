@@ -77,7 +77,6 @@ describe('a running core', () => {
       await write('sign_in_attempts').insert({ key: 'over', points: 1, expire: soon });
       await write('api_key_usage').insert({ api_key_id: 'key', quarter_at: plus(soon, -31 * day), placed: 1, cancelled: 0 });
       await write('call_counts').insert({ campaign_id: 'g', quarter_at: plus(soon, -31 * day), state: 'busy', calls: 1 });
-      await write('number_imports').insert({ id: 'stopped', entry: '{}', started_at: plus(soon, -day), committed_at: null });
       await write('audit_events').insert(audit('1', clock.now()));
 
       await write('retired_api_keys').insert({
@@ -113,7 +112,6 @@ describe('a running core', () => {
           sweepThrottle: await hasRow('sign_in_attempts', { key: 'over' }),
           forgetUsage: await hasRow('api_key_usage', { api_key_id: 'key' }),
           forgetCallCounts: await hasRow('call_counts', { campaign_id: 'g', calls: 1 }),
-          discardImports: await hasRow('number_imports', { id: 'stopped' }),
           pruneAudit: await hasRow('audit_events', { id: '0' }),
         }),
         always: named({

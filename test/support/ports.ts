@@ -55,7 +55,6 @@ export function fakePorts({
       auditChain: some('auditChain', stores.auditChain),
       contacts: some('contacts', stores.contacts),
       protection: some('protection', stores.protection),
-      numberImports: some('numberImports', stores.numberImports),
       clock: some('clock', stores.clock),
     },
     provider: null,

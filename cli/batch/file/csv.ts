@@ -1,8 +1,9 @@
+import { readPhone } from '#contract/calls/phone.ts';
 import { type CsvRecord, readAll } from '#contract/files/csv.ts';
 import { callsHead, findPhoneColumns, isExport, openTable } from '#contract/files/table.ts';
 import { type TextFile, UnreadableFile } from '#contract/files/text-file.ts';
 import { counted } from '#contract/text/count.ts';
-import { type CallColumn, callColumns, type Reading, readCell, variablePrefix } from './reading.ts';
+import { type CallColumn, callColumns, type Reading, variablePrefix } from './reading.ts';
 import type { Row } from './row.ts';
 
 const columnsHint =
@@ -94,7 +95,7 @@ function toRow({ line, cells }: CsvRecord, header: Cells, reading: Reading): Row
       Object.defineProperty(variables, cell.variable, { value, enumerable: true });
       hasVariables = true;
     } else if (cell.column === 'phone') {
-      const read = readCell(value, reading.country);
+      const read = readPhone(value, { country: reading.country ?? undefined, accept: 'valid' });
       if ('reason' in read) return { line, path: 'contact.phone', reason: read.reason };
       contact['phone'] = read.phone;
     } else if (cell.column === 'name' || cell.column === 'timeZone') contact[cell.column] = value;

@@ -1,7 +1,6 @@
 import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
 import { z } from 'zod';
 import { isPhoneNumber } from '#contract/calls/phone.ts';
-import { describeDamage } from '#contract/files/table.ts';
 import { CallkeyError } from '../../client/errors.ts';
 
 /**
@@ -60,10 +59,4 @@ export function internationalNumber(text: string, country: string): string {
   if (isPhoneNumber(text) || !isSupportedCountry(country)) return text;
   const parsed = parsePhoneNumberFromString(text, { defaultCountry: country, extract: false });
   return parsed?.isValid() && !parsed.ext ? parsed.number : text;
-}
-
-export function readCell(text: string, country: string | null): { phone: string } | { reason: string } {
-  const reason = describeDamage(text);
-  if (reason !== null) return { reason };
-  return { phone: country === null ? text : internationalNumber(text, country) };
 }

@@ -1,4 +1,15 @@
-import { resolve } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, open, readFile, rename, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { csvStart } from '#contract/files/csv.ts';
+import { type OpenFile, openFile } from '#contract/files/open-file.ts';
+import { openText } from '#contract/files/text-file.ts';
+import { Problem } from '../../domain/problem.ts';
+import { oneLine } from './output.ts';
+
+/** Only the owner can read these files, because they may contain phone numbers. */
+const privateFile = 0o600;
 
 /**
  * Makes a path absolute, relative to the caller's folder. `npm run admin` first changes to the project's folder, and passes the caller's
@@ -7,4 +18,73 @@ import { resolve } from 'node:path';
 export function resolveCallerFile(environment: Readonly<Record<string, string | undefined>>, file: string): string {
   const { npm_lifecycle_event: script, INIT_CWD: folder } = environment;
   return script === 'admin' && folder !== undefined ? resolve(folder, file) : resolve(file);
+}
+
+/** Opens a file or a pipe. @throws UnreadableFile */
+export function openInput(path: string): Promise<OpenFile> {
+  return openFile(path, spool);
+}
+
+/** Copies a pipe to an unnamed file. The file disappears when the command ends, even if it's killed. */
+async function spool(pipe: AsyncIterable<Uint8Array>): Promise<FileHandle> {
+  const path = join(tmpdir(), `callkey-${randomUUID()}.tmp`);
+  const file = await open(path, 'wx+', privateFile);
+  await rm(path);
+  for await (const chunk of pipe) await file.writeFile(chunk);
+  return file;
+}
+
+/** Reads a JSON file in any of the encodings that programs write. @throws UnreadableFile, Problem `invalid` */
+export async function readJson(path: string): Promise<unknown> {
+  const file = await openInput(path);
+  try {
+    let text = '';
+    for await (const chunk of (await openText(file)).chunks()) text += chunk;
+    return JSON.parse(text);
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new Problem('invalid', oneLine(`Couldn't parse ${path} as JSON (${error.message}).`));
+  } finally {
+    await file.close();
+  }
+}
+
+/** A file of lines that a command skips. It isn't visible before it's saved. */
+export type SkippedLines = {
+  path: string;
+  /** @param head the lines above the first one */
+  add(head: string, line: string): Promise<void>;
+  /** @throws Problem `invalid` if there's already a file with other lines, which someone may be correcting */
+  save(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export async function createSkippedLines(path: string): Promise<SkippedLines> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  let file: FileHandle | null = null;
+  return {
+    path,
+    async add(head, line) {
+      if (!file) {
+        file = await open(temporary, 'wx', privateFile);
+        await file.write(csvStart + head);
+      }
+      await file.write(/[\r\n]$/.test(line) ? line : `${line}\n`);
+    },
+    async save() {
+      if (!file) return;
+      await file.sync();
+      const existing = await readFile(path).catch(() => null);
+      if (existing && !existing.equals(await readFile(temporary)))
+        throw new Problem(
+          'invalid',
+          `${path} already exists, with other lines. Import or delete it first, or specify another file: --skip-invalid FILE.`,
+        );
+      await rename(temporary, path);
+    },
+    async close() {
+      await file?.close();
+      await rm(temporary, { force: true });
+    },
+  };
 }

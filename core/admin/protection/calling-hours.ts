@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { type HoursRule, hoursRulesSchema } from '#contract/protection/calling-hours.ts';
 import { counted } from '#contract/text/count.ts';
-import { Problem } from '../../domain/problem.ts';
 import { readHours, setHours } from '../../domain/protection/rules.ts';
 import type { AdminContext, Runner } from '../program/context.ts';
+import { readJson } from '../program/files.ts';
 import { withExamples } from '../program/help.ts';
 import { parseInput } from '../program/input.ts';
 import { oneLine } from '../program/output.ts';
@@ -62,12 +61,4 @@ function rulesTable(rules: readonly HoursRule[]): string {
     ...[prefix === '' ? 'all' : prefix, days ? days.join(' ') : (date ?? ''), closed ? 'closed' : `${from}-${to}`],
   ]);
   return table(['NUMBERS', 'DAYS', 'HOURS'], rows);
-}
-
-async function readJson(file: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readFile(file, 'utf8'));
-  } catch (error) {
-    throw new Problem('invalid', oneLine(`Couldn't parse ${file} as JSON (${error instanceof Error ? error.message : String(error)}).`));
-  }
 }

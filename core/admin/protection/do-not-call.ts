@@ -1,9 +1,10 @@
-import { type FileHandle, open } from 'node:fs/promises';
-import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { z } from 'zod';
 import { endOfDay } from '#contract/calendar.ts';
 import { readPhone } from '#contract/calls/phone.ts';
+import type { OpenFile } from '#contract/files/open-file.ts';
+import { openPhoneList, type PhoneList } from '#contract/files/phone-list.ts';
+import { openText, UnreadableFile } from '#contract/files/text-file.ts';
 import { type DoNotCallReason, doNotCallReasonSchema } from '#contract/protection/do-not-call.ts';
 import { countrySchema } from '#contract/protection/numbers.ts';
 import { counted } from '#contract/text/count.ts';
@@ -14,12 +15,13 @@ import type { Ports } from '../../domain/ports/ports.ts';
 import type { ProtectionAccess } from '../../domain/ports/protection.ts';
 import { Problem } from '../../domain/problem.ts';
 import { addNumbers, liftEntry, listPage } from '../../domain/protection/do-not-call.ts';
-import { importNumbers } from '../../domain/protection/import-numbers.ts';
+import { importNumbers, type NumberImportResult } from '../../domain/protection/import-numbers.ts';
 import { isCountry, notACountry } from '../../domain/protection/numbers.ts';
 import type { AdminContext, Runner } from '../program/context.ts';
+import { createSkippedLines, openInput } from '../program/files.ts';
 import { withExamples } from '../program/help.ts';
 import { nameSchema, parseInput } from '../program/input.ts';
-import { oneLine } from '../program/output.ts';
+import type { Output } from '../program/output.ts';
 import { shortName, table } from '../program/table.ts';
 import { findScope, type ScopeOptions, withScope } from './scope.ts';
 
@@ -48,14 +50,29 @@ export function doNotCallCommands(program: Command, { withDatabase }: Runner): v
     list
       .command('import')
       .argument('<file>')
-      .description('add all numbers in a file: one per line, the first column of a CSV file, or a list exported from the console'),
+      .description('add all numbers in a file: one on each line, a CSV file with a header, or a list exported from the console'),
     kinds,
-  ).option('--country <code>', 'country of numbers without a country code, such as DE');
+  )
+    .option('--country <code>', 'country of numbers without a country code, such as DE')
+    .option(
+      '--column <name>',
+      'column with the numbers, repeatable (default: found by its header)',
+      (name: string, before: string[]) => [...before, name],
+      [],
+    )
+    .option(
+      '--skip-invalid [file]',
+      'import the valid lines, and write the others to a file (default: nothing is imported if a line is invalid)',
+    );
   load.addHelpText(
     'after',
-    '\nIf a line is invalid, nothing is imported. If the import is interrupted, a core either finishes or deletes it.',
+    '\nIf a line is invalid, nothing is imported. If the import is interrupted, the numbers added so far stay on the list: run it again to add the others.',
   );
-  withExamples(load, `do-not-call import numbers.csv ${account} --country DE`).action(withDatabase(runImport));
+  withExamples(
+    load,
+    `do-not-call import numbers.csv ${account} --country DE`,
+    `do-not-call import contacts.csv ${account} --column Phone --column Mobile --skip-invalid fix.csv`,
+  ).action(withDatabase(runImport));
 }
 
 type AddOptions = ScopeOptions & { reason: string; note?: string; until?: string };
@@ -132,46 +149,78 @@ export function entryJson({ createdAt, endsAt, ...entry }: DoNotCallEntry) {
 /** The number of invalid lines that a terminal shows. */
 const maxShownLines = 20;
 
-/** @returns whether everything was imported */
-async function runImport(context: AdminContext, path: string, options: ScopeOptions & { country?: string }): Promise<boolean> {
-  const { ports, actor, output } = context;
-  const { owner, kind, name } = await findScope(ports, options, kinds);
+type ImportOptions = ScopeOptions & { country?: string; column: string[]; skipInvalid?: string | true };
+
+/** @returns whether everything was imported that should be */
+async function runImport(context: AdminContext, path: string, options: ImportOptions): Promise<boolean> {
+  const { ports, actor, output, resolveFile } = context;
+  const scope = await findScope(ports, options, kinds);
   const country =
     options.country === undefined
       ? undefined
       : parseInput(countrySchema.refine(isCountry, notACountry), options.country.toUpperCase(), '--country');
-  const entry = { owner, reason: 'imported' as const, note: null, source: 'admin' as const, call: null, createdBy: null };
-  const now = ports.clock.now();
-  const file = await openFile(context.resolveFile(path));
-  const job = { lines: readLines(file), country, entry: { ...entry, createdAt: now, endsAt: null } };
-  const result = await importNumbers(ports, ports.stores.numberImports, actor, job, setTimeout).finally(() => file.close());
-  const { added, known, wrong, invalidLines } = result;
-  const lines =
-    invalidLines === 0
-      ? [`Imported ${counted(added, 'number')} for ${kind} ${name}. Already on the list: ${known}.`]
-      : [
-          ...wrong.slice(0, maxShownLines).map(({ line, message }) => `line ${line}: ${message}`),
-          ...(invalidLines > maxShownLines
-            ? [`and ${counted(invalidLines - maxShownLines, 'more invalid line')}. To see them, add --json.`]
-            : []),
-          `Nothing was imported, because ${counted(invalidLines, 'line')} ${invalidLines === 1 ? 'is' : 'are'} invalid.`,
-        ];
-  output.answer({ added, known, wrong, ...(invalidLines > wrong.length && { wrongLines: invalidLines }) }, lines.join('\n'));
-  return invalidLines === 0;
-}
-
-/** Starts reading only when the lines are iterated, because readline drops lines that arrive before that. */
-async function* readLines(file: FileHandle): AsyncGenerator<string> {
-  yield* file.readLines();
-}
-
-async function openFile(path: string): Promise<FileHandle> {
+  const entry = { owner: scope.owner, reason: 'imported' as const, note: null, source: 'admin' as const, call: null, createdBy: null };
+  const file = await openInput(resolveFile(path));
+  const skipped = options.skipInvalid === undefined ? null : await createSkippedLines(resolveFile(skippedName(options.skipInvalid, file)));
   try {
-    const file = await open(path);
-    if (!(await file.stat()).isDirectory()) return file;
+    const text = await openText(file);
+    const list = openPhoneList(text, options.column, columnHint);
+    const chunks = () => text.chunks();
+    const result = await importNumbers(ports, actor, {
+      ...{ list, chunks, country, entry: { ...entry, createdAt: ports.clock.now(), endsAt: null } },
+      skipped: skipped && { add: ({ text: line }) => skipped.add(list.head, line), save: skipped.save },
+    });
+    if (result.numbers + result.invalidLines === 0) throw new UnreadableFile(`${path} contains no phone numbers.`);
+    const isImported = result.numbers > 0 && (result.invalidLines === 0 || skipped !== null);
+    const skippedFile = isImported && result.invalidLines > 0 && skipped ? skipped.path : null;
+    answerImport(output, scope, list, result, { isImported, skippedFile });
+    return isImported;
+  } finally {
+    await skipped?.close();
     await file.close();
-    throw new Error('it is a folder');
-  } catch (error) {
-    throw new Problem('invalid', oneLine(`Couldn't read ${path}: ${error instanceof Error ? error.message : String(error)}.`));
   }
+}
+
+const columnHint = 'Add --column NAME, once for each column with numbers. If the file has no header, NAME is the position, such as 1.';
+
+function skippedName(name: string | true, { path }: OpenFile): string {
+  if (name !== true) return name;
+  if (path !== null) return path.replace(/(\.[^./\\]*)?$/, '.skipped$1');
+  throw new Problem('invalid', '--skip-invalid: specify a file for the skipped lines, because the numbers come from a pipe.');
+}
+
+function answerImport(
+  output: Output,
+  { kind, name }: RuleScope,
+  { columns, notes }: PhoneList,
+  { added, known, numbers, empty, notValid, wrong, invalidLines, questions }: NumberImportResult,
+  { isImported, skippedFile }: { isImported: boolean; skippedFile: string | null },
+): void {
+  const isAre = (count: number) => (count === 1 ? 'is' : 'are');
+  const lines = [
+    ...notes,
+    `${columns.length === 1 ? 'Column' : 'Columns'} ${columns.join(', ')}: ${counted(numbers, 'number')}${empty > 0 ? `, ${empty} empty` : ''}.`,
+    ...wrong.slice(0, maxShownLines).map(({ line, message }) => `line ${line}: ${message}`),
+    ...(invalidLines > maxShownLines
+      ? [`and ${counted(invalidLines - maxShownLines, 'more invalid line')}. To see them, add --json.`]
+      : []),
+    ...(questions > 0 ? [`Put each number on a line of its own, or choose: ${columnHint}`] : []),
+    ...(isImported && notValid > 0
+      ? [`${counted(notValid, 'number')} ${isAre(notValid)}n't valid in today's numbering plans, but may be old or new.`]
+      : []),
+    isImported
+      ? `Imported ${counted(added, 'number')} for ${kind} ${name}. Already on the list: ${known}.`
+      : `Nothing was imported, because ${counted(invalidLines, 'line')} ${isAre(invalidLines)} invalid. Fix them, or add --skip-invalid.`,
+    ...(skippedFile === null
+      ? []
+      : [`Skipped ${counted(invalidLines, 'invalid line')}. Fix them in ${skippedFile}, and import that file.`]),
+  ];
+  const json = {
+    ...{ added, known, wrong, columns, numbers, empty },
+    ...(notValid > 0 && { notValid }),
+    ...(invalidLines > wrong.length && { wrongLines: invalidLines }),
+    ...(skippedFile !== null && { skippedFile }),
+    ...(notes.length > 0 && { notes }),
+  };
+  output.answer(json, lines.join('\n'));
 }

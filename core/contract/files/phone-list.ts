@@ -2,6 +2,16 @@ import type { CsvRecord, Reader } from './csv.ts';
 import { doNotCallHead, findPhoneColumns, isExport, isOtherNumber, looksLikePhone, openTable, type Table } from './table.ts';
 import { type TextFile, UnreadableFile } from './text-file.ts';
 
+/** It isn't clear which column has the numbers. @property names the names of all columns */
+export class UnclearColumn extends UnreadableFile {
+  readonly names: readonly string[];
+
+  constructor(message: string, names: readonly string[]) {
+    super(message);
+    this.names = names;
+  }
+}
+
 /**
  * A line of a list.
  *
@@ -25,7 +35,7 @@ export type PhoneList = { names: string[]; columns: string[]; head: string; note
  *
  * @param columns names, or positions if the file has no header
  * @param hint how to name a column
- * @throws UnreadableFile if the file isn't a table, or it's unclear which column has the numbers
+ * @throws UnreadableFile if the file isn't a table; UnclearColumn if it's unclear which column has the numbers
  */
 export function openPhoneList(file: TextFile, columns: readonly string[], hint: string): PhoneList {
   const { name, start } = file;
@@ -75,7 +85,7 @@ function choosePositions({ name }: TextFile, { header, sample }: Table, columns:
   const [position] = findPhoneColumns(names);
   if (position !== undefined) return [position];
   if (names.filter((each) => each !== '').length > 1)
-    throw new UnreadableFile(`${name} has no column that's named like one for phone numbers. ${known} ${hint}`);
+    throw new UnclearColumn(`${name} has no column that's named like one for phone numbers. ${known} ${hint}`, names);
   return [Math.max(sample[0]?.cells.findIndex(looksLikePhone) ?? 0, 0)];
 }
 
@@ -88,18 +98,4 @@ function numberFinder(names: readonly string[]): (cell: string, position: number
     if (forPhones.has(position)) return true;
     return looksLikePhone(cell) && (!forOthers.has(position) || cell.includes('+'));
   };
-}
-
-/** A number in a pasted text. @property line the line on which it is */
-export type PastedNumber = { line: number; text: string };
-
-/** Returns everything in a text that could be a phone number: each part with a digit between line breaks, commas, semicolons and tabs. */
-export function splitNumbers(text: string): PastedNumber[] {
-  return text.split(/\r\n|\n|\r/).flatMap((content, index) =>
-    content
-      .split(/[,;\t]/)
-      .map((part) => part.replace(/^[\s="']+|[\s"]+$/g, ''))
-      .filter((part) => /\d/.test(part))
-      .map((part) => ({ line: index + 1, text: part })),
-  );
 }

@@ -1,5 +1,5 @@
 import { counted } from '../text/count.ts';
-import { foldText } from '../text/text.ts';
+import { foldText, toPlainPhone } from '../text/text.ts';
 import { CsvReader, type CsvRecord, type Reader } from './csv.ts';
 import { type TextFile, UnreadableFile } from './text-file.ts';
 
@@ -113,20 +113,11 @@ export function findPhoneColumns(header: readonly string[]): number[] {
   return [];
 }
 
-/** Says how a spreadsheet has damaged a long number; null if it hasn't. */
-export function describeDamage(cell: string): string | null {
-  if (!/^\+?\d(?:[.,]\d+)?E\+?\d{1,2}$|^[1-9]\d+[.,]0+$/i.test(cell)) return null;
-  const what = /e/i.test(cell)
-    ? `rounded this long number to "${cell}", so its last digits are lost`
-    : `saved this number as a decimal: "${cell}"`;
-  return `A spreadsheet ${what}. Format the column as text, enter the numbers again, and save the file.`;
-}
-
 /** Whether a cell of any column seems to have a phone number, even within other text. */
 export function looksLikePhone(cell: string): boolean {
-  const text = cell.replace(/[\p{Cf}'"]/gu, '').trim();
-  if (/(?:\+|(?<!\d)00)[\s()]*[1-9](?:[\s()./\u2010-\u2015-]*\d){6,14}(?!\d)/.test(text)) return true;
-  if (!/^\(?\d[\d\s()./\u2010-\u2015-]*$/.test(text) || otherNumber.test(text)) return false;
+  const text = toPlainPhone(cell).replace(/^'/, '');
+  if (/(?:\+|(?<!\d)00)[\s()]*[1-9](?:[\s()./-]*\d){6,14}(?!\d)/.test(text)) return true;
+  if (!/^\(?\d[\d\s()./-]*$/.test(text) || otherNumber.test(text)) return false;
   const { length } = text.replace(/\D/g, '');
   return length >= (/^\(?0/.test(text) ? 7 : 9) && length <= 17;
 }

@@ -91,6 +91,16 @@ export async function openText(source: ByteSource, onChunk?: (chunk: Uint8Array)
   };
 }
 
+/** Returns a text that's in memory as a file. @param name the name for messages */
+export function toTextFile(name: string, text: string): TextFile {
+  return {
+    ...{ name, start: text, isWhole: true, lines: 0, notes: [] },
+    async *chunks() {
+      yield text;
+    },
+  };
+}
+
 async function* decode(source: ByteSource, encoding: Encoding): AsyncGenerator<string> {
   const decoder = new TextDecoder(encoding);
   let isStart = true;

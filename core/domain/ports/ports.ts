@@ -6,7 +6,7 @@ import type { DialingStore } from './dialing.ts';
 import type { DirectoryStore, TenancyStore, UserStore } from './directory.ts';
 import type { Clock, ClockStore, Passwords, Randomness, SecretBox } from './environment.ts';
 import type { ApiKeyStore } from './keys.ts';
-import type { NumberImportStore, ProtectionStore } from './protection.ts';
+import type { ProtectionStore } from './protection.ts';
 import type { IdentityProvider, LinkStore, SecondFactorStore, SessionStore, ThrottleStore } from './sign-in.ts';
 
 export type Stores = {
@@ -25,7 +25,6 @@ export type Stores = {
   auditChain: AuditChainStore;
   contacts: ContactStore;
   protection: ProtectionStore;
-  numberImports: NumberImportStore;
   clock: ClockStore;
 };
 

@@ -39,6 +39,18 @@ export type ProtectionStore = {
    * @throws Problem `unavailable` if the numbers were added but a claim that might not have seen them is still running
    */
   addNumbers(added: NewDoNotCall, now: Millis, event: AuditEvent | null): Promise<{ added: number; known: number; beingDialed: number }>;
+  /**
+   * Adds any number of numbers to a list, in short transactions. The first one records the event.
+   *
+   * @returns how many were new
+   * @throws Problem `unavailable` like addNumbers
+   */
+  importNumbers(
+    entry: ImportedNumbers,
+    numbers: AsyncIterable<{ id: string } & ImportedNumber>,
+    now: Millis,
+    event: AuditEvent,
+  ): Promise<number>;
   /** Deletes an entry. @returns false if it doesn't exist */
   lift(id: string, event: AuditEvent): Promise<boolean>;
   /** Returns a number's entries on all lists, including those that have ended. */
@@ -79,27 +91,3 @@ export type ProtectionStore = {
 
 /** The person asked not to be called again. @property id the ID of the new entry of the do-not-call list */
 export type OptOut = { id: string; buildEvent(owner: OwningScope): AuditEvent };
-
-/** Imports of do-not-call lists: see protection/import-numbers.ts. */
-export type NumberImportStore = {
-  begin(id: string, entry: ImportedNumbers, startedAt: Millis): Promise<void>;
-  /**
-   * Stores some of the import's numbers together. They have no effect until they're moved to the list.
-   *
-   * @throws Problem `conflict` if a core has deleted the import
-   */
-  addPart(id: string, part: number, numbers: readonly ImportedNumber[]): Promise<void>;
-  /**
-   * Commits the import: all stored numbers will now be moved to the list.
-   *
-   * @throws Problem `conflict` if a core has deleted the import
-   */
-  commit(id: string, committedAt: Millis, event: AuditEvent): Promise<void>;
-  /** Moves a batch of numbers to the list, in a short transaction. @returns null if none are left; `duration` is in ms */
-  moveBatch(id: string, newId: () => string, now: Millis): Promise<{ added: number; known: number; duration: number } | null>;
-  /** Waits until no claim can miss the moved numbers, and deletes the import. */
-  finish(id: string): Promise<void>;
-  /** Deletes the import unless it's committed. */
-  discard(id: string): Promise<void>;
-  list(): Promise<{ id: string; startedAt: Millis; isCommitted: boolean }[]>;
-};

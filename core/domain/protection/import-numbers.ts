@@ -1,143 +1,130 @@
+import { z } from 'zod';
 import { readPhone } from '#contract/calls/phone.ts';
+import { readAll } from '#contract/files/csv.ts';
+import type { ListLine, PhoneList } from '#contract/files/phone-list.ts';
+import { limits } from '#contract/limits.ts';
+import { doNotCallReasonLabels, doNotCallReasonSchema, doNotCallReasons, doNotCallSources } from '#contract/protection/do-not-call.ts';
 import { counted } from '#contract/text/count.ts';
-import { isCompleteLine, readFirstCell } from '#contract/text/csv.ts';
+import { instantSchema, lineSchema, parseTimestamp } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
-import { clockSkew } from '../deadlines.ts';
-import { type Millis, oneDay } from '../instant.ts';
+import { instant } from '../instant.ts';
 import type { Actor, ImportedNumber, ImportedNumbers } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
-import type { NumberImportStore } from '../ports/protection.ts';
-import { detailsReader } from './do-not-call-line.ts';
-
-type Pause = (ms: number) => Promise<void>;
-
-/**
- * In ms: the minimum pause after a batch of numbers was moved to the do-not-call list. A pause also lasts at least as long as the batch
- * took, because SQLite's lock isn't fair: the longer a core has waited for the lock, the less often it tries to get it.
- */
-const minPause = 20;
 
 type InvalidLine = { line: number; message: string };
 
-/** @property wrong the first invalid lines @property invalidLines the number of all invalid lines */
-export type NumberImportResult = { added: number; known: number; wrong: InvalidLine[]; invalidLines: number };
-
 /**
- * How many numbers of an unfinished import one row stores. A batch that moves only some of them to the do-not-call list has to write the
- * others to the row again, so a row can't be much larger.
+ * @property numbers how many numbers the list has, including repeated ones
+ * @property empty how many lines have none
+ * @property notValid how many of the numbers have a possible length, but aren't valid, because they're old, or newer than our data
+ * @property wrong the first invalid lines
+ * @property invalidLines the number of all invalid lines
+ * @property questions how many of them have a number in another column
  */
-const numbersPerPart = 1_000;
+type CheckedList = { numbers: number; empty: number; notValid: number; wrong: InvalidLine[]; invalidLines: number; questions: number };
+export type NumberImportResult = CheckedList & { added: number; known: number };
 
 const maxInvalidLines = 10_000;
 
+type NumberImport = {
+  list: PhoneList;
+  /** Reads the file from the beginning. It's called twice. */
+  chunks(): AsyncIterable<string>;
+  country: string | undefined;
+  entry: ImportedNumbers;
+  /** Receives the invalid lines, and saves them before anything is imported. Null if an invalid line stops the import. */
+  skipped: { add(line: ListLine): Promise<void>; save(): Promise<void> } | null;
+};
+
 /**
- * Imports a list of any length. If a line is invalid, or reading fails, nothing is imported. Once the whole list is stored, all of it will
- * be imported, even if this process is killed.
- *
- * @param pause waits for this many ms after each batch, so that other processes can write
+ * Imports a list of any length: checks all of it, and then adds the numbers in batches. If a line is invalid or can't be read, nothing is
+ * imported. If the process is killed, the numbers added so far stay, and importing the list again adds the others.
  */
-export async function importNumbers(
-  ports: Ports,
-  imports: NumberImportStore,
-  actor: Actor,
-  { lines, country, entry }: { lines: AsyncIterable<string>; country: string | undefined; entry: ImportedNumbers },
-  pause: Pause,
-): Promise<NumberImportResult> {
-  const id = ports.randomness.id();
-  await imports.begin(id, entry, ports.clock.now());
-  const { numbers, wrong, invalidLines } = await storeParts(imports, id, lines, country, entry.createdAt).catch(async (error: unknown) => {
-    await imports.discard(id).catch(() => undefined);
-    throw error;
-  });
-  if (invalidLines > 0 || numbers === 0) {
-    await imports.discard(id);
-    return { added: 0, known: 0, wrong, invalidLines };
-  }
-  const subject = { kind: 'do-not-call', id, name: counted(numbers, 'number') } as const;
-  await imports.commit(id, ports.clock.now(), auditEvent(ports, actor, 'do-not-call.imported', subject, entry.owner));
-  const moved = await moveNumbers(ports, imports, id, pause);
+export async function importNumbers(ports: Ports, actor: Actor, job: NumberImport): Promise<NumberImportResult> {
+  const checked = await checkList(job);
+  if (checked.numbers === 0 || (checked.invalidLines > 0 && !job.skipped)) return { ...checked, added: 0, known: 0 };
+  await job.skipped?.save();
+  const subject = { kind: 'do-not-call', id: ports.randomness.id(), name: counted(checked.numbers, 'number') } as const;
+  const event = auditEvent(ports, actor, 'do-not-call.imported', subject, job.entry.owner);
+  const added = await ports.stores.protection.importNumbers(job.entry, identified(ports, job), ports.clock.now(), event);
   ports.onListed();
-  return { ...moved, wrong, invalidLines };
+  return { ...checked, added, known: checked.numbers - added };
 }
 
-/**
- * In ms. A command needs a few minutes for a million numbers. If it's still running after this time, a core also starts moving the numbers,
- * which does no harm.
- */
-const abandonedAfter = 10 * 60_000;
-
-/**
- * Finishes committed imports whose process was killed. These include imports whose start is in the future, because the clock was ahead
- * then.
- *
- * @returns the number of new entries
- */
-export async function finishImports(ports: Ports, imports: NumberImportStore, pause: Pause): Promise<number> {
-  const now = ports.clock.now();
-  let added = 0;
-  for (const { id, startedAt, isCommitted } of await imports.list()) {
-    const isAbandoned = startedAt < now - abandonedAfter || startedAt > now + clockSkew.toMillis();
-    if (isCommitted && isAbandoned) added += (await moveNumbers(ports, imports, id, pause)).added;
-  }
-  return added;
-}
-
-/**
- * Deletes imports that were never committed and were started more than a day ago, or that seem to start more than a day from now because
- * the clock was ahead when they were started.
- */
-export async function discardImports(imports: NumberImportStore, now: Millis): Promise<void> {
-  for (const { id, startedAt, isCommitted } of await imports.list()) {
-    if (!isCommitted && Math.abs(now - startedAt) > oneDay) await imports.discard(id);
-  }
-}
-
-async function moveNumbers(ports: Ports, imports: NumberImportStore, id: string, pause: Pause) {
-  const moved = { added: 0, known: 0 };
-  for (;;) {
-    const step = await imports.moveBatch(id, () => ports.randomness.id(), ports.clock.now());
-    if (step === null) break;
-    moved.added += step.added;
-    moved.known += step.known;
-    await pause(Math.max(step.duration, minPause));
-  }
-  await imports.finish(id);
-  return moved;
-}
-
-async function storeParts(imports: NumberImportStore, id: string, lines: AsyncIterable<string>, country: string | undefined, now: Millis) {
-  const part = new Map<string, ImportedNumber>();
-  const wrong: InvalidLine[] = [];
-  let [line, numbers, invalidLines, parts] = [0, 0, 0, 0];
-  let readDetails: ReturnType<typeof detailsReader> = () => ({});
-  const store = async () => {
-    if (part.size > 0 && invalidLines === 0) await imports.addPart(id, parts++, [...part.values()]);
-    numbers += part.size;
-    part.clear();
-  };
-  for await (const text of lines) {
-    line++;
-    const cell = readFirstCell(text);
-    const isHeader = line === 1 && !/\d/.test(cell);
-    if (isHeader) readDetails = detailsReader(text);
-    if (isHeader || cell === '' || isCompleteLine(text)) continue;
-    const read = readPhone(cell, { country, accept: 'possible' });
-    const details = 'reason' in read ? read.reason : readDetails(text);
-    if ('reason' in read || typeof details === 'string') {
-      invalidLines++;
-      if (wrong.length < maxInvalidLines) wrong.push({ line, message: String(details) });
-      continue;
+async function checkList(job: NumberImport): Promise<CheckedList> {
+  const checked: CheckedList = { numbers: 0, empty: 0, notValid: 0, wrong: [], invalidLines: 0, questions: 0 };
+  for await (const { line, read } of readLines(job)) {
+    if ('message' in read) {
+      checked.invalidLines++;
+      if (line.question !== null) checked.questions++;
+      if (checked.wrong.length < maxInvalidLines) checked.wrong.push({ line: line.line, message: read.message });
+      await job.skipped?.add(line);
+    } else {
+      checked.numbers += read.numbers.length;
+      checked.notValid += read.notValid;
+      if (read.numbers.length === 0) checked.empty++;
     }
-    const { phone } = read;
-    // Keep the entry that lasts longest, because an exported list of a partner can contain a number several times, once for each account.
-    const isLongest = getEnd(details) > getEnd(part.get(phone) ?? { endsAt: now });
-    if (isLongest) part.set(phone, { phone, ...details });
-    if (part.size >= numbersPerPart) await store();
   }
-  await store();
-  return { numbers, wrong, invalidLines };
+  return checked;
 }
 
-function getEnd({ endsAt }: Pick<ImportedNumber, 'endsAt'>): number {
-  return endsAt ?? Number.POSITIVE_INFINITY;
+async function* identified(ports: Ports, job: NumberImport): AsyncGenerator<{ id: string } & ImportedNumber> {
+  for await (const { read } of readLines(job))
+    if ('numbers' in read) yield* read.numbers.map((number) => ({ id: ports.randomness.id(), ...number }));
+}
+
+type Read = { numbers: ImportedNumber[]; notValid: number } | { message: string };
+
+async function* readLines({ list, chunks, country }: NumberImport): AsyncGenerator<{ line: ListLine; read: Read }> {
+  const readDetails = detailsReader(list);
+  for await (const line of readAll(chunks(), list.createReader())) yield { line, read: readLine(line, country, readDetails) };
+}
+
+function readLine({ numbers, question, cells }: ListLine, country: string | undefined, readDetails: DetailsReader): Read {
+  if (question !== null) return { message: question };
+  const details = numbers.length === 0 ? {} : readDetails(cells);
+  if (typeof details === 'string') return { message: details };
+  const result: Read = { numbers: [], notValid: 0 };
+  for (const text of numbers) {
+    const read = readPhone(text, { country, accept: 'possible' });
+    if ('reason' in read) return { message: `${text}: ${read.reason}` };
+    if (!read.isValid) result.notValid++;
+    result.numbers.push({ phone: read.phone, ...details });
+  }
+  return result;
+}
+
+/** The columns of an exported list that an import keeps. */
+const detailColumns = { Reason: 'reason', Note: 'note', Source: 'source', Added: 'createdAt', Ends: 'endsAt' } as const;
+
+const time = instantSchema.transform((text) => instant(parseTimestamp(text)));
+
+const detailsSchema = z.object({
+  reason: z
+    .preprocess((text) => doNotCallReasons.find((each) => doNotCallReasonLabels[each] === text) ?? text, doNotCallReasonSchema)
+    .exactOptional(),
+  note: lineSchema(limits.name).exactOptional(),
+  source: z.enum(doNotCallSources, { error: `Must be one of ${doNotCallSources.join(', ')}.` }).exactOptional(),
+  createdAt: time.exactOptional(),
+  endsAt: time.exactOptional(),
+});
+
+type DetailsReader = (cells: readonly string[]) => Omit<ImportedNumber, 'phone'> | string;
+
+/** Returns a function that reads the details of an exported list's numbers, or says which of them is invalid. */
+function detailsReader({ names, columns }: PhoneList): DetailsReader {
+  // Other programs have columns with these names, too.
+  const isExported = columns.length === 1 && columns[0] === 'Number';
+  const kept = Object.entries(detailColumns).flatMap(([name, key]) =>
+    isExported && names.includes(name) ? [{ name, key, index: names.indexOf(name) }] : [],
+  );
+  if (kept.length === 0) return () => ({});
+  return (cells) => {
+    const { data, error } = detailsSchema.safeParse(
+      Object.fromEntries(kept.flatMap(({ key, index }) => (cells[index] ? [[key, cells[index]]] : []))),
+    );
+    if (data) return data;
+    const [issue] = error.issues;
+    return `${kept.find(({ key }) => key === issue?.path[0])?.name}: ${issue?.message}`;
+  };
 }

@@ -35,8 +35,6 @@ declare module 'knex/types/tables.js' {
     do_not_call_sweeps: DoNotCallSweepRow;
     do_not_call_additions: { partner_id: string; version: number; phones: string };
     protection_rules: ProtectionRulesRow;
-    number_imports: { id: string; entry: string; started_at: Millis; committed_at: Millis | null };
-    number_import_parts: { import_id: string; part: number; phones: string };
   }
 }
 

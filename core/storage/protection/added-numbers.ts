@@ -1,11 +1,14 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
-import type { NewDoNotCall } from '../../domain/model.ts';
+import type { AuditEvent, ImportedNumber, ImportedNumbers, NewDoNotCall } from '../../domain/model.ts';
+import { recordAudit } from '../audit/audit.ts';
 import { required } from '../engine/columns.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 
 /** The number of entries in one statement, because databases limit the number of parameters. */
 const insertBatchSize = 100;
+type NewNumber = NewDoNotCall['numbers'][number];
 type Written = { added: number; written: number };
 
 /**
@@ -37,6 +40,53 @@ export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, 
     .onConflict('scope_id')
     .merge({ token });
   return result;
+}
+
+/** In ms: about how long a batch of imported numbers may take, because on SQLite, placing a call waits for it. */
+const stepTime = 10;
+const minBatchSize = 100;
+const maxBatchSize = 1_000;
+/**
+ * In ms: the minimum pause after a batch. A pause also lasts at least as long as the batch took, because SQLite's lock isn't fair: the longer
+ * a core has waited for the lock, the less often it tries to get it.
+ */
+const minPause = 20;
+
+/** Adds any number of numbers to a list, in short transactions. @param event is recorded with the first batch @returns how many were new */
+export async function importNumbers(
+  write: Knex,
+  entry: ImportedNumbers,
+  numbers: AsyncIterable<NewNumber>,
+  now: Millis,
+  event: AuditEvent,
+): Promise<number> {
+  // How many numbers the next batch has. It depends on how long the last batch took, because a busy machine needs ten times as long.
+  let [size, added, isRecorded] = [minBatchSize, 0, false];
+  const batch = new Map<string, NewNumber>();
+  const add = async () => {
+    const begun = performance.now();
+    added += await write.transaction(async (trx) => {
+      if (!isRecorded) await recordAudit(trx, event);
+      return (await insertNumbers(trx, { ...entry, numbers: [...batch.values()] }, now)).added;
+    });
+    isRecorded = true;
+    const duration = performance.now() - begun;
+    size = Math.round(Math.max(Math.min((batch.size * stepTime) / duration, 2 * size, maxBatchSize), minBatchSize));
+    batch.clear();
+    await setTimeout(Math.max(duration, minPause));
+  };
+  for await (const number of numbers) {
+    // Keep the entry that lasts longest, because an exported list of a partner can contain a number several times, once for each account.
+    const isLongest = getEnd(number) > getEnd(batch.get(number.phone) ?? { endsAt: now });
+    if (isLongest) batch.set(number.phone, number);
+    if (batch.size >= size) await add();
+  }
+  if (batch.size > 0) await add();
+  return added;
+}
+
+function getEnd({ endsAt }: Pick<ImportedNumber, 'endsAt'>): number {
+  return endsAt ?? Number.POSITIVE_INFINITY;
 }
 
 /** Transactions that add to one partner's lists wait for each other here, so they commit in the order of their versions. */

@@ -8,7 +8,7 @@ import { type Database, requireSeen } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/empty-log.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
-import { insertNumbers } from './added-numbers.ts';
+import { importNumbers, insertNumbers } from './added-numbers.ts';
 import { makeHeldDue } from './held-calls.ts';
 import { parseList, readCampaignRules } from './known-rules.ts';
 import { blockListed } from './listed-calls.ts';
@@ -29,6 +29,12 @@ export function protectionStore(database: Database): ProtectionStore {
       await requireSeen(database);
       const phones = added.numbers.map(({ phone }) => phone);
       return { added: count, known: added.numbers.length - count, beingDialed: await countBeingDialed(database, added.owner, phones) };
+    },
+
+    async importNumbers(entry, numbers, now, event) {
+      const added = await importNumbers(write, entry, numbers, now, event);
+      await requireSeen(database);
+      return added;
     },
 
     async lift(id, event) {

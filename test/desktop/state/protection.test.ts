@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { completeLine, csvRow, csvStart } from '#contract/files/csv.ts';
+import { doNotCallHead } from '#contract/files/table.ts';
 import { type HoursRule, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CheckedNumberView } from '#contract/protection/protection.ts';
 import { describeHeld, describeState } from '../../../desktop/renderer/screens/calls/held.ts';
@@ -10,7 +11,12 @@ import {
   leavesNumbersOpen,
   toWeeks,
 } from '../../../desktop/renderer/screens/protection/calling-hours/week.ts';
-import { addAll, describeAdded, readNumbers } from '../../../desktop/renderer/screens/protection/do-not-call/pasted-numbers.ts';
+import {
+  addChecked,
+  describeAdded,
+  readFile,
+  readNumbers,
+} from '../../../desktop/renderer/screens/protection/do-not-call/pasted-numbers.ts';
 import { describeHours, describeOpening, describeReasons } from '../../../desktop/renderer/screens/protection/numbers/check-text.ts';
 
 const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
@@ -66,41 +72,88 @@ describe('a week of calling hours', () => {
 });
 
 describe('pasted numbers', () => {
-  it('are the first cells of all lines, each once, without a header', () => {
-    expect(readNumbers('Phone;Name\r\n+49 30 1234;Ada\n\n"+49 30 5678",Grace\n+49 30 1234')).to.deep.equal(['+49 30 1234', '+49 30 5678']);
-    const exported = csvStart + csvRow(['Number', 'For']) + csvRow(['+49301234', 'Blue Clinic']) + completeLine(1);
-    expect(readNumbers(exported)).to.deep.equal(['+49301234']);
-  });
+  const readTexts = (text: string) => readNumbers(text).numbers.map((number) => number.text);
+  const add = async (phones: string[]) => ({ ok: true, value: { added: phones.length - 1, known: 1, beingDialed: 1 } }) as const;
+  const written = (texts: string[]) => texts.map((text, index) => ({ line: index + 1, text }));
 
-  it('are sent in several requests if there are many, and the counts are added', async () => {
-    const sent: number[] = [];
-    const numbers = Array.from({ length: 250 }, (_, index) => `+4930${1_000_000 + index}`);
-    const result = await addAll(numbers, async (part) => {
-      sent.push(part.length);
-      return { ok: true, value: { added: part.length - 1, known: 1, beingDialed: 1 } };
-    });
-    expect(sent).to.deep.equal([100, 100, 50]);
-    expect(result.ok && describeAdded(result.value)).to.equal(
-      'Added 247 numbers. 3 numbers were already on the list. 3 calls to these numbers are being dialed now and can’t be stopped.',
-    );
-  });
-
-  it("are quoted in the error if they're invalid", async () => {
-    const errors = [{ path: 'phones.1', message: 'Must be a valid phone number.' }];
-    const failure = { kind: 'refused', code: 'invalid', detail: 'Invalid.', errors, retryAfterSeconds: null } as const;
-    const result = await addAll(['+493012345678', '12'], async () => ({ ok: false, failure: { ...failure, errors: [...errors] } }));
-    expect(!result.ok && result.failure.kind === 'refused' && result.failure.errors).to.deep.equal([
-      { path: 'phones', message: '12: Must be a valid phone number.' },
+  it('are all parts with a digit between line breaks, commas, semicolons and tabs', () => {
+    expect(readTexts('Phone\r\n+49 30 1234, +49 30 1235;+49 30 1236\t+49 30 1237\n\n"\'+49 30 1238"\r="+49 30 1239"')).to.deep.equal([
+      ...['+49 30 1234', '+49 30 1235', '+49 30 1236', '+49 30 1237', '+49 30 1238', '+49 30 1239'],
+    ]);
+    expect(readNumbers('Ada\n+49301234,x9').numbers).to.deep.equal([
+      { line: 2, text: '+49301234' },
+      { line: 2, text: 'x9' },
     ]);
   });
 
-  it('are reported as added, together with a call to them that can’t be stopped', () => {
-    expect(describeAdded({ added: 2, known: 0, beingDialed: 0, notValid: 1 })).to.equal(
-      'Added 2 numbers. 1 number isn’t valid today, but may be old or new.',
+  it('are only those in the column for numbers if the text is a table, and other numbers are a problem', () => {
+    expect(readTexts('Id;Phone;Since\n1001;+49301234;2026-11-28\n1002;;2026-11-28')).to.deep.equal(['+49301234']);
+    const row = ['+49301234', 'Blue Clinic', 'Asked', '', 'console', 'Ada', '2026-11-28T15:34:35.696Z', ''];
+    expect(readTexts(csvStart + csvRow(doNotCallHead) + csvRow(row) + completeLine(1))).to.deep.equal(['+49301234']);
+    expect(readNumbers('Phone\tName\n+49301234567\t+49301234568').problems).to.deep.equal([
+      { line: 2, message: "There's another phone number in column Name: +49301234568" },
+    ]);
+  });
+
+  it('are sent in several requests if there are many, each once, and the counts are added', async () => {
+    const sent: number[] = [];
+    const numbers = Array.from({ length: 250 }, (_, index) => `+4930${1_000_000 + index}`);
+    const result = await addChecked(written([...numbers, '+4930 1000000', ...numbers]), [], undefined, async (part) => {
+      sent.push(part.length);
+      return add(part);
+    });
+    expect(sent).to.deep.equal([100, 100, 51]);
+    expect(result.ok && describeAdded(result.value)).to.equal(
+      'Added 248 numbers. 3 numbers were already on the list. 3 calls to these numbers are being dialed now and can’t be stopped.',
     );
-    expect(describeAdded({ added: 1, known: 0, beingDialed: 1 })).to.equal(
-      'Added 1 number. 1 call to this number is being dialed now and can’t be stopped.',
+  });
+
+  it("are all checked before the first one is added, and quoted with their lines if they're invalid", async () => {
+    const numbers = written([...Array.from({ length: 200 }, (_, index) => `+4930${1_000_000 + index}`), '12']);
+    const result = await addChecked(numbers, [{ line: 300, message: 'Unclear.' }], undefined, () => expect.fail('Sent.'));
+    expect(!result.ok && result.failure.kind === 'refused' && result.failure.errors).to.deep.equal([
+      {
+        path: 'phones',
+        message:
+          'Line 300: Unclear.\nLine 201: 12: Must be a phone number with its country code, such as +493012345678, unless the country is specified.',
+      },
+    ]);
+  });
+
+  it('are reported as added, together with those that aren’t valid and a call to them that can’t be stopped', () => {
+    expect(describeAdded({ added: 2, known: 0, beingDialed: 1, notValid: 1 })).to.equal(
+      'Added 2 numbers. 1 number isn’t valid today, but may be old or new. 1 call to these numbers is being dialed now and can’t be stopped.',
     );
+  });
+});
+
+describe('a file of numbers', () => {
+  const read = (content: BlobPart, column = '') => readFile(new File([content], 'list.csv'), column);
+
+  it('is read in any encoding, from the column that its header names, and says what was read', async () => {
+    const bytes = new Uint8Array(Buffer.from('\ufeffName\tTelefon\nZoë\t+49 30 1234\nAda\t\n', 'utf16le'));
+    expect(await read(bytes)).to.deep.equal({
+      ...{ text: '+49 30 1234', note: 'Column Telefon: 1 number, 1 empty.', problem: null, columns: ['Name', 'Telefon'] },
+    });
+  });
+
+  it('asks for the column if it has numbers in several, or none is named like one for numbers', async () => {
+    const several = 'Phone;Mobile\n+49301234567;+49301234568\n';
+    const question = await read(several);
+    expect([question.text, question.columns]).to.deep.equal([null, ['Phone', 'Mobile']]);
+    expect(question.problem).to.contain("Line 2: There's another phone number in column Mobile");
+    expect((await read(several, 'Mobile')).text).to.equal('+49301234568');
+    const unknown = await read('Kontakt;Wer\n+49301234567;Ada\n');
+    expect([unknown.columns, unknown.problem?.includes('Choose it below.')]).to.deep.equal([['Kontakt', 'Wer'], true]);
+  });
+
+  it('is refused in words about the file if it isn’t a list', async () => {
+    for (const [content, message] of [
+      ['PK\u0003\u0004', /spreadsheet file/],
+      ['Phone,Name\n', /contains no phone numbers/],
+      ['Phone,Name\n+49301234567,"Ada\n', /line 2: there's a misplaced quotation mark/],
+    ] as const)
+      expect((await read(content)).problem).to.match(message);
   });
 });
 

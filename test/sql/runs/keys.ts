@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream';
 import { testRandomness } from '../../support/clock.ts';
 import { somePhone } from '../../support/tenants.ts';
 import { digest, each, type Fixtures, now, type Runs, today } from '../fixtures.ts';
@@ -17,11 +18,9 @@ export function createKeysRuns({
   createdUser,
   inAccount,
   toNumbers,
-  importedEntry,
-  beginImport,
   revokeOptions,
   storage,
-}: Fixtures): Pick<Runs, 'apiKeys' | 'numberImports' | 'protection'> {
+}: Fixtures): Pick<Runs, 'apiKeys' | 'protection'> {
   return {
     apiKeys: {
       create: (create) => create(createKey(user), digest(), 1_000, event()),
@@ -63,30 +62,14 @@ export function createKeysRuns({
       compactCounts: (compactCounts) => compactCounts(),
       countByDaysLeft: (countByDaysLeft) => countByDaysLeft(now),
     },
-    numberImports: {
-      begin: (begin) => begin(testRandomness.id(), importedEntry(), now),
-      addPart: async (addPart) => addPart(await beginImport(), 0, [{ phone: somePhone() }]),
-      async commit(commit) {
-        const id = await beginImport();
-        await commit(id, now, event());
-      },
-      async moveBatch(moveBatch) {
-        const id = await beginImport();
-        await stores.numberImports.addPart(
-          id,
-          0,
-          Array.from({ length: 101 }, () => ({ phone: somePhone() })),
-        );
-        for (let step = 0; step < 3; step++) await moveBatch(id, () => testRandomness.id(), now);
-      },
-      finish: (finish) => finish(testRandomness.id()),
-      discard: async (discard) => discard(await beginImport()),
-      list: (list) => list(),
-    },
     protection: {
       async addNumbers(addNumbers) {
         await addNumbers(toNumbers(somePhone(), account.id), now, event());
         await addNumbers(toNumbers(somePhone(), null), now, null);
+      },
+      async importNumbers(importNumbers) {
+        const { numbers, ...entry } = toNumbers(somePhone());
+        await importNumbers(entry, Readable.from(numbers), now, event());
       },
       async lift(lift) {
         await lift(testRandomness.id(), event());

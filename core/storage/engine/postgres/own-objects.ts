@@ -30,8 +30,6 @@ const typedTables: Record<keyof Tables, true> = {
   do_not_call_sweeps: true,
   do_not_call_additions: true,
   protection_rules: true,
-  number_imports: true,
-  number_import_parts: true,
 };
 
 /**

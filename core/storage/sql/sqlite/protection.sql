@@ -61,6 +61,44 @@ WHERE state = 'dialing'
     WHERE partner_id = ?
   );
 
+-- protection.importNumbers
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+delete from `do_not_call`
+where `scope_id` = ?
+  and `phone` in (?)
+  and `ends_at` < ?;
+
+insert into `do_not_call` (`account_id`, `campaign_id`, `contact_id`, `created_at`, `created_by_id`,
+  `created_by_name`, `ends_at`, `id`, `note`, `partner_id`, `phone`, `reason`, `scope_id`, `source`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+on conflict (`scope_id`, `phone`)
+do update set `ends_at` = excluded.ends_at
+where do_not_call.ends_at IS NOT NULL
+  AND (excluded.ends_at IS NULL OR excluded.ends_at > do_not_call.ends_at)
+returning `id`;
+
+update `accounts`
+set `lists_numbers` = ?
+where `id` = ?
+  and `lists_numbers` is null;
+
+update `partners`
+set `lists_version` = CASE WHEN lists_version >= ? THEN lists_version + 1 ELSE ? END
+where `id` = ?
+returning `lists_version`;
+
+insert into `do_not_call_additions` (`partner_id`, `phones`, `version`)
+values (?, ?, ?);
+
+insert into `do_not_call_sweeps` (`account_id`, `partner_id`, `scope_id`, `token`)
+values (?, ?, ?, ?)
+on conflict (`scope_id`)
+do update set `token` = ?;
+
 -- protection.lift
 
 delete from `do_not_call`
@@ -183,6 +221,14 @@ where `partner_id` = ?
   and `phone` < ?
 order by `phone` asc, `id` asc
 limit ?;
+
+select `id`, `name`
+from `accounts`
+where `id` in (?, ?);
+
+select `id`, `name`
+from `partners`
+where `id` in (?, ?);
 
 -- protection.findBlocking
 
@@ -387,418 +433,6 @@ FROM calls
 WHERE held_until IS NOT NULL
   AND due_at IS NOT NULL
   AND held_until > ?;
-
--- numberImports.begin
-
-insert into `number_imports` (`committed_at`, `entry`, `id`, `started_at`)
-values (?, ?, ?, ?);
-
--- numberImports.addPart
-
-select *
-from `number_imports`
-where `id` = ?
-limit ?;
-
-insert into `number_import_parts` (`import_id`, `part`, `phones`)
-values (?, ?, ?);
-
--- numberImports.commit
-
-update `number_imports`
-set `committed_at` = ?
-where `id` = ?;
-
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
-  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
-
--- numberImports.moveBatch
-
-select *
-from `number_imports`
-where `id` = ?
-limit ?;
-
-select *
-from `number_import_parts`
-where `import_id` = ?
-order by `part` asc
-limit ?;
-
-delete from `do_not_call`
-where `scope_id` = ?
-  and `phone` in (?, …)
-  and `ends_at` < ?;
-
-insert into `do_not_call` (`account_id`, `campaign_id`, `contact_id`, `created_at`, `created_by_id`,
-  `created_by_name`, `ends_at`, `id`, `note`, `partner_id`, `phone`, `reason`, `scope_id`, `source`)
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-union all
-select ? as `account_id`, ? as `campaign_id`, ? as `contact_id`, ? as `created_at`, ? as `created_by_id`, ? as `created_by_name`,
-  ? as `ends_at`, ? as `id`, ? as `note`, ? as `partner_id`, ? as `phone`, ? as `reason`, ? as `scope_id`, ? as `source`
-where true
-on conflict (`scope_id`, `phone`)
-do update set `ends_at` = excluded.ends_at
-where do_not_call.ends_at IS NOT NULL
-  AND (excluded.ends_at IS NULL OR excluded.ends_at > do_not_call.ends_at)
-returning `id`;
-
-update `accounts`
-set `lists_numbers` = ?
-where `id` = ?
-  and `lists_numbers` is null;
-
-update `partners`
-set `lists_version` = CASE WHEN lists_version >= ? THEN lists_version + 1 ELSE ? END
-where `id` = ?
-returning `lists_version`;
-
-insert into `do_not_call_additions` (`partner_id`, `phones`, `version`)
-values (?, ?, ?);
-
-insert into `do_not_call_sweeps` (`account_id`, `partner_id`, `scope_id`, `token`)
-values (?, ?, ?, ?)
-on conflict (`scope_id`)
-do update set `token` = ?;
-
-update `number_import_parts`
-set `phones` = ?
-where `import_id` = ?
-  and `part` = ?;
-
-delete from `do_not_call`
-where `scope_id` = ?
-  and `phone` in (?)
-  and `ends_at` < ?;
-
-insert into `do_not_call` (`account_id`, `campaign_id`, `contact_id`, `created_at`, `created_by_id`,
-  `created_by_name`, `ends_at`, `id`, `note`, `partner_id`, `phone`, `reason`, `scope_id`, `source`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-on conflict (`scope_id`, `phone`)
-do update set `ends_at` = excluded.ends_at
-where do_not_call.ends_at IS NOT NULL
-  AND (excluded.ends_at IS NULL OR excluded.ends_at > do_not_call.ends_at)
-returning `id`;
-
-delete from `number_import_parts`
-where `import_id` = ?
-  and `part` = ?;
-
--- numberImports.finish
-
-delete from `number_imports`
-where `id` = ?;
-
--- numberImports.discard
-
-delete from `number_imports`
-where `id` = ?
-  and `committed_at` is null;
-
-delete from `number_import_parts`
-where `import_id` = ?;
-
--- numberImports.list
-
-select `id`, `started_at`, `committed_at`
-from `number_imports`
-order by `id` asc;
 
 -- knownLists.refresh
 

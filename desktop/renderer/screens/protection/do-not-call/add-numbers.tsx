@@ -1,6 +1,5 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { type DoNotCallReason, doNotCallReasonLabels, doNotCallReasons } from '#contract/protection/do-not-call.ts';
-import type { Failure } from '../../../../ipc.ts';
 import { Dialog } from '../../../components/forms/dialog.tsx';
 import { Field, FormError } from '../../../components/forms/field.tsx';
 import { FormActions } from '../../../components/forms/form-actions.tsx';
@@ -10,24 +9,35 @@ import { ownZone } from '../../../state/clock.ts';
 import { fieldError, generalError } from '../../../state/format/failure-text.ts';
 import { pluralize } from '../../../state/format/format.ts';
 import { type NamedScope, ScopeSelect } from '../scope-select.tsx';
-import { addAll, describeAdded, readNumbers } from './pasted-numbers.ts';
+import { addChecked, describeAdded, type ReadFile, readFile, readNumbers } from './pasted-numbers.ts';
 
 type AddNumbersProps = { home: NamedScope; onAdded: (message: string) => void; onClose: () => void };
 
-/** Adds one number, or a pasted list, or the first column of a file. */
+/** Adds one number, a pasted list, or the numbers in a file. */
 export function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {
   const [text, setText] = useState('');
+  const [file, setFile] = useState<File | null>(null);
+  const [column, setColumn] = useState('');
+  const [fileRead, setFileRead] = useState<ReadFile | null>(null);
   const [country, setCountry] = useState('');
   const [reason, setReason] = useState<DoNotCallReason>('asked');
   const [note, setNote] = useState('');
   const [until, setUntil] = useState('');
   const [scope, setScope] = useState(home);
-  const { isBusy, failure, form, run, unlessBusy, setError } = useAction();
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);
-  const numbers = readNumbers(text);
+  const { numbers, problems } = useMemo(() => readNumbers(text), [text]);
+  const chosenCountry = country.trim().toUpperCase() || undefined;
+  const read = async (from: File, name: string) => {
+    setFile(from);
+    setColumn(name);
+    const result = await readFile(from, name);
+    setFileRead(result);
+    if (result.text !== null) setText(result.text);
+  };
   const fields = {
     reason,
-    ...(country.trim() !== '' && { country: country.trim().toUpperCase() }),
+    ...(chosenCountry !== undefined && { country: chosenCountry }),
     ...(note.trim() !== '' && { note }),
     ...(until !== '' && { until, timeZone: ownZone.value }),
     ...(scope.kind === 'partner' ? { partnerId: scope.id } : { accountId: scope.id }),
@@ -39,16 +49,15 @@ export function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {
         noValidate
         onSubmit={(event) => {
           event.preventDefault();
-          if (numbers.length === 0) return setError(noNumber);
           void run(
-            () => addAll(numbers, (phones) => window.callkey.request('addDoNotCall', { phones, ...fields })),
+            () => addChecked(numbers, problems, chosenCountry, (phones) => window.callkey.request('addDoNotCall', { phones, ...fields })),
             (added) => onAdded(describeAdded(added)),
           );
         }}
       >
         <Field
           label="Phone numbers"
-          hint="One per line, in any common format. You can paste a spreadsheet column."
+          hint="In any common format, on separate lines or separated by commas, semicolons or tabs. You can paste a spreadsheet column."
           error={fieldError(failure, 'phones')}
           aside={<span class="counter">{numbers.length === 0 ? '' : pluralize(numbers.length, 'number')}</span>}
         >
@@ -65,17 +74,35 @@ export function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {
         </Field>
         <Field
           label="Or choose a CSV file"
-          hint="Numbers are read from the first column. All of them get the reason, note and end date below."
+          hint={fileRead?.note || 'The column is found by its header. All numbers get the reason, note and end date below.'}
+          error={fileRead?.problem ?? null}
         >
           {(binding) => (
             <input
               {...binding}
               type="file"
-              accept=".csv,.txt,text/csv,text/plain"
-              onChange={({ currentTarget }) => void currentTarget.files?.[0]?.text().then(setText)}
+              accept=".csv,.tsv,.txt,text/csv,text/plain"
+              onChange={({ currentTarget }) => {
+                const [chosen] = currentTarget.files ?? [];
+                if (chosen) void read(chosen, '');
+              }}
             />
           )}
         </Field>
+        {file && fileRead && fileRead.columns.length > 1 && (
+          <Field label="Column of the file">
+            {(binding) => (
+              <select {...binding} value={column} onChange={({ currentTarget }) => void read(file, currentTarget.value)}>
+                <option value="">Found by its header</option>
+                {fileRead.columns.map((name) => (
+                  <option key={name} value={name}>
+                    {name}
+                  </option>
+                ))}
+              </select>
+            )}
+          </Field>
+        )}
         <TextField
           label="Country of numbers without a country code"
           hint="Two letters, such as DE. Leave it empty if all numbers start with +."
@@ -130,11 +157,3 @@ export function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {
     </Dialog>
   );
 }
-
-const noNumber: Failure = {
-  kind: 'refused',
-  code: 'invalid',
-  detail: 'Enter a phone number.',
-  errors: [{ path: 'phones', message: 'Enter a phone number.' }],
-  retryAfterSeconds: null,
-};
