@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
+import { createSecretBox } from '../../core/server/sealed-secrets.ts';
 import { tallyKeys } from '../../core/storage/keys/key-counts.ts';
 import { adminOn, describeAdmin } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
@@ -29,6 +30,19 @@ describeAdmin('admin check', ({ admin, json, kind, database }) => {
       rmSync(file);
     });
   }
+
+  it('reports second factors that no session secret can decrypt', async () => {
+    const env = (secret: string) => ({ DATABASE_URL: database(), SESSION_SECRETS: secret.repeat(40) });
+    const { storage, ports, close } = await openDirect(database());
+    const { users } = await createTenants(ports);
+    const secretBox = createSecretBox(['a'.repeat(40)], ports.randomness);
+    await ports.stores.secondFactors.enroll(users.account.id, secretBox.seal(users.account.id, new Uint8Array(20)));
+    const look = async (secret: string) => (await runScript('core/admin.ts', ['check'], { env: env(secret) })).stdout;
+    expect(await look('a')).to.contain('ok     second factors: can be decrypted');
+    expect(await look('b')).to.match(/^FAIL {3}second factors: 1 user: .+SESSION_SECRETS no longer contains.+reset EMAIL$/m);
+    await storage.database.write('second_factors').delete();
+    await close();
+  });
 
   it("warns about unknown variables that look like Callkey's", async () => {
     const { code, stdout } = await runScript('core/admin.ts', ['check'], { env: { DATABASE_URL: database(), TRUSTED_PROXY: '127.0.0.1' } });

@@ -5,9 +5,12 @@ import { timestamp } from '#contract/text/text.ts';
 import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
 import { describeDoubt, findDoubt } from '../../domain/clock.ts';
 import type { Ports } from '../../domain/ports/ports.ts';
+import { countUnreadable } from '../../domain/sign-in/second-factor.ts';
 import { adminCommand } from '../../program.ts';
+import { createSecretBox, missingSecret } from '../../server/sealed-secrets.ts';
+import { readConfig } from '../../server/start/config.ts';
 import { readSecret, secretFilePath } from '../../server/start/session-secrets.ts';
-import { systemClock } from '../../server/start/system.ts';
+import { systemClock, systemRandomness } from '../../server/start/system.ts';
 import { findUnknownVariables, formatUnknownVariable } from '../../server/start/unknown-variables.ts';
 import type { Database, DatabaseLocation } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
@@ -65,8 +68,30 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
   const clock = schema.ok ? [await attempt('clock', () => lookAtClock(storage))] : [];
   const rights = schema.ok ? [await attempt('rights', () => requireRights(database, location).then(() => 'sufficient'))] : [];
   const dialer = schema.ok ? [await attempt('dialer', () => describeDialer(ports))] : [];
+  const factors = schema.ok ? await checkSecondFactors(ports, location) : [];
   const specific = location.kind === 'sqlite' ? await checkSqlite(database, location.filename) : await checkPostgres(database);
-  return [reachable, schema, ...users, ...keyCounts, ...clock, ...rights, ...dialer, ...specific];
+  return [reachable, schema, ...users, ...keyCounts, ...clock, ...rights, ...dialer, ...factors, ...specific];
+}
+
+/** Checks whether the session secrets that this command knows can decrypt all second factors. */
+async function checkSecondFactors(ports: Ports, location: DatabaseLocation): Promise<Finding[]> {
+  const secrets = findSessionSecrets(location);
+  if (secrets.length === 0) return [];
+  const look = async () => {
+    const unreadable = await countUnreadable({ ...ports, secretBox: createSecretBox(secrets, systemRandomness) });
+    if (unreadable > 0) throw new Error(`${counted(unreadable, 'user')}: ${missingSecret}`);
+    return 'can be decrypted with the session secrets';
+  };
+  return [await attempt('second factors', look)];
+}
+
+/** Returns the session secrets in the environment or next to the SQLite file. */
+function findSessionSecrets(location: DatabaseLocation): readonly string[] {
+  const { DATABASE_URL, SESSION_SECRETS, SESSION_SECRETS_FILE } = process.env;
+  if (SESSION_SECRETS || SESSION_SECRETS_FILE)
+    return readConfig({ DATABASE_URL, SESSION_SECRETS, SESSION_SECRETS_FILE }).sessionSecrets ?? [];
+  const file = location.kind === 'sqlite' && secretFilePath(location);
+  return file && existsSync(file) ? [readSecret(file).secret].filter((secret) => secret !== '') : [];
 }
 
 async function lookAtClock({ stores }: Storage): Promise<string> {

@@ -34,8 +34,8 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
   const { stores, clock, secretBox } = ports;
   const waiting = await stores.secondFactors.find(user.id);
   if (waiting?.isConfirmed) throw alreadyEnabled();
-  if (!waiting) throw new Problem('conflict', 'Set up the second factor first.');
-  const secret = secretBox.open(user.id, waiting.secret);
+  const secret = waiting && readable(() => secretBox.open(user.id, waiting.secret));
+  if (!secret) throw new Problem('conflict', 'Set up the second factor first.');
   const codes = makeRecoveryCodes(ports);
   const event = userEvent(ports, actor, user, 'second-factor.enabled');
   // Don't count wrong six-digit codes for the user: guessing gains nothing, because the secret was just shown, and a blocked user would
@@ -161,12 +161,23 @@ async function useCode(
 ): Promise<boolean> {
   const factor = await ports.stores.secondFactors.find(user.id);
   if (!factor?.isConfirmed) return false;
-  const secret = ports.secretBox.open(user.id, factor.secret);
+  const secret = openSecret(ports, user, factor.secret);
   await countCode(ports, codeAttempt(attempt, user, code, followsPassword), async () => {
     const checked = checkCode(secret, plain(code), ports.clock.now());
     return checked !== null && use(checked, secret);
   });
   return true;
+}
+
+/** @throws Problem `unavailable`, whose cause tells the operator what to do */
+function openSecret({ secretBox }: Ports, { id }: User, sealed: string): Uint8Array {
+  try {
+    return secretBox.open(id, sealed);
+  } catch (cause) {
+    const detail = "This server can't read your second factor. Ask an administrator to reset it, or the operator to check the log.";
+    // Retrying helps only after the operator has changed the configuration.
+    throw new Problem('unavailable', detail, { cause, retryAfter: 60 });
+  }
 }
 
 function codeAttempt(attempt: Attempt, user: User, code: string, followsPassword = false): CodeAttempt {
@@ -183,9 +194,24 @@ function checkCode(secret: Uint8Array, code: string, now: number): CheckedCode |
   return step === null ? null : { kind: 'step', step };
 }
 
-/** Removes the spaces and dashes that people type, and corrects letters that look like digits (Crockford's base32). */
+/**
+ * Removes everything but letters and digits, because people type spaces and any kind of dash. Accepts the digits of all scripts, because
+ * some keyboards have no others. Corrects letters that look like digits (Crockford's base32).
+ */
 function plain(code: string): string {
-  return code.replace(/[\s-]/g, '').toLowerCase().replaceAll('o', '0').replace(/[il]/g, '1');
+  const characters = code
+    .normalize('NFKC')
+    .replace(/[^\p{L}\p{Nd}]/gu, '')
+    .replace(/\p{Nd}/gu, toAsciiDigit);
+  return characters.toLowerCase().replaceAll('o', '0').replace(/[il]/g, '1');
+}
+
+/** In Unicode, each script's digits follow each other from zero to nine. */
+function toAsciiDigit(digit: string): string {
+  const code = digit.codePointAt(0) ?? 0;
+  let zero = code;
+  while (/\p{Nd}/u.test(String.fromCodePoint(zero - 1))) zero--;
+  return String((code - zero) % 10);
 }
 
 /** Hashes a recovery code with the user's secret as the key. Without a key, the 50 bits could be guessed from a copy of the database. */
@@ -236,17 +262,28 @@ const resealBatchSize = 100;
  *
  * @returns how many it encrypted, and how many it couldn't decrypt
  */
-export async function resealSecrets({ stores: { secondFactors }, secretBox }: Ports): Promise<{ resealed: number; unreadable: number }> {
+export async function resealSecrets(ports: Ports): Promise<{ resealed: number; unreadable: number }> {
+  const { stores, secretBox } = ports;
+  const { secondFactors } = stores;
   const counts = { resealed: 0, unreadable: 0 };
-  const next = (after: string) => secondFactors.listSealedOtherwise(secretBox.newest, after, resealBatchSize);
-  for (let batch = await next(''); batch.length > 0; batch = await next(batch.at(-1)?.userId ?? '')) {
-    for (const { userId, secret } of batch) {
-      const opened = readable(() => secretBox.open(userId, secret));
-      if (opened) await secondFactors.reseal(userId, secret, secretBox.seal(userId, opened));
-      counts[opened ? 'resealed' : 'unreadable'] += 1;
-    }
+  for await (const { userId, secret } of listSealedOtherwise(ports)) {
+    const opened = readable(() => secretBox.open(userId, secret));
+    if (opened) await secondFactors.reseal(userId, secret, secretBox.seal(userId, opened));
+    counts[opened ? 'resealed' : 'unreadable'] += 1;
   }
   return counts;
+}
+
+/** Counts the users whose second factor was encrypted with a session secret that the core no longer has. */
+export async function countUnreadable(ports: Pick<Ports, 'stores' | 'secretBox'>): Promise<number> {
+  let count = 0;
+  for await (const { userId, secret } of listSealedOtherwise(ports)) if (!readable(() => ports.secretBox.open(userId, secret))) count++;
+  return count;
+}
+
+async function* listSealedOtherwise({ stores: { secondFactors }, secretBox }: Pick<Ports, 'stores' | 'secretBox'>) {
+  const next = (after: string) => secondFactors.listSealedOtherwise(secretBox.newest, after, resealBatchSize);
+  for (let batch = await next(''); batch.length > 0; batch = await next(batch.at(-1)?.userId ?? '')) yield* batch;
 }
 
 function readable(open: () => Uint8Array): Uint8Array | null {

@@ -65,21 +65,34 @@ describe('second-factor codes', () => {
         expect((await signInWith(email, app.code())).status).to.equal(201);
       });
 
-      it('may contain spaces', async () => {
+      it('may contain spaces and dashes, and digits of any script', async () => {
         const { email, app } = await newUser();
-        expect((await signInWith(email, ` ${app.code().slice(0, 3)} ${app.code().slice(3)} `)).status).to.equal(201);
+        for (const zero of ['0', '\uFF10', '\u0660', '\u06F0', '\u0966', '\u{1D7CE}']) {
+          const digits = [...app.code()].map((digit) => String.fromCodePoint((zero.codePointAt(0) ?? 0) + Number(digit)));
+          const typed = ` ${digits.slice(0, 3).join('')}\u00A0\u2013${digits.slice(3).join('')}\u200F`;
+          expect((await signInWith(email, typed)).status, zero).to.equal(201);
+          at.clock.advance({ seconds: 60 });
+        }
       });
     });
 
     describe('for recovery', () => {
       it('work once, in any notation, and their use is recorded', async () => {
         const { email, recoveryCodes, id } = await newUser();
-        const [first = '', second = ''] = recoveryCodes;
+        const [first = '', second = '', ...others] = recoveryCodes;
         expect((await signInWith(email, first)).status).to.equal(201);
         expect((await signInWith(email, first)).status).to.equal(401);
         const misread = second.toUpperCase().replace('-', ' ').replaceAll('0', 'O').replaceAll('1', 'l');
         expect((await signInWith(email, misread)).status).to.equal(201);
-        expect((await listActions(id)).filter((action) => action === 'recovery-code.used')).to.have.length(2);
+        const notations = [
+          ...['\u2013', '\u2014', '\u2010', '\u2011', '\u2212', '\uFF0D', ' \u2013 ', '\u00AD'].map(
+            (dash) => (code: string) => code.replace('-', dash),
+          ),
+          (code: string) => code.replace(/[!-~]/g, (c) => String.fromCharCode(c.charCodeAt(0) + 0xfee0)),
+        ];
+        for (const [index, code] of others.entries())
+          expect((await signInWith(email, notations[index]?.(code) ?? code)).status, String(index)).to.equal(201);
+        expect((await listActions(id)).filter((action) => action === 'recovery-code.used')).to.have.length(10);
       });
 
       it('work only once, even if two cores receive them at the same time', async () => {

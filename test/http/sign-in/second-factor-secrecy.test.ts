@@ -26,14 +26,18 @@ describe('a second factor', () => {
     it("can't be decrypted with another session secret, or in another user's row", async () => {
       const [one, other] = [await newUser(), await newUser()];
       const thief = await startAnother({ SESSION_SECRETS: otherSecret });
-      expect((await enterCode(await halfOpen(one.email, { at: thief }), one.app.code(), { at: thief })).status).to.equal(500);
+      const refused = await enterCode(await halfOpen(one.email, { at: thief }), one.app.code(), { at: thief });
+      expect([refused.status, refused.json['detail']]).to.deep.equal([
+        503,
+        "This server can't read your second factor. Ask an administrator to reset it, or the operator to check the log.",
+      ]);
       expect(JSON.stringify(thief.log)).to.include('SESSION_SECRETS no longer contains');
       const factors = () => database().write('second_factors');
       const planted = await factors().where({ user_id: other.id }).first('secret');
       await factors()
         .where({ user_id: one.id })
         .update({ secret: planted?.secret ?? '' });
-      expect((await signInWith(one.email, other.app.code())).status).to.equal(500);
+      expect((await signInWith(one.email, other.app.code())).status).to.equal(503);
       await factors().whereIn('user_id', [one.id, other.id]).delete();
     });
 
