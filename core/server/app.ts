@@ -68,6 +68,7 @@ export function createApp(deps: AppDeps): App {
     dialer: deps.dialer,
     hasReference: deps.webConsole !== undefined,
     publicUrl: deps.publicUrl,
+    sessionSecrets: deps.sessionSecrets,
     onProviderSignIn: deps.onProviderSignIn,
     onCode: deps.onCode,
     isDraining: deps.isDraining,
@@ -96,7 +97,7 @@ export function createApp(deps: AppDeps): App {
     .use(requireReadablePath)
     .use(outcomes(ports, deps.dialerSecrets))
     .use(webConsole(deps.webConsole))
-    .use(session(app, httpDeps, deps.sessionSecrets))
+    .use(session(app, httpDeps))
     .use(inConsole.routes())
     .use(notFound(listMethods));
   return app;

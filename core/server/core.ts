@@ -114,7 +114,7 @@ export async function startCore(
       dialerSecrets: config.dialerSecrets,
       refusals: refused,
       dialer: config.dialer.kind,
-      publicUrl: config.oidc?.publicUrl ?? '',
+      publicUrl: config.publicUrl,
       onProviderSignIn: metrics.onProviderSignIn,
       onCode: metrics.onCode,
       webConsole,

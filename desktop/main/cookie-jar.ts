@@ -1,9 +1,9 @@
 /** The cookies of a session by name. They're as sensitive as a password. */
 export type SessionCookies = Readonly<Record<string, string>>;
 
-/** The session's cookie, the known device's cookie, and their signatures; prefixed over HTTPS (RFC 6265bis §4.1.3.2). */
-const ourCookie = /^(?:__Host-)?callkey_(?:session|device)(?:\.sig)?$/;
-const deviceCookie = /^(?:__Host-)?callkey_device(?:\.sig)?$/;
+/** The session's cookie, the known device's cookie, and their signatures. Their names end with a fingerprint of the core's secret. */
+const ourCookie = /^(?:__(?:Host|Secure)-)?callkey_(?:session|device)_[0-9a-f]{8}(?:\.sig)?$/;
+const deviceCookie = /^(?:__(?:Host|Secure)-)?callkey_device_[0-9a-f]{8}(?:\.sig)?$/;
 
 /** Returns the cookies that outlive a session. A user who sends them isn't locked out if someone else enters wrong passwords. */
 export function deviceCookies(cookies: SessionCookies): SessionCookies {

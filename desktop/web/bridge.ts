@@ -100,7 +100,9 @@ export function webBridge(): Bridge {
   async function readStartupState(): Promise<StartupState> {
     const answer = await send(coreRequest('showSession', {}));
     const isSignedOut = !answer.ok && answer.failure.kind === 'session-ended';
-    const signInResult = takeSignInResult();
+    const taken = takeSignInResult();
+    // Another tab may have signed in while this one was at the provider. Then it doesn't matter how this tab's sign-in ended.
+    const signInResult = answer.ok && taken !== 'app' && taken !== 'done' ? null : taken;
     if (signInResult === 'done') tabs.postMessage(null);
     const remembered = { server: location.origin, email: '' };
     return { remembered, persistence: null, notice: null, session: isSignedOut ? null : answer, signInResult };

@@ -36,7 +36,7 @@ describeAdmin('admin check', ({ admin, json, kind, database }) => {
     const { storage, ports, close } = await openDirect(database());
     const { users } = await createTenants(ports);
     const secretBox = createSecretBox(['a'.repeat(40)], ports.randomness);
-    await ports.stores.secondFactors.enroll(users.account.id, secretBox.seal(users.account.id, new Uint8Array(20)));
+    await ports.stores.secondFactors.enroll({ id: users.account.id }, secretBox.seal(users.account.id, new Uint8Array(20)));
     const look = async (secret: string) => (await runScript('core/admin.ts', ['check'], { env: env(secret) })).stdout;
     expect(await look('a')).to.contain('ok     second factors: can be decrypted');
     expect(await look('b')).to.match(/^FAIL {3}second factors: 1 user: .+SESSION_SECRETS no longer contains.+reset EMAIL$/m);

@@ -12,7 +12,7 @@ describeAdmin('admin user', ({ admin, json, database }) => {
     const { password: made } = await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     const cookie = await signIn(core.url, 'stan@example.com', made);
     await core.close();
-    expect(cookie).to.contain('callkey_session=');
+    expect(cookie).to.contain('callkey_session_');
   });
 
   it('creates partner users, with or without an account, and explains what is wrong with invalid combinations', async () => {

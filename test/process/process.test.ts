@@ -180,7 +180,7 @@ describe('the core process', () => {
         ),
       );
       await direct.close();
-      const sessionId = /callkey_session=([\w-]+)/.exec(cookie)?.[1] ?? '';
+      const sessionId = /callkey_session_\w{8}=([\w-]+)/.exec(cookie)?.[1] ?? '';
       const everything = [...core.stdout, ...core.stderr, metrics, JSON.stringify(tables)].join('\n');
       expect(core.stdout.filter((line) => line.includes('"msg":"request"'))).to.have.length.above(8);
       for (const secret of [keyValue.slice(12, 40), sessionId, password, 'another canary password'])

@@ -107,12 +107,14 @@ function hasLookalikes(email: string): boolean {
   return [...email].some((letter) => letter > '\u007f' && /[ -~]/.test(letter.normalize('NFC').toLowerCase()));
 }
 
-/** Generates a code that lets the app start a session if it has the verifier for this challenge. */
-export async function createSignInCode(ports: Ports, signIn: Omit<SignInCode, 'digest' | 'expiresAt'>): Promise<string> {
-  const code = randomText(ports);
+export function makeSignInCode(ports: Ports): string {
+  return randomText(ports);
+}
+
+/** Lets the app start a session with this code if it has the verifier for this challenge. */
+export async function createSignInCode(ports: Ports, code: string, signIn: Omit<SignInCode, 'digest' | 'expiresAt'>): Promise<void> {
   const expiresAt = plus(ports.clock.now(), codeLife.toMillis());
   await ports.stores.links.createCode({ ...signIn, digest: toCodeDigest(code), expiresAt });
-  return code;
 }
 
 /**

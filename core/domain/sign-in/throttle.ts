@@ -100,6 +100,11 @@ export async function countProviderSignIn(ports: Ports, attempt: ProviderAttempt
   return () => clearCounters(ports, counters);
 }
 
+/** Whether this is the first time that a sign-in with the provider does something that it may do only once. */
+export function takeOnce({ throttle, clock }: Ports, what: string): Promise<boolean> {
+  return throttle.take([createCounter('flow', what)], clock.now());
+}
+
 /**
  * @property sixDigitUserId the user, if the code has six digits and isn't the one that confirms a new app
  * @property followsPassword whether the password was counted, too

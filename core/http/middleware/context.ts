@@ -53,8 +53,10 @@ export type HttpDeps = {
   dialer: NonNullable<SessionView['dialer']>;
   /** Whether this listener serves the page for integrators. */
   hasReference: boolean;
-  /** The URL at which browsers reach this core, without a trailing slash; empty if there's no provider. */
+  /** The URL at which browsers reach this core, without a trailing slash; empty if it isn't set. */
   publicUrl: string;
+  /** Newest first. They sign the cookies. */
+  sessionSecrets: readonly string[];
   /** Counts the results of signing in with the provider. */
   onProviderSignIn(result: ProviderSignInResult): void;
   /** Counts the codes that were checked after a correct password. */

@@ -3,7 +3,6 @@ import { deviceLife, type KnownUser, makeDeviceToken, type Vouchers } from '../.
 import type { Context } from './context.ts';
 import { getSession, isSignedIn } from './session.ts';
 
-/** The cookie is signed with the session secrets. Over https, its name has the same prefix as the session's: see `session.ts`. */
 const cookieName = 'callkey_device';
 
 /** Marks the browser as a known device again, after a change that its session has made to how the user signs in. */
@@ -18,7 +17,7 @@ export async function rememberChangedDevice(ctx: Context, ports: Ports): Promise
  * @param user as they signed in here, not as they are now, because they may have set up a second factor in the meantime
  */
 export function rememberDevice(ctx: Context, ports: Ports, user: KnownUser): void {
-  const options = { maxAge: deviceLife.toMillis(), sameSite: 'strict', httpOnly: true, signed: true } as const;
+  const options = { maxAge: deviceLife.toMillis(), sameSite: 'strict' } as const;
   ctx.cookies.set(cookieName, makeDeviceToken(ports, user), options);
 }
 

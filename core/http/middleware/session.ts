@@ -1,4 +1,3 @@
-import Cookies from 'cookies';
 import type Koa from 'koa';
 import createSession from 'koa-session';
 import type { z } from 'zod';
@@ -8,12 +7,12 @@ import { toDigest } from '../../domain/api-keys.ts';
 import type { Actor, Digest, Proof, Session, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
-import { deviceLife } from '../../domain/sign-in/devices.ts';
 import { sessionLimits, stageOf } from '../../domain/sign-in/session-states.ts';
 import { endSession, resumeSession, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
 import { shareLookups } from '../session-lookups.ts';
 import { readBody } from './body.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
+import { CoreCookies, publicPath } from './core-cookies.ts';
 
 const cookieName = 'callkey_session';
 const idBytes = 32;
@@ -28,9 +27,11 @@ type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit():
 /**
  * Opens the session that a request's cookie identifies, if there is one. Sessions are stored in the database, by the digest of their ID.
  */
-export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly string[]): Middleware {
-  const { ports } = deps;
-  app.keys = [...secrets];
+export function session(app: Koa<State>, deps: HttpDeps): Middleware {
+  const { ports, sessionSecrets } = deps;
+  // koa-session requires this, but `CoreCookies` signs.
+  app.keys = [...sessionSecrets];
+  const path = publicPath(deps.publicUrl) || '/';
   const resume = shareLookups((id: Digest) => resumeSession(ports, id));
 
   const openSession = createSession(
@@ -64,7 +65,7 @@ export function session(app: Koa<State>, deps: HttpDeps, secrets: readonly strin
   );
 
   return async (ctx, next) => {
-    ctx.cookies = new HostCookies(ctx, app.keys, deps.isSecure(ctx));
+    ctx.cookies = new CoreCookies(ctx, sessionSecrets, { secure: deps.isSecure(ctx), path });
     await openSession(ctx, next);
   };
 }
@@ -154,35 +155,4 @@ export async function applyTenancyHeader(ctx: Context, ports: Ports): Promise<vo
 /** Returns koa-session's object. The library's types don't define the content of a session. */
 function koaSession(ctx: Context): KoaSession {
   return ctx['session'];
-}
-
-/**
- * Adds the `__Host-` prefix to cookie names over https, so that browsers send the cookies only to this host and over https (RFC 6265bis
- * §4.1.3.2). This is a class, because if each request's object had its own prototype, these objects would survive until a full garbage
- * collection.
- */
-class HostCookies extends Cookies {
-  readonly #prefix: string;
-
-  constructor({ req, res }: Context, keys: Koa['keys'], secure: boolean) {
-    super(req, res, { keys, secure });
-    this.#prefix = secure ? '__Host-' : '';
-  }
-
-  override get(name: string, options?: Cookies.GetOption): string | undefined {
-    return super.get(this.#prefixed(name), options);
-  }
-
-  override set(name: string, value?: string | null, options?: Cookies.SetOption): this {
-    // `Cookies` renews a signature that was made with an older secret, but doesn't set an expiry, so a browser would drop the signature
-    // when the user closes it. Set a long one, because a signature that outlives its cookie does no harm.
-    const isNewSignature = Boolean(value) && options?.signed === false;
-    const lasting = { maxAge: deviceLife.toMillis(), sameSite: 'strict' } as const;
-    return super.set(this.#prefixed(name), value, isNewSignature ? { ...options, ...lasting } : options);
-  }
-
-  /** Adds the prefix, unless the name already has it: `Cookies` calls this again with the prefixed name of a signature. */
-  #prefixed(name: string): string {
-    return name.startsWith(this.#prefix) ? name : this.#prefix + name;
-  }
 }

@@ -24,6 +24,8 @@ export type Config = Readonly<{
   database: DatabaseLocation;
   /** Newest first. If null, the core generates a secret and stores it next to the SQLite file. */
   sessionSecrets: readonly string[] | null;
+  /** The URL at which browsers reach this core, without a trailing slash; empty if it isn't set. */
+  publicUrl: string;
   trustedProxies: readonly string[];
   /** Whether the public listener serves the console. */
   webConsole: boolean;
@@ -176,6 +178,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     dialerSecrets: env.DIALER_SECRETS ?? [],
     retentionDays: { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS },
     maxActiveKeys: env.MAX_ACTIVE_KEYS_PER_USER,
+    publicUrl: env.PUBLIC_URL ?? '',
     oidc: toOidc(env),
     passwordSignIn: env.PASSWORD_SIGN_IN === 'on',
     requiresSecondFactor: env.SECOND_FACTOR === 'required',

@@ -16,8 +16,8 @@ describe('signing in with the provider', () => {
   it('keeps the state in a signed, lax cookie for its own path and ten minutes', async () => {
     const { headers } = await new TestBrowser().open(`${at.harness.url}/console/oidc`);
     const [cookie = '', signature = ''] = [headers['set-cookie'] ?? []].flat();
-    expect(cookie).to.match(/^callkey_oidc=[\w-]+; path=\/console\/oidc; expires=[^;]+; samesite=lax; httponly$/i);
-    expect(signature).to.match(/^callkey_oidc\.sig=/);
+    expect(cookie).to.match(/^callkey_oidc_[0-9a-f]{8}_[0-9a-f]{8}=[\w-]+; path=\/console\/oidc; expires=[^;]+; samesite=lax; httponly$/i);
+    expect(signature).to.match(/^callkey_oidc_[0-9a-f]{8}_[0-9a-f]{8}\.sig=/);
     const expires = Date.parse(/expires=([^;]+)/.exec(cookie)?.[1] ?? '');
     expect(Math.abs(expires - Date.now() - 600_000)).to.be.lessThan(60_000);
   });
@@ -59,8 +59,8 @@ describe('signing in with the provider', () => {
 
   describe('refuses a callback', () => {
     for (const [which, name, value, result] of [
-      ['with another state', 'state', 'another', 'failed'],
-      ['without a state', 'state', null, 'failed'],
+      ['with another state', 'state', 'another', 'expired'],
+      ['without a state', 'state', null, 'expired'],
       ['from another issuer', 'iss', 'https://login.example.org', 'failed'],
       ['with a made-up code', 'code', 'invented', 'failed'],
       ['without a code', 'code', null, 'failed'],
@@ -80,7 +80,7 @@ describe('signing in with the provider', () => {
       expect(await finishSignIn(victim, callback)).to.equal('expired');
       // The attack fails even if the victim is in the middle of their own sign-in.
       await goToProvider(at.harness, victim);
-      expect(await finishSignIn(victim, callback)).to.equal('failed');
+      expect(await finishSignIn(victim, callback)).to.equal('expired');
       expect((await session(victim)).status).to.equal(401);
     });
 
@@ -120,7 +120,7 @@ describe('signing in with the provider', () => {
       const [pair = ''] = browser.cookie(at.harness.url).split('; ');
       const flow = JSON.parse(Buffer.from(pair.slice(pair.indexOf('=') + 1), 'base64url').toString());
       const forged = Buffer.from(JSON.stringify({ ...flow, expiresAt: flow.expiresAt + 1 })).toString('base64url');
-      browser.plant(at.harness.url, `callkey_oidc=${forged}`);
+      browser.plant(at.harness.url, `${pair.slice(0, pair.indexOf('='))}=${forged}`);
       expect(await finishSignIn(browser, callback)).to.equal('expired');
     });
 
@@ -131,6 +131,21 @@ describe('signing in with the provider', () => {
       callback.searchParams.set('error', 'access_denied');
       expect(await finishSignIn(browser, callback.href)).to.equal('cancelled');
     });
+  });
+
+  it('finishes in each of several tabs, in any order, and keeps the newest five', async () => {
+    const browser = new TestBrowser();
+    const callbacks: string[] = [];
+    for (let tab = 0; tab < 6; tab++) {
+      const { headers } = await browser.open(`${at.harness.url}/console/oidc`);
+      // The test's provider ends an earlier sign-in when the same browser signs in there again.
+      callbacks.push(await new TestBrowser().follow(String(headers['location']), `${at.harness.url}/console/oidc/callback`));
+      at.clock.advance({ seconds: 1 });
+    }
+    const results: string[] = [];
+    for (const tab of [4, 5, 0, 1, 3, 2, 2]) results.push(await finishSignIn(browser, callbacks[tab] ?? ''));
+    expect(results).to.deep.equal(['done', 'done', 'expired', 'done', 'done', 'done', 'expired']);
+    expect(browser.cookie(at.harness.url)).not.to.contain('callkey_oidc');
   });
 
   it('refuses to start from another site', async () => {
@@ -168,7 +183,7 @@ describe('signing in with the provider', () => {
         const asked = at.harness.provider.requests.length;
         for (let n = 0; n < 100; n++) {
           attacker.plant(at.harness.url, cookie);
-          expect(await finishSignIn(attacker, forged)).to.equal('failed');
+          expect(await finishSignIn(attacker, forged)).to.equal(name === 'state' ? 'expired' : 'failed');
         }
         expect(at.harness.provider.requests).to.have.length(asked);
         expect(await signInWithProvider(at.harness)).to.equal('done');

@@ -36,7 +36,7 @@ describe('a provider that', () => {
       };
       expect(await start()).to.equal('/?sign-in=unreachable');
       expect((await ask('GET', `${url}/console/sign-in`)).json).to.deep.include({ password: true });
-      expect(await signIn(url, 'ada@example.com', password)).to.contain('callkey_session=');
+      expect(await signIn(url, 'ada@example.com', password)).to.contain('callkey_session_');
       expect(provider.requests).not.to.include('/elsewhere');
       provider.intercept = () => false;
       expect(await signInWithProvider(harness)).to.equal('done');
@@ -90,7 +90,7 @@ describe('a provider that', () => {
     const cookie = attacker.cookie(harness.url);
     for (let n = 0; n < 30; n++) {
       attacker.plant(harness.url, cookie);
-      expect(await finishSignIn(attacker, callback.replace('state=', 'state=x'))).to.equal('failed');
+      expect(await finishSignIn(attacker, callback.replace('iss=', 'iss=x'))).to.equal('failed');
     }
     const errors = () => harness.core.log.filter(({ msg }) => msg === 'sign-in with the provider failed').map(({ error }) => error);
     expect(errors()).to.have.length(20);

@@ -88,9 +88,14 @@ describe('signing in with the provider', () => {
 
       it('hands over one code for each confirmation, only to a page of the core itself, and within two minutes', async () => {
         const browser = new TestBrowser();
-        await codeFor(browser);
+        const code = await codeFor(browser);
         const handOver = (headers = {}) => browser.send('POST', `${at.harness.url}/console/oidc/hand-over`, undefined, headers);
-        expect((await handOver()).status).to.equal(401);
+        // When the user clicks several times.
+        const again = await Promise.all([handOver(), handOver()]);
+        expect(again.map((answer) => textAt(answer, 'url').endsWith(`=${code}`))).to.deep.equal([true, true]);
+        expect((await trade(code)).status).to.equal(201);
+        await handOver();
+        expect((await trade(code)).status).to.equal(401);
         expect(await signInWithProvider(at.harness, browser, toApp)).to.equal('app');
         expect(readCode(await handOver({ 'Sec-Fetch-Site': 'cross-site' }))).to.equal('cross-site');
         at.clock.advance({ minutes: 2, seconds: 1 });

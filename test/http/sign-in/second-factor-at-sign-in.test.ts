@@ -21,7 +21,7 @@ describe('a second factor', () => {
       expect(entered.status).to.equal(201);
       expect(entered.json).to.deep.include({ secondFactor: true });
       const opened = readCookies(entered);
-      expect([readCookies(answer), opened].map((cookies) => cookies.includes('callkey_device='))).to.deep.equal([false, true]);
+      expect([readCookies(answer), opened].map((cookies) => cookies.includes('callkey_device_'))).to.deep.equal([false, true]);
       expect((await inSession('GET', '/console/session', opened)).text).to.equal(entered.text);
       expect(opened.split(';')[0]).not.to.equal(waiting.split(';')[0]);
       expect(await readStatus(waiting), 'the half-open session').to.equal(401);

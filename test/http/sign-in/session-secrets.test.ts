@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { sessionLimits } from '../../../core/domain/sign-in/session-states.ts';
 import { startCoreHere } from '../../support/core.ts';
 import { ask, readCookies, readSetCookies } from '../../support/http.ts';
-import { databaseWithTenants, signIn } from '../../support/tenants.ts';
+import { databaseWithTenants, password, signIn } from '../../support/tenants.ts';
 
 const [old, renewed] = ['the old secret that signs sessions', 'the new secret that signs sessions'];
 
@@ -66,7 +66,7 @@ describe('replacing session secrets on two cores', () => {
     }
   });
 
-  it("gives a cookie's new signature the cookie's expiry, so that the browser still has both after it was closed", async () => {
+  it('writes the cookies again under the new secret, so that the browser still has them after it was closed', async () => {
     const browser = { cookie: '' };
     const visits: string[][] = [];
     for (const secrets of [old, `${renewed},${old}`]) {
@@ -77,15 +77,43 @@ describe('replacing session secrets on two cores', () => {
     }
     const [before, after] = visits;
     expect(before).to.deep.equal([]);
-    expect(after).to.have.length(1);
+    expect(after?.[1]).to.match(/^callkey_session_\w{8}\.sig=[\w-]{20,};/);
     const [, expires = ''] =
-      /^callkey_session\.sig=[\w-]{20,}; path=\/; expires=([^;]+); samesite=strict; httponly$/.exec(after?.[0] ?? '') ?? [];
-    expect(Date.parse(expires)).to.be.above(Date.now() + sessionLimits.absolute.toMillis());
+      /^callkey_session_\w{8}=[\w-]{43}; path=\/; expires=([^;]+); samesite=strict; httponly$/.exec(after?.[0] ?? '') ?? [];
+    expect(Date.parse(expires)).to.be.within(Date.now(), Date.now() + sessionLimits.absolute.toMillis());
   });
 
   it("loses the sessions signed with the new secret on one core if the other doesn't have it yet", async () => {
     const browsers: { cookie: string }[] = [];
     const statuses = await visit([[renewed, old], [old]], browsers);
     expect(statuses).to.deep.equal([401]);
+  });
+});
+
+describe('two cores on one host name', () => {
+  it("don't touch each other's cookies, even unsigned ones and those with the other's path", async () => {
+    const { database } = await databaseWithTenants('sqlite');
+    const environments = [{ SESSION_SECRETS: old, PUBLIC_URL: 'http://127.0.0.1/prod/' }, { SESSION_SECRETS: renewed }];
+    const cores = await Promise.all(environments.map((environment) => startCoreHere(database, { environment })));
+    let browser = 'callkey_session=x; callkey_session.sig=y; callkey_device_0a1b2c3d=x; callkey_device_0a1b2c3d.sig=y';
+    const paths: (string | undefined)[] = [];
+    for (const core of cores) {
+      const answer = await ask('POST', `${core.url}/console/session`, {
+        cookie: browser,
+        body: { email: 'ada@example.com', password },
+      });
+      paths.push(...new Set(readSetCookies(answer).map((line) => /path=([^;]+)/.exec(line)?.[1])));
+      browser = mergeCookies(browser, readCookies(answer));
+    }
+    expect(paths).to.deep.equal(['/prod', '/']);
+    for (const core of cores) {
+      const answer = await ask('GET', `${core.url}/console/session`, { cookie: browser });
+      expect([answer.status, readSetCookies(answer)]).to.deep.equal([200, []]);
+    }
+    const [first] = cores;
+    const signedOut = await ask('DELETE', `${first?.url}/console/session`, { cookie: browser });
+    browser = mergeCookies(browser, readCookies(signedOut));
+    expect((await ask('GET', `${cores[1]?.url}/console/session`, { cookie: browser })).status).to.equal(200);
+    for (const core of cores) await core.close();
   });
 });

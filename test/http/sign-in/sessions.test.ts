@@ -42,8 +42,8 @@ describe('sessions', () => {
       it('sets a signed, HttpOnly, SameSite=Strict cookie', async () => {
         const [cookie = '', signature = ''] = readSetCookies(await tryPassword('ada@example.com', password));
         for (const attribute of ['httponly', 'samesite=strict', 'path=/']) expect(`${cookie}; `.toLowerCase()).to.contain(`${attribute}; `);
-        expect(cookie).to.match(/^callkey_session=[\w-]{43};/);
-        expect(signature).to.match(/^callkey_session\.sig=/);
+        expect(cookie).to.match(/^callkey_session_\w{8}=[\w-]{43};/);
+        expect(signature).to.match(/^callkey_session_\w{8}\.sig=/);
         expect(cookie.toLowerCase()).not.to.contain('secure');
       });
 
@@ -66,14 +66,15 @@ describe('sessions', () => {
       });
 
       it("doesn't adopt a session ID chosen by someone else", async () => {
-        const mine = 'callkey_session=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA';
+        const [ours = ''] = (await signIn(at.core.url, 'ada@example.com')).split('=');
+        const mine = `${ours}=${'A'.repeat(43)}`;
         const answer = await tryPassword('ada@example.com', password, {}, mine);
         expect(readCookies(answer)).not.to.contain('AAAAAAAAAA');
       });
 
       it('stores only a digest of the session ID', async () => {
         const cookie = await signIn(at.core.url, 'ada@example.com');
-        const id = /callkey_session=([\w-]+)/.exec(cookie)?.[1] ?? '';
+        const id = /callkey_session_\w{8}=([\w-]+)/.exec(cookie)?.[1] ?? '';
         const rows = JSON.stringify(await at.direct.storage.database.read('sessions'));
         expect(id).to.have.length(43);
         expect(rows).not.to.contain(id);
@@ -113,7 +114,7 @@ describe('sessions', () => {
         const cookie = await signIn(at.core.url, 'ada@example.com');
         const answer = await ask('DELETE', `${at.core.url}/console/session`, { cookie });
         expect([answer.status, answer.text]).to.deep.equal([204, '']);
-        expect(readSetCookies(answer).join()).to.match(/callkey_session=; .*expires=Thu, 01 Jan 1970/i);
+        expect(readSetCookies(answer).join()).to.match(/callkey_session_\w{8}=; .*expires=Thu, 01 Jan 1970/i);
         expect((await session(cookie)).status).to.equal(401);
       });
 

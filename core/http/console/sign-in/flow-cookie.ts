@@ -1,7 +1,8 @@
-import Cookies from 'cookies';
+import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { parseJson } from '#contract/text/json.ts';
 import type { Context, HttpDeps } from '../../middleware/context.ts';
+import { CoreCookies, publicPath } from '../../middleware/core-cookies.ts';
 
 const app = z.object({ port: z.number(), challenge: z.string() });
 
@@ -22,6 +23,9 @@ const flowSchema = z.discriminatedUnion('step', [
   }),
   z.object({
     step: z.literal('confirm'),
+    state: z.string(),
+    /** The code that signs the app in. It's created when the user confirms that. */
+    code: z.string(),
     userId: z.string(),
     issuer: z.string(),
     subject: z.string(),
@@ -32,32 +36,48 @@ const flowSchema = z.discriminatedUnion('step', [
 ]);
 export type Flow = z.infer<typeof flowSchema>;
 
+/** The maximum number of sign-ins that a browser can have in progress. A new one replaces the oldest, because headers have a limit. */
+const maxFlows = 5;
+
+const start = 'callkey_oidc_';
+
 /**
- * Sets or clears the cookie. It's sent only to the paths of this sign-in. Unlike the session's cookie, it's also sent when the provider
- * redirects to them. Cookies with a path can't have the prefix `__Host-`.
+ * Stores a flow in a cookie of its own, because several tabs may sign in at the same time. Browsers send the cookies only to the paths of
+ * this sign-in. Unlike the session's cookie, they're also sent when the provider redirects to these paths.
  */
-export function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow | null): void {
-  const { pathname, protocol } = new URL(deps.publicUrl);
-  const path = `${pathname.replace(/\/$/, '')}/console/oidc`;
-  const value = flow && Buffer.from(JSON.stringify(flow)).toString('base64url');
-  const maxAge = flow ? flow.expiresAt - deps.ports.clock.now() : 0;
-  const secure = protocol === 'https:';
-  // If there's no value, the library makes the cookie expire.
-  openCookies(ctx, deps).set(cookieName(deps), value, { path, maxAge, secure, sameSite: 'lax', httpOnly: true, signed: true });
+export function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow): void {
+  const cookies = openCookies(ctx, deps);
+  const name = cookieName(flow.state);
+  const others = listFlows(ctx, deps).filter((other) => cookieName(other.state) !== name);
+  for (const { state } of others.slice(maxFlows - 1)) cookies.set(cookieName(state), null);
+  const value = Buffer.from(JSON.stringify(flow)).toString('base64url');
+  cookies.set(name, value, { maxAge: flow.expiresAt - deps.ports.clock.now(), sameSite: 'lax' });
 }
 
-/** Returns the cookie's data; null if there's no cookie, or it's invalid or too old. */
-export function readFlow(ctx: Context, deps: HttpDeps): Flow | null {
-  const value = openCookies(ctx, deps).get(cookieName(deps), { signed: true });
-  if (value === undefined) return null;
-  const flow = flowSchema.safeParse(parseJson(Buffer.from(value, 'base64url').toString())).data;
-  return flow && flow.expiresAt >= deps.ports.clock.now() ? flow : null;
+export function dropFlow(ctx: Context, deps: HttpDeps, { state }: Flow): void {
+  openCookies(ctx, deps).set(cookieName(state), null, { sameSite: 'lax' });
 }
 
-function cookieName({ publicUrl }: HttpDeps): string {
-  return publicUrl.startsWith('https:') ? '__Secure-callkey_oidc' : 'callkey_oidc';
+/** Returns the flow with this state; null if there's none, or it's too old. */
+export function readFlow(ctx: Context, deps: HttpDeps, state: string): Flow | null {
+  return listFlows(ctx, deps).find((flow) => flow.state === state) ?? null;
 }
 
-function openCookies(ctx: Context, { publicUrl }: HttpDeps): Cookies {
-  return new Cookies(ctx.req, ctx.res, { keys: ctx.app.keys, secure: publicUrl.startsWith('https:') });
+/** Returns the browser's flows, newest first. */
+export function listFlows(ctx: Context, deps: HttpDeps): Flow[] {
+  const cookies = openCookies(ctx, deps);
+  const flows = cookies.list(start).flatMap((name) => {
+    const value = cookies.get(name, { signed: true }) ?? '';
+    const flow = flowSchema.safeParse(parseJson(Buffer.from(value, 'base64url').toString())).data;
+    return flow && flow.expiresAt >= deps.ports.clock.now() ? [flow] : [];
+  });
+  return flows.toSorted((a, b) => b.expiresAt - a.expiresAt);
+}
+
+function cookieName(state: string): string {
+  return `${start}${hash('sha256', state).slice(0, 8)}`;
+}
+
+function openCookies(ctx: Context, { publicUrl, sessionSecrets }: HttpDeps): CoreCookies {
+  return new CoreCookies(ctx, sessionSecrets, { secure: publicUrl.startsWith('https:'), path: `${publicPath(publicUrl)}/console/oidc` });
 }

@@ -11,17 +11,18 @@ import {
   findUserByIdentity,
   flowLife,
   makeFlowSecrets,
+  makeSignInCode,
   ProviderError,
   SignInRefused,
   takeSignInCode,
 } from '../../../domain/sign-in/provider.ts';
-import { countProviderSignIn } from '../../../domain/sign-in/throttle.ts';
+import { countProviderSignIn, takeOnce } from '../../../domain/sign-in/throttle.ts';
 import { readBody, readQuery } from '../../middleware/body.ts';
 import type { Context, HttpDeps } from '../../middleware/context.ts';
 import { readVouchers, rememberDevice } from '../../middleware/known-device.ts';
 import { startNewSession } from '../../middleware/session.ts';
 import { sessionView } from '../../views.ts';
-import { type Flow, keepFlow, readFlow } from './flow-cookie.ts';
+import { dropFlow, type Flow, keepFlow, listFlows, readFlow } from './flow-cookie.ts';
 
 export async function showSignIn(ctx: Context, { ports, publicUrl }: HttpDeps): Promise<void> {
   const { provider, passwordSignIn } = ports;
@@ -53,8 +54,8 @@ export async function startOidc(ctx: Context, deps: HttpDeps): Promise<void> {
 /** Signs in the browser that comes back from the provider or, if the app started the sign-in, asks the user to confirm it. */
 export async function finishOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   const provider = requireProvider(deps);
-  const flow = readFlow(ctx, deps);
-  keepFlow(ctx, deps, null);
+  const flow = readFlow(ctx, deps, new URLSearchParams(ctx.search).get('state') ?? '');
+  if (flow) dropFlow(ctx, deps, flow);
   try {
     if (flow?.step !== 'provider') throw new ProviderError('expired', "There's no sign-in to finish.");
     await finish(ctx, deps, provider, flow);
@@ -83,7 +84,7 @@ async function finish(
   if (app) {
     const { user, ...rest } = proof;
     keepFlow(ctx, deps, {
-      ...{ step: 'confirm', ...rest, userId: user.id, app },
+      ...{ step: 'confirm', ...rest, userId: user.id, app, state: secrets.state, code: makeSignInCode(ports) },
       expiresAt: plus(ports.clock.now(), confirmationLife.toMillis()),
     });
     showPage(ctx, deps, 'app');
@@ -122,11 +123,11 @@ function toResult(error: unknown, { refusals, onProviderSignIn }: HttpDeps, addr
  * sign in a different program on this computer.
  */
 export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
-  const flow = readFlow(ctx, deps);
+  const flow = listFlows(ctx, deps).find(({ step }) => step === 'confirm');
   if (flow?.step !== 'confirm') throw unauthorized();
-  keepFlow(ctx, deps, null);
-  const { app, step: _, expiresAt: __, ...proof } = flow;
-  const code = await createSignInCode(deps.ports, { ...proof, challenge: app.challenge });
+  const { app, code, state, step: _, expiresAt: __, ...proof } = flow;
+  // If the user clicks several times, all responses have the same code.
+  if (await takeOnce(deps.ports, `confirm ${state}`)) await createSignInCode(deps.ports, code, { ...proof, challenge: app.challenge });
   ctx.status = signInRoutes.handOver.status;
   ctx.body = { url: `http://127.0.0.1:${app.port}/?code=${code}` };
 }
