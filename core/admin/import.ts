@@ -51,7 +51,10 @@ async function pause(): Promise<void> {
 const uncertainNote =
   "The database didn't confirm whether these users were created. If they weren't, the next import creates them, and shows new passwords.";
 
-function answer(output: Output, { passwords, uncertain, ...counts }: ImportResult): void {
+const signedOutNote =
+  'The sessions of these users have ended, because their email address, type, account or partner has changed. With a new address, the link to an identity at the provider has ended, too. The password and the second factor are still the same: if the address now belongs to someone else, reset them.';
+
+function answer(output: Output, { passwords, uncertain, signedOut, ...counts }: ImportResult): void {
   const rows = Object.entries(counts).map(([kind, { added, changed, unchanged }]) => [kind, ...[added, changed, unchanged].map(String)]);
   const lines = [table(['', 'ADDED', 'CHANGED', 'UNCHANGED'], rows)];
   for (const [users, note] of [
@@ -61,5 +64,11 @@ function answer(output: Output, { passwords, uncertain, ...counts }: ImportResul
     const cells = users.map(({ email, password }) => [email, password]);
     if (cells.length > 0) lines.push('', table(['EMAIL', 'ONE-TIME PASSWORD'], cells), note);
   }
-  output.answer({ ...counts, passwords, ...(uncertain.length > 0 ? { uncertain } : {}) }, lines.join('\n'));
+  if (signedOut.length > 0) {
+    const cells = signedOut.map(({ email, previousEmail, sessions, unlinked }) => [
+      ...[email ?? '', previousEmail ?? '', String(sessions), unlinked ? 'removed' : ''],
+    ]);
+    lines.push('', table(['SIGNED OUT', 'PREVIOUS EMAIL', 'SESSIONS', 'LINK'], cells), signedOutNote);
+  }
+  output.answer({ ...counts, passwords, signedOut, ...(uncertain.length > 0 ? { uncertain } : {}) }, lines.join('\n'));
 }

@@ -450,8 +450,18 @@ export type ImportedEntity = {
 
 /** @property disabling the event of disabling or enabling a user; null if that doesn't change */
 export type ImportAddition = { entity: ImportedEntity; password: NewPassword | null; event: AuditEvent; disabling: AuditEvent | null };
-/** @property event null if the user is only disabled or enabled */
-export type ImportChange = { entity: ImportedEntity; event: AuditEvent | null; disabling: AuditEvent | null };
+/**
+ * @property event null if the user is only disabled or enabled
+ * @property unlinking the event of ending the user's link, if their email address changes; null if it doesn't
+ */
+export type ImportChange = {
+  entity: ImportedEntity;
+  event: AuditEvent | null;
+  unlinking: AuditEvent | null;
+  disabling: AuditEvent | null;
+};
+/** What a changed user has lost. */
+export type EndedSignIn = { sessions: number; unlinked: boolean };
 
 /** A report that the provider isn't accepting calls. */
 export type DialerTrouble = {

@@ -82,6 +82,7 @@ export function sessionView(session: Session, { dialer, hasReference, ports }: H
     dialer,
     reference: hasReference,
     ...(session.issuer !== null && ports.provider ? { signedInWith: ports.provider.name } : {}),
+    ...(session.beganWithLink ? { justLinked: true } : {}),
   };
 }
 

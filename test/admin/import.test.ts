@@ -2,11 +2,13 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
+import { auditEvent, operator, userSubject } from '../../core/domain/audit/audit.ts';
+import { resetPassword } from '../../core/domain/directory/users.ts';
 import { adminOn, describeAdmin } from '../support/admin.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, signInFirst } from '../support/tenants.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, password, placeCall, signIn, signInFirst } from '../support/tenants.ts';
 
 const file = (content: unknown) => {
   const path = join(freshDirectory(), 'import.json');
@@ -41,6 +43,36 @@ describeAdmin('admin import', ({ admin, json, kind, database }) => {
     expect(second.passwords).to.deep.equal([]);
     const third = await json('import', file({ partners: [{ externalId: 'p1', name: 'Renamed' }] }));
     expect(third.partners).to.deep.equal({ added: 0, changed: 1, unchanged: 0 });
+  });
+
+  it('ends the sessions and the link of a user who gets another email address, and says so', async () => {
+    await json('import', file(all));
+    const [, user] = (await json('user', 'list')).users;
+    const core = await startCoreHere(database());
+    const direct = await openDirect(database());
+    try {
+      const { ports } = direct;
+      const [listed] = await ports.stores.users.list({ kind: 'all' }, { search: user.email, awaySince: null }, null, 1);
+      if (!listed) throw new Error('There is no such user.');
+      await resetPassword(ports, operator, listed, password);
+      const event = auditEvent(ports, operator, 'user.linked', userSubject(listed), null);
+      await ports.stores.links.create({ id: listed.id }, { issuer: 'https://login.example.com', subject: 'there' }, true, event);
+      const cookie = await signIn(core.url, listed.email);
+      const users = all.users.map((each) => (each.email === listed.email ? { ...each, email: 'new@example.com' } : each));
+      const { signedOut } = await json('import', file({ ...all, users }));
+      expect(signedOut).to.deep.equal([{ email: 'new@example.com', previousEmail: listed.email, sessions: 1, unlinked: true }]);
+      expect((await ask('GET', `${core.url}/console/session`, { cookie })).status).to.equal(401);
+      expect(await ports.stores.links.list()).to.deep.equal([]);
+      const actions = await direct.storage.database.read('audit_events').where({ subject_id: listed.id }).pluck('action');
+      expect(actions).to.include('user.unlinked');
+      expect((await json('import', file({ ...all, users }))).signedOut).to.deep.equal([]);
+      const moved = users.map((each) => (each.email === 'new@example.com' ? { ...each, userType: 'staff', partner: undefined } : each));
+      await signIn(core.url, 'new@example.com');
+      expect((await admin(['import', file({ ...all, users: moved })])).stdout).to.match(/SIGNED OUT[\s\S]+new@example.com/);
+    } finally {
+      await direct.close();
+      await core.close();
+    }
   });
 
   for (const [what, content, complaint] of [

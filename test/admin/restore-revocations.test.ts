@@ -1,9 +1,13 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
+import type { AuditAction } from '#contract/console/activity.ts';
+import { auditEvent, operator, userSubject } from '../../core/domain/audit/audit.ts';
+import { plus } from '../../core/domain/instant.ts';
+import type { User } from '../../core/domain/model.ts';
 import { adminOn } from '../support/admin.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn } from '../support/tenants.ts';
 import { onToolDatabases } from '../support/tool-databases.ts';
 
 describe('admin restore --revoke-again', () => {
@@ -49,6 +53,76 @@ describe('admin restore --revoke-again', () => {
         disabledAt !== null,
       ]);
       expect(left).to.deep.include(['sue@example.com', true]).and.not.deep.include(['tom@example.com', false]);
+    });
+
+    it('reduces the rights and limits that were reduced after the backup, and restores how users signed in', async () => {
+      const direct = await openDirect(url);
+      const { users, account } = await createTenants(direct.ports);
+      const { ports } = direct;
+      const provider = { issuer: 'https://login.example.com', subject: 'pat' };
+      const event = (action: AuditAction, user: User) => auditEvent(ports, operator, action, userSubject(user), null);
+      const confirm = async ({ ports }: DirectAccess, user: User, step: number) => {
+        await ports.stores.secondFactors.enroll(user, `secret ${step}`);
+        const confirmed = { secret: `secret ${step}`, step, recoveryDigests: [`code ${step}`], at: plus(ports.clock.now(), step) };
+        await ports.stores.secondFactors.confirm(user.id, confirmed, event('second-factor.enabled', user));
+      };
+      await ports.stores.links.create({ id: users.partner.id }, provider, true, event('user.linked', users.partner));
+      await confirm(direct, users.sibling, 1);
+      await confirm(direct, users.account, 2);
+      await direct.close();
+      const core = await startCoreHere(url);
+      const key = await createKey(core.url, await signIn(core.url, 'tom@example.com'), 'Limited');
+      const wide = await createKey(core.url, await signIn(core.url, 'tom@example.com'), 'Widened');
+      await core.close();
+      await json('key', 'limit', wide.id, '--calls-per-day', '5');
+      await json('backup', file);
+
+      await json('user', 'move', 'stan@example.com', '--type', 'account', '--account', account.id);
+      await json('user', 'move', 'tom@example.com', '--type', 'staff');
+      await json('user', 'link', 'remove', 'pat@example.com');
+      await json('user', 'second-factor', 'reset', 'sue@example.com');
+      await json('user', 'second-factor', 'reset', 'ada@example.com');
+      const { password: oneTime } = await json('user', 'password', 'tia@example.com');
+      await json('key', 'limit', key.id, '--addresses', '192.0.2.0/24', '--calls-per-day', '5');
+      await json('key', 'limit', wide.id, '--calls-per-day', '50');
+      const between = await openDirect(url);
+      await confirm(between, users.account, 3);
+      await between.close();
+
+      const { revokedAgain, changedUsers, limitedApiKeys } = await json('restore', file, '--revoke-again');
+      expect(revokedAgain).to.equal(true);
+      expect(
+        Object.fromEntries(changedUsers.map(({ email, changes }: { email: string; changes: string[] }) => [email, changes])),
+      ).to.deep.equal({
+        ...{ 'stan@example.com': ['rights'], 'pat@example.com': ['link'], 'sue@example.com': ['factor'] },
+        ...{ 'ada@example.com': ['factor'], 'tia@example.com': ['password'] },
+      });
+      expect(limitedApiKeys).to.deep.equal([{ id: key.id, name: 'Limited', addresses: ['192.0.2.0/24'], callsPerDay: 5 }]);
+      const after = await openDirect(url);
+      const find = (user: User) => after.ports.stores.users.find({ kind: 'all' }, user.id);
+      expect([(await find(users.staff))?.userType, (await find(users.teammate))?.userType]).to.deep.equal(['account', 'account']);
+      expect([(await find(users.partner))?.link, (await find(users.sibling))?.hasSecondFactor]).to.deep.equal([null, false]);
+      expect((await after.ports.stores.secondFactors.find(users.account.id))?.secret).to.equal('secret 3');
+      const codes = await after.storage.database.read('recovery_codes').pluck('digest');
+      const limits = await after.storage.database.read('api_keys').whereIn('id', [key.id, wide.id]).orderBy('name').pluck('calls_per_day');
+      expect([codes, limits]).to.deep.equal([['code 3'], [5, 5]]);
+      await after.close();
+      const restored = await startCoreHere(url);
+      await signIn(restored.url, 'tia@example.com', oneTime);
+      await restored.close();
+    });
+
+    it("says what it couldn't reduce again", async () => {
+      const direct = await openDirect(url);
+      const { partner } = await createTenants(direct.ports);
+      await direct.close();
+      await json('backup', file);
+      const { account } = await json('account', 'add', 'Later', '--partner', partner.id);
+      await json('user', 'move', 'ada@example.com', '--account', account.id);
+      const { code, stdout, stderr } = await admin('--json', 'restore', file, '--revoke-again');
+      const { revokedAgain, changedUsers } = JSON.parse(stdout);
+      expect([code, revokedAgain, changedUsers[0].email]).to.deep.equal([1, false, 'ada@example.com']);
+      expect(JSON.parse(stderr).error.message).to.include(`ada@example.com, moved or demoted: The account ${account.id} doesn't exist.`);
     });
 
     it('cancels the calls that were cancelled with their key, and repeats the reason', async () => {

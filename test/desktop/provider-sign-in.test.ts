@@ -41,6 +41,9 @@ describeBrowser('the console in a browser, with sign-in at a provider,', () => {
     await signInThere();
     await home(page);
     expect(new URL(page.url()).search).to.equal('');
+    await page.getByText('You’re now Ada Account (ada@example.com,').waitFor();
+    await button(page, 'This is me').click();
+    await page.getByText('You’re now').waitFor({ state: 'detached' });
     await page.reload();
     await home(page);
     await button(page, 'Sign out').click();

@@ -40,7 +40,10 @@ describe('imported entries', () => {
       ...{ subject: { kind: 'user' as const, id, name }, owningScope: null, address: 'local' },
     });
     const change = (kindOfThing: ImportKind, entity: ImportedEntity) =>
-      direct.storage.imports.write(kindOfThing, { added: [], changed: [{ entity, event: toEvent(entity), disabling: null }] });
+      direct.storage.imports.write(kindOfThing, {
+        added: [],
+        changed: [{ entity, event: toEvent(entity), unlinking: null, disabling: null }],
+      });
     const conflict = (error: Problem) => `${error.code}: ${error.message}`;
     const meanwhile = 'conflict: Someone else changed the same data during the import. Run the import again.';
 
@@ -120,7 +123,7 @@ describe('imported entries', () => {
       const others = { ...taken, externalId: 'u3', id: 'u3', email: 'other@example.com' };
       const added = [others, taken].map((entity) => ({
         ...{ entity, password: { hash: 'h', expiresAt: null } },
-        ...{ event: toEvent(entity), disabling: null },
+        ...{ event: toEvent(entity), unlinking: null, disabling: null },
       }));
       expect(await direct.storage.imports.write('users', { added, changed: [] }).catch(conflict)).to.equal(meanwhile);
       expect(await direct.storage.imports.find('users', ['u2', 'u3'])).to.deep.equal(new Map());
@@ -135,7 +138,10 @@ describe('imported entries', () => {
       await run(all);
       const entity = { ...(await find('users', 'u1')), disabled: true };
       const disable = () =>
-        direct.storage.imports.write('users', { added: [], changed: [{ entity, event: null, disabling: toEvent(entity) }] });
+        direct.storage.imports.write('users', {
+          added: [],
+          changed: [{ entity, event: null, unlinking: null, disabling: toEvent(entity) }],
+        });
       await disable();
       expect(await disable().catch(conflict)).to.equal(meanwhile);
     });

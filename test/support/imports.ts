@@ -31,6 +31,7 @@ export function createImports(failingStep = 0, failure = new Error('The disk is 
       if (steps.length + 1 === failingStep) throw failure;
       steps.push({ kind, ...step });
       for (const { entity } of [...step.added, ...step.changed]) entities[kind].set(entity.externalId, entity);
+      return new Map();
     },
   };
   let pauses = 0;

@@ -13,18 +13,22 @@ import { applicationName, migrationLock, openPostgres } from '../../storage/engi
 import { migrationsTable, schemaState } from '../../storage/migrations/index.ts';
 import { ownSchema, startPostgresTool, waitForTool } from './postgres-tools.ts';
 import { missingMigrations, type RestoreResult, type Revived, type RevokedKey, readRevocations } from './restore-result.ts';
+import { findWidened, readRights, type Source } from './restore-rights.ts';
 
 export async function restorePostgres(url: string, file: string): Promise<RestoreResult> {
   const backup = await inspect(url, file);
   const database = openPostgres(url);
   try {
     await refuseNewer(database);
+    const tables: Source = { table: (name) => database.read(name), has: async (name) => database.read.schema.hasTable(name) };
+    const rights = await readRights(tables);
     const gone = await findRemoved(database);
     const own = await assertNoOtherConnections(database);
     const schema = await ownSchema(database);
     if (schema !== backup.schema) throw wrongSchemaError(file, backup.schema, schema);
     await replaceAll(url, file, own, schema);
-    return { before: null, revived: await findRevived(database, gone), missing: backup.missing };
+    const widened = findWidened(rights, await readRights(tables, [...rights.keys.keys()]));
+    return { before: null, revived: { ...(await findRevived(database, gone)), widened }, missing: backup.missing };
   } finally {
     await database.close();
   }
@@ -122,7 +126,7 @@ async function findDisabled(read: Knex): Promise<Revived['enabled']> {
 }
 
 /** Finds the keys and users that the restore has brought back. */
-async function findRevived({ read }: Database, gone: RemovedRecords): Promise<Revived> {
+async function findRevived({ read }: Database, gone: RemovedRecords): Promise<Omit<Revived, 'widened'>> {
   const keys = new Set<string>();
   for (const ids of inChunks(gone.apiKeys.map(({ id }) => id))) {
     for (const id of await read('api_keys').whereIn('id', ids).pluck('id')) keys.add(id);

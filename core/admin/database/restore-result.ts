@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
 import { isQueued } from '../../storage/calls/call-stages.ts';
 import { toSchemaState } from '../../storage/migrations/index.ts';
+import type { Widened } from './restore-rights.ts';
 
 export type RevokedKey = { id: string; name: string; creatorId: string; creatorName: string; revokedAt: number };
 export type RevivedKey = RevokedKey & Revocation;
@@ -9,8 +10,8 @@ export type RevivedKey = RevokedKey & Revocation;
 export type RevivedUser = { id: string; email: string; name: string; deletedAt: number; areCallsDue: boolean };
 export type EnabledUser = { id: string; email: string; name: string; disabledAt: number };
 
-/** A restore brings back API keys that were revoked, and users who were deleted or disabled, since the backup. */
-export type Revived = { apiKeys: RevivedKey[]; users: RevivedUser[]; enabled: EnabledUser[] };
+/** A restore brings back API keys that were revoked, users who were deleted or disabled, and rights that were reduced, since the backup. */
+export type Revived = { apiKeys: RevivedKey[]; users: RevivedUser[]; enabled: EnabledUser[]; widened: Widened };
 
 export type RestoreResult = {
   /** Where the replaced database was kept; null if there was no database or it wasn't kept. */

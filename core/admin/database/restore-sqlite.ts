@@ -19,6 +19,7 @@ import {
   type RevokedKey,
   readRevocations,
 } from './restore-result.ts';
+import { findWidened, readRights, type Source } from './restore-rights.ts';
 
 /**
  * The replaced database's companion files. SQLite would apply the first three to the restored database. If the fourth exists, cores refuse
@@ -96,7 +97,7 @@ function place(target: string, copy: string, before: string): Omit<RestoreResult
   moveCompanions(target, before);
   linkIfMissing(copy, target);
   flushToDisk(dirname(target));
-  return { before: null, revived: { apiKeys: [], users: [], enabled: [] } };
+  return { before: null, revived: { apiKeys: [], users: [], enabled: [], widened: { users: [], keys: [] } } };
 }
 
 async function replace(target: string, copy: string, before: string): Promise<Omit<RestoreResult, 'missing'>> {
@@ -141,7 +142,9 @@ function inUseError(target: string): Problem {
 }
 
 async function findRevived(database: Knex): Promise<Revived> {
-  if (!(await database.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], enabled: [] };
+  const rights = await readRights(tablesOf(database, 'main'));
+  const widened = findWidened(rights, await readRights(tablesOf(database, 'backup'), [...rights.keys.keys()]));
+  if (!(await database.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], enabled: [], widened };
   const { describeKey, areCallsDue } = await readRevocations(database);
   const apiKeys: RevokedKey[] = await database.raw(
     `SELECT r.id, r.name, r.creator_id AS "creatorId", r.creator_name AS "creatorName", r.retired_at AS "revokedAt"
@@ -158,6 +161,14 @@ async function findRevived(database: Knex): Promise<Revived> {
     apiKeys: apiKeys.map(describeKey),
     users: users.map((user) => ({ ...user, areCallsDue: areCallsDue(user.id) })),
     enabled: columns.includes('disabled_at') ? await findEnabled(database, remaining) : [],
+    widened,
+  };
+}
+
+function tablesOf(database: Knex, schema: 'main' | 'backup'): Source {
+  return {
+    table: (name) => database(`${schema}.${name}`),
+    has: async (name) => (await database(`${schema}.sqlite_master`).where({ type: 'table', name }).first('name')) !== undefined,
   };
 }
 

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { timestamp } from '#contract/text/text.ts';
 import { revokeAllVisible } from '../../domain/api-keys.ts';
 import { deleteUser, disableUser } from '../../domain/directory/users.ts';
+import { describeLimits } from '../../domain/key-limits.ts';
 import { adminCommand } from '../../program.ts';
 import { systemClock } from '../../server/start/system.ts';
 import { inChunks } from '../../storage/engine/chunks.ts';
@@ -14,6 +15,7 @@ import { shortName, table } from '../program/table.ts';
 import { findUser } from '../user.ts';
 import { restorePostgres } from './restore-postgres.ts';
 import type { RestoreResult, Revived, RevivedKey, RevivedUser } from './restore-result.ts';
+import { describeChanges, reduceAgain } from './restore-rights.ts';
 import { restoreSqlite } from './restore-sqlite.ts';
 
 export function restoreCommand(program: Command, { withoutDatabase }: Runner): void {
@@ -21,9 +23,9 @@ export function restoreCommand(program: Command, { withoutDatabase }: Runner): v
     .command('restore')
     .argument('<file>')
     .description(
-      'replace the database with a backup; stop all cores first. Lists the revoked keys and the deleted or disabled users that the backup brings back',
+      'replace the database with a backup; stop all cores first. Lists the revoked keys, the deleted or disabled users, and the reduced rights that the backup brings back',
     );
-  command.option('--revoke-again', 'revoke these keys again, and delete or disable these users again');
+  command.option('--revoke-again', 'revoke these keys again, delete or disable these users again, and reduce these rights again');
   withExamples(command, 'restore /backups/callkey-2026-11-22.db', 'restore /backups/callkey-2026-11-22.db --revoke-again').action(
     withoutDatabase(runRestore),
   );
@@ -50,6 +52,8 @@ async function runRestore(settings: Settings, path: string, { revokeAgain = fals
     revokedAgain: isRevokedAgain,
     revokedApiKeys: revived?.apiKeys.map(keyJson) ?? null,
     deletedUsers: revived?.users.map(userJson) ?? null,
+    changedUsers: revived?.widened.users.map(({ was, ...user }) => user) ?? null,
+    limitedApiKeys: revived?.widened.keys ?? null,
     disabledUsers: revived?.enabled.map(({ disabledAt, ...user }) => ({ ...user, disabledAt: timestamp(disabledAt) })) ?? null,
   };
   // Show the list in any case: it comes from the replaced database, so a second restore couldn't show it again.
@@ -65,7 +69,9 @@ function toError(error: unknown): Error {
   return error instanceof Error ? error : new Error(String(error));
 }
 
-async function revokeAll(context: AdminContext, { apiKeys, users, enabled }: Revived): Promise<void> {
+async function revokeAll(context: AdminContext, { apiKeys, users, enabled, widened }: Revived): Promise<void> {
+  // Do as much as possible before reporting what failed.
+  const failures = await reduceAgain(context, widened);
   const { ports, actor } = context;
   for (const { email } of enabled) await disableUser(ports, actor, await findUser(ports, email));
   // Revoke the keys of deleted users before deleting the users, because the queued calls of some of these keys may have been kept.
@@ -79,7 +85,8 @@ async function revokeAll(context: AdminContext, { apiKeys, users, enabled }: Rev
   }
   for (const { email, areCallsDue } of users) await deleteUser(ports, actor, await findUser(ports, email), areCallsDue);
   if (!(await cancelMarked(context)))
-    throw new Error("some queued calls couldn't be cancelled. Start a core with DIALER=off: it cancels them within a minute.");
+    failures.push("some queued calls couldn't be cancelled. Start a core with DIALER=off: it cancels them within a minute.");
+  if (failures.length > 0) throw new Error(failures.join('; '));
 }
 
 function keyJson({ creatorId, creatorName, revokedAt, ...key }: RevivedKey) {
@@ -118,7 +125,7 @@ type RevivedList = { head: { what: string; columns: string[] }; rows: string[][]
 
 const cancelToo = ', with --cancel-queued-calls if QUEUED CALLS is "cancelled"';
 
-function toRevivedLists({ apiKeys, users, enabled }: Revived): RevivedList[] {
+function toRevivedLists({ apiKeys, users, enabled, widened }: Revived): RevivedList[] {
   const key = ({ id, name, creatorName, revokedAt, callsCancelled }: RevivedKey) => [
     ...[id, shortName(name), shortName(creatorName), timestamp(revokedAt), callsCancelled ? 'cancelled' : 'kept'],
   ];
@@ -141,6 +148,20 @@ function toRevivedLists({ apiKeys, users, enabled }: Revived): RevivedList[] {
       head: { what: 'users', columns: ['EMAIL', 'NAME', 'DISABLED'] },
       rows: enabled.map(({ email, name, disabledAt }) => [email, shortName(name), timestamp(disabledAt)]),
       ...{ was: 'disabled', warning: 'and now ARE ENABLED AGAIN, with their API keys. To disable them', remedy: 'user disable EMAIL' },
+    },
+    {
+      head: { what: 'users', columns: ['EMAIL', 'NAME', 'CHANGED'] },
+      rows: widened.users.map((user) => [user.email, shortName(user.name), describeChanges(user)]),
+      ...{
+        was: 'changed',
+        warning: 'and now HAVE THEIR EARLIER RIGHTS, passwords, links and second factors. To change them',
+        remedy: 'user move, user password, user link remove or user second-factor reset',
+      },
+    },
+    {
+      head: { what: 'API keys', columns: ['ID', 'NAME', 'LIMITS'] },
+      rows: widened.keys.map(({ id, name, ...limits }) => [id, shortName(name), describeLimits({ version: '', timeZone: '', ...limits })]),
+      ...{ was: 'limited', warning: 'and now HAVE THEIR EARLIER LIMITS. To limit them', remedy: 'key limit ID' },
     },
   ];
 }

@@ -91,6 +91,11 @@ export const sessionSchema = z.object({
   reference: z.boolean().optional(),
   /** The name of the provider that the user signed in with; missing after signing in with a password. */
   signedInWith: z.string().optional(),
+  /**
+   * Present and true in the session with which the user's identity at the provider was first linked. The person may not know the user's
+   * account, so the console names it. Earlier cores don't send it.
+   */
+  justLinked: z.literal(true).optional(),
 });
 
 export type SessionView = z.infer<typeof sessionSchema>;

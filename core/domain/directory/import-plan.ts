@@ -12,8 +12,14 @@ export const singular = { partners: 'partner', accounts: 'account', campaigns: '
  *
  * @property verb null if a user is only disabled or enabled
  * @property isToggled whether a user is disabled or enabled
+ * @property previousEmail the user's earlier email address, if that changes
  */
-export type PlannedEntity = { entity: ImportedEntity; verb: 'added' | 'changed' | null; isToggled: boolean };
+export type PlannedEntity = {
+  entity: ImportedEntity;
+  verb: 'added' | 'changed' | null;
+  isToggled: boolean;
+  previousEmail: string | null;
+};
 
 /** The changes that an import makes to one kind of entity. */
 type KindPlan = { kind: ImportKind; planned: PlannedEntity[]; unchanged: number };
@@ -90,8 +96,9 @@ async function planKind(ports: Ports, imports: ImportStore, kind: ImportKind, re
 
 function toPlanned(existing: ImportedEntity | undefined, entity: ImportedEntity): PlannedEntity {
   const isToggled = (entity.disabled ?? false) !== (existing?.disabled ?? false);
-  if (!existing) return { entity, verb: 'added', isToggled };
-  return { entity, verb: isSame(existing, entity) ? null : 'changed', isToggled };
+  if (!existing) return { entity, verb: 'added', isToggled, previousEmail: null };
+  const previousEmail = existing.email === entity.email ? null : existing.email;
+  return { entity, verb: isSame(existing, entity) ? null : 'changed', isToggled, previousEmail };
 }
 
 function refuseMove(kind: ImportKind, index: number, existing: ImportedEntity, entity: ImportedEntity): void {

@@ -14,7 +14,12 @@ export type ImportResult = Record<ImportKind, ImportCounts> & {
   passwords: { email: string; password: string }[];
   /** One-time passwords of users who may have been added, because a step failed without saying whether it was written. */
   uncertain: { email: string; password: string }[];
+  /** The users who have another email address, type or place now, so that their sessions have ended. */
+  signedOut: SignedOutUser[];
 };
+
+/** @property unlinked whether the user was linked to an identity at the provider, which may be another person's */
+type SignedOutUser = { email: string | null; previousEmail: string | null; sessions: number; unlinked: boolean };
 
 /** The number of entities per transaction. Other writers of a SQLite file wait during each one. */
 const entitiesPerStep = 500;
@@ -59,6 +64,7 @@ export async function importAll(
     users: counts(),
     passwords: [],
     uncertain: [],
+    signedOut: [],
   };
   let hasWritten = false;
   try {
@@ -104,9 +110,10 @@ async function writeStep(
     .filter(({ verb }) => verb !== 'added')
     .map((planned) => {
       const event = planned.verb && record(planned.entity, `${subject}.changed`);
-      return { entity: planned.entity, event, disabling: recordDisabling(planned) };
+      const unlinking = planned.previousEmail === null ? null : record(planned.entity, 'user.unlinked');
+      return { entity: planned.entity, event, unlinking, disabling: recordDisabling(planned) };
     });
-  await imports.write(kind, { added, changed }).catch((error) => {
+  const ended = await imports.write(kind, { added, changed }).catch((error) => {
     // A refusal means that nothing was written. After any other error, such as a lost connection, the users may exist.
     if (!(error instanceof Problem) || error.code === 'unavailable') result.uncertain.push(...passwords);
     throw error;
@@ -114,6 +121,11 @@ async function writeStep(
   result[kind].added += added.length;
   result[kind].changed += changed.length;
   result.passwords.push(...passwords);
+  for (const { entity, previousEmail } of step) {
+    const { sessions, unlinked } = ended.get(entity.id) ?? { sessions: 0, unlinked: false };
+    if (sessions > 0 || unlinked || previousEmail !== null)
+      result.signedOut.push({ email: entity.email, previousEmail, sessions, unlinked });
+  }
 }
 
 function getOwningScope(kind: ImportKind, entity: ImportedEntity): OwningScope | null {

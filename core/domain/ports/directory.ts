@@ -7,6 +7,7 @@ import type {
   Campaign,
   Credentials,
   DeletionImpact,
+  EndedSignIn,
   ExternalNamed,
   ImportAddition,
   ImportChange,
@@ -127,9 +128,10 @@ export type ImportStore = {
   /** Returns the external IDs of the users with these email addresses, by address; null for a user who wasn't imported. */
   findEmails(emails: readonly string[]): Promise<Map<string, string | null>>;
   /**
-   * Writes an entire step or nothing.
+   * Writes an entire step or nothing. A user who gets another email address loses the link to an identity at the provider.
    *
+   * @returns what changed users have lost, by their IDs
    * @throws Problem `conflict` if something else has changed the same entities since they were read
    */
-  write(kind: ImportKind, step: { added: readonly ImportAddition[]; changed: readonly ImportChange[] }): Promise<void>;
+  write(kind: ImportKind, step: { added: readonly ImportAddition[]; changed: readonly ImportChange[] }): Promise<Map<string, EndedSignIn>>;
 };

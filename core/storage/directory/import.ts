@@ -1,14 +1,14 @@
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
-import type { ImportedEntity, ImportKind, NewPassword } from '../../domain/model.ts';
+import type { EndedSignIn, ImportedEntity, ImportKind, NewPassword } from '../../domain/model.ts';
 import type { ImportStore } from '../../domain/ports/directory.ts';
 import { Problem } from '../../domain/problem.ts';
-import { recordAudits } from '../audit/audit.ts';
+import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { isLocked, isUniqueViolation } from '../engine/errors.ts';
 import { updateUser } from './keys-of-users.ts';
-import { setDisabled } from './users.ts';
+import { deleteLink, setDisabled } from './users.ts';
 
 type EntityRow = {
   id: string;
@@ -44,10 +44,15 @@ export function importStore({ read, write }: Database): ImportStore {
             ...toColumns(kind, entity),
             ...passwordColumns(password),
           }));
-          for (const { entity, event } of changed) {
+          const ended = new Map<string, EndedSignIn>();
+          for (const { entity, event, unlinking } of changed) {
             if (!event) continue;
             const changing = kind === 'users' ? updateUser(trx, entity.id, userColumns(entity), event) : update(trx, kind, entity);
-            if (!(await changing.catch(rejectTaken))) throw concurrentChangeError();
+            const sessions = await changing.catch(rejectTaken);
+            if (sessions === null) throw concurrentChangeError();
+            const unlinked = unlinking !== null && (await deleteLink(trx, entity.id));
+            if (unlinked) await recordAudit(trx, unlinking);
+            ended.set(entity.id, { sessions, unlinked });
           }
           // Insert last, because a new user may get the old email address of a changed one.
           for (const chunk of inChunks(rows)) await trx(kind).insert(chunk).catch(rejectTaken);
@@ -58,6 +63,7 @@ export function importStore({ read, write }: Database): ImportStore {
             const sessions = await setDisabled(trx, entity.id, entity.disabled ? disabling.at : null, disabling);
             if (sessions === null) throw concurrentChangeError();
           }
+          return ended;
         }),
       ),
   };
@@ -68,7 +74,7 @@ export function importStore({ read, write }: Database): ImportStore {
  */
 const attempts = 12;
 
-async function retryWhileLocked(work: () => Promise<void>): Promise<void> {
+async function retryWhileLocked<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await work();
@@ -103,8 +109,9 @@ function selectEntities(from: Knex, kind: ImportKind): Knex.QueryBuilder {
   return kind === 'campaigns' ? entities.join('accounts as a', 'a.id', 't.account_id').select('a.partner_id') : entities;
 }
 
-async function update(trx: Knex.Transaction, kind: ImportKind, entity: ImportedEntity): Promise<boolean> {
-  return (await trx(kind).where({ id: entity.id }).update(toColumns(kind, entity))) > 0;
+/** @returns null if the entity doesn't exist */
+async function update(trx: Knex.Transaction, kind: ImportKind, entity: ImportedEntity): Promise<0 | null> {
+  return (await trx(kind).where({ id: entity.id }).update(toColumns(kind, entity))) > 0 ? 0 : null;
 }
 
 function toColumns(kind: ImportKind, entity: ImportedEntity) {

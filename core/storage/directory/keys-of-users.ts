@@ -72,12 +72,11 @@ async function continueDeleting(trx: Knex.Transaction, id: string, max: number):
  * to see a key that's looked up by ID. Only lists use the recorded partner. The new partner's list shows the newest keys, which already
  * have it; the old partner's list skips the user's keys while `moving_keys` is set.
  *
- * A user who gets another type, place or email address loses their sessions. Someone else may have the new address, and the old one's owner
- * had the link to an identity at the provider, so that ends, too.
+ * A user who gets another type, place or email address loses their sessions.
  *
  * @param event its ID is unique, so that a step of an earlier move detects this one
  * @param before the values that the user must still have
- * @returns false if the user doesn't exist, or has other values
+ * @returns the number of ended sessions; null if the user doesn't exist, or has other values
  */
 export async function updateUser(
   trx: Knex.Transaction,
@@ -85,20 +84,20 @@ export async function updateUser(
   columns: Readonly<Record<string, string | null>> & { partner_id: string | null },
   event: AuditEvent,
   before: Partial<UserRow> = {},
-): Promise<boolean> {
+): Promise<number | null> {
   // This lock keeps the user from creating keys until the transaction ends.
   const user: Readonly<Record<string, unknown>> | undefined = await selectUndeleted(trx, id).where(before).forNoKeyUpdate().first();
-  if (user === undefined) return false;
+  if (user === undefined) return null;
   const isRename = Object.entries(columns).every(([column, value]) => column === 'name' || user[column] === value);
   await trx('users').where({ id }).update(columns);
-  if (!isRename) await endProofs(trx, id, event);
-  if (user['partner_id'] === columns.partner_id) return true;
+  const sessions = isRename ? 0 : await endProofs(trx, id, event);
+  if (user['partner_id'] === columns.partner_id) return sessions;
   const newest: string[] = await selectNewestKeys(trx, id, keysPerTransaction).pluck('id');
   await recordPartner(trx, newest, columns.partner_id);
   await trx('users')
     .where({ id })
     .update({ moving_keys: newest.length < keysPerTransaction ? null : event.id });
-  return true;
+  return sessions;
 }
 
 type Moving = Pick<UserRow, 'id' | 'partner_id' | 'moving_keys'>;

@@ -214,9 +214,9 @@ export function userStore(database: Database): UserStore {
 
     async change(userId, before, changed, event) {
       return write.transaction(async (trx) => {
-        const isChanged = await updateUser(trx, userId, toColumns(changed), event, toColumns(before));
-        if (isChanged) await recordAudit(trx, event);
-        return isChanged;
+        if ((await updateUser(trx, userId, toColumns(changed), event, toColumns(before))) === null) return false;
+        await recordAudit(trx, event);
+        return true;
       });
     },
 

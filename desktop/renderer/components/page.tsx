@@ -6,6 +6,7 @@ import type { Resource } from '../state/loading/resource.ts';
 import { CopyButton } from './copy-button.tsx';
 import { Icon } from './icons.tsx';
 import { Stale } from './loadable.tsx';
+import { NewLinkNotice } from './new-link.tsx';
 
 type PageProps<Value> = {
   title: string;
@@ -35,6 +36,7 @@ export function Page<Value>({ title, actions, head, details, resource, foot, chi
         )}
         {actions}
       </div>
+      <NewLinkNotice />
       {head}
       <div class="body">
         <div class="list">{children}</div>

@@ -4,11 +4,12 @@ import { operator } from '../../../core/domain/audit/audit.ts';
 import { createUser, disableUser } from '../../../core/domain/directory/users.ts';
 import { startCoreHere } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
-import { ask } from '../../support/http.ts';
+import { ask, textAt } from '../../support/http.ts';
 import type { Person } from '../../support/oidc-provider.ts';
 import { finishSignIn, goToProvider, openWithProvider, signInWithProvider } from '../../support/provider-harness.ts';
 import { ada, providerSuite } from '../../support/provider-suite.ts';
-import { password, signIn } from '../../support/tenants.ts';
+import { enroll } from '../../support/second-factor.ts';
+import { password, signIn, signInFirst } from '../../support/tenants.ts';
 import { TestBrowser } from '../../support/test-browser.ts';
 
 describe('signing in with the provider', () => {
@@ -29,6 +30,61 @@ describe('signing in with the provider', () => {
       expect(linked.map(({ subject_name, address }) => [subject_name, address])).to.deep.equal([['Ada Account', '127.0.0.1']]);
       const [link] = await links().list();
       expect(link).to.deep.include({ email: 'ada@example.com', issuer: at.harness.provider.issuer, subject: ada.subject });
+    });
+
+    describe('for the first time ends what someone else may have proved:', () => {
+      let victims = 0;
+      /** Has an administrator create a user for the person who's at the provider. */
+      const make = async () => {
+        const { url } = at.harness;
+        const cookie = await signIn(url, 'stan@example.com');
+        const email = `victim-${++victims}@example.com`;
+        const made = await ask('POST', `${url}/console/users`, { cookie, body: { email, name: 'Victim', userType: 'staff' } });
+        at.harness.provider.person = { subject: email, email, isVerified: true };
+        const oneTime = textAt(made, 'password');
+        const isRight = async (attempt: string) =>
+          (await ask('POST', `${url}/console/session`, { body: { email, password: attempt } })).status !== 401;
+        return { email, oneTime, isRight };
+      };
+      const isOpen = async (cookie: string) => (await ask('GET', `${at.harness.url}/console/session`, { cookie })).status === 200;
+
+      it('a password that an administrator has handed out, its sessions and its second factor', async () => {
+        const { email, oneTime, isRight } = await make();
+        const cookie = await signInFirst(at.harness.url, email, oneTime);
+        await enroll(at.harness.url, cookie, at.clock);
+        const browser = new TestBrowser();
+        expect(await signInWithProvider(at.harness, browser)).to.equal('done');
+        expect([await isOpen(cookie), await isRight(password), await isRight(oneTime)]).to.deep.equal([false, false, false]);
+        const view = sessionSchema.parse((await session(browser)).json);
+        expect([view.viewer.email, view.justLinked, view.secondFactor]).to.deep.equal([email, true, false]);
+        at.clock.advance({ seconds: 1 });
+        expect(await signInWithProvider(at.harness, browser)).to.equal('done');
+        expect(sessionSchema.parse((await session(browser)).json).justLinked).to.equal(undefined);
+      });
+
+      it("a one-time password that wasn't used yet", async () => {
+        const { oneTime, isRight } = await make();
+        expect(await signInWithProvider(at.harness)).to.equal('done');
+        expect(await isRight(oneTime)).to.equal(false);
+      });
+
+      it('only the sessions, if the person has signed in with the password in the same browser', async () => {
+        const { email, oneTime, isRight } = await make();
+        const browser = new TestBrowser();
+        const { url } = at.harness;
+        await browser.send('POST', `${url}/console/session`, { email, password: oneTime });
+        await browser.send('POST', `${url}/console/password`, { newPassword: password });
+        const cookie = await signIn(url, email);
+        expect(await signInWithProvider(at.harness, browser)).to.equal('done');
+        expect([await isOpen(cookie), await isRight(password)]).to.deep.equal([false, true]);
+      });
+
+      it('only the sessions, if the operator has set the password that the user chose', async () => {
+        const cookie = await signIn(at.harness.url, 'ada@example.com');
+        expect(await signInWithProvider(at.harness)).to.equal('done');
+        expect(await isOpen(cookie)).to.equal(false);
+        await signIn(at.harness.url, 'ada@example.com');
+      });
     });
 
     it('asks for the email address at the userinfo endpoint if the ID token lacks it', async () => {

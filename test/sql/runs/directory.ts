@@ -70,7 +70,8 @@ export function createDirectoryRuns({
           const password = kind === 'users' ? secrets : null;
           await write(kind, { added: [{ entity, password, event: event(), disabling: null }], changed: [] });
           const disabling = kind === 'users' ? event() : null;
-          await write(kind, { added: [], changed: [{ entity: { ...entity, disabled: true }, event: event(), disabling }] });
+          const changed = { entity: { ...entity, name: 'Changed', disabled: true }, event: event(), unlinking: null, disabling };
+          await write(kind, { added: [], changed: [changed] });
         }),
     },
     activity: {
