@@ -17,11 +17,12 @@ const counts = {
 } as const;
 
 /**
- * SQL: when a call's retention period began. A provider may report an end that's before the hand-off, for example if it sends seconds
- * instead of milliseconds. If that counted, the call's data would be erased within the hour, and an opt-out reported later would have no
- * number. The expression must match the index.
+ * SQL: when a call's retention period began. A provider may report an outcome long after the call's end, or an end that's before the
+ * hand-off, for example if it sends seconds instead of milliseconds. If only the end counted, the call's data would be erased within the
+ * hour, and an opt-out reported later would have no number. The expression must match the index.
  */
-const retainedSince = (on: Knex) => `${getDialect(on) === 'postgres' ? 'greatest' : 'max'}(ended_at, coalesce(dialed_at, ended_at))`;
+const retainedSince = (on: Knex) =>
+  `${getDialect(on) === 'postgres' ? 'greatest' : 'max'}(ended_at, coalesce(dialed_at, ended_at), coalesce(told_late_at, ended_at))`;
 
 /** The detail is the provider's free text, which may contain names and numbers. */
 export const erasedColumns = { phone: null, name: null, time_zone: null, variables: null, detail: null };

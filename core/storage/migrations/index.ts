@@ -33,6 +33,7 @@ import * as retentionSinceDialing from './031-retention-since-dialing-additive.t
 import * as subjectsOfCodes from './032-subjects-of-codes-additive.ts';
 import * as changedHours from './033-changed-hours-additive.ts';
 import * as directImports from './041-direct-imports.ts';
+import * as retentionSinceReport from './042-retention-since-report.ts';
 import * as signInVersions from './043-sign-in-versions.ts';
 
 type Step = (trx: Knex, dialect: Dialect) => Promise<void>;
@@ -41,7 +42,7 @@ type Migration = { name: string } & ({ up: Step; upCalls?: Step } | { up?: undef
 
 /**
  * The migrations, in order. Never change a released migration; add a new one instead. If cores of the previous release keep working with
- * the new schema, end its name in `-additive`. There never were migrations 025 to 029, 034 to 040, and 042.
+ * the new schema, end its name in `-additive`. There never were migrations 025 to 029, and 034 to 040.
  */
 const migrations: readonly Migration[] = [
   { name: '001-core', up: core.up },
@@ -73,6 +74,7 @@ const migrations: readonly Migration[] = [
   { name: '032-subjects-of-codes-additive', up: subjectsOfCodes.up },
   { name: '033-changed-hours-additive', up: changedHours.up },
   { name: '041-direct-imports', up: directImports.up },
+  { name: '042-retention-since-report', upCalls: retentionSinceReport.upCalls },
   { name: '043-sign-in-versions', up: signInVersions.up },
 ];
 
