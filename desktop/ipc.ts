@@ -128,6 +128,10 @@ export type Channels = {
    * the value is null. The session then arrives through `onSessionChange`, or from `getStartupState` when the page has loaded again.
    */
   signInWithProvider(input: ProviderSignIn): Promise<Result<SessionView | null>>;
+  /** Returns the link that the app has opened in the system's browser; null if the sign-in ended before. */
+  readSignInLink(): Promise<string | null>;
+  /** Opens that link again. */
+  openSignInLink(): Promise<void>;
   /** Cancels the sign-in in progress: stops waiting for the system's browser, and if a session still starts, ends it. */
   cancelSignIn(): Promise<void>;
   /** Opens the page that ends the session at the provider. */
@@ -180,6 +184,8 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   enterCode: 'enterCode',
   getSignInOptions: 'getSignInOptions',
   signInWithProvider: 'signInWithProvider',
+  readSignInLink: 'readSignInLink',
+  openSignInLink: 'openSignInLink',
   cancelSignIn: 'cancelSignIn',
   signOutOfProvider: 'signOutOfProvider',
   confirmApp: 'confirmApp',

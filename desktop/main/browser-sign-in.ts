@@ -21,8 +21,14 @@ const pages = {
  * has the verifier that the code needs. A code sent by anyone else doesn't end the wait.
  *
  * @param url the core's page that starts the sign-in
+ * @param onLink called with the link that was opened, because the system may have no browser, or open nothing without saying so
  */
-export async function signInThroughBrowser(send: Send, url: string, signal: AbortSignal): Promise<Result<SessionView>> {
+export async function signInThroughBrowser(
+  send: Send,
+  url: string,
+  signal: AbortSignal,
+  onLink: (link: string) => void,
+): Promise<Result<SessionView>> {
   const verifier = randomBytes(32).toString('base64url');
   const ended = AbortSignal.any([signal, AbortSignal.timeout(maxWaitMs)]);
   const { promise, resolve } = Promise.withResolvers<Result<SessionView>>();
@@ -48,12 +54,13 @@ export async function signInThroughBrowser(send: Send, url: string, signal: Abor
     const start = new URL(url);
     start.searchParams.set('port', String(port));
     start.searchParams.set('challenge', hash('sha256', verifier, 'base64url'));
-    await shell.openExternal(start.href);
+    onLink(start.href);
+    await shell.openExternal(start.href).catch(() => undefined);
     if (!ended.aborted) await Promise.race([promise, once(ended, 'abort')]);
     // After a cancellation, wait for a session that's just starting, because the caller has to end it.
     return await Promise.race([promise, exchange.then((result) => (result.ok ? result : cancelledSignIn))]);
   } catch {
-    return ended.aborted ? cancelledSignIn : noBrowser;
+    return ended.aborted ? cancelledSignIn : noPort;
   } finally {
     server.close();
     server.closeAllConnections();
@@ -67,4 +74,4 @@ function readCode({ method, url = '' }: IncomingMessage): string | null {
 }
 
 const cancelledSignIn = failed({ kind: 'session-ended' });
-const noBrowser = failed({ kind: 'unreachable', detail: 'The app couldn’t open your browser. Set a default browser, then try again.' });
+const noPort = failed({ kind: 'unreachable', detail: 'The app couldn’t listen for your browser’s response. Try again.' });

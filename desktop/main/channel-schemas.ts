@@ -54,6 +54,8 @@ export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = 
   signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean().nullable() }),
   getSignInOptions: text,
   signInWithProvider: z.strictObject({ server: text, keepSignedIn: z.boolean().nullable(), staysOnPage: z.boolean() }),
+  readSignInLink: nothing,
+  openSignInLink: nothing,
   cancelSignIn: nothing,
   signOutOfProvider: text,
   confirmApp: nothing,

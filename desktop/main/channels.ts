@@ -79,9 +79,14 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
   /** The client of a sign-in that still needs a code. */
   let waitingForCode: StartingSession | null = null;
 
+  /** The link of the provider's sign-in in progress; null if the sign-in ended before it had one. */
+  let signInLink = Promise.withResolvers<string | null>();
+
   function startSigningIn(): AbortSignal {
     signingIn.abort();
+    signInLink.resolve(null);
     signingIn = new AbortController();
+    signInLink = Promise.withResolvers();
     return signingIn.signal;
   }
 
@@ -182,7 +187,7 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       const { address, options } = identified.value;
       if (!options.oidc) return refused('server', 'This server doesn’t have a sign-in provider. Use your password.');
       const client = coreClient(address, servers.deviceAt(address));
-      const answer = await signInThroughBrowser(client.send, options.oidc.url, signal);
+      const answer = await signInThroughBrowser(client.send, options.oidc.url, signal, signInLink.resolve);
       if (!answer.ok) {
         await client.close();
         return answer;
@@ -190,6 +195,11 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       const finished = await finishSignIn({ client, email: answer.value.viewer.email, keepSignedIn, signal }, answer);
       if (finished.ok) window.focus();
       return finished;
+    },
+    readSignInLink: () => signInLink.promise,
+    async openSignInLink() {
+      const link = await signInLink.promise;
+      if (link !== null && !signingIn.signal.aborted) await shell.openExternal(link).catch(() => undefined);
     },
     cancelSignIn: async () => signingIn.abort(),
     async signOutOfProvider(server) {

@@ -136,6 +136,8 @@ export function webBridge(): Bridge {
       else location.assign(url);
       return { ok: true, value: null };
     },
+    readSignInLink: async () => null,
+    openSignInLink: async () => undefined,
     cancelSignIn: async () => undefined,
     async signOutOfProvider() {
       const options = await send(coreRequest('showSignIn', {}));

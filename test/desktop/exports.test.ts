@@ -172,18 +172,18 @@ describeDesktop('a file saved by the app', () => {
     }
   });
 
-  it('keeps the older file if the disk is full, and says so', async function () {
-    const disk = mountDisk(this, 'size=8k');
-    await using cleanup = new AsyncDisposableStack();
-    cleanup.defer(() => void execFileSync('umount', [disk]));
-    const path = join(disk, 'saved.csv');
-    writeFileSync(path, 'x'.repeat(8_192));
-    await chooseFile(path);
-    for (const screen of ['API keys', 'Activity']) {
+  for (const screen of ['API keys', 'Activity']) {
+    it(`keeps the older file if the disk is full, and says so (${screen})`, async function () {
+      const disk = mountDisk(this, 'size=8k');
+      await using cleanup = new AsyncDisposableStack();
+      cleanup.defer(() => void execFileSync('umount', [disk]));
+      const path = join(disk, 'saved.csv');
+      writeFileSync(path, 'x'.repeat(8_192));
+      await chooseFile(path);
       await exportFrom(screen);
       await desktop.page.getByText('Nothing was saved. The disk is full. An older file with this name is unchanged.').waitFor();
       expect(readFileSync(path, 'utf8')).to.equal('x'.repeat(8_192));
       expect(readdirSync(disk)).to.deep.equal(['saved.csv']);
-    }
-  });
+    });
+  }
 });

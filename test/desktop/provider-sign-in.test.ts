@@ -192,6 +192,36 @@ describeDesktop('sign-in with the provider in the app', () => {
       await network.close();
     });
 
+    it('can be continued with a copied link, or by opening it again, if the system opens no browser', async () => {
+      await desktop.app.evaluate(({ shell }) => {
+        const { openExternal } = shell;
+        shell.openExternal = async () => {
+          shell.openExternal = openExternal;
+          throw new Error('no browser');
+        };
+      });
+      const { page } = desktop;
+      await page.getByLabel('Server address').fill(harness.url);
+      await page.getByLabel('Email').focus();
+      await button(page, 'Sign in with Example Corp').click();
+      await button(page, 'Copy link').click();
+      await button(page, 'Copied').waitFor();
+      const link = await desktop.app.evaluate(async ({ clipboard }) => clipboard.readText());
+      expect(link).to.match(/[?&]port=\d+&challenge=/);
+      const before = (await opened()).length;
+      await button(page, 'Open again').click();
+      await until(async () => (await opened()).length > before);
+      expect((await opened()).at(-1)).to.equal(link);
+      const tab = await context.newPage();
+      await tab.goto(link);
+      await button(tab, 'Sign in at Example Corp').click();
+      await button(tab, 'Sign in to the app').click();
+      await home(page);
+      await button(page, 'Sign out').click();
+      await button(page, 'Sign in with Example Corp').waitFor();
+      await context.clearCookies();
+    });
+
     it('can be cancelled, and then refuses a code', async () => {
       const address = await start();
       await button(desktop.page, 'Cancel').click();

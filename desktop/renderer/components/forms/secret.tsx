@@ -54,7 +54,7 @@ export function useSecretCopies(): void {
 }
 
 /** Says what this system can't do to protect a visible secret. */
-function ProtectionHint() {
+export function ProtectionHint() {
   const { guardsSecrets, hidesSecrets } = window.callkey.capabilities;
   return (
     <p class="hint">

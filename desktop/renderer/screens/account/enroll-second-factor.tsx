@@ -3,7 +3,7 @@ import type { EnrolledSecondFactorView } from '#contract/console/session.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { FormError } from '../../components/forms/field.tsx';
 import { FormActions } from '../../components/forms/form-actions.tsx';
-import { OneTimeSecret, SecretDialog, useSecretCopies } from '../../components/forms/secret.tsx';
+import { OneTimeSecret, ProtectionHint, SecretDialog, useSecretCopies } from '../../components/forms/secret.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { useAutofocus } from '../../components/forms/use-autofocus.ts';
@@ -99,6 +99,7 @@ function AppStep({
           <CopyButton text={secret} noun="key" label="Copy key" isSecret />
         </div>
         <code class="totp-secret">{secret.replace(/.{4}(?=.)/g, '$& ')}</code>
+        <ProtectionHint />
       </div>
       <TextField
         label="Code"

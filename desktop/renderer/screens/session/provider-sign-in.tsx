@@ -1,6 +1,7 @@
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { SignInOptions, SignInResult } from '#contract/console/sign-in.ts';
 import type { Result } from '../../../ipc.ts';
+import { CopyButton } from '../../components/copy-button.tsx';
 import { FormError } from '../../components/forms/field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { useRetries } from '../../components/loadable.tsx';
@@ -42,14 +43,7 @@ export function ProviderButton({ name, keepSignedIn, staysOnPage = false, isPrim
   return (
     <>
       {isWaiting ? (
-        <>
-          <p class="notice" role="status">
-            Continue in your browser. The app signs you in when you’re done there.
-          </p>
-          <button type="button" onClick={() => void window.callkey.cancelSignIn()}>
-            Cancel
-          </button>
-        </>
+        <ContinueInBrowser />
       ) : (
         <button
           type="button"
@@ -61,6 +55,29 @@ export function ProviderButton({ name, keepSignedIn, staysOnPage = false, isPrim
         </button>
       )}
       <FormError text={generalError(failure, [])} />
+    </>
+  );
+}
+
+/** Without a default browser, systems may open nothing and report no error, so the link can also be copied. */
+function ContinueInBrowser() {
+  const [link, setLink] = useState<string | null>(null);
+  useEffect(() => void window.callkey.readSignInLink().then(setLink), []);
+  return (
+    <>
+      <p class="notice" role="status">
+        Continue in your browser. The app signs you in when you’re done there. If no page has opened, open it again, or paste its link into
+        a browser on this computer.
+      </p>
+      <div class="actions at-start">
+        <button type="button" onClick={() => void window.callkey.openSignInLink()}>
+          Open again
+        </button>
+        {link !== null && <CopyButton text={link} noun="link" label="Copy link" />}
+        <button type="button" onClick={() => void window.callkey.cancelSignIn()}>
+          Cancel
+        </button>
+      </div>
     </>
   );
 }
