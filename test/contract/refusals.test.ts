@@ -133,6 +133,7 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
   ['an account ID with invalid characters', createUserSchema, { ...user, accountId: 'a b' }, 'accountId', identifier],
   ['an account ID of 65 characters', createUserSchema, { ...user, accountId: 'a'.repeat(65) }, 'accountId', identifier],
   ['an empty account ID', createUserSchema, { ...user, accountId: '' }, 'accountId', identifier],
+  ['an email address with an invisible character', createUserSchema, { ...user, email: 'a\u00ad@b' }, 'email', `${email} Remove U+00AD.`],
   ...['ada', '@example.com', 'ada@', 'a da@example.com', 'ada@exam ple.com', 'a@b@c', `a@${'b'.repeat(253)}`, 'a\0@b'].map(
     (address): (typeof wrong)[number] => [
       `the email address ${address.slice(0, 20)}`,

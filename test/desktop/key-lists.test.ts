@@ -140,9 +140,9 @@ describeDesktop('the screens for API keys', () => {
   it('warn about a name that another key has, and keep a filled-in form when its backdrop is clicked', async () => {
     await list(['Zapier']);
     await button('Create API key').click();
-    await harness.page.getByLabel('Name', { exact: true }).fill('ZAPIER');
+    await harness.page.getByLabel('Name', { exact: true }).fill('ＺÁPIER');
     await harness.page.getByText('A key with this name already exists.').waitFor();
     await harness.page.mouse.click(5, 5);
-    await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('ZAPIER'));
+    await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal('ＺÁPIER'));
   });
 });

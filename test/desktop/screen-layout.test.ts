@@ -109,6 +109,46 @@ describeBrowser('the console in a browser window', () => {
     await dialog.getByRole('button', { name: 'Cancel' }).click();
   });
 
+  it('warns that a user or another account already has a name, even one in other letters, when creating or renaming', async () => {
+    const { users, siblingAccount } = browser.harness.tenants;
+    await resize(1280);
+    for (const [screen, open, title, taken, warning] of [
+      ['Users', 'Create user', 'Create user', users.tied.name, 'A user with this name already exists.'],
+      ['Directory', `Rename ${siblingAccount.name}`, 'Rename account', 'Blue Clinic', 'Account ＢＬÜＥ CLINIC already exists.'],
+    ] as const) {
+      await goTo(screen);
+      if (screen === 'Directory') await page().getByRole('row', { name: siblingAccount.name }).click();
+      await button(screen === 'Users' ? open : 'Rename…').click();
+      const dialog = page().getByRole('dialog', { name: title });
+      const name = dialog.getByLabel('Name', { exact: true });
+      await name.fill(taken === 'Blue Clinic' ? 'ＢＬÜＥ CLINIC' : taken.toUpperCase());
+      await dialog.getByText(warning).waitFor();
+      await name.fill(taken === 'Blue Clinic' ? siblingAccount.name : 'No one else');
+      await dialog.getByText(warning).waitFor({ state: 'detached' });
+      await dialog.getByRole('button', { name: 'Cancel' }).click();
+    }
+  });
+
+  it('shows all spaces in a name', async () => {
+    const { direct, tenants } = browser.harness;
+    const name = tenants.users.account.name.replace(' ', '   ');
+    await direct.storage.database.write('users').where({ id: tenants.users.account.id }).update({ name });
+    await goTo('Activity');
+    await goTo('Users');
+    await page().getByRole('row', { name: 'ada@example.com' }).click();
+    for (const shown of ['tbody bdi', 'aside h2']) {
+      const texts = await page()
+        .locator(shown)
+        .evaluateAll((elements) => elements.map(({ textContent }) => textContent));
+      expect(texts, shown).to.include(name);
+    }
+    const collapsing = await page().evaluate(() => {
+      const all = [...document.querySelectorAll('body, body :not(select, option, textarea, input)')];
+      return all.filter((element) => getComputedStyle(element).whiteSpaceCollapse === 'collapse').map(({ tagName }) => tagName);
+    });
+    expect(collapsing).to.deep.equal([]);
+  });
+
   it('wraps a name of 200 letters in the title and in the message of a deletion', async () => {
     const { direct, tenants } = browser.harness;
     const name = 'Donaudampfschifffahrtsgesellschaft'.repeat(6).slice(0, 200);

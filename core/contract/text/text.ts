@@ -34,10 +34,41 @@ export function normalizeLine(text: string, max: number): string {
 }
 
 /**
- * Invisible characters, and characters that change the direction of text, can make two different names look the same. The joiners (U+200C,
- * U+200D) are allowed, because emoji and some scripts need them.
+ * Characters that are invisible or only give a direction: two names that differ only by them look the same. This goes by Unicode's
+ * properties, because a list would never be complete. The characters after the properties are blank, but have none of them.
  */
-const hidden = /[\u061C\u200B\u200E\u200F\u202A-\u202E\u2060\u2066-\u2069\uFEFF]/;
+const hidden = /[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\u2800\uFFF9-\uFFFB\u{1D159}]/v;
+const everyHidden = new RegExp(hidden, 'gv');
+
+/** Cursive letters: a joiner between two of them changes their shapes. */
+const cursive = String.raw`[[\p{L}\p{M}]&&[\p{scx=Arabic}\p{scx=Syriac}\p{scx=Mandaic}\p{scx=Nko}\p{scx=Mongolian}\p{scx=Adlam}\p{scx=Rohg}]]`;
+/** Letters of scripts that stack or combine consonants with a virama, and their viramas. A joiner next to a virama changes their shapes. */
+const stacking = String.raw`[[\p{L}\p{M}]&&[\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}\p{scx=Khmr}\p{scx=Mymr}\p{scx=Bali}\p{scx=Java}\p{scx=Cakm}]]`;
+const virama = String.raw`[\u094D\u09CD\u0A4D\u0ACD\u0B4D\u0BCD\u0C4D\u0CCD\u0D4D\u0DCA\u17D2\u1039\u103A\u1B44\uA9C0\u{11133}]`;
+/**
+ * Invisible characters in a place where they change what is seen: in an emoji (its variation selector, joiners and tags), in a script whose
+ * letters they join, separate or vary, or after a symbol that they show as text.
+ */
+const visibleInPlace = [
+  String.raw`\p{Emoji_Presentation}\uFE0E`,
+  String.raw`\p{RGI_Emoji}`,
+  String.raw`\p{Unified_Ideograph}[\uFE00-\uFE02\u{E0100}-\u{E01EF}]`,
+  String.raw`[\p{Script=Mymr}\p{Script=Phags_Pa}]\uFE00`,
+  String.raw`(?<=\p{Script=Mongolian})(?:[\u180B-\u180D\u180F]|\u180E(?=\p{Script=Mongolian}))`,
+  `(?<=${cursive})[\u200C\u200D](?=${cursive})`,
+  `(?<=${virama})(?:\u200D|\u200C(?=${stacking}))`,
+  `(?<=${stacking})[\u200C\u200D](?=${virama})`,
+].join('|');
+const hiddenOrInPlace = new RegExp(`${visibleInPlace}|(${hidden.source})`, 'gv');
+/** Emoji that need a variation selector to be shown as emoji. Some keyboards leave it out within longer emoji. */
+const bareEmoji = /[\p{Emoji}--\p{Emoji_Presentation}--[0-9#*]](?![\uFE0F\p{Emoji_Modifier}])/gv;
+
+/** Finds the first invisible character in a text that doesn't change what is seen; null if there is none. */
+function findHidden(text: string): string | null {
+  if (!hidden.test(text)) return null;
+  for (const [, character] of text.replace(bareEmoji, '$&\uFE0F').matchAll(hiddenOrInPlace)) if (character !== undefined) return character;
+  return null;
+}
 
 /** Says what's wrong with a line, and what to do; null if it's valid. */
 export function describeLineProblem(line: string, max: number, ifEmpty = 'Must not be empty.'): string | null {
@@ -45,10 +76,13 @@ export function describeLineProblem(line: string, max: number, ifEmpty = 'Must n
   if (!isWithinCodePoints(line, max)) return `Must be at most ${max} characters.`;
   const problem = describeUnprintable(line);
   if (problem !== null) return problem;
-  const [character] = hidden.exec(line) ?? [];
-  if (character === undefined) return null;
-  const code = character.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0');
-  return `Remove the invisible character U+${code}, which can make one name look like another. Type the name instead of pasting it.`;
+  const character = findHidden(line);
+  if (character === null) return /[^\p{Z}\p{M}\p{Cf}\p{Co}]/u.test(line) ? null : 'Must contain at least one visible character.';
+  return `Remove the invisible character U+${toHex(character)}, which can make one name look like another. Type the name instead of pasting it.`;
+}
+
+function toHex(character: string): string {
+  return (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
 }
 
 /**
@@ -140,18 +174,29 @@ export function normalizeEmail(text: string): string {
 export const emailSchema = z
   .string()
   .transform(normalizeEmail)
-  .refine((text) => /^[^\s@]+@[^\s@]+$/.test(text) && text.length <= limits.email && isPrintable(text) && !hidden.test(text), {
-    error: 'Must be an email address, without invisible characters.',
+  .superRefine((text, context) => {
+    const character = hidden.exec(text)?.[0];
+    const isAddress = /^[^\s@]+@[^\s@]+$/.test(text) && text.length <= limits.email && isPrintable(text);
+    if (isAddress && character === undefined) return;
+    const which = character === undefined ? '' : ` Remove U+${toHex(character)}.`;
+    context.addIssue({ code: 'custom', message: `Must be an email address, without invisible characters.${which}` });
   });
 
-/** Prepares a name for comparison in a search that ignores case, accents and variant forms of letters. */
+/** Prepares a name for comparison that ignores case, accents, width, variant forms of letters, and everything invisible. */
 export function foldText(text: string): string {
-  return text.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase();
+  const letters = dropInvisible(text.normalize('NFKD')).replace(/\p{M}/gu, '');
+  // Put together what isn't an accent, such as the syllables of Korean.
+  return letters.normalize('NFC').toLowerCase();
+}
+
+/** Removes invisible characters from a search, except where a name may have them. */
+export function withoutHidden(text: string): string {
+  return text.replace(hiddenOrInPlace, (match: string, character?: string) => (character === undefined ? match : ''));
 }
 
 /** Removes characters that no one sees, because they have no width or only change the direction of text. */
 export function dropInvisible(text: string): string {
-  return text.replace(/[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\uFFF9-\uFFFB]/gu, '');
+  return text.replace(everyHidden, '');
 }
 
 /** Writes a phone number, or the beginning of one, with the digits, spaces and hyphens of ASCII. Removes invisible characters. */

@@ -1,15 +1,17 @@
-import { foldText } from '#contract/text/text.ts';
+import { foldText, withoutHidden } from '#contract/text/text.ts';
 import type { Dialect, Value } from '../../engine/database.ts';
 
 /** An SQL condition with its values. */
 export type Condition = { sql: string; values: Value[] };
 
-/** Latin, Greek and Cyrillic letters, with and without accents, and East Asian full-width letters. */
+/** Digits; Latin, Greek, Cyrillic and Japanese letters, with and without accents; and their East Asian forms of another width. */
 const alphabets = [
+  [0x30, 0x39],
   [0x41, 0x24f],
   [0x370, 0x52f],
   [0x1e00, 0x1fff],
-  [0xff21, 0xff5a],
+  [0x3041, 0x30ff],
+  [0xff10, 0xff9d],
 ] as const;
 
 /** The letters that fold to a letter: for e, these are e, E, é, È, ê and so on. */
@@ -18,7 +20,7 @@ for (const [first, last] of alphabets) {
   for (let code = first; code <= last; code++) {
     const letter = String.fromCodePoint(code);
     const base = foldText(letter);
-    if (/^\p{L}$/u.test(letter) && /^\p{L}$/u.test(base)) variants.set(base, (variants.get(base) ?? '') + letter);
+    if (/^[\p{L}\p{Nd}]$/u.test(letter) && /^[\p{L}\p{Nd}]$/u.test(base)) variants.set(base, (variants.get(base) ?? '') + letter);
   }
 }
 
@@ -35,7 +37,8 @@ const maxCompared = 60;
  * @param where the text must be: as the whole column, at its start, at the start of a word in it, or anywhere
  */
 export function matching(dialect: Dialect, column: string, text: string, where: 'whole' | 'start' | 'word' | 'anywhere'): Condition {
-  const letters = [...foldText(text)]
+  const letters = [...withoutHidden(text).normalize('NFC')]
+    .flatMap((letter) => (isJoiner.test(letter) ? letter : [...foldText(letter)]))
     .map((letter, index) => (index < maxCompared ? literal(dialect, letter) : anyLetter[dialect]))
     .join('');
   if (dialect === 'postgres') {
@@ -46,6 +49,8 @@ export function matching(dialect: Dialect, column: string, text: string, where: 
   return { sql: `${column} GLOB ?`, values: [patterns[where]] };
 }
 
+/** A joiner or selector that is visible in its place, and so is stored in names. */
+const isJoiner = /^\p{Default_Ignorable_Code_Point}$/u;
 const anyLetter: Record<Dialect, string> = { sqlite: '?', postgres: '.' };
 
 function literal(dialect: Dialect, letter: string): string {

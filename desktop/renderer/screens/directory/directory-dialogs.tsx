@@ -7,10 +7,12 @@ import { FormActions } from '../../components/forms/form-actions.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
+import { useIsTaken } from '../../components/forms/use-is-taken.ts';
 import { Loadable, useResource } from '../../components/loadable.tsx';
 import { typingMs } from '../../components/use-pages.ts';
-import { type DirectoryEntry, type DirectoryKind, type DirectoryPage, kindLabels, requests } from '../../state/directory.ts';
+import { type DirectoryEntry, type DirectoryKind, kindLabels, requests } from '../../state/directory.ts';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
+import { mapped } from '../../state/loading/resource.ts';
 
 type CreateEntryProps = {
   kind: DirectoryKind;
@@ -29,7 +31,8 @@ export function CreateEntry({ kind, parent, session, onCreated, onClose }: Creat
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);
   const parentField = kind === 'account' ? 'partnerId' : 'accountId';
-  const isTaken = useIsTaken(kind, name, parentId, failure !== null);
+  // Checks again after a failure, because the entry may have been created and only the response lost.
+  const isTaken = useIsTaken(name, findEntries(kind, parentId), `${parentId} ${failure !== null}`);
   return (
     <Dialog title={`Create ${kindLabels[kind].noun}`} onDismiss={close}>
       <form
@@ -43,7 +46,7 @@ export function CreateEntry({ kind, parent, session, onCreated, onClose }: Creat
         <TextField
           label="Name"
           error={fieldError(failure, 'name')}
-          warning={isTaken ? `${kindLabels[kind].singular} ${name.trim()} already exists.` : null}
+          warning={takenWarning(kind, name, isTaken)}
           type="text"
           autocomplete="off"
           value={name}
@@ -70,24 +73,23 @@ export function CreateEntry({ kind, parent, session, onCreated, onClose }: Creat
   );
 }
 
-/**
- * Returns whether an entry with this name already exists. Checks again after a failure, because the entry may have been created and only
- * the response lost.
- */
-function useIsTaken(kind: DirectoryKind, name: string, parentId: string, hasFailed: boolean): boolean {
-  const search = useDebounced(name.trim(), typingMs);
-  const nothing = { ok: true as const, value: { entries: [], nextCursor: null } };
-  const find = async () => (search === '' ? nothing : requests[kind].list(parentId === '' ? null : parentId, { search, cursor: null }));
-  const matches = useResource<DirectoryPage>(find, `${parentId} ${search} ${hasFailed}`).state.value.value?.entries ?? [];
-  return name.trim() !== '' && matches.some((entry) => entry.name.toLowerCase() === name.trim().toLowerCase());
+/** Finds entries by name. @param parentId empty for all */
+function findEntries(kind: DirectoryKind, parentId: string) {
+  return (search: string) =>
+    mapped(requests[kind].list(parentId === '' ? null : parentId, { search, cursor: null }), ({ entries }) => entries);
+}
+
+function takenWarning(kind: DirectoryKind, name: string, isTaken: boolean): string | null {
+  return isTaken ? `${kindLabels[kind].singular} ${name.trim()} already exists.` : null;
 }
 
 type RenameEntryProps = { entry: DirectoryEntry; onRenamed: (entry: DirectoryEntry) => void; onClose: () => void };
 
-export function RenameEntry({ entry: { kind, id, name: current }, onRenamed, onClose }: RenameEntryProps) {
+export function RenameEntry({ entry: { kind, id, name: current, partner, account }, onRenamed, onClose }: RenameEntryProps) {
   const [name, setName] = useState(current);
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   const close = unlessBusy(onClose);
+  const isTaken = useIsTaken(name, findEntries(kind, (account ?? partner)?.id ?? ''), '', id);
   return (
     <Dialog title={`Rename ${kindLabels[kind].noun}`} onDismiss={close}>
       <form
@@ -101,6 +103,7 @@ export function RenameEntry({ entry: { kind, id, name: current }, onRenamed, onC
         <TextField
           label="Name"
           error={fieldError(failure, 'name')}
+          warning={takenWarning(kind, name, isTaken)}
           type="text"
           autocomplete="off"
           value={name}

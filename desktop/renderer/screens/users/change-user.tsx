@@ -9,7 +9,7 @@ import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { fieldError, generalError } from '../../state/format/failure-text.ts';
 import { pluralize } from '../../state/format/format.ts';
-import { AccountField, isWithinOneAccount } from './create-user.tsx';
+import { AccountField, isWithinOneAccount, useNameWarning } from './create-user.tsx';
 
 type ChangeUserProps = { user: UserView; session: SessionView; onChanged: (user: UserView) => void; onClose: () => void };
 
@@ -26,6 +26,7 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
     ...(name === user.name ? {} : { name }),
     ...(canMove && hasMoved ? { accountId: accountId === '' ? null : accountId } : {}),
   };
+  const warning = useNameWarning(name, user.id);
   const code = useCode(failure, 'accountId' in change);
   return (
     <Dialog title="Edit user" onDismiss={close}>
@@ -44,6 +45,7 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
         <TextField
           label="Name"
           error={fieldError(failure, 'name')}
+          warning={warning}
           type="text"
           autocomplete="off"
           value={name}

@@ -9,12 +9,21 @@ import { FormActions } from '../../components/forms/form-actions.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { useAction } from '../../components/forms/use-action.ts';
 import { useDebounced } from '../../components/forms/use-debounced.ts';
+import { useIsTaken } from '../../components/forms/use-is-taken.ts';
 import { Loadable, useResource } from '../../components/loadable.tsx';
 import { typingMs } from '../../components/use-pages.ts';
 import { describeFailure, fieldError, generalError, isInDoubt } from '../../state/format/failure-text.ts';
 import { userTypeLabels } from '../../state/format/labels.ts';
+import { mapped } from '../../state/loading/resource.ts';
 
 type CreateUserProps = { session: SessionView; onCreated: (user: UserView, password: string | null) => void; onClose: () => void };
+
+const findUsers = (search: string) => mapped(window.callkey.request('listUsers', { search, cursor: null }), ({ users }) => users);
+
+/** Warns that a user with this name already exists: a list of keys shows only their names. @param id of the user who gets it */
+export function useNameWarning(name: string, id?: string): string | null {
+  return useIsTaken(name, findUsers, '', id) ? 'A user with this name already exists.' : null;
+}
 
 /**
  * Returns the user types that the viewer can create. None has a wider scope than the viewer. Without a selected tenancy, staff create
@@ -33,6 +42,7 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
   const [accountId, setAccount] = useState('');
   const { isBusy, failure, form, run, unlessBusy } = useAction();
   const code = useCode(failure);
+  const warning = useNameWarning(name);
   const close = unlessBusy(onClose);
 
   function submit(event: Event): void {
@@ -51,6 +61,7 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
         <TextField
           label="Name"
           error={fieldError(failure, 'name')}
+          warning={warning}
           type="text"
           autocomplete="off"
           value={name}

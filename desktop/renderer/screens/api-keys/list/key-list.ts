@@ -92,7 +92,7 @@ export function keysExpiringSoon(keys: readonly ApiKeyView[], now: DateTime): Ap
   return keys.filter((key) => isExpiringSoon(key, now)).toSorted((a, b) => Date.parse(a.expiresAt ?? '') - Date.parse(b.expiresAt ?? ''));
 }
 
-/** Whether the list already has a key with this name, ignoring case and accents. */
+/** Whether the list already has a key with this name, ignoring case, accents and width. */
 export function isNameTaken(keys: readonly ApiKeyView[], name: string): boolean {
   const foldedName = foldText(name.trim());
   return foldedName !== '' && keys.some((key) => foldText(key.name.trim()) === foldedName);
