@@ -3,12 +3,14 @@ import Router from '@koa/router';
 import { generation, generationHeader } from '#contract/generation.ts';
 import { type ConsoleRoutes, consoleRoutes as table } from '#contract/routes/console.ts';
 import type { Route } from '#contract/routes/route.ts';
+import { sessionRoutes } from '#contract/routes/sessions.ts';
 import type { Turn } from '../domain/calls/call-list.ts';
 import type { Session } from '../domain/model.ts';
 import type { Ports } from '../domain/ports/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { confirmRequest } from '../domain/sign-in/second-factor.ts';
 import { mayUse, sessionStages, stageOf } from '../domain/sign-in/session-states.ts';
+import { recordTenancyAccess } from '../domain/sign-in/sessions.ts';
 import * as activity from './console/activity.ts';
 import * as apiKeys from './console/api-keys.ts';
 import * as calls from './console/calls.ts';
@@ -28,7 +30,7 @@ import { methodNotAllowed } from './middleware/not-found.ts';
 import { hasKeyHeader, jsonLine, refuse } from './middleware/problems.ts';
 import { setRequestId } from './middleware/request-id.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
-import { applyTenancyHeader, getSession, isSignedIn, renewSession } from './middleware/session.ts';
+import { applyTenancyHeader, getActor, getSession, getViewer, isSignedIn, renewSession } from './middleware/session.ts';
 
 /** Each handler has the name of its route. The compiler reports a route without a handler. */
 const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
@@ -69,6 +71,8 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     const turns = isExport || outOfTurn.includes(name) ? null : method === 'GET' ? lists : changes;
     const handle = async (ctx: Context) => {
       await applyTenancyHeader(ctx, deps.ports);
+      if (!(name in sessionRoutes))
+        await recordTenancyAccess(deps.ports, getSession(ctx).id, { viewer: getViewer(ctx), actor: getActor(deps, ctx) });
       // An export takes a turn for each of its parts, not one for the whole file, because a client may read slowly.
       if (isExport) ctx.state.takeTurn = (work) => inTurn(lists, ctx, deps.ports, null, work);
       const request = await readRequest(ctx, deps, name);

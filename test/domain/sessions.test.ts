@@ -35,9 +35,8 @@ function createSession({ started = hour, seen = 0, isKnown = true } = {}) {
       if (event) events.push(event);
       return true;
     },
-    selectTenancy: async (_id, tenancy, event) => {
+    selectTenancy: async (_id, tenancy) => {
       selected.push(tenancy);
-      events.push(event);
       return isKnown;
     },
     sweep: async (bounds) => void swept.push(bounds),
@@ -178,21 +177,16 @@ describe('signing in', () => {
 
 describe('the tenancy that staff select', () => {
   const select = (to: ReturnType<typeof createSession>, choice: { kind: 'account' | 'partner'; id: string } | null) =>
-    selectTenancy(to.ports, 'id', { viewer: staff, actor: { who: staff, address: '' } }, choice);
+    selectTenancy(to.ports, 'id', staff, choice);
 
-  for (const [kind, id, tenancy, accountId] of [
-    ['account', 'a1', { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerId: 'p1', partnerName: 'Northwind Voice' }, 'a1'],
-    ['partner', 'p1', { kind: 'partner', id: 'p1', name: 'Northwind Voice', partnerId: 'p1', partnerName: 'Northwind Voice' }, null],
+  for (const [kind, id, tenancy] of [
+    ['account', 'a1', { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerId: 'p1', partnerName: 'Northwind Voice' }],
+    ['partner', 'p1', { kind: 'partner', id: 'p1', name: 'Northwind Voice', partnerId: 'p1', partnerName: 'Northwind Voice' }],
   ] as const) {
-    it(`can be an existing ${kind}, which records an event there`, async () => {
+    it(`can be an existing ${kind}`, async () => {
       const to = createSession();
       expect(await select(to, { kind, id })).to.deep.equal({ ...staff, tenancy });
       expect(to.selected).to.deep.equal([tenancy]);
-      expect(to.events[0]).to.deep.include({
-        action: 'tenancy.selected',
-        subject: { kind, id, name: tenancy.name },
-        owningScope: { accountId, partnerId: 'p1' },
-      });
     });
 
     it(`can't be a missing ${kind}`, async () => {
@@ -200,24 +194,24 @@ describe('the tenancy that staff select', () => {
     });
   }
 
-  it('can be cleared, which records an event for the service', async () => {
+  it('can be cleared', async () => {
     const to = createSession();
     to.session.tenancy = staffInAccount.tenancy;
     expect(await select(to, null)).to.deep.equal(staff);
-    expect(to.events[0]).to.deep.include({ subject: { kind: 'session', id: 'stan', name: 'Stan Staff' }, owningScope: null });
+    expect(to.selected).to.deep.equal([null]);
   });
 
-  it('can be selected again, which changes and records nothing', async () => {
+  it('can be selected again, which changes nothing', async () => {
     const to = createSession();
     expect(await select(to, null)).to.deep.equal(staff);
     to.session.tenancy = staffInAccount.tenancy;
     expect(await select(to, { kind: 'account', id: 'a1' })).to.deep.equal(staffInAccount);
-    expect([to.selected, to.events]).to.deep.equal([[], []]);
+    expect(to.selected).to.deep.equal([]);
   });
 
   it('can be set only by staff with an open session', async () => {
     const { ports } = createSession();
-    const asPartner = selectTenancy(ports, 'id', { viewer: partner, actor: { who: partner, address: '' } }, null);
+    const asPartner = selectTenancy(ports, 'id', partner, null);
     expect(await readProblem(asPartner)).to.equal('forbidden: Only service staff can select an account or partner.');
     expect(await readProblem(select(createSession({ isKnown: false }), null))).to.equal(refused);
   });

@@ -95,8 +95,8 @@ describe("a staff user's tenancy changes", () => {
     });
     after(() => harness.close());
 
-    it('are limited per minute, but selecting the current tenancy again is neither counted nor recorded', async () => {
-      const { core, tenants, direct } = harness;
+    it("are limited per minute, but selecting the current tenancy again isn't counted", async () => {
+      const { core, tenants } = harness;
       const cookies = [await signIn(core.url, 'stan@example.com'), await signIn(core.url, 'stan@example.com')];
       const { account, otherAccount } = tenants;
       // Each request changes the tenancy of one of the two sessions.
@@ -112,9 +112,39 @@ describe("a staff user's tenancy changes", () => {
       expect((await select(298)).status).to.equal(200);
       const named = await select(300, { headers: { [tenancyHeader]: `account/${account.id}` } });
       expect(Number(named.headers['retry-after']), 'a change of the session, but not of the request').to.be.within(1, 60);
-      expect(await direct.storage.database.read('audit_events').where({ action: 'tenancy.selected' })).to.have.length(300);
+      const read = await ask('GET', `${core.url}/console/users`, {
+        cookie: cookies[0],
+        headers: { [tenancyHeader]: `account/${account.id}` },
+      });
+      expect(read.status, 'with the header alone').to.equal(429);
       clock.advance({ minutes: 1, milliseconds: 1 });
       expect((await select(300)).status).to.equal(200);
+    });
+
+    it('record one event per tenancy, session and hour, when the tenancy is used, in whatever way it was chosen', async () => {
+      const { core, tenants, direct } = harness;
+      const { account, otherAccount, partner } = tenants;
+      const table = () => direct.storage.database.read('audit_events').where({ action: 'tenancy.selected' });
+      const before = (await table()).length;
+      const recorded = async () => (await table().orderBy('id')).slice(before).map(({ subject_id }) => subject_id);
+      const [first, second] = [await signIn(core.url, 'stan@example.com'), await signIn(core.url, 'stan@example.com')];
+      const read = (cookie: string, path: string, tenancy?: string) =>
+        ask('GET', `${core.url}/console/${path}`, { cookie, headers: tenancy === undefined ? {} : { [tenancyHeader]: tenancy } });
+      await ask('PUT', `${core.url}/console/session/tenancy`, { cookie: first, body: { kind: 'account', id: account.id } });
+      await read(first, 'session');
+      expect(await recorded(), 'nothing was shown yet').to.deep.equal([]);
+      await Promise.all([read(first, 'users'), read(first, 'api-keys'), read(first, 'calls', `account/${account.id}`)]);
+      expect(await recorded()).to.deep.equal([account.id]);
+      await read(first, 'activity.csv', `account/${otherAccount.id}`);
+      await read(first, 'do-not-call', `partner/${partner.id}`);
+      await read(first, 'users', `partner/${partner.id}`);
+      await read(second, 'users', `account/${account.id}`);
+      expect(await recorded()).to.deep.equal([account.id, otherAccount.id, partner.id, account.id]);
+      clock.advance({ hours: 1, milliseconds: 1 });
+      await read(second, 'users', `account/${account.id}`);
+      expect((await recorded()).slice(4)).to.deep.equal([account.id]);
+      const [event] = await table().orderBy('id', 'desc').limit(1);
+      expect(event).to.deep.include({ partner_id: partner.id, account_id: account.id, address: '127.0.0.1' });
     });
   });
 });

@@ -137,22 +137,19 @@ describe('sessions in the database', () => {
       const ofAccount: Tenancy = { ...account, kind: 'account', partnerName: partner.name };
       const ofPartner: Tenancy = { ...partner, kind: 'partner', partnerId: partner.id, partnerName: partner.name };
       for (const tenancy of [ofAccount, ofPartner, null]) {
-        const leaving = event();
-        expect(await sessions.selectTenancy('s', tenancy, leaving)).to.equal(true);
+        expect(await sessions.selectTenancy('s', tenancy)).to.equal(true);
         expect([(await sessions.find('s'))?.tenancy, (await sessions.find('other'))?.tenancy]).to.deep.equal([tenancy, null]);
-        expect(await events()).to.include(leaving.id);
       }
     });
 
     it("don't have a tenancy once their user is no longer staff", async () => {
       await start('s', { of: tenants.users.partner.id });
-      await sessions.selectTenancy('s', { ...tenants.account, kind: 'account', partnerName: tenants.partner.name }, event());
+      await sessions.selectTenancy('s', { ...tenants.account, kind: 'account', partnerName: tenants.partner.name });
       expect((await sessions.find('s'))?.tenancy).to.equal(null);
     });
 
-    it("that have ended can't select a tenancy, and don't record an event when they try", async () => {
-      expect(await sessions.selectTenancy('s', null, event())).to.equal(false);
-      expect(await events()).to.deep.equal([]);
+    it("that have ended can't select a tenancy", async () => {
+      expect(await sessions.selectTenancy('s', null)).to.equal(false);
     });
 
     it('end only once, and record an event', async () => {

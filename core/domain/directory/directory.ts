@@ -27,7 +27,7 @@ export async function setUp(ports: Ports, sessionId: Digest, { viewer, actor }: 
   const { campaign, event: campaignAdded } = newCampaign(ports, actor, names.campaign, account);
   const isFirst = await ports.stores.directory.setUp(partner, account, campaign, [partnerAdded, accountAdded, campaignAdded]);
   if (!isFirst) throw new Problem('conflict', 'A partner already exists. To add accounts and campaigns, use the directory.');
-  await selectTenancy(ports, sessionId, { viewer, actor }, { kind: 'account', id: account.id });
+  await selectTenancy(ports, sessionId, viewer, { kind: 'account', id: account.id });
   return {
     partner,
     account: { id: account.id, name: account.name },

@@ -84,7 +84,8 @@ export type SessionStore = {
   find(id: Digest): Promise<Session | null>;
   /** Updates only an existing session, because a slow request must not bring back a deleted one. */
   touch(id: Digest, at: Millis): Promise<void>;
-  selectTenancy(id: Digest, tenancy: Tenancy | null, event: AuditEvent): Promise<boolean>;
+  /** @returns false if the session has ended */
+  selectTenancy(id: Digest, tenancy: Tenancy | null): Promise<boolean>;
   end(id: Digest, event: AuditEvent): Promise<boolean>;
   /** Ends all sessions of the event's subject. @returns the number of sessions */
   endAll(event: AuditEvent): Promise<number>;

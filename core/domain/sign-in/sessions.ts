@@ -9,7 +9,7 @@ import { findVoucher, type Vouchers } from './devices.ts';
 import { requirePasswordSignIn } from './passwords-off.ts';
 import { finishSignIn } from './second-factor.ts';
 import { sessionLimits } from './session-states.ts';
-import { checkPassword, countRecorded } from './throttle.ts';
+import { checkPassword, countRecorded, oncePerWindow } from './throttle.ts';
 
 /** Checks email and password, and that the user isn't disabled. The caller starts the session. */
 export async function authenticate(
@@ -103,25 +103,31 @@ export async function withTenancy(ports: Ports, session: Session, choice: Tenanc
 }
 
 /** Selects a tenancy, for staff only. Null clears the selection. Does nothing if the session has already selected it. */
-export async function selectTenancy(
-  ports: Ports,
-  id: Digest,
-  { viewer, actor }: SignedInCaller,
-  choice: TenancyChoice | null,
-): Promise<Viewer> {
+export async function selectTenancy(ports: Ports, id: Digest, viewer: Viewer, choice: TenancyChoice | null): Promise<Viewer> {
   if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff can select an account or partner.');
   const tenancy = choice && (await findTenancy(ports, choice));
   // Read the session's own selection, because the viewer's tenancy may come from the request's header.
   const session = await ports.stores.sessions.find(id);
   if (!session) throw new Problem('unauthorized', unauthorizedDetail);
   if (session.tenancy?.kind === tenancy?.kind && session.tenancy?.id === tenancy?.id) return { ...viewer, tenancy };
-  const subject = tenancy ? { kind: tenancy.kind, id: tenancy.id, name: tenancy.name } : sessionSubject(viewer);
-  const owningScope = tenancy && { accountId: tenancy.kind === 'account' ? tenancy.id : null, partnerId: tenancy.partnerId };
   await countRecorded(ports, 'tenancy', viewer.id);
-  const event = auditEvent(ports, actor, 'tenancy.selected', subject, owningScope);
-  const isKnown = await ports.stores.sessions.selectTenancy(id, tenancy, event);
-  if (!isKnown) throw new Problem('unauthorized', unauthorizedDetail);
+  if (!(await ports.stores.sessions.selectTenancy(id, tenancy))) throw new Problem('unauthorized', unauthorizedDetail);
   return { ...viewer, tenancy };
+}
+
+/**
+ * Records that staff work in a tenancy, whether it's the session's or the request's: one event per tenancy, session and hour. Selecting a
+ * tenancy records nothing yet, because no data of it has been shown.
+ */
+export async function recordTenancyAccess(ports: Ports, sessionId: Digest, { viewer, actor }: SignedInCaller): Promise<void> {
+  const { tenancy } = viewer;
+  if (tenancy === null) return;
+  const { kind, id, name, partnerId } = tenancy;
+  await oncePerWindow(ports, 'access', `${sessionId} ${kind} ${id}`, async () => {
+    await countRecorded(ports, 'tenancy', viewer.id);
+    const owningScope = { accountId: kind === 'account' ? id : null, partnerId };
+    await ports.stores.activity.record(auditEvent(ports, actor, 'tenancy.selected', { kind, id, name }, owningScope));
+  });
 }
 
 type TenancyChoice = { kind: 'account' | 'partner'; id: string };

@@ -21,6 +21,7 @@ const quarter = Duration.fromObject({ minutes: 15 });
  * - `provider`: failed sign-ins with the provider from one address, because each costs the provider a request and adds an audit event.
  *   Wider networks have separate counters for these, with the same limits as above. Known devices have one for their user instead
  * - `flow`: the times that one sign-in with the provider can be finished
+ * - `access`: events that one staff session works in one tenancy
  * - `code`: wrong six-digit codes for one user, from one known device, from the user's sessions, or from everywhere else together. Someone who knows the
  *   password needs only about 300,000 attempts to guess a code, so the limits above would be too high (RFC 4226 §7.3; NIST SP 800-63B
  *   §5.2.2 allows 100 failures in a row). Recovery codes can't be guessed, so they don't count here, and still let the user in
@@ -37,6 +38,7 @@ export const throttleLimits = {
   device: { max: 10, window: quarter },
   provider: { max: 100, window: quarter },
   flow: { max: 1, window: flowLife },
+  access: { max: 1, window: Duration.fromObject({ hours: 1 }) },
   code: { max: 20, window: Duration.fromObject({ hours: 24 }) },
   codes: { max: 100, window: Duration.fromObject({ hours: 24 }) },
 };
@@ -145,6 +147,17 @@ export function ownSessions(userId: string): string {
 /** Counts an attempt before it's checked, so that parallel guesses count, too. @throws Problem `too-many-requests` */
 async function take({ throttle }: Ports, counters: readonly Counter[], now: Millis): Promise<void> {
   if (!(await throttle.take(counters, now))) throw tooMany(((await throttle.blockedUntil(counters, now)) ?? now) - now);
+}
+
+/** Does something at most once per window, on all cores together. If it fails, the next attempt does it. */
+export async function oncePerWindow({ throttle, clock }: Ports, kind: 'access', of: string, work: () => Promise<void>): Promise<void> {
+  const counter = createCounter(kind, of);
+  const now = clock.now();
+  if ((await throttle.blockedUntil([counter], now)) !== null || !(await throttle.take([counter], now))) return;
+  await work().catch(async (error: unknown) => {
+    await throttle.giveBack(counter.key);
+    throw error;
+  });
 }
 
 /** Limits per user and minute, because each of these requests adds a permanent audit event. */

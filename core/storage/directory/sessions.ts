@@ -112,14 +112,9 @@ export function sessionStore({ read, write }: Database): SessionStore {
       await write('sessions').where({ id }).update({ last_seen_at: at });
     },
 
-    async selectTenancy(id, tenancy, event) {
-      return write.transaction(async (trx) => {
-        const updated = await trx('sessions')
-          .where({ id })
-          .update({ tenancy_kind: tenancy?.kind ?? null, tenancy_id: tenancy?.id ?? null });
-        if (updated > 0) await recordAudit(trx, event);
-        return updated > 0;
-      });
+    async selectTenancy(id, tenancy) {
+      const chosen = { tenancy_kind: tenancy?.kind ?? null, tenancy_id: tenancy?.id ?? null };
+      return (await write('sessions').where({ id }).update(chosen)) > 0;
     },
 
     async end(id, event) {

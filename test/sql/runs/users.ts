@@ -91,7 +91,7 @@ export function createUsersRuns({
       },
       find: (find) => find(digest()),
       touch: (touch) => touch(digest(), now),
-      selectTenancy: async (selectTenancy) => selectTenancy(await session(), null, event()),
+      selectTenancy: async (selectTenancy) => selectTenancy(await session(), null),
       end: async (end) => end(await session(), event()),
       endAll: (endAll) => endAll(event('session.revoked', user.id)),
       async startLinked(startLinked) {

@@ -47,8 +47,8 @@ export async function changePassword({ ctx, ports, caller, body }: Request<'chan
   await rememberChangedDevice(ctx, ports);
 }
 
-export async function selectTenancy({ ctx, deps, ports, caller, body }: Request<'selectTenancy'>): Promise<SessionView> {
+export async function selectTenancy({ ctx, deps, ports, viewer, body }: Request<'selectTenancy'>): Promise<SessionView> {
   const { id, data } = getSession(ctx);
-  const { tenancy } = await domain.selectTenancy(ports, id, caller, body.kind === null ? null : body);
+  const { tenancy } = await domain.selectTenancy(ports, id, viewer, body.kind === null ? null : body);
   return sessionView({ ...data, tenancy }, deps);
 }
