@@ -41,7 +41,10 @@ export async function createApiKey(
   const apiKey: ApiKey = {
     id: ports.randomness.id(),
     name,
-    creator: { id: viewer.id, name: viewer.name, email: viewer.email, isDisabled: false, lastSignInAt: ports.clock.now() },
+    creator: {
+      ...{ id: viewer.id, name: viewer.name, email: viewer.email, isStaff: viewer.userType === 'staff' },
+      ...{ isDisabled: false, lastSignInAt: ports.clock.now() },
+    },
     owningScope,
     eventScope: owningScope,
     createdAt: now,

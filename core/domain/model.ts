@@ -129,8 +129,11 @@ export type CheckedCode = { kind: 'step'; step: number } | { kind: 'recovery'; d
 /** The scope in which a key was created: a partner, or an account with its partner. */
 export type OwningScope = { accountId: string | null; partnerId: string };
 
+/** Someone whom others see. @property email null once the user has been deleted */
+export type Person = Named & { email: string | null; isStaff: boolean };
+
 /** The user who created a key. While they're disabled, the key is refused. */
-export type KeyOwner = Named & { email: string; isDisabled: boolean; lastSignInAt: Millis | null };
+export type KeyOwner = Person & { isDisabled: boolean; lastSignInAt: Millis | null };
 
 export type ApiKey = {
   id: string;
@@ -413,11 +416,8 @@ export type AuditEvent = {
   session?: Digest;
 };
 
-/** @property user null once the user has been deleted */
-export type ListedActor = Named & { user: { email: string; isStaff: boolean } | null };
-
 /** The action can be any text, because an older or newer release may have written it. */
-export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action' | 'actor' | 'session'> & { action: string; actor: ListedActor | null };
+export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action' | 'actor' | 'session'> & { action: string; actor: Person | null };
 
 /** A stored audit event with its position in the chain. `fields` contains all of its data, in a fixed order. */
 export type ChainedEvent = { seq: number; hash: string; at: Millis; fields: readonly (string | number | null)[] };

@@ -1,5 +1,5 @@
 import type { CancelledCallView, PlacedCallView } from '#contract/calls/calls.ts';
-import type { EventView } from '#contract/console/activity.ts';
+import { type EventView, staffAddress } from '#contract/console/activity.ts';
 import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console/api-keys.ts';
 import type { CallDetailsView, CallView } from '#contract/console/calls.ts';
 import type { Named } from '#contract/console/common.ts';
@@ -13,18 +13,7 @@ import type { DeletionPreview } from '../domain/directory/managed-users.ts';
 import { awaySince } from '../domain/directory/managed-users.ts';
 import { scopeFor, seesOthersKeys } from '../domain/directory/scope.ts';
 import type { Millis } from '../domain/instant.ts';
-import type {
-  ApiKey,
-  CallDetails,
-  ListedActor,
-  ListedCall,
-  ListedEvent,
-  ListedUser,
-  Session,
-  Tenancy,
-  User,
-  Viewer,
-} from '../domain/model.ts';
+import type { ApiKey, CallDetails, ListedCall, ListedEvent, ListedUser, Person, Session, Tenancy, User, Viewer } from '../domain/model.ts';
 import { getCallZones } from '../domain/protection/judge.ts';
 import { isSecondFactorDue } from '../domain/sign-in/session-states.ts';
 import type { HttpDeps } from './middleware/context.ts';
@@ -54,7 +43,7 @@ export function apiKeyView(key: ApiKey, viewer: Viewer, now: Millis): ApiKeyView
     callsPerDay: key.limits?.callsPerDay ?? null,
     limitsVersion: key.limits?.version ?? null,
   };
-  if (seesOthersKeys(scopeFor(viewer).apiKeys)) view.owner = { ...ownerView(key.creator, viewer), email: key.creator.email };
+  if (seesOthersKeys(scopeFor(viewer).apiKeys)) view.owner = { ...ownerView(key.creator, viewer), ...emailFor(key.creator, viewer) };
   if (key.creator.isDisabled) view.ownerDisabled = true;
   if ((key.creator.lastSignInAt ?? key.createdAt) < awaySince(now)) view.ownerAway = true;
   return view;
@@ -64,7 +53,8 @@ export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: Mill
   const { apiKey, createdIn, reach, usage, activity, lastUsedAddress, today } = details;
   return {
     apiKey: apiKeyView(apiKey, viewer, now),
-    ...{ createdIn, reach, lastUsedAddress },
+    ...{ createdIn, reach },
+    lastUsedAddress: isFullyShown(apiKey.creator, viewer) ? lastUsedAddress : null,
     usage: usage.map(({ refused, ...counts }) => (refused > 0 ? { ...counts, refused } : counts)),
     today: today && { ...today, resetsAt: timestamp(today.resetsAt) },
     activity: activity.map((event) => eventView(event, viewer)),
@@ -154,18 +144,30 @@ export function deletionView({ user, apiKeys, sessions }: DeletionPreview, now: 
   };
 }
 
-/** Returns an event for the viewer. Only the service's own staff can see the names of the operating system's users. */
-export function eventView({ id, at, actor, action, subject, address, detail }: ListedEvent, viewer: Viewer): EventView {
-  return {
-    ...{ id, at: timestamp(at), actor: actor && actorView(actor, viewer), action, subject },
-    address: viewer.userType === 'staff' ? address : address.replace(/^local:.*/, 'local'),
-    ...(detail === undefined ? {} : { detail }),
-  };
+/**
+ * Whether a viewer sees everything about a person. If not, the person is one of the service's staff, and only other staff see their email
+ * address, and the addresses from which they or their keys reach the core. This is the only code that decides it.
+ */
+export function isFullyShown({ isStaff }: Pick<Person, 'isStaff'>, { userType }: Viewer): boolean {
+  return userType === 'staff' || !isStaff;
 }
 
-/** Returns who acted. Only staff see the email addresses of staff. */
-export function actorView({ id, name, user }: ListedActor, { userType }: Viewer): Named & { email?: string } {
-  return { id, name, ...(user && (userType === 'staff' || !user.isStaff) ? { email: user.email } : {}) };
+export function personView(person: Person, viewer: Viewer): Named & { email?: string } {
+  return { id: person.id, name: person.name, ...emailFor(person, viewer) };
+}
+
+function emailFor(person: Person, viewer: Viewer): { email?: string } {
+  return person.email !== null && isFullyShown(person, viewer) ? { email: person.email } : {};
+}
+
+/** Returns an event for the viewer. Only staff can see the names of the operating system's users, and from where other staff act. */
+export function eventView({ id, at, actor, action, subject, address, detail }: ListedEvent, viewer: Viewer): EventView {
+  const shownAddress = actor && !isFullyShown(actor, viewer) ? staffAddress : address;
+  return {
+    ...{ id, at: timestamp(at), actor: actor && personView(actor, viewer), action, subject },
+    address: viewer.userType === 'staff' ? shownAddress : shownAddress.replace(/^local:.*/, 'local'),
+    ...(detail === undefined ? {} : { detail }),
+  };
 }
 
 function viewerView({ id, email, name, userType, account, partner }: User): SessionView['viewer'] {

@@ -24,7 +24,7 @@ const createKey = (id: string): ApiKey => ({
   ...{
     id,
     name: `Key ${id}`,
-    creator: { ...account, isDisabled: false, lastSignInAt: null },
+    creator: { ...account, isStaff: false, isDisabled: false, lastSignInAt: null },
     owningScope: { accountId: 'a1', partnerId: 'p1' },
     eventScope: { accountId: null, partnerId: 'p2' },
   },
@@ -100,7 +100,14 @@ describe('a new API key', () => {
       ...{
         id: 'id1',
         name: 'CRM',
-        creator: { id: 'ada', name: 'Ada Account', email: 'ada@example.com', isDisabled: false, lastSignInAt: fakePorts().clock.now() },
+        creator: {
+          id: 'ada',
+          name: 'Ada Account',
+          email: 'ada@example.com',
+          isStaff: false,
+          isDisabled: false,
+          lastSignInAt: fakePorts().clock.now(),
+        },
         owningScope,
         eventScope: owningScope,
       },

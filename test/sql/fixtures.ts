@@ -83,7 +83,7 @@ export function createFixtures({ ports, storage, tenants }: { ports: Ports; stor
   const createKey = (creator: typeof user): ApiKey => ({
     id: testRandomness.id(),
     name: 'A key',
-    creator: { id: creator.id, name: creator.name, email: creator.email, isDisabled: false, lastSignInAt: null },
+    creator: { id: creator.id, name: creator.name, email: creator.email, isStaff: false, isDisabled: false, lastSignInAt: null },
     owningScope,
     eventScope: owningScope,
     createdAt: now,

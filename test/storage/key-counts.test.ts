@@ -33,7 +33,7 @@ describe('the total number of keys', () => {
       const partnerId = account === 'otherAccount' ? tenants.otherPartner.id : tenants.partner.id;
       for (let n = 0; n < count; n++) {
         const owningScope = { accountId: account && tenants[account].id, partnerId };
-        const owner = { ...creator, isDisabled: false, lastSignInAt: null };
+        const owner = { ...creator, isStaff: false, isDisabled: false, lastSignInAt: null };
         const key = { id: `key-${++made}`, name: 'A key', creator: owner, owningScope, createdAt: instant(made), lastUsedAt: null };
         const event = auditEvent(direct.ports, operator, 'api-key.created', { kind: 'api-key', id: key.id, name: key.name }, null);
         const forever = { eventScope: owningScope, expiresAt: null, expiryTimeZone: null, timeZone: 'UTC', limits: null };

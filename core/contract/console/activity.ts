@@ -50,6 +50,9 @@ export function missingActorName(action: string): string {
   return action.includes('.refused') ? 'Someone' : 'The operator';
 }
 
+/** The address of an event by staff, for everyone else: only staff see from where other staff act. */
+export const staffAddress = 'staff';
+
 /** Deleted users have no email address. Only staff can see the email addresses of staff. */
 const actorSchema = namedSchema.extend({ email: z.string().optional() });
 
@@ -60,6 +63,7 @@ export const eventSchema = z.object({
   actor: actorSchema.nullable(),
   action: z.string(),
   subject: z.object({ kind: z.string(), id: identifierSchema, name: z.string() }),
+  /** The network address; `local` for the operator; `staff` if the viewer can't see the address. */
   address: z.string(),
   /** The change, or the reason for it. */
   detail: z.string().optional(),

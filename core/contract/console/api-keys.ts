@@ -179,7 +179,7 @@ export const apiKeyDetailsSchema = z.object({
       refused: z.number().int().optional(),
     }),
   ),
-  /** The address of the last request that the key authenticated; null if none has been recorded. */
+  /** The address of the last request that the key authenticated; null if none has been recorded, or if only staff can see it. */
   lastUsedAddress: z.string().nullable().default(null),
   /** The current day in the key's time zone, if the key has a daily call limit. */
   today: z.object({ day: z.iso.date(), timeZone: z.string(), placed: z.number().int(), resetsAt: instantSchema }).nullable().default(null),

@@ -7,6 +7,7 @@ import type { Ports } from '../ports/ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
 import { resetSecondFactor } from '../sign-in/second-factor.ts';
+import { countTaken, requireUntaken } from '../sign-in/throttle.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
 import { changeUser, createUser, deleteUser, resetPassword, setDisabled, unlinkUser } from './users.ts';
 
@@ -30,15 +31,32 @@ export async function listManagedUsers(ports: Ports, viewer: Viewer, { search, c
 export async function createManagedUser(
   ports: Ports,
   { viewer, actor }: SignedInCaller,
-  input: CreateUser,
+  { email, name, userType, ...place }: CreateUser,
 ): Promise<{ user: ListedUser; password: string | null }> {
-  const membership = await membershipWithin(ports, viewer, input);
-  const { email, name, userType } = input;
-  const { user, password } = await createUser(ports, actor, { email, name, userType, ...membership }, null);
+  const membership = await membershipWithin(ports, viewer, { userType, ...place });
+  const input = { email, name, userType, ...membership };
+  const create = () => createUser(ports, actor, input, null);
+  const { user, password } = await (viewer.userType === 'staff' ? create() : withoutTelling(ports, viewer, create));
   const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false, signInVersion: '' };
   const listed = { ...user, partnerName: user.partner?.name ?? null, createdAt: ports.clock.now(), ...unused };
   // Without passwords, the user signs in with the provider, and no one learns this password.
   return { user: listed, password: ports.passwordSignIn ? password : null };
+}
+
+/**
+ * Creates a user for someone who can't see all users. If the address is taken, the response doesn't say where, and not many are tried: a
+ * person has only one user here, so the response can't be the same as for a free address.
+ */
+async function withoutTelling<Created>(ports: Ports, viewer: Viewer, create: () => Promise<Created>): Promise<Created> {
+  await requireUntaken(ports, viewer.id);
+  return create().catch(async (error: unknown) => {
+    if (!(error instanceof Problem) || error.code !== 'conflict') throw error;
+    await countTaken(ports, viewer.id);
+    throw new Problem(
+      'conflict',
+      "This email address can't be used for a new user. If the person isn't in the list, ask the service's staff.",
+    );
+  });
 }
 
 /** Renames, moves, disables or enables a user. Skips changes that wouldn't change anything. */
@@ -147,7 +165,7 @@ async function findManagedUser(ports: Ports, viewer: Viewer, id: string, ifSelf:
 async function membershipWithin(
   ports: Ports,
   viewer: Viewer,
-  { userType, accountId, partnerId }: CreateUser,
+  { userType, accountId, partnerId }: Pick<CreateUser, 'userType' | 'accountId' | 'partnerId'>,
 ): Promise<Pick<UserInput, 'accountId' | 'partnerId'>> {
   const visibility = toVisibility(viewer);
   if (visibility.kind === 'nothing' || (visibility.kind === 'staff') !== (userType === 'staff')) {

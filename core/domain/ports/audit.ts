@@ -1,5 +1,5 @@
 import type { ActivityVisibility } from '../directory/scope.ts';
-import type { ActivityFilter, AuditEvent, ChainedEvent, ListedActor, ListedEvent, Seal } from '../model.ts';
+import type { ActivityFilter, AuditEvent, ChainedEvent, ListedEvent, Person, Seal } from '../model.ts';
 
 /** The chain of audit events: see audit-chain.ts. */
 export type AuditChainStore = {
@@ -25,7 +25,7 @@ export type ActivityStore = {
   /** Counts matches, up to `max`. */
   count(visibility: ActivityVisibility, filter: ActivityFilter, max: number): Promise<number>;
   /** Returns the users who acted, with their current names, and the actions. */
-  facets(visibility: ActivityVisibility): Promise<{ actors: (ListedActor | null)[]; actions: string[] }>;
+  facets(visibility: ActivityVisibility): Promise<{ actors: (Person | null)[]; actions: string[] }>;
   /** Lists events about a key, newest first, for a viewer who can see the key: visible events, the viewer's own, and refused requests. */
   listOfApiKey(viewer: { userId: string; visibility: ActivityVisibility }, id: string, limit: number): Promise<ListedEvent[]>;
 };

@@ -21,6 +21,7 @@ const quarter = Duration.fromObject({ minutes: 15 });
  * - `provider`: failed sign-ins with the provider from one address, because each costs the provider a request and adds an audit event.
  *   Wider networks have separate counters for these, with the same limits as above. Known devices have one for their user instead
  * - `flow`: the times that one sign-in with the provider can be finished
+ * - `taken`: email addresses of others that one user tries to create users with
  * - `access`: events that one staff session works in one tenancy
  * - `code`: wrong six-digit codes for one user, from one known device, from the user's sessions, or from everywhere else together. Someone who knows the
  *   password needs only about 300,000 attempts to guess a code, so the limits above would be too high (RFC 4226 §7.3; NIST SP 800-63B
@@ -38,6 +39,7 @@ export const throttleLimits = {
   device: { max: 10, window: quarter },
   provider: { max: 100, window: quarter },
   flow: { max: 1, window: flowLife },
+  taken: { max: 10, window: Duration.fromObject({ hours: 1 }) },
   access: { max: 1, window: Duration.fromObject({ hours: 1 }) },
   code: { max: 20, window: Duration.fromObject({ hours: 24 }) },
   codes: { max: 100, window: Duration.fromObject({ hours: 24 }) },
@@ -158,6 +160,17 @@ export async function oncePerWindow({ throttle, clock }: Ports, kind: 'access', 
     await throttle.giveBack(counter.key);
     throw error;
   });
+}
+
+/** @throws Problem `too-many-requests` if a user has tried too many email addresses that are taken */
+export async function requireUntaken({ throttle, clock }: Ports, userId: string): Promise<void> {
+  const now = clock.now();
+  const blockedUntil = await throttle.blockedUntil([createCounter('taken', userId)], now);
+  if (blockedUntil !== null) throw tooMany(blockedUntil - now, "Too many email addresses that can't be used.");
+}
+
+export async function countTaken({ throttle, clock }: Ports, userId: string): Promise<void> {
+  await throttle.take([createCounter('taken', userId)], clock.now());
 }
 
 /** Limits per user and minute, because each of these requests adds a permanent audit event. */

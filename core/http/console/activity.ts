@@ -3,7 +3,7 @@ import * as domain from '../../domain/audit/activity.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import type { ActivityFilter } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports/ports.ts';
-import { actorView, eventView } from '../views.ts';
+import { eventView, personView } from '../views.ts';
 import { sendCsv } from './csv.ts';
 import type { Request } from './request.ts';
 
@@ -15,7 +15,7 @@ export async function listActivity({ ports, viewer, query }: Request<'listActivi
 export async function listActivityFacets({ ports, viewer }: Request<'listActivityFacets'>): Promise<ActivityFacetsView> {
   const { actors, actions } = await domain.activityFacets(ports, viewer);
   return {
-    actors: actors.map((actor) => (actor ? actorView(actor, viewer) : { id: operatorActor, name: 'The operator' })),
+    actors: actors.map((actor) => (actor ? personView(actor, viewer) : { id: operatorActor, name: 'The operator' })),
     // A newer core may have recorded other actions, but lists can't be filtered by those.
     actions: auditActions.filter((action) => actions.includes(action)),
   };

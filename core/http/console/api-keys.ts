@@ -10,7 +10,7 @@ import type {
 import { limits } from '#contract/limits.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/api-keys.ts';
-import { apiKeyDetailsView, apiKeyView } from '../views.ts';
+import { apiKeyDetailsView, apiKeyView, isFullyShown } from '../views.ts';
 import type { Request } from './request.ts';
 
 export async function listApiKeys({ ports, viewer, query }: Request<'listApiKeys'>): Promise<ApiKeysView> {
@@ -37,7 +37,8 @@ export async function changeApiKey({ ports, viewer, caller, params, body }: Requ
 
 export async function previewRevocation({ ports, viewer, params }: Request<'previewRevocation'>): Promise<RevocationView> {
   const { apiKey, queuedCalls, placed, addresses } = await domain.previewRevocation(ports, viewer, params.id);
-  const lastDay = { placed, addresses: addresses.map(({ address, usedAt }) => ({ address, lastUsedAt: timestamp(usedAt) })) };
+  const shown = isFullyShown(apiKey.creator, viewer) ? addresses : [];
+  const lastDay = { placed, addresses: shown.map(({ address, usedAt }) => ({ address, lastUsedAt: timestamp(usedAt) })) };
   return { apiKey: apiKeyView(apiKey, viewer, ports.clock.now()), queuedCalls, lastDay };
 }
 

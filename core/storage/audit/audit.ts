@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { ActivityVisibility } from '../../domain/directory/scope.ts';
-import type { ActivityFilter, AuditEvent, Digest, ListedActor, ListedEvent } from '../../domain/model.ts';
+import type { ActivityFilter, AuditEvent, Digest, ListedEvent, Person } from '../../domain/model.ts';
 import type { ActivityStore } from '../../domain/ports/audit.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { changesSignIn } from '../../domain/sign-in/session-states.ts';
@@ -87,7 +87,7 @@ export function activityStore(database: Database): ActivityStore {
         read,
         actors.map(({ value }) => value),
       );
-      const named = actors.map(({ value, latest }) => ({ id: value, name: latest, user: users.get(value) ?? null }));
+      const named = actors.map(({ value, latest }) => ({ id: value, name: latest, ...(users.get(value) ?? unknownUser) }));
       return {
         actors: [...operator.map(() => null), ...named],
         actions: actions.map(({ value }) => value),
@@ -112,17 +112,24 @@ async function withActors(read: Knex, rows: readonly AuditEventRow[]): Promise<L
   return rows.map((row) => toEvent(row, users));
 }
 
-type ActorUsers = ReadonlyMap<string, ListedActor['user']>;
+type ActorUsers = ReadonlyMap<string, Pick<Person, 'email' | 'isStaff'>>;
+const unknownUser = { email: null, isStaff: false };
 
+/** Reads the users who acted. For staff who were deleted, the event of their deletion still says that they were staff. */
 async function readUsers(read: Knex, ids: readonly (string | null)[]): Promise<ActorUsers> {
   const distinctIds = [...new Set(ids)].filter((id) => id !== null);
-  const users = new Map<string, ListedActor['user']>();
+  const users = new Map<string, Pick<Person, 'email' | 'isStaff'>>();
   for (const chunk of inChunks(distinctIds)) {
-    const rows: Pick<UserRow, 'id' | 'email' | 'user_type'>[] = await read('users')
+    const rows: Pick<UserRow, 'id' | 'email' | 'user_type' | 'deleted_at'>[] = await read('users')
       .whereIn('id', chunk)
-      .whereNull('deleted_at')
-      .select('id', 'email', 'user_type');
-    for (const { id, email, user_type } of rows) users.set(id, { email, isStaff: user_type === 'staff' });
+      .select('id', 'email', 'user_type', 'deleted_at');
+    for (const { id, email, user_type, deleted_at } of rows)
+      users.set(id, { email: deleted_at === null ? email : null, isStaff: user_type === 'staff' });
+    const gone = chunk.filter((id) => !users.has(id));
+    if (gone.length === 0) continue;
+    const ofService = { account_id: null, partner_id: null, action: 'user.deleted' };
+    const deletedStaff: string[] = await read('audit_events').where(ofService).whereIn('subject_id', gone).pluck('subject_id');
+    for (const id of deletedStaff) users.set(id, { email: null, isStaff: true });
   }
   return users;
 }
@@ -134,7 +141,7 @@ function toEvent(row: AuditEventRow, users: ActorUsers): ListedEvent {
     actor:
       row.actor_id === null
         ? null
-        : { id: row.actor_id, name: required(row.actor_name, 'actor_name'), user: users.get(row.actor_id) ?? null },
+        : { id: row.actor_id, name: required(row.actor_name, 'actor_name'), ...(users.get(row.actor_id) ?? unknownUser) },
     action: row.action,
     subject: { kind: row.subject_kind, id: row.subject_id, name: row.subject_name },
     address: row.address,

@@ -9,7 +9,7 @@ import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { countQueued } from '../calls/queued-calls.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
-import type { ApiKeyRow, KeyUsageRow } from '../engine/tables.ts';
+import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
 import { tallyKeys } from './key-counts.ts';
 import { effectiveTimeZone, limitKey, parseLimits, recountKey } from './key-limits.ts';
@@ -121,6 +121,7 @@ async function readSum(query: Knex.QueryBuilder): Promise<number> {
 const creatorColumns = {
   creator_name: 'u.name',
   creator_email: 'u.email',
+  creator_type: 'u.user_type',
   creator_disabled_at: 'u.disabled_at',
   creator_seen_at: 'u.last_sign_in_at',
   creator_current_partner_id: 'u.partner_id',
@@ -128,6 +129,7 @@ const creatorColumns = {
 type ListedRow = ApiKeyRow & {
   creator_name: string;
   creator_email: string;
+  creator_type: UserRow['user_type'];
   creator_disabled_at: Millis | null;
   creator_seen_at: Millis | null;
   creator_current_partner_id: string | null;
@@ -321,6 +323,7 @@ function toApiKey(row: ListedRow): ApiKey {
       id: row.creator_id,
       name: row.creator_name,
       email: row.creator_email,
+      isStaff: row.creator_type === 'staff',
       isDisabled: row.creator_disabled_at !== null,
       lastSignInAt: row.creator_seen_at,
     },

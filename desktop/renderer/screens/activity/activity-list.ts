@@ -1,4 +1,3 @@
-import { type ActivityFacetsView, type ActivityView, missingActorName } from '#contract/console/activity.ts';
 import { day, text, viewFields } from '../../state/address/fields.ts';
 import { pluralize } from '../../state/format/format.ts';
 import { formatIsoDay } from '../../state/format/format-time.ts';
@@ -42,6 +41,7 @@ export function describeDetail(detail: string): string {
 /** Formats an event's address. For events that started on the server itself, staff also see the operator's login name: `local:ada`. */
 export function addressLabel(address: string): string {
   if (address === 'local') return 'the server itself';
+  if (address === staffAddress) return 'service staff';
   return address.startsWith('local:') ? `the server itself (${address.slice('local:'.length)})` : address;
 }
 
