@@ -414,10 +414,18 @@ export type AuditEvent = {
   detail?: string | undefined;
   /** The session that makes the change, which must not have ended. Isn't stored. */
   session?: Digest;
+  /** Set if the change counts against its user's budget. Isn't stored. */
+  budget?: Budget | null;
 };
 
+/** The start of the hour in which a user's earlier changes count: see budget.ts. `lowestId` is the lowest ID of an event in it. */
+export type Budget = { since: Millis; lowestId: string };
+
 /** The action can be any text, because an older or newer release may have written it. */
-export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action' | 'actor' | 'session'> & { action: string; actor: Person | null };
+export type ListedEvent = Omit<AuditEvent, 'owningScope' | 'action' | 'actor' | 'session' | 'budget'> & {
+  action: string;
+  actor: Person | null;
+};
 
 /** A stored audit event with its position in the chain. `fields` contains all of its data, in a fixed order. */
 export type ChainedEvent = { seq: number; hash: string; at: Millis; fields: readonly (string | number | null)[] };

@@ -6,7 +6,7 @@ import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { createKey, signIn } from '../support/tenants.ts';
+import { createKey, password, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const environment = { MAX_ACTIVE_KEYS_PER_USER: '5' };
@@ -145,6 +145,68 @@ describe("a staff user's tenancy changes", () => {
       expect((await recorded()).slice(4)).to.deep.equal([account.id]);
       const [event] = await table().orderBy('id', 'desc').limit(1);
       expect(event).to.deep.include({ partner_id: partner.id, account_id: account.id, address: '127.0.0.1' });
+    });
+  });
+});
+
+describe("a user's changes within an hour", () => {
+  onEachDatabase((kind) => {
+    let harness: CoreHarness;
+    let other: RunningCore;
+    const clock = fakeClock();
+    before(async () => {
+      harness = await openCore({ kind, clock });
+      other = await startCoreHere(harness.database, { clock });
+    });
+    after(async () => {
+      await other.close();
+      await harness.close();
+    });
+
+    it('are limited in all sessions and on all cores together, but not other users, nor what ends or protects something', async () => {
+      const { core, tenants, direct } = harness;
+      const [first, second] = [await signIn(core.url, 'pat@example.com'), await signIn(other.url, 'pat@example.com')];
+      const send = (method: string, path: string, sent?: object, cookie = first, url = core.url) =>
+        ask(method, `${url}/console/${path}`, { cookie, ...(sent === undefined ? {} : { body: sent }) });
+      const key = await createKey(core.url, first);
+      const account = { name: 'Many', partnerId: tenants.partner.id };
+      const change = (n: number) =>
+        [
+          () => send('POST', 'directory/accounts', account),
+          () => send('POST', 'directory/campaigns', { name: 'Many', accountId: tenants.account.id }, second, other.url),
+          () => send('PATCH', `api-keys/${key.id}`, { callsPerDay: 100 + n }, second),
+          () => send('PATCH', `directory/accounts/${tenants.siblingAccount.id}`, { name: `Green ${n}` }),
+        ][n % 4]?.();
+      for (let n = 0; n < 199; n++) expect((await change(n))?.status, `change ${n}`).to.be.oneOf([200, 201]);
+      clock.advance({ minutes: 50 });
+      const refused = await send('POST', 'directory/accounts', account, second, other.url);
+      expect([refused.status, Number(refused.headers['retry-after'])]).to.deep.equal([429, 600]);
+      expect(textAt(refused, 'detail')).to.contain('200 changes within an hour').and.to.contain('10 minutes');
+      for (const [method, path, sent] of [
+        ['PATCH', `api-keys/${key.id}`, { callsPerDay: 1 }],
+        ['POST', 'api-keys', body],
+        ['POST', 'users', { email: 'much@example.com', name: 'Much', userType: 'partner' }],
+        ['PATCH', `users/${tenants.users.tied.id}`, { accountId: tenants.siblingAccount.id }],
+        ['GET', 'activity.csv', undefined],
+        ['POST', 'exports', { list: 'users', rows: 1 }],
+      ] as const) {
+        expect([path, (await send(method, path, sent)).status]).to.deep.equal([path, 429]);
+      }
+      for (const [method, path, sent] of [
+        ['DELETE', `api-keys/${key.id}`, undefined],
+        ['POST', 'do-not-call', { phones: ['+493012345678'], reason: 'asked', partnerId: tenants.partner.id }],
+        ['PATCH', `users/${tenants.users.tied.id}`, { disabled: true }],
+        ['DELETE', `users/${tenants.users.teammate.id}`, undefined],
+        ['POST', 'password', { currentPassword: password, newPassword: 'another long password' }],
+        ['DELETE', 'session', undefined],
+      ] as const)
+        expect((await send(method, path, sent)).status, `${method} ${path}`).to.be.below(300);
+      const staff = await signIn(core.url, 'stan@example.com');
+      expect((await send('POST', 'directory/accounts', account, staff)).status, 'another user').to.equal(201);
+      clock.advance({ minutes: 10, seconds: 1 });
+      const again = await signIn(core.url, 'pat@example.com', 'another long password');
+      expect((await send('POST', 'directory/accounts', account, again)).status, 'later').to.equal(201);
+      expect(await direct.storage.database.read('accounts').where({ name: 'Many' })).to.have.length(52);
     });
   });
 });

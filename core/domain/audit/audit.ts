@@ -1,6 +1,7 @@
 import type { AuditAction } from '#contract/console/activity.ts';
 import type { Actor, AuditEvent, AuditSubject, OwningScope, User } from '../model.ts';
 import type { Ports } from '../ports/ports.ts';
+import { budgetFor } from './budget.ts';
 
 /** The actor for changes made on the server itself, for example with `admin`. */
 export const operator: Actor = { who: null, address: 'local' };
@@ -20,7 +21,7 @@ export function auditEvent(
     subject,
     owningScope,
     address: actor.address,
-    ...(actor.session === undefined ? {} : { session: actor.session }),
+    ...(actor.session === undefined ? {} : { session: actor.session, budget: budgetFor(ports, action) }),
   };
 }
 

@@ -1,5 +1,8 @@
 import type { Knex } from 'knex';
+import { budgetUsed, changesPerHour, countedActions } from '../../domain/audit/budget.ts';
+import { clockSkew } from '../../domain/deadlines.ts';
 import type { ActivityVisibility } from '../../domain/directory/scope.ts';
+import type { Millis } from '../../domain/instant.ts';
 import type { ActivityFilter, AuditEvent, Digest, ListedEvent, Person } from '../../domain/model.ts';
 import type { ActivityStore } from '../../domain/ports/audit.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
@@ -28,7 +31,30 @@ export async function recordAudit(trx: Knex.Transaction, event: AuditEvent): Pro
 /** Records events that don't change how users sign in: see {@link recordAudit}. */
 export async function recordAudits(trx: Knex.Transaction, events: readonly AuditEvent[]): Promise<void> {
   for (const session of new Set(events.map(({ session }) => session))) if (session !== undefined) await requireSession(trx, session);
+  await requireBudget(trx, events);
   await trx('audit_events').insert(events.map(toRow));
+}
+
+/**
+ * Checks that the user who makes these changes hasn't made too many within the last hour: see budget.ts. Counts the user's own events, so
+ * the limit applies to all sessions and cores together. Reads only the index of their events by action.
+ *
+ * @throws Problem `too-many-requests`
+ */
+async function requireBudget(trx: Knex.Transaction, events: readonly AuditEvent[]): Promise<void> {
+  const counted = events.filter(({ budget }) => budget);
+  const [first] = counted;
+  if (!first?.budget || !first.actor) return;
+  const { since, lowestId } = first.budget;
+  const earlier = trx('audit_events').where({ actor_id: first.actor.id }).whereIn('action', countedActions).where('id', '>=', lowestId);
+  // Events from the future come from a clock that was ahead, and would count for too long.
+  const within = earlier
+    .orderBy('id', 'desc')
+    .limit(changesPerHour + 1)
+    .select('at', 'action');
+  const times: Millis[] = (await within).map(({ at }) => at).filter((at) => at > since && at <= first.at + clockSkew.toMillis());
+  const oldest = times[changesPerHour - counted.length];
+  if (oldest !== undefined) throw budgetUsed(oldest, first);
 }
 
 /** Locks the session, so that it can't end until the transaction does. @throws Problem `unauthorized` if it has ended */
