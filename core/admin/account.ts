@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { type OptOutScope, optOutScopes } from '#contract/protection/protection.ts';
 import { createAccount } from '../domain/directory/tenancies.ts';
 import { setOptOuts } from '../domain/protection/opt-outs.ts';
+import { deleteCommand } from './directory.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
 import { nameSchema, parseInput } from './program/input.ts';
@@ -27,6 +28,7 @@ export function accountCommands(program: Command, { withDatabase }: Runner): voi
       "set whether opt-outs during the account's calls apply to this account only (the default) or to all of its partner's accounts",
     );
   withExamples(optOuts, 'account opt-outs 01a20138-3d19-7da7-9907-3a9fb48fa32a --for partner').action(withDatabase(runOptOuts));
+  deleteCommand(account, 'account', '01a20138-3d19-7da7-9907-3a9fb48fa32a', withDatabase);
   const list = account.command('list').description('list all accounts');
   withExamples(list, 'account list', '--json account list').action(withDatabase(runList));
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { createCampaign } from '../domain/directory/tenancies.ts';
+import { deleteCommand } from './directory.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
 import { nameSchema, parseInput } from './program/input.ts';
@@ -16,6 +17,7 @@ export function campaignCommands(program: Command, { withDatabase }: Runner): vo
   withExamples(create, 'campaign create "Appointment reminders" --account 01a20138-3d19-7da7-9907-3a9fb48fa32a').action(
     withDatabase(runCreate, 'fill'),
   );
+  deleteCommand(campaign, 'campaign', '01a20138-3d19-7da7-9907-3a9fb48fa32a', withDatabase);
   const list = campaign.command('list').description('list all campaigns');
   withExamples(list, 'campaign list', '--json campaign list').action(withDatabase(runList));
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { createPartner } from '../domain/directory/tenancies.ts';
+import { deleteCommand } from './directory.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';
 import { nameSchema, parseInput } from './program/input.ts';
@@ -9,6 +10,7 @@ export function partnerCommands(program: Command, { withDatabase }: Runner): voi
   const partner = program.command('partner').description('manage partners: resellers that own accounts');
   const create = partner.command('create').alias('add').argument('<name>').description('create a partner');
   withExamples(create, 'partner create "Northwind Voice"').action(withDatabase(runCreate, 'fill'));
+  deleteCommand(partner, 'partner', '01a20138-3d19-7da7-9907-3a9fb48fa32a', withDatabase);
   const list = partner.command('list').description('list all partners');
   withExamples(list, 'partner list', '--json partner list').action(withDatabase(runList));
 }

@@ -123,6 +123,45 @@ describe('the directory', () => {
       expect(events.map(({ subject }) => subject.name)).not.to.include('Eastwind');
     });
 
+    it('deletes what nothing belongs to, and says what is in the way otherwise', async () => {
+      const { account, campaign, partner } = harness.tenants;
+      const make = async (path: string, body: object) => {
+        const { json } = await ask('POST', at(`directory/${path}`), as('stan', body));
+        return String(Object(Object.values(json)[0]).id);
+      };
+      const remove = (path: string, who: keyof typeof cookies = 'pat') => ask('DELETE', at(`directory/${path}`), as(who));
+      const partnerId = await make('partners', { name: 'Short' });
+      const accountId = await make('accounts', { name: 'Short', partnerId });
+      const campaignId = await make('campaigns', { name: 'Short', accountId });
+      for (const [path, who, status, detail] of [
+        [`partners/${partnerId}`, 'pat', 403, 'Only service staff can manage partners.'],
+        [`accounts/${accountId}`, 'ada', 403, 'Only service staff'],
+        [`accounts/${accountId}`, 'pat', 404, "This account doesn't exist"],
+        [`partners/${partnerId}`, 'stan', 409, "Short can't be deleted, because it has 1 account."],
+        [`accounts/${accountId}`, 'stan', 409, "Short can't be deleted, because it has 1 campaign."],
+        [`partners/${partner.id}`, 'stan', 409, "Northwind Voice can't be deleted, because it has 3 accounts, "],
+      ] as const) {
+        if (status === 409 && path.includes(partner.id)) await createKey(harness.core.url, cookies.pat);
+        const answer = await remove(path, who);
+        expect([path, answer.status]).to.deep.equal([path, status]);
+        expect(textAt(answer, 'detail')).to.contain(detail);
+      }
+      const key = await createKey(harness.core.url, cookies.ada);
+      expect((await placeCall(harness.core.url, campaign.id, key.keyValue)).status).to.equal(202);
+      expect(textAt(await remove(`campaigns/${campaign.id}`), 'detail')).to.contain('because it has calls.');
+      expect(textAt(await remove(`accounts/${account.id}`), 'detail')).to.match(/1 campaign, \d users, and 1 API key/);
+      for (const path of [`campaigns/${campaignId}`, `accounts/${accountId}`, `partners/${partnerId}`]) {
+        expect((await remove(path, 'stan')).status, path).to.equal(204);
+        expect((await remove(path, 'stan')).status, path).to.equal(404);
+      }
+      const deleted = await harness.direct.storage.database
+        .read('audit_events')
+        .whereLike('action', '%.deleted')
+        .orderBy('id')
+        .pluck('action');
+      expect(deleted).to.deep.equal(['campaign.deleted', 'account.deleted', 'partner.deleted']);
+    });
+
     it('refuses names with invisible characters, unknown parents, and changes to unknown entries', async () => {
       const { account, partner } = harness.tenants;
       const statuses = [

@@ -110,6 +110,9 @@ const attempts: Record<keyof ConsoleRoutes, 'own' | ((targets: Targets) => Attem
   revokeApiKeys: ({ secondKey }) => ({ body: { ids: [secondKey] }, unchanged: { revoked: [], gone: [secondKey] } }),
   revokeApiKey: ({ key }) => ({ id: key }),
   deleteUser: ({ user }) => ({ id: user }),
+  deletePartner: ({ partner }) => ({ id: partner, status: 409 }),
+  deleteAccount: ({ account }) => ({ id: account, status: 409 }),
+  deleteCampaign: ({ campaign }) => ({ id: campaign, status: 409 }),
 };
 
 describe('every route of the console', () => {

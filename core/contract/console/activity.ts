@@ -11,6 +11,7 @@ export const auditActions = [
   ...(['recovery-code.used', 'recovery-codes.renewed'] as const),
   ...(['password.changed', 'password.reset', 'api-key.created', 'api-key.limited', 'api-key.refused', 'api-key.revoked'] as const),
   ...(['partner.added', 'partner.changed', 'account.added', 'account.changed', 'campaign.added', 'campaign.changed'] as const),
+  ...(['partner.deleted', 'account.deleted', 'campaign.deleted'] as const),
   ...([
     'contact.erased',
     'contact.exported',

@@ -61,6 +61,11 @@ export const directoryRoutes = {
     answer: partnerInDirectorySchema,
     problems: ['forbidden', 'not-found'],
   }),
+  deletePartner: route('DELETE', '/console/directory/partners/:id', {
+    by: 'session',
+    summary: 'Delete a partner that has no accounts, users, API keys or do-not-call numbers (staff only)',
+    problems: ['forbidden', 'not-found', 'conflict'],
+  }),
   listDirectoryAccounts: route('GET', '/console/directory/accounts', {
     by: 'session',
     summary: "List the accounts that you manage (staff, and partner users who aren't limited to one account)",
@@ -83,6 +88,12 @@ export const directoryRoutes = {
     answer: accountInDirectorySchema,
     problems: ['forbidden', 'not-found'],
   }),
+  deleteAccount: route('DELETE', '/console/directory/accounts/:id', {
+    by: 'session',
+    summary:
+      "Delete an account that has no campaigns, users, API keys or do-not-call numbers (staff, and partner users who aren't limited to one account)",
+    problems: ['forbidden', 'not-found', 'conflict'],
+  }),
   listDirectoryCampaigns: route('GET', '/console/directory/campaigns', {
     by: 'session',
     summary: "List the campaigns that you manage (staff, and partner users who aren't limited to one account)",
@@ -104,5 +115,10 @@ export const directoryRoutes = {
     body: nameInDirectorySchema,
     answer: campaignInDirectorySchema,
     problems: ['forbidden', 'not-found'],
+  }),
+  deleteCampaign: route('DELETE', '/console/directory/campaigns/:id', {
+    by: 'session',
+    summary: "Delete a campaign that has no calls (staff, and partner users who aren't limited to one account)",
+    problems: ['forbidden', 'not-found', 'conflict'],
   }),
 } as const;

@@ -1,5 +1,6 @@
 import type { Named } from '#contract/console/common.ts';
 import type { CreatedSetupView, Setup } from '#contract/console/directory.ts';
+import { counted } from '#contract/text/count.ts';
 import { auditEvent } from '../audit/audit.ts';
 import type {
   Actor,
@@ -110,7 +111,46 @@ export async function renameCampaign(ports: Ports, { viewer, actor }: SignedInCa
   return { ...campaign, name };
 }
 
+export async function deletePartner(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<void> {
+  const partner = await ports.stores.directory.findPartner(requireStaff(viewer), id);
+  if (!partner) throw notFound('partner');
+  await deleteEmpty(ports, actor, 'partner', partner, null);
+}
+
+export async function deleteAccount(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<void> {
+  const account = await ports.stores.directory.findAccount(toAccess(viewer), id);
+  if (!account) throw notFound('account');
+  await deleteEmpty(ports, actor, 'account', account, { accountId: id, partnerId: account.partner.id });
+}
+
+export async function deleteCampaign(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<void> {
+  const campaign = await ports.stores.directory.findCampaign(toAccess(viewer), id);
+  if (!campaign) throw notFound('campaign');
+  await deleteEmpty(ports, actor, 'campaign', campaign, { accountId: campaign.account.id, partnerId: campaign.partner.id });
+}
+
 type Kind = 'partner' | 'account' | 'campaign';
+
+/**
+ * Deletes a partner, account or campaign that nothing belongs to. @throws Problem `conflict` that says what belongs to it, or `not-found`
+ *
+ * @param owningScope the scope of the event; null for a partner, because no one could see events in a scope that no longer exists
+ */
+export async function deleteEmpty(
+  ports: Ports,
+  actor: Actor,
+  kind: Kind,
+  { id, name }: Named,
+  owningScope: OwningScope | null,
+): Promise<void> {
+  const event = auditEvent(ports, actor, `${kind}.deleted`, { kind, id, name }, owningScope);
+  const belonging = await ports.stores.directory.delete(kind, id, event);
+  if (!belonging) throw notFound(kind);
+  if (belonging.length === 0) return;
+  const things = belonging.map(({ noun, count }) => (count === null ? `${noun}s` : counted(count, noun)));
+  const list = new Intl.ListFormat('en').format(things);
+  throw new Problem('conflict', `${name} can't be deleted, because it has ${list}.`);
+}
 
 /** Renames a partner, account or campaign. If the name is the same, changes nothing and records no event. */
 async function rename(ports: Ports, actor: Actor, kind: Kind, current: Named, name: string, owningScope: OwningScope): Promise<void> {

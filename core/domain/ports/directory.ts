@@ -96,6 +96,9 @@ export type TenancyStore = {
   search(text: string, limit: number): Promise<Tenancy[]>;
 };
 
+/** Something that belongs to a partner, account or campaign. @property count null if it isn't counted, because there may be millions */
+export type Belonging = { noun: string; count: number | null };
+
 /** Manages partners, accounts and campaigns. */
 export type DirectoryStore = {
   /**
@@ -111,6 +114,12 @@ export type DirectoryStore = {
   ): Promise<boolean>;
   /** @returns false if the partner, account or campaign doesn't exist */
   rename(kind: 'partner' | 'account' | 'campaign', entity: Named, event: AuditEvent): Promise<boolean>;
+  /**
+   * Deletes a partner, account or campaign that nothing belongs to.
+   *
+   * @returns what belongs to it, if it wasn't deleted because of that; null if it doesn't exist
+   */
+  delete(kind: 'partner' | 'account' | 'campaign', id: string, event: AuditEvent): Promise<Belonging[] | null>;
   /** Lists by name, after the cursor. */
   partners(access: DirectoryAccess, filter: ListFilter, limit: number): Promise<ManagedPartner[]>;
   /** Lists accounts by partner and name. @param partnerId null for the accounts of all partners */

@@ -53,3 +53,15 @@ export async function renameAccount({ ports, caller, params, body }: Request<'re
 export async function renameCampaign({ ports, caller, params, body }: Request<'renameCampaign'>): Promise<CampaignInDirectoryView> {
   return { campaign: await domain.renameCampaign(ports, caller, params.id, body.name) };
 }
+
+export async function deletePartner({ ports, caller, params }: Request<'deletePartner'>): Promise<void> {
+  await domain.deletePartner(ports, caller, params.id);
+}
+
+export async function deleteAccount({ ports, caller, params }: Request<'deleteAccount'>): Promise<void> {
+  await domain.deleteAccount(ports, caller, params.id);
+}
+
+export async function deleteCampaign({ ports, caller, params }: Request<'deleteCampaign'>): Promise<void> {
+  await domain.deleteCampaign(ports, caller, params.id);
+}

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
 import type { DirectoryAccess } from '../../domain/directory/scope.ts';
 import type { ListFilter } from '../../domain/model.ts';
-import type { DirectoryStore } from '../../domain/ports/directory.ts';
+import type { Belonging, DirectoryStore } from '../../domain/ports/directory.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { either, equal, matching } from '../calls/lists/text-search.ts';
 import { inChunks } from '../engine/chunks.ts';
@@ -18,7 +18,8 @@ const lists = {
   campaigns: { name: 'c.name', id: 'c.id', order: ['p.name', 'a.name', 'c.name', 'c.id'] },
 } as const;
 
-export function directoryStore({ kind, read, write }: Database): DirectoryStore {
+export function directoryStore(database: Database): DirectoryStore {
+  const { kind, read, write } = database;
   const partners = (access: DirectoryAccess) => within(read('partners as p'), access);
   const accounts = (access: DirectoryAccess) => within(read('accounts as a').join('partners as p', 'p.id', 'a.partner_id'), access);
   const campaigns = (access: DirectoryAccess) => {
@@ -87,6 +88,28 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
       });
     },
 
+    async delete(kind, id, event) {
+      const { row, belonging } = await write.transaction(async (trx) => {
+        // This lock keeps anyone from adding something to it, because the foreign key of a new row waits for it. Calls have no such key.
+        const row = await trx(`${kind}s`).where({ id }).forUpdate().first();
+        if (row === undefined) return { row: null, belonging: null };
+        const belonging = await findBelonging(trx, kind, id);
+        if (belonging.length > 0) return { row: null, belonging };
+        await trx('protection_rules').where({ scope_id: id }).delete();
+        await trx('do_not_call_sweeps').where({ scope_id: id }).delete();
+        await trx('sessions').where({ tenancy_id: id }).update({ tenancy_kind: null, tenancy_id: null });
+        await trx(`${kind}s`).where({ id }).delete();
+        await recordAudit(trx, event);
+        return { row, belonging };
+      });
+      if (kind !== 'campaign' || row === null) return belonging;
+      // A call that was being placed may not have seen this. Once no such statement runs anymore, the campaign comes back if there is one.
+      await database.awaitWriters();
+      const calls = await findBelonging(read, kind, id);
+      if (calls.length > 0) await write('campaigns').insert(row);
+      return calls;
+    },
+
     async partners(access, filter, limit) {
       return withAccounts(await page('partners', () => partners(access), filter, limit).select(partnerColumns));
     },
@@ -118,6 +141,38 @@ export function directoryStore({ kind, read, write }: Database): DirectoryStore 
     },
   };
 }
+
+/** What has to be gone before a partner, account or campaign can be deleted. */
+const belongings = {
+  partner: [
+    ['account', 'accounts', 'partner_id'],
+    ['user', 'users', 'partner_id'],
+    ['API key', 'api_keys', 'partner_id'],
+    ['do-not-call number', 'do_not_call', 'partner_id'],
+  ],
+  account: [
+    ['campaign', 'campaigns', 'account_id'],
+    ['user', 'users', 'account_id'],
+    ['API key', 'api_keys', 'account_id'],
+    ['do-not-call number', 'do_not_call', 'account_id'],
+  ],
+  campaign: [['call', 'calls', 'campaign_id']],
+} as const;
+
+/** Counts what belongs to something, up to a hundred of each. Doesn't count calls. */
+async function findBelonging(from: Knex, kind: keyof typeof belongings, id: string): Promise<Belonging[]> {
+  const found: Belonging[] = [];
+  for (const [noun, table, column] of belongings[kind]) {
+    const rows = await from(table)
+      .where(column, id)
+      .limit(noun === 'call' ? 1 : countedBelongings)
+      .select(column);
+    if (rows.length > 0) found.push({ noun, count: noun === 'call' || rows.length === countedBelongings ? null : rows.length });
+  }
+  return found;
+}
+
+const countedBelongings = 100;
 
 const partnerColumns = { id: 'p.id', name: 'p.name' };
 const accountColumns = { id: 'a.id', name: 'a.name', partner_id: 'p.id', partner_name: 'p.name' };

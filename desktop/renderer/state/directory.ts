@@ -58,6 +58,7 @@ type Requests = {
   /** @param parentId its partner or account; empty for a partner */
   create(name: string, parentId: string): Promise<Result<DirectoryEntry>>;
   rename(id: string, name: string): Promise<Result<DirectoryEntry>>;
+  delete(id: string): Promise<Result<null>>;
 };
 
 export const requests: Readonly<Record<DirectoryKind, Requests>> = {
@@ -69,6 +70,7 @@ export const requests: Readonly<Record<DirectoryKind, Requests>> = {
       })),
     create: (name) => mapped(window.callkey.request('createPartner', { name }), ({ partner }) => partnerEntry(partner)),
     rename: (id, name) => mapped(window.callkey.request('renamePartner', { id, name }), ({ partner }) => partnerEntry(partner)),
+    delete: (id) => window.callkey.request('deletePartner', { id }),
   },
   account: {
     list: (partner, page) =>
@@ -79,6 +81,7 @@ export const requests: Readonly<Record<DirectoryKind, Requests>> = {
     create: (name, partnerId) =>
       mapped(window.callkey.request('createAccount', { name, partnerId }), ({ account }) => accountEntry(account)),
     rename: (id, name) => mapped(window.callkey.request('renameAccount', { id, name }), ({ account }) => accountEntry(account)),
+    delete: (id) => window.callkey.request('deleteAccount', { id }),
   },
   campaign: {
     list: (account, page) =>
@@ -89,6 +92,7 @@ export const requests: Readonly<Record<DirectoryKind, Requests>> = {
     create: (name, accountId) =>
       mapped(window.callkey.request('createCampaign', { name, accountId }), ({ campaign }) => campaignEntry(campaign)),
     rename: (id, name) => mapped(window.callkey.request('renameCampaign', { id, name }), ({ campaign }) => campaignEntry(campaign)),
+    delete: (id) => window.callkey.request('deleteCampaign', { id }),
   },
 };
 

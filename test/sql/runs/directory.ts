@@ -44,6 +44,12 @@ export function createDirectoryRuns({
       setUp: (setUp) => setUpOnce(setUp, ports),
       rename: (rename) =>
         each(['partner', 'account', 'campaign'] as const, (kind) => rename(kind, { id: account.id, name: 'Blue' }, event())),
+      async delete(remove) {
+        await stores.tenancies.createPartner({ id: 'gone', name: 'Gone' }, event());
+        await stores.tenancies.createAccount({ id: 'gone', name: 'Gone', partnerId: 'gone' }, event());
+        await stores.tenancies.createCampaign({ id: 'gone', name: 'Gone', accountId: 'gone' }, event());
+        await each(['campaign', 'account', 'partner'] as const, (kind) => remove(kind, 'gone', event()));
+      },
       async partners(partners) {
         await partners({ kind: 'all' }, filter, 100);
         await partners({ kind: 'partner', partnerId: partner.id }, { search: 'North', cursor: partner.id }, 100);

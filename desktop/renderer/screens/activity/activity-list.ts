@@ -1,3 +1,4 @@
+import { type ActivityFacetsView, type ActivityView, missingActorName, staffAddress } from '#contract/console/activity.ts';
 import { day, text, viewFields } from '../../state/address/fields.ts';
 import { pluralize } from '../../state/format/format.ts';
 import { formatIsoDay } from '../../state/format/format-time.ts';

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Named } from '#contract/console/common.ts';
 import type { SessionView } from '#contract/console/session.ts';
+import { ConfirmWithCode } from '../../components/forms/confirm-with-code.tsx';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { Field, FormError } from '../../components/forms/field.tsx';
 import { FormActions } from '../../components/forms/form-actions.tsx';
@@ -114,6 +115,28 @@ export function RenameEntry({ entry: { kind, id, name: current, partner, account
         <FormActions verb="Rename" verbing="Renaming…" isBusy={isBusy} onCancel={close} />
       </form>
     </Dialog>
+  );
+}
+
+type DeleteEntryProps = { entry: DirectoryEntry; onDeleted: () => void; onClose: () => void };
+
+/** Asks before deleting an entry. The core refuses if something belongs to it, and says what. */
+export function DeleteEntry({ entry: { kind, id, name }, onDeleted, onClose }: DeleteEntryProps) {
+  return (
+    <ConfirmWithCode
+      title={`Delete ${kindLabels[kind].noun}?`}
+      lead={
+        <>
+          <strong>{name}</strong> will be deleted permanently. Nothing may belong to it anymore.
+        </>
+      }
+      verb={`Delete ${kindLabels[kind].noun}`}
+      verbing="Deleting…"
+      needsCode={false}
+      act={() => requests[kind].delete(id)}
+      onDone={onDeleted}
+      onClose={onClose}
+    />
   );
 }
 

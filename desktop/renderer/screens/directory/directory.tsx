@@ -21,7 +21,7 @@ import {
 } from '../../state/directory.ts';
 import { pluralize } from '../../state/format/format.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
-import { CreateEntry, RenameEntry } from './directory-dialogs.tsx';
+import { CreateEntry, DeleteEntry, RenameEntry } from './directory-dialogs.tsx';
 import { EntryDetails } from './entry-details.tsx';
 import { EntryTable } from './entry-table.tsx';
 
@@ -30,7 +30,7 @@ function kindsFor({ viewer }: SessionView): readonly DirectoryKind[] {
   return viewer.userType === 'staff' ? ['partner', 'account', 'campaign'] : ['account', 'campaign'];
 }
 
-/** Lets users find, create, rename and open partners, accounts and campaigns. */
+/** Lets users find, create, rename, delete and open partners, accounts and campaigns. */
 export function Directory({ session, title }: ScreenProps) {
   const kinds = kindsFor(session);
   const [view, change] = useView(directoryView.name, directoryView.initial);
@@ -40,6 +40,7 @@ export function Directory({ session, title }: ScreenProps) {
   const { resource, pages, isWhole } = usePages(`directory/${kind}/${parent}`, (text) => directoryPages(kind, parent, text), search.trim());
   const [isCreating, setCreating] = useState(false);
   const [renaming, setRenaming] = useState<DirectoryEntry | null>(null);
+  const [deleting, setDeleting] = useState<DirectoryEntry | null>(null);
   const entries = resource.state.value.value?.entries ?? [];
   const matches = isWhole ? entriesInView(entries, search) : entries;
   const listedEntry = entries.find(({ id }) => id === openId);
@@ -56,6 +57,7 @@ export function Directory({ session, title }: ScreenProps) {
   const changed = (text: string) => {
     setCreating(false);
     setRenaming(null);
+    setDeleting(null);
     announce(text);
     void resource.refresh();
   };
@@ -109,6 +111,7 @@ export function Directory({ session, title }: ScreenProps) {
               entry={openEntry}
               session={session}
               onRename={() => setRenaming(openEntry)}
+              onDelete={() => setDeleting(openEntry)}
               onShow={(child) => show({ kind: child, parent: openEntry.id, search: '' })}
               onClose={closeDetails}
             />
@@ -144,6 +147,16 @@ export function Directory({ session, title }: ScreenProps) {
           session={session}
           onClose={() => setCreating(false)}
           onCreated={({ name }) => changed(`${singular} ${name} was created.`)}
+        />
+      )}
+      {deleting && (
+        <DeleteEntry
+          entry={deleting}
+          onClose={() => setDeleting(null)}
+          onDeleted={() => {
+            change({ open: '' });
+            changed(`${singular} ${deleting.name} was deleted.`);
+          }}
         />
       )}
       {renaming && (

@@ -9,12 +9,13 @@ type EntryDetailsProps = {
   entry: DirectoryEntry;
   session: SessionView;
   onRename: () => void;
+  onDelete: () => void;
   onShow: (kind: DirectoryKind) => void;
   onClose: () => void;
 };
 
 /** Shows everything about a partner, an account or a campaign, and the actions for it. */
-export function EntryDetails({ entry, session, onRename, onShow, onClose }: EntryDetailsProps) {
+export function EntryDetails({ entry, session, onRename, onDelete, onShow, onClose }: EntryDetailsProps) {
   const { kind, id, name, partner, account, count } = entry;
   const childKind = childKinds[kind];
   return (
@@ -28,6 +29,9 @@ export function EntryDetails({ entry, session, onRename, onShow, onClose }: Entr
         )}
         <button type="button" onClick={onRename}>
           Rename…
+        </button>
+        <button type="button" class="warns" onClick={onDelete}>
+          Delete…
         </button>
       </div>
       <Facts
