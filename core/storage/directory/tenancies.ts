@@ -7,10 +7,11 @@ import type { TenancyStore } from '../../domain/ports/directory.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { type Condition, either, equal, matching } from '../calls/lists/text-search.ts';
-import type { Database, Dialect } from '../engine/database.ts';
+import type { Database } from '../engine/database.ts';
 import { isForeignKeyViolation } from '../engine/errors.ts';
 
-export function tenancyStore({ kind, read, write }: Database): TenancyStore {
+export function tenancyStore(database: Database): TenancyStore {
+  const { kind, read, write } = database;
   return {
     async findPartner(id) {
       const [partner]: Named[] = await read('partners').select('id', 'name').where({ id });
@@ -101,17 +102,21 @@ export function tenancyStore({ kind, read, write }: Database): TenancyStore {
     },
 
     async search(text, limit) {
-      const partners = read('partners as t').select('t.id', 't.name');
-      const accounts = read('accounts as t').join('partners as p', 'p.id', 't.partner_id').select('t.id', 't.name', 't.partner_id');
-      const [foundPartners, foundAccounts]: [Named[], TenancyRow[]] = await Promise.all([
-        bestMatches(kind, partners, text, limit),
-        bestMatches(kind, accounts.select('p.name as partner_name'), text, limit),
+      const partners = read('partners as t').select('t.id', 't.name', { partner_id: 't.id', partner_name: 't.name' });
+      const accounts = read('accounts as t')
+        .join('partners as p', 'p.id', 't.partner_id')
+        .select('t.id', 't.name', 't.partner_id', { partner_name: 'p.name' });
+      const [foundPartners, foundAccounts] = await Promise.all([
+        bestMatches(database, partners, 't.id', text, limit),
+        bestMatches(database, accounts, 't.partner_id', text, limit),
       ]);
       const all = [
-        ...foundPartners.map(({ id, name }) => ({ kind: 'partner' as const, id, name, partnerId: id, partnerName: name })),
-        ...foundAccounts.map((row) => ({ kind: 'account' as const, ...toTenancy(row) })),
+        ...foundPartners.map((row) => ({ kind: 'partner' as const, ...row })),
+        ...foundAccounts.map((row) => ({ kind: 'account' as const, ...row })),
       ];
-      return sortByMatch(all, text).slice(0, limit);
+      return sortByMatch(all, text)
+        .slice(0, limit)
+        .map(({ kind, ...row }) => ({ kind, ...toTenancy(row) }));
     },
   };
 }
@@ -157,30 +162,42 @@ function narrow(query: Knex.QueryBuilder, { sql, values }: Condition): void {
 
 const ranks = ['whole', 'start', 'word'] as const;
 
+/** This many accounts of each partner come before more of one. Otherwise, a partner with hundreds of accounts would hide all others. */
+const fewOfPartner = 3;
+type Match = TenancyRow & { nth: number | string };
+
 /**
  * Finds the best matches: exact matches come first, then names that start with the text, names with another word that starts with it, and
- * other matches.
+ * other matches. A few of each partner come before more of one.
  *
  * @param tenancies a query on a table named `t`
  */
-function bestMatches(kind: Dialect, tenancies: Knex.QueryBuilder, text: string, limit: number): Knex.QueryBuilder {
+async function bestMatches(
+  { kind, read }: Database,
+  tenancies: Knex.QueryBuilder,
+  partnerColumn: string,
+  text: string,
+  limit: number,
+): Promise<Match[]> {
   const sought = text.trim();
-  if (sought === '') return tenancies.orderBy(['t.name', 't.id']).limit(limit);
-  const cases = ranks.map((rank) => matching(kind, 't.name', sought, rank));
+  const cases = sought === '' ? [] : ranks.map((rank) => matching(kind, 't.name', sought, rank));
   const whens = cases.map(({ sql }, rank) => `WHEN ${sql} THEN ${rank}`).join(' ');
-  const { sql, values } = matching(kind, 't.name', sought, 'anywhere');
-  const rank = `CASE ${whens} ELSE ${ranks.length} END, t.name, t.id`;
-  return tenancies
-    .whereRaw(sql, values)
-    .orderByRaw(
-      rank,
-      cases.flatMap((each) => each.values),
-    )
+  const rank = whens === '' ? '0' : `CASE ${whens} ELSE ${ranks.length} END`;
+  const values = cases.flatMap((each) => each.values);
+  if (sought !== '') narrow(tenancies, matching(kind, 't.name', sought, 'anywhere'));
+  const ranked = tenancies.select(read.raw(`${rank} AS match_rank`, values), { owner: partnerColumn });
+  const numbered = read
+    .from(ranked.as('ranked'))
+    .select('*', read.raw(`row_number() OVER (PARTITION BY owner ORDER BY match_rank, name, id) AS nth`));
+  return read
+    .from(numbered.as('numbered'))
+    .select('id', 'name', 'partner_id', 'partner_name', 'nth')
+    .orderByRaw(`CASE WHEN nth <= ${fewOfPartner} THEN 0 ELSE 1 END, match_rank, name, id`)
     .limit(limit);
 }
 
 /** Sorts a short list in the order of {@link bestMatches}. Sorts numbers in names by value, and ignores case and accents. */
-function sortByMatch<Item extends { name: string }>(items: Item[], text: string): Item[] {
+function sortByMatch<Item extends { name: string; nth: number | string }>(items: Item[], text: string): Item[] {
   const sought = foldText(text.trim());
   const rank = (name: string) => {
     const text = foldText(name);
@@ -190,7 +207,7 @@ function sortByMatch<Item extends { name: string }>(items: Item[], text: string)
   };
   const order = new Intl.Collator('en', { sensitivity: 'base', numeric: true });
   return items
-    .map((item) => ({ item, rank: rank(item.name) }))
-    .toSorted((a, b) => a.rank - b.rank || order.compare(a.item.name, b.item.name))
+    .map((item) => ({ item, isMore: Number(item.nth) > fewOfPartner, rank: rank(item.name) }))
+    .toSorted((a, b) => Number(a.isMore) - Number(b.isMore) || a.rank - b.rank || order.compare(a.item.name, b.item.name))
     .map(({ item }) => item);
 }

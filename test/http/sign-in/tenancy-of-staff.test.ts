@@ -1,4 +1,7 @@
 import { expect } from 'chai';
+import { tenanciesSchema } from '#contract/console/session.ts';
+import { operator } from '../../../core/domain/audit/audit.ts';
+import { createAccount } from '../../../core/domain/directory/tenancies.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode } from '../../support/http.ts';
 import { sessionSuite } from '../../support/session-suite.ts';
@@ -54,6 +57,23 @@ describe('in sessions,', () => {
         expect(await search('south')).to.deep.equal([{ kind: 'partner', id: at.tenants.otherPartner.id, name: 'Southgate Calling' }]);
         expect(await search('%')).to.deep.equal([]);
         expect(await search('')).to.have.length(5);
+      });
+
+      it('is searched among all partners, even if one has hundreds of matching accounts', async () => {
+        const { otherPartner, otherAccount } = at.tenants;
+        for (let n = 0; n < 60; n++) await createAccount(at.direct.ports, operator, `Aa Garage ${n}`, at.tenants.partner.id);
+        const cookie = await signIn(at.core.url, 'stan@example.com');
+        for (const text of ['', 'a', 'garage']) {
+          const { json } = await ask('GET', `${at.core.url}/console/tenancies?search=${text}`, { cookie });
+          const found = tenanciesSchema.parse(json).tenancies;
+          expect(found, text).to.have.length(50);
+          expect(
+            found.slice(0, 8).map(({ id }) => id),
+            text,
+          ).to.include.members([otherAccount.id, ...(text === 'garage' ? [] : [otherPartner.id])]);
+        }
+        const { json } = await ask('GET', `${at.core.url}/console/tenancies?search=aa garage 59`, { cookie });
+        expect(tenanciesSchema.parse(json).tenancies[0]?.name).to.equal('Aa Garage 59');
       });
 
       it("can't be searched with an unknown query parameter", async () => {
