@@ -39,6 +39,8 @@ export type StartupState = {
   persistence: SessionPersistence | null;
   /** What the user should know about the sessions that were stored before; null if all is well. */
   notice: string | null;
+  /** The app's release. Null in a browser, whose page comes from the server. */
+  appVersion: string | null;
   /** The session on that server; null if the user isn't signed in. */
   session: Result<SessionView> | null;
   /** How the sign-in with the provider ended, if the browser has just come back from it. Null in the app. */
@@ -156,6 +158,8 @@ export type Channels = {
    * there.
    */
   copySecret(secret: string): Promise<void>;
+  /** Saves a secret in a file that only the user can read. Fails in a browser, which can't do this. */
+  saveSecret(file: { name: string; text: string }): Promise<Result<true | null>>;
   /** Copies a text that isn't secret. */
   copyText(text: string): Promise<void>;
   /** Saves a file where the user chooses. The result is null if they cancel. */
@@ -198,6 +202,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   copySecret: 'copySecret',
   copyText: 'copyText',
   saveFile: 'saveFile',
+  saveSecret: 'saveSecret',
   saveExport: 'saveExport',
   cancelExport: 'cancelExport',
   offerCommands: 'offerCommands',
@@ -206,7 +211,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
 
 /**
  * The commands that the menu sends to the renderer. The window also sends `close`, to ask the page before it closes while a secret is
- * visible.
+ * visible, and `lock` after the computer was idle.
  */
 export const commands = [
   ...screens.map(({ name }) => showCommand(name)),
@@ -221,6 +226,7 @@ export const commands = [
   'change-password',
   'sign-out',
   'close',
+  'lock',
 ] as const;
 export type Command = (typeof commands)[number];
 

@@ -61,7 +61,7 @@ export function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: Mill
   };
 }
 
-export function sessionView(session: Session, { dialer, hasReference, ports }: HttpDeps): SessionView {
+export function sessionView(session: Session, { dialer, hasReference, ports, version }: HttpDeps): SessionView {
   const { user, tenancy } = session;
   return {
     viewer: viewerView(user),
@@ -71,6 +71,7 @@ export function sessionView(session: Session, { dialer, hasReference, ports }: H
     ...(isSecondFactorDue(ports, session) ? { secondFactorDue: true } : {}),
     dialer,
     reference: hasReference,
+    version,
     ...(session.issuer !== null && ports.provider ? { signedInWith: ports.provider.name } : {}),
     ...(session.beganWithLink ? { justLinked: true } : {}),
   };

@@ -33,6 +33,7 @@ type AppDeps = {
   onCode: HttpDeps['onCode'];
   /** If undefined, the console isn't served. */
   webConsole: WebConsole | undefined;
+  version: string;
 };
 
 /**
@@ -66,6 +67,7 @@ export function createApp(deps: AppDeps): App {
     ports,
     refusals: deps.refusals,
     dialer: deps.dialer,
+    version: deps.version,
     hasReference: deps.webConsole !== undefined,
     publicUrl: deps.publicUrl,
     sessionSecrets: deps.sessionSecrets,

@@ -105,6 +105,7 @@ export async function startCore(
     const refused = collectRefusals(ports, log, metrics.onAddressRefused);
     refusals = refused;
     const app = createApp({
+      version,
       ports,
       log,
       observeRequest: metrics.onRequest,

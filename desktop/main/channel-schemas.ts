@@ -69,6 +69,7 @@ export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = 
   copySecret: text,
   copyText: text,
   saveFile: z.strictObject({ name: csvName, text: z.string().max(50_000_000) }),
+  saveSecret: z.strictObject({ name: z.string().regex(/^[a-z-]{1,40}\.(?:txt|env)$/), text }),
   saveExport: exportRequest,
   cancelExport: nothing,
   offerCommands: z.strictObject({ commands: z.array(z.enum(commands)).max(commands.length) }),

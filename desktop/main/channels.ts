@@ -12,13 +12,17 @@ import { signInThroughBrowser } from './browser-sign-in.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
 import { saveChosen } from './export-file.ts';
-import { endAtServer, ServerSessions } from './server-sessions.ts';
+import type { ManagedSettings } from './managed-settings.ts';
+import { endAtServer, type ServerSessions } from './server-sessions.ts';
 import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
 import type { ConsoleWindow } from './window.ts';
 
 type ChannelDeps = {
   settings: SettingsFile;
+  servers: ServerSessions;
+  managed: ManagedSettings;
+  appVersion: string;
   sessionStore: SessionStore;
   clipboard: SecretClipboard;
   window: Pick<ConsoleWindow, 'setSecretVisible' | 'confirmServer' | 'chooseFile' | 'reportProgress' | 'close' | 'focus'>;
@@ -32,12 +36,12 @@ type StartingSession = { client: CoreClient; email: string; keepSignedIn: boolea
 const storagePatienceMs = 2_000;
 
 /** Implements the channels. Holds the sessions with the cores, so that the renderer never sees their cookies. */
-export function createChannels({ settings, sessionStore, clipboard, window, enableCommands }: ChannelDeps): Channels {
-  const servers = new ServerSessions(settings, sessionStore);
+export function createChannels(deps: ChannelDeps): Channels {
+  const { settings, servers, managed, appVersion, sessionStore, clipboard, window, enableCommands } = deps;
   let exporting = new AbortController();
 
   /** The servers that the user has agreed to connect to. */
-  const confirmed = new Set<string>();
+  const confirmed = new Set(managed.server === undefined ? [] : [managed.server]);
 
   /** Reads a server's address. While the user is signed in, asks them about a new server, because the page could send data there. */
   async function readServer(typed: string): Promise<Result<string>> {
@@ -67,7 +71,14 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
   async function readStartupState(): Promise<StartupState> {
     const { persistence, notice } = sessionStore;
     const { address, email } = servers.current;
-    const state = { remembered: { server: address, email }, persistence, notice, session: null, signInResult: null };
+    const state = {
+      remembered: { server: address === '' ? (managed.server ?? '') : address, email },
+      persistence,
+      notice,
+      appVersion,
+      session: null,
+      signInResult: null,
+    };
     if (!servers.client) return state;
     const session = await servers.send(coreRequest('showSession', {}));
     if (!session.ok && session.failure.kind === 'session-ended') await (await servers.end(address))?.close();
@@ -219,6 +230,19 @@ export function createChannels({ settings, sessionStore, clipboard, window, enab
       const path = await chooseFile(name);
       if (path === null) return { ok: true, value: null };
       return saveChosen(path, (file) => file.writeFile(text).then(() => true as const));
+    },
+    async saveSecret({ name, text }) {
+      const path = await window.chooseFile(name, []);
+      if (path === null) return { ok: true, value: null };
+      return saveChosen(
+        path,
+        (file) =>
+          file
+            .chmod(0o600)
+            .then(() => file.writeFile(text))
+            .then(() => true as const),
+        0o600,
+      );
     },
     async saveExport(request) {
       exporting.abort();

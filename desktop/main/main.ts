@@ -1,15 +1,19 @@
 import { join } from 'node:path';
-import { app, session } from 'electron';
+import { app, dialog, Notification, powerMonitor, session } from 'electron';
 import { restoreTlsChecks } from '#contract/tls-checks.ts';
 import type { Channels } from '../ipc.ts';
+import { coreRequest } from '../route-requests.ts';
 import { linkScheme } from '../server-address.ts';
 import { registerAppScheme, serveApp } from './app-protocol.ts';
 import { createChannels } from './channels.ts';
 import { SecretClipboard } from './clipboard.ts';
 import { reportUnsaved, restartAfterFailure, watchPage } from './crash-recovery.ts';
+import { notifyOfExpiry } from './expiry-notices.ts';
 import { serveChannels } from './ipc-server.ts';
+import { type ManagedSettings, managedPaths, readManagedSettings } from './managed-settings.ts';
 import { enableCommands, installMenu, setAboutPanel } from './menu.ts';
 import { blockNetwork, restrictSession } from './security.ts';
+import { ServerSessions } from './server-sessions.ts';
 import { SessionStore } from './session-store.ts';
 import { SettingsFile } from './settings.ts';
 import { ConsoleWindow } from './window.ts';
@@ -17,13 +21,25 @@ import { ConsoleWindow } from './window.ts';
 async function start(): Promise<void> {
   await app.whenReady();
   serveApp(join(import.meta.dirname, '../renderer'));
+  const managed = readManaged();
+  if (!managed) return app.exit(1);
   const folder = app.getPath('userData');
   const settings = new SettingsFile(folder);
   restrictSession(session.defaultSession, () => settings.current.servers[0]?.address ?? '');
   const clipboard = new SecretClipboard();
-  const sessionStore = new SessionStore(folder);
+  const sessionStore = new SessionStore(folder, managed.keepSignedIn);
+  const servers = new ServerSessions(settings, sessionStore);
   const window = new ConsoleWindow(settings);
-  const channels = createChannels({ settings, sessionStore, clipboard, window, enableCommands });
+  const channels = createChannels({
+    settings,
+    servers,
+    managed,
+    appVersion: app.getVersion(),
+    sessionStore,
+    clipboard,
+    window,
+    enableCommands,
+  });
   serveChannels(channels, window.browserWindow.webContents);
   // The page loads in its own process while this one does the rest.
   const opened = window.open();
@@ -31,10 +47,52 @@ async function start(): Promise<void> {
   followLinks(window, channels.readLink);
   finishBeforeQuitting(() => Promise.all([clipboard.clear(), settings.change({})]));
   setAboutPanel();
-  installMenu({ send: (command) => window.send(command) });
+  installMenu({ send: (command) => window.send(command), settings });
+  watchComputer({ window, settings, servers, clipboard, managed });
   await opened;
   await reportUnsaved(window, settings, (address) => window.openLink({ server: settings.current.servers[0]?.address ?? '', address }));
 }
+
+type Watched = {
+  window: ConsoleWindow;
+  settings: SettingsFile;
+  servers: ServerSessions;
+  clipboard: SecretClipboard;
+  managed: ManagedSettings;
+};
+
+/** Reacts to what the user does with the computer, such as leaving it. */
+function watchComputer({ window, settings, servers, clipboard, managed }: Watched): void {
+  // While the computer sleeps, the clipboard's minute doesn't pass.
+  powerMonitor.on('suspend', () => void clipboard.clear());
+  powerMonitor.on('resume', () => void clipboard.clear());
+  powerMonitor.on('lock-screen', () => void clipboard.clear());
+  const { signOutAfterMinutes = Number.POSITIVE_INFINITY } = managed;
+  setInterval(() => {
+    if (powerMonitor.getSystemIdleTime() < signOutAfterMinutes * 60 || !servers.list().some(({ isSignedIn }) => isSignedIn)) return;
+    window.send('lock');
+    void Promise.all([servers.endAll(), clipboard.clear()]);
+  }, idleCheckMs).unref();
+  const listKeys = async () => {
+    const { client } = servers;
+    // While no one uses the computer, requests would keep the session alive.
+    if (!client || powerMonitor.getSystemIdleTime() > 600) return null;
+    const listed = await client.send(coreRequest('listApiKeys', {}));
+    return listed.ok ? { server: client.server, apiKeys: listed.value.apiKeys } : null;
+  };
+  const show = (text: { title: string; body: string }) => {
+    const notification = new Notification(text);
+    notification.on('click', () => {
+      window.focus();
+      window.send('show-api-keys');
+    });
+    notification.show();
+  };
+  setInterval(() => void notifyOfExpiry({ settings, listKeys, show }, Date.now()), noticeCheckMs).unref();
+}
+
+const idleCheckMs = 10_000;
+const noticeCheckMs = 15 * 60_000;
 
 /** Opens the links that the system hands over: as an argument of this start or of another one, or on macOS as an event. */
 function followLinks(window: ConsoleWindow, readLink: Channels['readLink']): void {
@@ -58,6 +116,18 @@ let earlyUrl: string | undefined;
 let onUrl = (url: string): void => {
   earlyUrl = url;
 };
+
+/** @returns null if they're invalid, after telling the user */
+function readManaged(): ManagedSettings | null {
+  try {
+    return readManagedSettings(managedPaths(process.platform, process.env));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : '';
+    process.stderr.write(`${reason}\n`);
+    dialog.showErrorBox('Callkey can’t start', `The settings from your administrator can’t be used. ${reason}`);
+    return null;
+  }
+}
 
 /** Delays quitting until the work is done. */
 function finishBeforeQuitting(finish: () => Promise<unknown>): void {

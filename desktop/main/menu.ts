@@ -2,13 +2,14 @@ import { app, Menu, type MenuItemConstructorOptions } from 'electron';
 import { type Command, commands } from '../ipc.ts';
 import { type ScreenName, screens, shortcutAt, showCommand } from '../screens.ts';
 import { links, openLink } from './links.ts';
+import type { SettingsFile } from './settings.ts';
 
 type Item = MenuItemConstructorOptions;
 const separator: Item = { type: 'separator' };
 const hiddenRefresh = 'refresh-f5';
 const isMac = process.platform === 'darwin';
 
-type MenuDeps = { send: (command: Command) => void };
+type MenuDeps = { send: (command: Command) => void; settings: SettingsFile };
 let deps: MenuDeps | undefined;
 /** The screens that the View menu shows. It hides screens that the user can't open, so that the shortcuts have no gaps. */
 let listed: readonly { name: ScreenName }[] = screens;
@@ -20,7 +21,7 @@ let listed: readonly { name: ScreenName }[] = screens;
  */
 export function installMenu(menuDeps: MenuDeps): void {
   deps = menuDeps;
-  const { send } = menuDeps;
+  const { send, settings } = menuDeps;
   const command = (label: string, name: Command, accelerator?: string): Item => ({
     id: name,
     label,
@@ -34,7 +35,7 @@ export function installMenu(menuDeps: MenuDeps): void {
       isMac ? { role: 'editMenu' } : { label: '&Edit', submenu: editItems },
       viewMenu(command),
       isMac ? { role: 'windowMenu' } : { label: '&Window', submenu: [labeled('minimize', 'Mi&nimize'), labeled('close', '&Close')] },
-      helpMenu(command),
+      helpMenu(command, settings),
     ]),
   );
 }
@@ -121,11 +122,17 @@ function viewMenu(command: CommandItem): Item {
   };
 }
 
-function helpMenu(command: CommandItem): Item {
+function helpMenu(command: CommandItem, settings: SettingsFile): Item {
   return {
     ...labeled('help', '&Help'),
     submenu: [
       command('Keyboard &Shortcuts', 'help'),
+      {
+        label: '&Notify Me Before Keys Expire',
+        type: 'checkbox',
+        checked: settings.current.notifiesExpiry,
+        click: ({ checked }) => void settings.change({ notifiesExpiry: checked }),
+      },
       { label: 'Time &Zones', click: () => openLink(links.timeZones) },
       { label: '&Keeping Secrets Safe', click: () => openLink(links.keepingSecrets) },
       // On macOS, the app menu contains this item.

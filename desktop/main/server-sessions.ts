@@ -102,6 +102,12 @@ export class ServerSessions {
     return connection?.client ?? null;
   }
 
+  /** Ends all sessions, here and on their servers. */
+  async endAll(): Promise<void> {
+    const clients = await Promise.all([...this.#connections.keys()].map((address) => this.end(address)));
+    await Promise.all(clients.map(endAtServer));
+  }
+
   /** Like `end`, but also forgets the server and email address. */
   async forget(address: string): Promise<CoreClient | null> {
     const servers = this.#settings.current.servers.filter((server) => server.address !== address);

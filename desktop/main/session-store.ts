@@ -24,6 +24,7 @@ const none: Stored = { sessions: [], exposed: [] };
 /** Stores sessions between starts, but only if the system can encrypt them. */
 export class SessionStore {
   readonly #path: string;
+  readonly #isAllowed: boolean;
   #stored: Promise<Stored> | null = null;
   #written: Promise<unknown> = Promise.resolve();
   #persistence: SessionPersistence = {
@@ -33,7 +34,9 @@ export class SessionStore {
   };
   #notice: string | null = null;
 
-  constructor(folder: string) {
+  /** @param isAllowed whether the administrator allows it */
+  constructor(folder: string, isAllowed: boolean) {
+    this.#isAllowed = isAllowed;
     this.#path = join(folder, 'session');
   }
 
@@ -59,6 +62,11 @@ export class SessionStore {
   }
 
   async #open(): Promise<Stored> {
+    if (!this.#isAllowed) {
+      this.#persistence = { possible: false, reason: 'Your administrator has turned this off.' };
+      await rm(this.#path, { force: true });
+      return none;
+    }
     const isSafe = await canEncrypt();
     this.#persistence = isSafe ? { possible: true } : { possible: false, reason: notAvailable };
     try {

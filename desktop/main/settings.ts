@@ -13,6 +13,10 @@ const settingsSchema = z.object({
     .object({ server: z.string(), kind: z.enum(['key', 'user']), id: z.string(), name: z.string() })
     .nullable()
     .default(null),
+  /** Whether to notify the user before keys expire. */
+  notifiesExpiry: z.boolean().default(true),
+  /** The keys of the notifications on the latest day with one. */
+  notified: z.object({ day: z.string(), keys: z.array(z.string()) }).default({ day: '', keys: [] }),
   /** The window's last bounds in device-independent pixels. */
   window: z
     .object({ x: z.number().int(), y: z.number().int(), width: z.number().int(), height: z.number().int(), isMaximized: z.boolean() })

@@ -140,10 +140,10 @@ export class ConsoleWindow {
   }
 
   /** Asks where to save a file. @returns null if the user cancels */
-  async chooseFile(name: string): Promise<string | null> {
+  async chooseFile(name: string, filters = [{ name: 'CSV', extensions: ['csv'] }]): Promise<string | null> {
     const { canceled, filePath } = await dialog.showSaveDialog(this.browserWindow, {
       defaultPath: join(app.getPath('downloads'), name),
-      filters: [{ name: 'CSV', extensions: ['csv'] }],
+      filters,
       // macOS and Windows always ask.
       properties: ['showOverwriteConfirmation'],
     });

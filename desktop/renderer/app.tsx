@@ -13,6 +13,7 @@ import { useIgnoredCommands } from './state/commands.ts';
 import {
   connectionError,
   loadStartupState,
+  locked,
   session,
   sessionChangedElsewhere,
   sessionHasEnded,
@@ -23,6 +24,9 @@ import {
 export function App() {
   useEffect(() => {
     void loadStartupState();
+    window.callkey.onCommand((command) => {
+      if (command === 'lock') locked();
+    });
     return window.callkey.onSessionChange(sessionChangedElsewhere);
   }, []);
   return (

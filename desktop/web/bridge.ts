@@ -105,7 +105,7 @@ export function webBridge(): Bridge {
     const signInResult = answer.ok && taken !== 'app' && taken !== 'done' ? null : taken;
     if (signInResult === 'done') tabs.postMessage(null);
     const remembered = { server: location.origin, email: '' };
-    return { remembered, persistence: null, notice: null, session: isSignedOut ? null : answer, signInResult };
+    return { remembered, persistence: null, notice: null, appVersion: null, session: isSignedOut ? null : answer, signInResult };
   }
 
   const channels = requestChannels({ send, guard, sha256 });
@@ -160,6 +160,7 @@ export function webBridge(): Bridge {
     copySecret: (secret) => navigator.clipboard.writeText(secret),
     copyText: (text) => navigator.clipboard.writeText(text),
     saveFile,
+    saveSecret: async () => refused('file', 'A browser can’t limit who can read a file. Copy the secret instead.'),
     saveExport(request) {
       exporting.abort();
       exporting = new AbortController();

@@ -41,6 +41,7 @@ describeDesktop('the bridge to the page', () => {
       'request',
       'saveExport',
       'saveFile',
+      'saveSecret',
       'selectServer',
       'setTenancy',
       'signIn',

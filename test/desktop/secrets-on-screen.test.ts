@@ -1,7 +1,10 @@
 import { execFile } from 'node:child_process';
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
+import { freshDirectory } from '../support/databases.ts';
 import { consoleEnvironment, describeDesktop } from '../support/electron.ts';
 import { readHeap } from '../support/heap.ts';
 import { showOneTimePasswords } from '../support/one-time-passwords.ts';
@@ -156,6 +159,36 @@ describeDesktop('a secret in the console', () => {
     await button("I've Saved It").click();
     await saveDialog().waitFor({ state: 'detached' });
     expect(await isProtected()).to.equal(false);
+  });
+
+  it('can be saved in a file that only the user can read', async () => {
+    const keyValue = await create();
+    const filePath = join(freshDirectory(), 'key-value.txt');
+    // Even if the file existed before, with other permissions.
+    writeFileSync(filePath, 'older', { mode: 0o644 });
+    await harness.desktop.app.evaluate(({ dialog }, chosen) => {
+      dialog.showSaveDialog = async () => ({ canceled: false, filePath: chosen });
+    }, filePath);
+    await button('Save to file…').click();
+    await button('Saved to file').waitFor();
+    expect(readFileSync(filePath, 'utf8')).to.equal(`${keyValue}\n`);
+    if (process.platform !== 'win32') expect(statSync(filePath).mode & 0o777).to.equal(0o600);
+    expect(readdirSync(dirname(filePath))).to.deep.equal(['key-value.txt']);
+  });
+
+  it('is cleared from the clipboard when the computer is locked, sleeps or wakes up', async () => {
+    const { app } = harness.desktop;
+    const keyValue = await create();
+    const read = () => app.evaluate(({ clipboard }) => clipboard.readText());
+    for (const event of ['lock-screen', 'suspend', 'resume']) {
+      await saveDialog()
+        .getByRole('button', { name: /^(Copy|Copied)/ })
+        .first()
+        .click();
+      await eventually(async () => expect(await read()).to.equal(keyValue));
+      await app.evaluate(({ powerMonitor }, name) => void powerMonitor.emit(name as 'suspend'), event);
+      await eventually(async () => expect(await read()).to.equal(''));
+    }
   });
 
   it('is gone from files, storage, heap and output after the dialog is closed', async function () {

@@ -89,6 +89,8 @@ export const sessionSchema = z.object({
   dialer: z.enum(['off', 'simulated', 'webhook']).optional(),
   /** Whether the server has its page for integrators, `/reference`. Earlier cores don't send it. */
   reference: z.boolean().optional(),
+  /** The core's release. Earlier cores don't send it. */
+  version: z.string().optional(),
   /** The name of the provider that the user signed in with; missing after signing in with a password. */
   signedInWith: z.string().optional(),
   /**

@@ -49,6 +49,8 @@ export type HttpDeps = {
   findIgnoredProxy(ctx: Context): string | undefined;
   refusals: ObserveRefusals;
   isDraining(): boolean;
+  /** The core's release. Only signed-in users see it. */
+  version: string;
   /** The kind of dialer. */
   dialer: NonNullable<SessionView['dialer']>;
   /** Whether this listener serves the page for integrators. */

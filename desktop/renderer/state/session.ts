@@ -87,6 +87,7 @@ const emptyStartupState: StartupState = {
   remembered: { server: '', email: '' },
   persistence: { possible: false, reason: 'The console couldn’t read its settings. You can sign in, but you won’t stay signed in.' },
   notice: null,
+  appVersion: null,
   session: null,
   signInResult: null,
 };
@@ -209,6 +210,12 @@ async function continueSession<Answer extends SignInAnswer | null>(signingIn: Pr
     setSession(selected.value);
   }
   return result;
+}
+
+/** Called when the main process has signed out of all servers, because no one was using the computer. */
+export function locked(): void {
+  resetSession();
+  announce('You were signed out because you weren’t using this computer.');
 }
 
 export async function signOut(): Promise<void> {

@@ -50,7 +50,7 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
   const [log, metrics] = [createLog('info'), createMetrics('bench')];
   const app = createApp({
     ...{ ports: { ...ports, stores: { ...ports.stores, calls } }, log, observeRequest: metrics.onRequest },
-    ...{ isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
+    ...{ version: '0.0.0', isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
     ...{ trustedProxies: [], dialerSecrets: [], dialer: 'off', webConsole: undefined, publicUrl: '' },
     ...{ refusals: collectRefusals(ports, log, metrics.onAddressRefused) },
     ...{ onProviderSignIn: metrics.onProviderSignIn, onCode: metrics.onCode },

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { SessionView } from '#contract/console/session.ts';
 import type { Bridge, Failure, Result, StartupState } from '../../../desktop/ipc.ts';
 import * as state from '../../../desktop/renderer/state/session.ts';
+import { describeUpdate, describeVersions } from '../../../desktop/renderer/state/versions.ts';
 
 const tenancy = { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerName: 'Northwind Voice' } as const;
 const view = (changes: Partial<SessionView> = {}): SessionView => ({
@@ -16,6 +17,7 @@ const startup = (session: StartupState['session']): StartupState => ({
   remembered: { server: 'https://calls.example.com', email: 'sam@example.com' },
   persistence: { possible: true },
   notice: null,
+  appVersion: '0.9.0',
   session,
   signInResult: null,
 });
@@ -32,6 +34,15 @@ describe("the page's session", () => {
     state.startupState.value = null;
   });
   after(() => Reflect.deleteProperty(globalThis, 'window'));
+
+  it("asks for an update of the app only if the server's version is later", () => {
+    state.startupState.value = startup(null);
+    const later = ['0.9.1', '0.10.0', '1.0.0', '1.0.0-beta.1'];
+    expect(['0.9.0', '0.8.9', 'odd', undefined, ...later].filter((core) => describeUpdate(core) !== null)).to.deep.equal(later);
+    expect(describeUpdate('0.10.0')).to.equal('Update this app from 0.9.0 to 0.10.0, your server’s version.');
+    expect(describeVersions('0.10.0')).to.equal('App 0.9.0 · Server 0.10.0');
+    expect(describeVersions(undefined)).to.equal('App 0.9.0');
+  });
 
   it('selects the same tenancy when the user signs in again', async () => {
     state.setSession(view({ tenancy }));

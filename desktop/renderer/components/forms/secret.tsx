@@ -1,8 +1,11 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { generalError } from '../../state/format/failure-text.ts';
 import { lastCopy, selectedText } from '../../state/last-copy.ts';
 import { CopyButton } from '../copy-button.tsx';
 import { Dialog } from './dialog.tsx';
+import { FormError } from './field.tsx';
+import { useAction } from './use-action.ts';
 
 /** Holds a secret until its dialog closes. No signal, prop or state holds it, since those outlive the dialog. */
 export class OneTimeSecret {
@@ -112,6 +115,9 @@ export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, chi
             {asLine && (
               <CopyButton text={() => asLine(secret.text)} noun=".env line" label="Copy as .env line" isSecret onRefused={select} />
             )}
+            {window.callkey.capabilities.guardsSecrets && (
+              <SaveButton secret={secret} name={`${label.toLowerCase().replace(/\W+/g, '-')}.txt`} />
+            )}
           </div>
         </div>
         <ProtectionHint />
@@ -144,6 +150,25 @@ export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, chi
         </div>
       )}
     </Dialog>
+  );
+}
+
+/** Saves the secret in a file that only the user can read. */
+function SaveButton({ secret, name }: { secret: OneTimeSecret; name: string }) {
+  const { isBusy, failure, run } = useAction();
+  const [isSaved, setSaved] = useState(false);
+  const save = () =>
+    run(
+      () => window.callkey.saveSecret({ name, text: `${secret.text}\n` }),
+      (saved) => setSaved(saved === true),
+    );
+  return (
+    <>
+      <button type="button" aria-disabled={isBusy} onClick={() => void save()}>
+        {isSaved ? 'Saved to file' : 'Save to file…'}
+      </button>
+      <FormError text={generalError(failure, [])} />
+    </>
   );
 }
 

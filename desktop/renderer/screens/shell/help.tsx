@@ -1,6 +1,8 @@
+import type { SessionView } from '#contract/console/session.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
 import { Field } from '../../components/forms/field.tsx';
 import { type Theme, theme, themes } from '../../state/preferences.ts';
+import { describeVersions } from '../../state/versions.ts';
 import { ReferenceLink } from '../api-keys/reference-link.tsx';
 
 const isMac = navigator.userAgent.includes('Mac OS');
@@ -20,7 +22,7 @@ const shortcuts: readonly (readonly [string, string])[] = [
 const themeLabels: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' };
 
 /** Shows the shortcuts, the documentation, and the choice of colors. */
-export function Help({ onClose }: { onClose: () => void }) {
+export function Help({ session, onClose }: { session: SessionView; onClose: () => void }) {
   return (
     <Dialog title="Help" onDismiss={onClose}>
       <dl class="facts">
@@ -53,6 +55,7 @@ export function Help({ onClose }: { onClose: () => void }) {
           </select>
         )}
       </Field>
+      <p class="hint">{describeVersions(session.version)}</p>
       <div class="actions">
         <button type="button" onClick={onClose} data-autofocus>
           Close

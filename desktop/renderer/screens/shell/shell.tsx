@@ -59,7 +59,7 @@ export function Shell({ session }: { session: SessionView }) {
       {openDialog.value === 'palette' && (
         <Palette session={session} onCommand={(command) => runAfterDialog(command, session)} onClose={closeDialog} />
       )}
-      {openDialog.value === 'help' && <Help onClose={closeDialog} />}
+      {openDialog.value === 'help' && <Help session={session} onClose={closeDialog} />}
       {openDialog.value === 'switch-server' && <Servers onClose={closeDialog} />}
       {openDialog.value === 'change-password' && <ChangePassword onClose={closeDialog} />}
       {openDialog.value === 'your-account' && <YourAccount session={session} onClose={closeDialog} />}
@@ -162,6 +162,8 @@ const commandHandlers: Readonly<Record<Exclude<Command, ShowCommand>, (session: 
   'sign-out': () => void signOut(),
   // SecretDialog handles this command.
   close: () => undefined,
+  // The app handles this command, also over a dialog.
+  lock: () => undefined,
 };
 
 /** Runs a menu command. An open dialog blocks it, like the rest of the page. */

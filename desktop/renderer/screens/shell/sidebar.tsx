@@ -6,6 +6,7 @@ import { formatAddress } from '../../state/address/addresses.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 import { openDialog } from '../../state/navigation.ts';
 import { server, signOut } from '../../state/session.ts';
+import { describeUpdate } from '../../state/versions.ts';
 import { serverHost, tenancyPartner, workspaceName } from '../../state/workspace.ts';
 
 type SidebarProps = { session: SessionView; current: ScreenName; onPalette: () => void };
@@ -76,8 +77,9 @@ function Workspace({ session }: { session: SessionView }) {
   );
 }
 
-function ViewerPanel({ session: { viewer } }: { session: SessionView }) {
+function ViewerPanel({ session: { viewer, version } }: { session: SessionView }) {
   const membership = formatMembership(viewer);
+  const update = describeUpdate(version);
   return (
     <div class="who">
       <p>
@@ -87,6 +89,11 @@ function ViewerPanel({ session: { viewer } }: { session: SessionView }) {
           {membership === '' ? '' : ` · ${membership}`}
         </span>
       </p>
+      {update !== null && (
+        <p class="caption" role="status">
+          {update}
+        </p>
+      )}
       {window.callkey.capabilities.choosesServer && (
         <button type="button" class="quiet" onClick={opens('switch-server')}>
           Switch server

@@ -1,0 +1,55 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'chai';
+import { signInAs } from '../support/console-harness.ts';
+import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { eventually } from '../support/until.ts';
+
+describeDesktop('the console on a managed computer', () => {
+  let harness: CoreHarness;
+  let desktop: RunningConsole;
+  before(async () => {
+    harness = await openCore();
+    const folder = join(freshDirectory(), 'callkey');
+    mkdirSync(folder);
+    const settings = { server: harness.core.url, keepSignedIn: false, signOutAfterMinutes: 5 };
+    writeFileSync(join(folder, 'console.json'), JSON.stringify(settings));
+    desktop = await launchConsole({ env: { XDG_CONFIG_DIRS: join(folder, '..') } });
+  });
+  after(() => Promise.all([desktop?.close(), harness?.close()]));
+
+  it("offers the administrator's server, and doesn't offer to keep the session", async () => {
+    const { page } = desktop;
+    await eventually(async () => expect(await page.getByLabel('Server address').inputValue()).to.equal(harness.core.url));
+    await page.getByText('Your administrator has turned this off.').waitFor();
+    expect(await page.getByLabel('Keep me signed in').isDisabled()).to.equal(true);
+  });
+
+  it('shows the versions of the app and the server', async () => {
+    const { page } = desktop;
+    await signInAs({ ...harness, page }, 'account');
+    await page.getByRole('button', { name: 'Help' }).click();
+    await page.getByText(/^App \d+\.\d+\.\d+ · Server \d+\.\d+\.\d+$/).waitFor();
+    await page.keyboard.press('Escape');
+  });
+
+  it('signs out of all servers when no one uses the computer, even while a key value is visible', async () => {
+    const { page, app } = desktop;
+    const sessions = async () => (await harness.direct.storage.database.read('sessions').select('id')).length;
+    await page.getByRole('button', { name: 'Create API key' }).first().click();
+    await page.getByLabel('Name', { exact: true }).fill('Left alone');
+    await page.getByRole('radio', { name: 'No expiration', exact: true }).check();
+    await page.getByRole('button', { name: 'Create Key' }).click();
+    const keyValue = await page.getByLabel('Key value').inputValue();
+    expect(await sessions()).to.equal(1);
+    await app.evaluate(({ powerMonitor }) => {
+      powerMonitor.getSystemIdleTime = () => 300;
+    });
+    await page.getByText('You were signed out because you weren’t using this computer.').first().waitFor();
+    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
+    expect(await page.content()).not.to.include(keyValue);
+    await eventually(async () => expect(await sessions()).to.equal(0));
+  });
+});
