@@ -3,6 +3,8 @@ import { appendFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
+import { completeLine, csvRow, csvStart } from '#contract/files/csv.ts';
+import { callsHead } from '#contract/files/table.ts';
 import { openCallFile } from '../../cli/batch/file/call-file.ts';
 import { readNdjson } from '../../cli/batch/file/ndjson.ts';
 import { parseColumns, parseCountry, plainReading } from '../../cli/batch/file/reading.ts';
@@ -204,6 +206,33 @@ describe('reading a file saved by a spreadsheet', () => {
       const { good } = await readCalls(`\ufeffsep=${sep}\r\n${text}`);
       expect(good).to.deep.equal([{ line: 3, call: { contact: { phone, name: 'Ada' } } }]);
     }
+  });
+
+  const phones: [string, string][] = [
+    ['titles above the header', `Callbacks;;\nExported 2026-11-28;;\n\nName;phone\nAda;${phone}\n`],
+    ['a column named as people name it', `name;Telefonnummer\nAda;${phone}\n`],
+    ['rows without their last empty cells', `name;phone;notBefore;var.note\r\nAda;${phone}\r\n`],
+    ['empty cells beyond the last column', `name,phone\nAda,${phone},,\n`],
+    ['numbers written as formulas', `name,phone\nAda,="${phone}"\n`],
+    ['numbers guarded by an apostrophe', `name,phone\nAda,'${phone}\n`],
+    ['invisible characters in a number, and spaces', `name,phone\nAda,\u202a+49 30\u00a01234 5678\u202c\n`],
+    ['vertical bars', `name|phone\nAda|${phone}\n`],
+    ['two byte order marks', `\ufeff\ufeffname,phone\nAda,${phone}\n`],
+  ];
+  for (const [what, text] of phones) {
+    it(`accepts ${what}`, async () => {
+      const { good, bad } = await readCalls(text);
+      expect([good.map(({ call }) => call), bad]).to.deep.equal([[{ contact: { phone, name: 'Ada' } }], []]);
+    });
+  }
+
+  it("places the console's own export of calls again, without its request IDs, and finds them to cancel", async () => {
+    const cells = ['Reminders', 'order-1', 'Ada', phone, 'No answer', ...Array.from({ length: 8 }, () => '')];
+    const text = csvStart + csvRow(callsHead) + csvRow(cells) + completeLine(1);
+    const { good, bad, notes } = await readCalls(text);
+    expect([good, bad]).to.deep.equal([[{ line: 2, call: { contact: { phone, name: 'Ada' } } }], []]);
+    expect(notes.join()).to.match(/^Ignored columns: Campaign, Request ID, Outcome/);
+    expect((await readCalls(text, {}, 'cancel')).good.map(({ call }) => call.requestId)).to.deep.equal(['order-1']);
   });
 
   it('ignores columns without a name, and says so', async () => {

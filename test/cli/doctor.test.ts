@@ -161,6 +161,17 @@ describe("a command's campaign", () => {
     await home.run(['campaign', 'alias', 'reminders', id]);
     expect(await wouldCall(home, [], { CALLKEY_CAMPAIGN: 'reminders' })).to.equal(id);
     expect(await wouldCall(home, [id], { CALLKEY_CAMPAIGN: 'reminders' })).to.equal(id);
+  });
+
+  it('may have the line end of Windows after its ID or alias', async () => {
+    const home = new CliHome();
+    await home.run(['campaign', 'alias', 'reminders', id]);
+    expect(await wouldCall(home, [`${id}\r`])).to.equal(id);
+    for (const text of [`reminders\r`, `${id}\r\n`]) expect(await wouldCall(home, [], { CALLKEY_CAMPAIGN: text })).to.equal(id);
+  });
+
+  it("isn't optional", async () => {
+    const home = new CliHome();
     expect(await wouldCall(home, [])).to.equal(2);
   });
 

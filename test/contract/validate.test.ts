@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { z } from 'zod';
+import { placeCallSchema } from '#contract/calls/calls.ts';
 import { problemCode, problemType } from '#contract/problems.ts';
 import { pathTo, type Route } from '#contract/routes/route.ts';
 import { routes } from '#contract/routes.ts';
@@ -27,6 +28,20 @@ describe('validating input', () => {
   it('distinguishes a missing field from a field with the wrong type', () => {
     expect(listErrors({ contact: {} })).to.deep.equal([{ path: 'contact.phone', message: 'This field is required.' }]);
     expect(listErrors({ contact: { phone: 1 } })[0]?.message).to.equal('Must be a string.');
+  });
+
+  it('says what to send instead of null or an empty list', () => {
+    const messages = (call: object) => {
+      const validated = validate(placeCallSchema, { contact: { phone: '+493012345678' }, ...call });
+      return validated.ok ? [] : validated.errors.map(({ path, message }) => `${path}: ${message}`);
+    };
+    expect(messages({ variables: [] })).to.deep.equal(['variables: Must be an object. If it has no entries, send {} or omit the field.']);
+    const instead = 'If there is no value, omit the field instead of sending null.';
+    expect(messages({ variables: null })).to.deep.equal([`variables: Must be an object. ${instead}`]);
+    expect(messages({ variables: { a: null }, requestId: null, notBefore: null })).to.have.members([
+      ...['variables.a', 'requestId', 'notBefore'].map((path) => `${path}: Must be a string. ${instead}`),
+    ]);
+    expect(messages({ contact: { phone: '+493012345678', name: null } })).to.deep.equal([`contact.name: Must be a string. ${instead}`]);
   });
 
   it('says what each parameter of every route must be, never in the words of the library', () => {

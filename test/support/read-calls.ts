@@ -10,13 +10,13 @@ import { freshDirectory } from './databases.ts';
 /** What a file contains, as the command reads it. */
 type Read = { good: CallLine[]; bad: InvalidLine[]; duplicateNumber: [number, number][]; notes: string[]; content: string };
 
-export async function readCalls(content: string | Buffer, reading: Partial<Reading> = {}): Promise<Read> {
+export async function readCalls(content: string | Buffer, reading: Partial<Reading> = {}, purpose?: 'cancel'): Promise<Read> {
   const directory = freshDirectory();
   const path = join(directory, 'calls');
   writeFileSync(path, content);
   const source = await openSource(path, Readable.from([]), { config: directory, data: directory, state: directory });
   try {
-    const file = await openCallFile(source, { ...plainReading, ...reading });
+    const file = await openCallFile(source, { ...plainReading, ...reading }, purpose);
     const result: Read = { good: [], bad: [], duplicateNumber: [], notes: file.notes, content: file.content };
     const { bad, good } = await checkCalls(file, {
       invalidLine: (line) => result.bad.push(line),

@@ -1,13 +1,13 @@
 import { readPhone } from '#contract/calls/phone.ts';
 import { type CsvRecord, readAll } from '#contract/files/csv.ts';
-import { callsHead, findPhoneColumns, isExport, openTable } from '#contract/files/table.ts';
+import { callsHead, findPhoneColumns, isExport, looksLikePhone, openTable } from '#contract/files/table.ts';
 import { type TextFile, UnreadableFile } from '#contract/files/text-file.ts';
 import { counted } from '#contract/text/count.ts';
 import { type CallColumn, callColumns, type Reading, variablePrefix } from './reading.ts';
 import type { Row } from './row.ts';
 
 const columnsHint =
-  `Supported columns: ${callColumns.join(', ')}, and ${variablePrefix}NAME for a variable, separated by commas, semicolons or tabs. ` +
+  `Supported columns: ${callColumns.join(', ')}, and ${variablePrefix}NAME for a variable, separated by commas, semicolons, tabs or vertical bars. ` +
   'If your column has a different name, add --columns phone=NAME.';
 
 type Cell = { column: CallColumn } | { variable: string };
@@ -24,6 +24,8 @@ export function openCsv(file: TextFile, reading: Reading, purpose: 'place' | 'ca
   const table = openTable(file, isHeader, () => true);
   if (!table.header) throw new UnreadableFile(`${name} is empty. Add a header and at least one call.`);
   const names = table.header.cells;
+  if (names.some(looksLikePhone))
+    throw new UnreadableFile(`${name} has no header. Add a first line with the names of its columns, such as phone.`);
   const isOwn = Object.keys(reading.columns).length === 0 && isExport(names, callsHead);
   const cells = toCells(names, isOwn ? ownColumns[purpose] : reading.columns, name);
   const ignored = names.map((header, index) => header || `column ${index + 1} (no name)`).filter((_, index) => cells[index] === null);

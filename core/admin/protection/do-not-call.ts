@@ -181,7 +181,7 @@ async function runImport(context: AdminContext, path: string, options: ImportOpt
   }
 }
 
-const columnHint = 'Add --column NAME, once for each column with numbers. If the file has no header, NAME is the position, such as 1.';
+const columnHint = 'Add --column NAME, once for each column with numbers. A position such as 2 works, too.';
 
 function skippedName(name: string | true, { path }: OpenFile): string {
   if (name !== true) return name;

@@ -23,14 +23,14 @@ export type Table = { header: CsvRecord | null; sample: CsvRecord[]; notes: stri
 
 /** How many rows at the beginning of a file can contain the header, because programs write titles, dates and filters above it. */
 const scannedRows = 20;
-const delimiters = [',', ';', '\t'];
+const delimiters = [',', ';', '\t', '|'];
 /** Excel's first line. */
 const sepLine = /^sep=([^"\r\n])[\r\n]/i;
 
 type Layout = { delimiter: string; header: CsvRecord | null; rows: CsvRecord[]; failure: unknown; score: number };
 
 /**
- * Opens a CSV file as spreadsheet programs save it, with commas, semicolons or tabs, and possibly with lines above the header.
+ * Opens a CSV file as programs save it, with commas, semicolons, tabs or vertical bars, and possibly with lines above the header.
  *
  * @param isHeader recognizes the header by its names
  * @param orFirst what to do if no row is recognized: whether the first row is the header
