@@ -7,7 +7,7 @@ import { setTimeout } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { request } from 'undici';
 import { type Handoff, outcomeSchema } from '#contract/calls/dialer.ts';
-import { isPhoneNumber } from '#contract/calls/phone.ts';
+import { readPhone } from '#contract/calls/phone.ts';
 import { isSigned, isSigningSecret, sign } from '#contract/calls/signature.ts';
 import { counted } from '#contract/text/count.ts';
 import { validate } from '#contract/validate.ts';
@@ -34,13 +34,15 @@ function readSettings() {
   }
 }
 
-const { url, phone, ...numbers } = readSettings();
+const { url, phone: written, ...numbers } = readSettings();
 const [port, wait] = [Number(numbers.port), Number(numbers.wait)];
 const secrets = (process.env['DIALER_SECRETS'] ?? '').split(',');
 const [secret = ''] = secrets;
 if (!URL.canParse(url) || !/^https?:/.test(url)) stop('Specify the URL of your adapter, such as http://127.0.0.1:9000/.');
 if (!secrets.every(isSigningSecret)) stop("Set DIALER_SECRETS to your adapter's secret: npm run admin -- dialer secret generates one.");
-if (!isPhoneNumber(phone)) stop('--phone must be a phone number in E.164 format, such as +12025550123.');
+const read = readPhone(written, { country: undefined, accept: 'valid' });
+if ('reason' in read) stop(`Invalid --phone: ${read.reason}`);
+const { phone } = read;
 if (!Number.isInteger(port) || port < 0 || port > 65_535) stop('--port must be a port number.');
 if (!(wait > 0)) stop('--wait must be a number of seconds.');
 

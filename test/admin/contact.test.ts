@@ -128,7 +128,7 @@ describeAdmin('admin contact', ({ admin, json, database }) => {
   });
 
   it('finds a number written with its national prefix, but takes digits without separators literally', async () => {
-    const { calls } = await json('contact', 'export', '+49 (0)30 12345678');
+    const { calls } = await json('contact', 'export', '\u202A+49 (0)30 12345678\u202C');
     expect(calls).to.have.length(4);
     expect(await json('contact', 'export', '+4903012345678')).to.deep.include({ calls: [] });
     await direct.storage.database.write('calls').where({ request_id: 'of-someone-else' }).update({ phone: '+4903012345678' });

@@ -61,7 +61,7 @@ describe('checking a call file', () => {
   }
 
   const wrongLines: [string, string, [number, string, string | RegExp]][] = [
-    ['has an invalid phone number', 'phone\n12\n', [2, 'contact.phone', /^Must be a phone number with its country code/]],
+    ['has an invalid phone number', 'phone\n12\n', [2, 'contact.phone', /^Must be a phone number in E.164 format/]],
     ['has a number rounded by a spreadsheet', 'phone\n4.91E+11\n', [2, 'contact.phone', /spreadsheet.*"4\.91E\+11".*as text/]],
     ['has a number rounded by a German spreadsheet', 'phone;name\n4,91512E+12;Ada\n', [2, 'contact.phone', /spreadsheet/]],
     ['has too many cells', `phone,name\n${phone},Kelly,Niamh\n`, [2, '', 'This line has 3 cells, but the header has 2.']],

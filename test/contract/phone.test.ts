@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import full from 'libphonenumber-js/max/metadata';
@@ -25,6 +26,16 @@ const nearExample = fc
     const callingCode = metadata.countries[country as keyof typeof metadata.countries]?.[0] ?? '';
     return `+${callingCode}${before}${example.slice(0, at)}${other}${example.slice(at + 1)}${after}`;
   });
+
+describe('the numbering plans', () => {
+  it("are those of the documented version, and a release fails if they aren't current", () => {
+    const { dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+    expect(readFileSync('core/docs/placing-calls.md', 'utf8')).to.contain(
+      `The plans are those of libphonenumber-js ${dependencies['libphonenumber-js']}, published on `,
+    );
+    expect(readFileSync('.github/workflows/release.yml', 'utf8')).to.contain('- run: npm outdated libphonenumber-js');
+  });
+});
 
 describe('a phone number', () => {
   it('is accepted if and only if the library accepts it, for random digits', () => {
@@ -191,7 +202,7 @@ describe('reading a phone number', () => {
       expect(readPhone(text, { country, accept: 'valid' })).to.deep.equal({ phone, isValid: true }));
   }
 
-  const noCountry = 'Must be a phone number with its country code, such as +493012345678, unless the country is specified.';
+  const noCountry = 'Must be a phone number in E.164 format, such as +493012345678.';
   const pair = 'Must be one phone number. This looks like two.';
   const extra = 'Must be one phone number, without an extension or other text.';
   const refused: [text: string, country: string | undefined, reason: string][] = [
@@ -216,7 +227,7 @@ describe('reading a phone number', () => {
     ['030/123456/030/123457', 'DE', pair],
     ['01 12345 01 54321', 'AT', pair],
     ['01 12345\u202801 54321', 'AT', pair],
-    ['491701234567.0', 'DE', 'Must be a phone number without decimals'],
+    ['491701234567.0', 'DE', 'A spreadsheet saved this number as a decimal: "491701234567.0".'],
     ['4.91701E+11', 'DE', 'A spreadsheet rounded this long number to "4.91701E+11", so its last digits are lost.'],
     ['4,91701E11', undefined, 'A spreadsheet rounded this long number'],
   ];

@@ -92,7 +92,7 @@ describe("in the console's lists and exports,", () => {
       expect((await get(`${own()}?apiKey=${otherKey.id}`)).status).to.equal(404);
     });
 
-    for (const number of ['+49 30 2000', '+49 (0)30 2000-4', '0049/30/2000', '030 2000', '302000456'])
+    for (const number of ['+49 30 2000', '+49 (0)30 2000-4', '0049/30/2000', '030 2000', '302000456', '\u202A+49\u00A030\u20112000\u202C'])
       it(`a search for ${number} finds the call to +49302000456`, async () => {
         expect(await listIds(`${own()}?search=${encodeURIComponent(number)}`)).to.deep.equal(['first']);
       });

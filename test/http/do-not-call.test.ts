@@ -217,7 +217,7 @@ describe('a do-not-call list', () => {
       await harness.direct.storage.database.write('do_not_call').whereIn('phone', [phone, other]).delete();
       const { json } = adminOn(database);
       const run = () => json('do-not-call', 'import', path, '--partner', tenants.partner.id);
-      expect(await run()).to.deep.equal({ added: 2, known: 0, wrong: [] });
+      expect(await run()).to.deep.include({ added: 2, known: 0, wrong: [] });
       // The person who ran the command isn't a user.
       expect(await read()).to.deep.equal(exported.map((line) => line.replace('"Pat Partner"', '""')));
       expect(await run()).to.deep.equal({ added: 0, known: 2, wrong: [] });

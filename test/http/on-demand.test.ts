@@ -72,6 +72,15 @@ describe('the key-authenticated endpoints', () => {
         expect(second.headers).to.include({ 'idempotent-replayed': 'true' });
       });
 
+      it('returns the first response even if invisible characters surround the number', async () => {
+        const phone = somePhone();
+        const first = await place({ requestId: 'copied', contact: { phone: `\u202A${phone}\u202C` } });
+        const second = await place({ requestId: 'copied', contact: { phone } });
+        expect([first.status, second.status, second.headers['idempotent-replayed']]).to.deep.equal([202, 202, 'true']);
+        const calls = await direct.storage.database.query('SELECT phone FROM calls WHERE request_id = ?', ['copied']);
+        expect(calls).to.deep.equal([{ phone }]);
+      });
+
       it('returns the first response even after notAfter, although a new request gets a 422', async () => {
         const body = { contact: { phone: somePhone() }, notAfter: new Date(Date.now() + 60_000).toISOString() };
         const first = await place({ requestId: 'in-time', ...body });

@@ -62,7 +62,7 @@ describe('checking a provider adapter', () => {
     for (const [args, secrets, text] of [
       [[], signingSecret, 'Specify the URL'],
       [['http://127.0.0.1/'], 'secret', 'Set DIALER_SECRETS'],
-      [['http://127.0.0.1/', '--phone', '911'], signingSecret, '--phone must be'],
+      [['http://127.0.0.1/', '--phone', '911'], signingSecret, 'Invalid --phone: Must be'],
     ] as const) {
       const { code, stderr } = await check(args, secrets);
       expect([code, stderr.includes(text)], stderr).to.deep.equal([2, true]);

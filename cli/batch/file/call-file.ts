@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import { type PlaceCall, validatePlaceCall } from '#contract/calls/calls.ts';
+import type { PlaceCall } from '#contract/calls/calls.ts';
 import type { OpenFile } from '#contract/files/open-file.ts';
 import { openText, type TextFile, UnreadableFile } from '#contract/files/text-file.ts';
 import { limits } from '#contract/limits.ts';
@@ -10,7 +10,7 @@ import { keepHeapSmall } from '../heap-limit.ts';
 import { openCsv } from './csv.ts';
 import { FirstLines, LineSet, toFingerprint } from './line-numbers.ts';
 import { readNdjson } from './ndjson.ts';
-import type { Reading } from './reading.ts';
+import { isRecord, type Reading, validateCall } from './reading.ts';
 import type { Row } from './row.ts';
 import { throwAsUsage } from './source.ts';
 
@@ -56,8 +56,7 @@ async function openRows(text: TextFile, reading: Reading, purpose: 'place' | 'ca
       `${name} is a JSON array. Use NDJSON instead: one call per line, without brackets or commas around the calls.`,
     );
   if (!/^\s*\{/.test(start)) return openCsv(text, reading, purpose);
-  if (Object.keys(reading.columns).length > 0 || reading.country !== null)
-    throw new UnreadableFile(`${name} is NDJSON. Remove --columns and --country: they work only with CSV.`);
+  if (Object.keys(reading.columns).length > 0) throw new UnreadableFile(`${name} is NDJSON. Remove --columns: it works only with CSV.`);
   return { notes: [], rows: () => readNdjson(text.chunks()) };
 }
 
@@ -115,12 +114,12 @@ export async function* goodLines(file: CallFile, bad: LineSet, placed = new Line
 }
 
 /** @param requestIds finds duplicate request IDs */
-function checkRow(row: Row, { zone }: Reading, requestIds?: FirstLines): CallLine | InvalidLine {
+function checkRow(row: Row, { country, zone }: Reading, requestIds?: FirstLines): CallLine | InvalidLine {
   const { line } = row;
   if ('reason' in row) return { line, errors: [{ path: row.path, message: row.reason }] };
   const inUtc = convertTimes(row.input, zone);
   if ('errors' in inUtc) return { line, errors: inUtc.errors };
-  const validated = validatePlaceCall(inUtc.input);
+  const validated = validateCall(inUtc.input, country ?? undefined);
   if (!validated.ok) return { line, errors: validated.errors };
   const call = validated.data;
   // Leaves room for a request ID, because a line that doesn't have one gets one later.
@@ -147,8 +146,4 @@ function convertTimes(input: unknown, zone: string | null): { input: unknown } |
     if (utc.time !== text) converted = { ...converted, [path]: utc.time };
   }
   return { input: converted };
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

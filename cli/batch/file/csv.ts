@@ -1,4 +1,3 @@
-import { readPhone } from '#contract/calls/phone.ts';
 import { type CsvRecord, readAll } from '#contract/files/csv.ts';
 import { callsHead, findPhoneColumns, isExport, looksLikePhone, openTable } from '#contract/files/table.ts';
 import { type TextFile, UnreadableFile } from '#contract/files/text-file.ts';
@@ -32,7 +31,7 @@ export function openCsv(file: TextFile, reading: Reading, purpose: 'place' | 'ca
   return {
     notes: [...table.notes, ...(ignored.length > 0 ? [`Ignored columns: ${ignored.join(', ')}.`] : [])],
     async *rows() {
-      for await (const record of readAll(file.chunks(), table.createReader())) yield toRow(record, cells, reading);
+      for await (const record of readAll(file.chunks(), table.createReader())) yield toRow(record, cells);
     },
   };
 }
@@ -81,7 +80,7 @@ function toColumnName(header: string): string | undefined {
 }
 
 /** Builds a row. Omits empty cells, because most lines have a cell for each column, even if the call doesn't have that field. */
-function toRow({ line, cells }: CsvRecord, header: Cells, reading: Reading): Row {
+function toRow({ line, cells }: CsvRecord, header: Cells): Row {
   // Excel omits empty cells at the end of a row.
   if (cells.slice(header.length).some((cell) => cell !== ''))
     return { line, path: '', reason: `This line has ${counted(cells.length, 'cell')}, but the header has ${header.length}.` };
@@ -96,11 +95,7 @@ function toRow({ line, cells }: CsvRecord, header: Cells, reading: Reading): Row
       // A plain assignment would lose __proto__, which must be rejected.
       Object.defineProperty(variables, cell.variable, { value, enumerable: true });
       hasVariables = true;
-    } else if (cell.column === 'phone') {
-      const read = readPhone(value, { country: reading.country ?? undefined, accept: 'valid' });
-      if ('reason' in read) return { line, path: 'contact.phone', reason: read.reason };
-      contact['phone'] = read.phone;
-    } else if (cell.column === 'name' || cell.column === 'timeZone') contact[cell.column] = value;
+    } else if (cell.column === 'phone' || cell.column === 'name' || cell.column === 'timeZone') contact[cell.column] = value;
     else fields[cell.column] = value;
   }
   return { line, input: { ...fields, contact, ...(hasVariables ? { variables } : {}) } };

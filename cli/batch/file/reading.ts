@@ -1,6 +1,8 @@
-import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
+import { isSupportedCountry } from 'libphonenumber-js/min';
 import { z } from 'zod';
-import { isPhoneNumber } from '#contract/calls/phone.ts';
+import { type PlaceCall, validatePlaceCall } from '#contract/calls/calls.ts';
+import { readPhone } from '#contract/calls/phone.ts';
+import type { Validated } from '#contract/validate.ts';
 import { CallkeyError } from '../../client/errors.ts';
 
 /**
@@ -51,12 +53,20 @@ export function parseCountry(text: string): string {
   throw new CallkeyError('usage', `--country "${text}": must be a two-letter country code, such as DE.`);
 }
 
-/**
- * Returns the E.164 form if the text is a number in that country, however it's written. Otherwise returns the text unchanged, to be
- * rejected later.
- */
-export function internationalNumber(text: string, country: string): string {
-  if (isPhoneNumber(text) || !isSupportedCountry(country)) return text;
-  const parsed = parsePhoneNumberFromString(text, { defaultCountry: country, extract: false });
-  return parsed?.isValid() && !parsed.ext ? parsed.number : text;
+/** Validates a call whose phone number may be written in any common format. */
+export function validateCall(input: unknown, country: string | undefined): Validated<PlaceCall> {
+  if (!isRecord(input) || !isRecord(input['contact']) || typeof input['contact']['phone'] !== 'string') return validatePlaceCall(input);
+  const { contact } = input;
+  const read = readPhone(input['contact']['phone'], { country, accept: 'valid' });
+  if ('phone' in read) return validatePlaceCall({ ...input, contact: { ...contact, phone: read.phone } });
+  const validated = validatePlaceCall(input);
+  if (validated.ok) return validated;
+  return {
+    ok: false,
+    errors: validated.errors.map((error) => (error.path === 'contact.phone' ? { ...error, message: read.reason } : error)),
+  };
+}
+
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
 }

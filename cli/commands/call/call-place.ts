@@ -1,6 +1,5 @@
-import { type PlaceCall, placeCallSchema } from '#contract/calls/calls.ts';
-import { validate } from '#contract/validate.ts';
-import { internationalNumber, parseCountry } from '../../batch/file/reading.ts';
+import type { PlaceCall } from '#contract/calls/calls.ts';
+import { parseCountry, validateCall } from '../../batch/file/reading.ts';
 import { CallkeyError } from '../../client/errors.ts';
 import type { Call, PlacedCall } from '../../client/types.ts';
 import { type Context, connect, retryNotes } from '../../context.ts';
@@ -91,18 +90,17 @@ async function record(context: Context, server: string, campaignId: string, call
 function toCall({ phone, name, timeZone, country, zone, var: variables = [], requestId, ...times }: CallOptions): PlaceCall {
   if (phone === undefined)
     throw new CallkeyError('usage', 'Specify a phone number (--phone +493012345678) or a file of calls (--from FILE).');
-  const number = country === undefined ? phone : internationalNumber(phone, parseCountry(country));
   const notBefore = readTime('--not-before', times.notBefore, zone);
   const notAfter = readTime('--not-after', times.notAfter, zone);
   const parsed = variables.length === 0 ? undefined : parseVariables(variables);
   const input = {
     requestId: requestId?.trim(),
-    contact: omitUndefined({ phone: number, name, timeZone }),
+    contact: omitUndefined({ phone, name, timeZone }),
     variables: parsed,
     notBefore,
     notAfter,
   };
-  const validated = validate(placeCallSchema, omitUndefined(input));
+  const validated = validateCall(omitUndefined(input), country === undefined ? undefined : parseCountry(country));
   if (validated.ok) return validated.data;
   throw new CallkeyError('usage', validated.errors.map(({ path, message }) => `${toFlag(path)}: ${message}`).join('\n'));
 }

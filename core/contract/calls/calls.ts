@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { identifierSchema, inputInstantSchema, instantSchema, lineSchema, textSchema } from '../text/text.ts';
+import { dropInvisible, identifierSchema, inputInstantSchema, instantSchema, lineSchema, textSchema } from '../text/text.ts';
 import { findTimeZone, timeZoneSchema } from '../time-zones.ts';
 import { type Validated, validate } from '../validate.ts';
-import { isPhoneNumber } from './phone.ts';
+import { isPhoneNumber, notE164 } from './phone.ts';
 
 // These exports are in separate files so that the console doesn't load the numbering plans of all countries at startup.
 export * from '../headers.ts';
@@ -21,7 +21,7 @@ export function isRequestId(text: string): boolean {
 
 export const requestIdSchema = z.string().regex(requestIdForm, { error: `Must be ${requestIdRule}.` });
 
-const phoneSchema = z.string().refine(isPhoneNumber, { error: 'Must be a phone number in E.164 format, such as +493012345678.' }).meta({
+const phoneSchema = z.string().overwrite(dropInvisible).refine(isPhoneNumber, { error: notE164 }).meta({
   pattern: '^\\+[1-9]\\d{1,14}$',
   description: "A phone number in E.164 format that's valid in the numbering plan for its country code.",
 });

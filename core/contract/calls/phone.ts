@@ -66,6 +66,8 @@ function whole(pattern: string): RegExp {
   return new RegExp(`^(?:${pattern})$`);
 }
 
+export const notE164 = 'Must be a phone number in E.164 format, such as +493012345678.';
+
 export type PhoneReading = { phone: string; isValid: boolean } | { reason: string };
 
 type PhoneOptions = {
@@ -90,9 +92,12 @@ export function readPhone(text: string, options: PhoneOptions): PhoneReading {
 
 /** Says why a text can't be a phone number in any country; null if it may be one. */
 function findFormProblem(written: string): string | null {
-  if (/^\+?\d([.,]\d+)?E\+?\d{1,2}$/i.test(written))
-    return `A spreadsheet rounded this long number to "${written}", so its last digits are lost. Format the column as text, enter the numbers again, and save the file.`;
-  if (/^\+?\d+[.,]0+$/.test(written)) return 'Must be a phone number without decimals. Format the column as text, and remove them.';
+  const isRounded = /^\+?\d(?:[.,]\d+)?E\+?\d{1,2}$/i.test(written);
+  if (isRounded || /^\+?\d+[.,]0+$/.test(written)) {
+    const what = isRounded ? 'rounded this long number to' : 'saved this number as a decimal:';
+    const effect = isRounded ? ', so its last digits are lost' : '';
+    return `A spreadsheet ${what} "${written}"${effect}. Format the column as text, enter the numbers again, and save the file.`;
+  }
   if (!/^\(?\+?[ \d()./-]{0,50}\d$/.test(written)) return 'Must be one phone number, without an extension or other text.';
   return null;
 }
@@ -118,7 +123,8 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   const { international, national } = findCandidates(written, dialing);
   const valid = distinct([...international.map(toValid), ...national.filter(isPhoneNumber)]);
   const unknown = international.length > 0 ? international : national;
-  const phones = valid.length > 0 || accept === 'valid' ? valid : distinct(unknown.map(toPossible));
+  const mustBeValid = accept === 'valid';
+  const phones = valid.length > 0 || mustBeValid ? valid : distinct(unknown.map(toPossible));
   const digits = toDigits(written);
   // Spreadsheets drop the plus sign, and also the zero before an area code. A number that's written as usual in its country lacks neither.
   const mayLackPlus = dialing && !isWithPlus(written) && !phones.some((phone) => isUsual(phone, digits, dialing));
@@ -126,9 +132,10 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   const [phone] = phones;
   if (phone !== undefined && readings.length === 1) return { phone, isValid: valid.length > 0 };
   if (readings.length > 0) return { reason: `Write ${readings.map((reading) => format(reading, digits, dialing)).join(', or ')}.` };
+  if (!dialing && mustBeValid) return { reason: notE164 };
   if (!dialing && international.length === 0)
     return { reason: 'Must be a phone number with its country code, such as +493012345678, unless the country is specified.' };
-  return { reason: `Must be a ${accept === 'valid' ? 'valid phone number' : 'phone number with a possible length'}.` };
+  return { reason: `Must be a ${mustBeValid ? 'valid phone number' : 'phone number with a possible length'}.` };
 }
 
 /** How numbers are dialed in a country. @property transform builds a number from the groups of its national prefix */

@@ -76,7 +76,7 @@ describe('callkey call place --from', () => {
       const { code, stdout, stderr } = await place(file(text.join('\n')));
       expect(code).to.equal(2);
       expect(stderr.split('\n').filter((line) => line.startsWith('line '))).to.deep.equal([
-        'line 3: contact.phone: Must be a phone number with its country code, such as +493012345678, unless the country is specified.',
+        'line 3: contact.phone: Must be a phone number in E.164 format, such as +493012345678.',
         'line 4: contact.name: Must not contain control characters.',
         'line 6: This line has 4 cells, but the header has 3.',
         'line 7: requestId: Line 2 has the same request ID.',

@@ -27,6 +27,16 @@ describe('callkey call place', () => {
     });
   });
 
+  for (const [phone, says] of [
+    ['4915123456789', '--phone: Write +49 1512 3456789, or 0491 5123456789.'],
+    ['030 12345678 ext. 5', '--phone: Must be one phone number, without an extension or other text.'],
+  ] as const) {
+    it(`refuses --phone "${phone}" with --country DE`, async () => {
+      const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--country', 'DE']);
+      expect([code, stderr]).to.deep.equal([2, `error: ${says}\n`]);
+    });
+  }
+
   for (const [time, zone, says] of [
     ['2027-03-28T02:30', 'Europe/Berlin', /doesn't exist in Europe\/Berlin/],
     ['2027-10-31T02:30', 'Europe/Berlin', /occurs twice in Europe\/Berlin/],
