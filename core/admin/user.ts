@@ -95,9 +95,7 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
   const unlink = link
     .command('remove')
     .argument('<email>')
-    .description(
-      'unlink a user and end the sessions that the link started; the next sign-in with the provider links the user again, by email address',
-    );
+    .description('unlink a user and end their sessions; the next sign-in with the provider links the user again, by email address');
   withExamples(unlink, 'user link remove ada@example.com').action(withDatabase(runUnlink));
 
   const remove = user
@@ -202,7 +200,7 @@ async function runResetSecondFactor({ ports, actor, output }: AdminContext, emai
 async function runUnlink({ ports, actor, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
   await unlinkUser(ports, actor, user);
-  output.answer({ user: userJson(user) }, `Unlinked ${user.email} and ended the sessions that the link had started.`);
+  output.answer({ user: userJson(user) }, `Unlinked ${user.email} and ended their sessions.`);
 }
 
 async function runDelete({ ports, actor, output }: AdminContext, email: string, options: { cancelQueuedCalls?: true }): Promise<void> {

@@ -7,6 +7,7 @@ import { watchTrouble } from '../dialer/trouble.ts';
 import { type ClockWatch, describeDoubt, watchClock } from '../domain/clock.ts';
 import type { Clock, Passwords, Randomness } from '../domain/ports/environment.ts';
 import type { Ports } from '../domain/ports/ports.ts';
+import { endDisallowedSessions } from '../domain/sign-in/sessions.ts';
 import { createManagementApp } from '../http/management.ts';
 import { proxyTrust } from '../http/middleware/client-address.ts';
 import { pagePath, readWebConsole } from '../http/web-console.ts';
@@ -98,6 +99,7 @@ export async function startCore(
       onHoursChanged: () => housekeeping?.makeHeldDue(),
     };
 
+    await endDisallowedSessions(ports);
     const webConsole = config.webConsole ? readWebConsole(webConsoleFolder, commandLinePackage) : undefined;
     if (webConsole?.has(pagePath) === false) log.warn("the browser console isn't built: run npm run build:web, then restart");
     let isDraining = false;

@@ -91,6 +91,7 @@ export function openStorage(
   const listed = createStores(lists);
   const users = reportingOutages(userStore(database));
   const sweptKeys = reportingOutages(apiKeyStore(background));
+  const sweptSessions = reportingOutages(sessionStore(background));
   const sweptUsers = reportingOutages(userStore(background));
   const sweptNumbers = reportingOutages(protectionStore(background));
   const keyUse = createKeyUse(background, clock, observers.onBackgroundError);
@@ -113,7 +114,7 @@ export function openStorage(
         compactCounts: sweptKeys.compactCounts,
       },
       calls: reportingOutages(callStore(keys, keyUse, knownNumbers, { ...observers, onAddressRefused: refusals.add })),
-      sessions: { ...reportingOutages(sessionStore(database)), sweep: reportingOutages(sessionStore(background)).sweep },
+      sessions: { ...reportingOutages(sessionStore(database)), sweep: sweptSessions.sweep, endDisallowed: sweptSessions.endDisallowed },
       links: { ...reportingOutages(linkStore(database)), sweepCodes: reportingOutages(linkStore(background)).sweepCodes },
       secondFactors: {
         ...reportingOutages(secondFactorStore(database)),

@@ -40,6 +40,7 @@ function createSession({ started = hour, seen = 0, isKnown = true } = {}) {
       return isKnown;
     },
     sweep: async (bounds) => void swept.push(bounds),
+    endDisallowed: async () => undefined,
   };
   const throttle = { blockedUntil: async () => null, take: async () => true };
   return { ports: fakePorts({ stores: { sessions, tenancies }, throttle }), session, events, touched, selected, swept, now };

@@ -203,7 +203,7 @@ describe('sessions in the database', () => {
         await sessions.touch(id, at(seenAt));
       }
       const bounds = { startedAfter: at(now), seenAfter: at(now), before: at(now), now: at(now) };
-      await sessions.sweep(bounds, { password: true, issuer: null });
+      await sessions.sweep(bounds);
       expect(await ids()).to.deep.equal(['kept']);
     });
   });

@@ -51,7 +51,7 @@ export const userRoutes = {
   }),
   unlinkUser: route('DELETE', '/console/users/:id/link', {
     by: 'session',
-    summary: 'Unlink a user from their identity at the provider, and end the sessions that were started with it',
+    summary: 'Unlink a user from their identity at the provider, and end their sessions',
     body: confirmedByCodeSchema,
     confirm: always,
     problems: ['forbidden', 'conflict', 'too-many-requests'],

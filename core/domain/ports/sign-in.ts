@@ -89,10 +89,10 @@ export type SessionStore = {
   end(id: Digest, event: AuditEvent): Promise<boolean>;
   /** Ends all sessions of the event's subject. @returns the number of sessions */
   endAll(event: AuditEvent): Promise<number>;
-  /**
-   * Deletes sessions that started, or were last seen, outside these limits, and those started by a way to sign in that's no longer allowed.
-   */
-  sweep(bounds: SessionBounds, allowed: { password: boolean; issuer: string | null }): Promise<void>;
+  /** Deletes sessions that started, or were last seen, outside these limits. */
+  sweep(bounds: SessionBounds): Promise<void>;
+  /** Deletes sessions that were started by a way to sign in that's no longer allowed. */
+  endDisallowed(allowed: { password: boolean; issuer: string | null }): Promise<void>;
 };
 
 /** Stores the links between users and their identities at the provider. */

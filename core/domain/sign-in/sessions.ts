@@ -87,8 +87,17 @@ function sessionBounds(now: Millis): SessionBounds {
 /**
  * Deletes sessions outside their limits. This includes sessions from the future, which would become valid again when the clock catches up.
  */
-export async function sweepSessions({ stores, clock, passwordSignIn, provider }: Ports): Promise<void> {
-  await stores.sessions.sweep(sessionBounds(clock.now()), { password: passwordSignIn, issuer: provider?.issuer ?? null });
+export async function sweepSessions(ports: Ports): Promise<void> {
+  await ports.stores.sessions.sweep(sessionBounds(ports.clock.now()));
+  await endDisallowedSessions(ports);
+}
+
+/**
+ * Ends sessions that were started by a way to sign in that's no longer allowed. A core does this before it accepts requests, so that they
+ * stay ended if that way is allowed again later.
+ */
+export async function endDisallowedSessions({ stores, passwordSignIn, provider }: Ports): Promise<void> {
+  await stores.sessions.endDisallowed({ password: passwordSignIn, issuer: provider?.issuer ?? null });
 }
 
 export async function endSession(ports: Ports, id: Digest, actor: Actor, user: User): Promise<void> {

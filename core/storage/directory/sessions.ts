@@ -127,17 +127,20 @@ export function sessionStore({ read, write }: Database): SessionStore {
 
     endAll: (event) => write.transaction((trx) => recordAudit(trx, event)),
 
-    async sweep({ startedAfter, seenAfter, before, now }, allowed) {
-      const swept = write('sessions')
+    async sweep({ startedAfter, seenAfter, before, now }) {
+      await write('sessions')
         .whereNotBetween('started_at', [startedAfter, before])
         .orWhereNotBetween('last_seen_at', [seenAfter, before])
         .orWhere('half_open_until', '<', now)
-        .orWhere((other) => {
-          other.whereNotNull('issuer');
-          if (allowed.issuer !== null) other.whereNot('issuer', allowed.issuer);
-        });
-      if (!allowed.password) swept.orWhereNull('issuer');
-      await swept.delete();
+        .delete();
+    },
+
+    async endDisallowed({ password, issuer }) {
+      const disallowed = write('sessions').where((other) => {
+        other.whereNotNull('issuer');
+        if (issuer !== null) other.whereNot({ issuer });
+      });
+      await (password ? disallowed : disallowed.orWhereNull('issuer')).delete();
     },
   };
 }

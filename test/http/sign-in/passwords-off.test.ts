@@ -76,6 +76,19 @@ describe('with PASSWORD_SIGN_IN=off', () => {
     }
   });
 
+  it('sessions that began with a password end for good, even if passwords are turned on again', async () => {
+    const { database, provider, url } = harness;
+    const before = await startCoreHere(database);
+    const { password: made } = await adminOn(database).json('user', 'password', 'oda@example.com');
+    const cookie = await signIn(before.url, 'oda@example.com', made);
+    await before.close();
+    await (await startCoreHere(database, { environment: { ...provider.environment(url), PASSWORD_SIGN_IN: 'off' } })).close();
+    const after = await startCoreHere(database);
+    const { status } = await ask('GET', `${after.url}/console/session`, { cookie });
+    await after.close();
+    expect(status).to.equal(401);
+  });
+
   it("a first start doesn't create a user with an unusable password, and says what to do", async () => {
     const core = await startCoreHere(await emptyDatabase('sqlite'), {
       environment: { ...harness.provider.environment(harness.url), PASSWORD_SIGN_IN: 'off' },

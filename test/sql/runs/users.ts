@@ -102,8 +102,11 @@ export function createUsersRuns({
       },
       async sweep(sweep) {
         const bounds = { startedAfter: now, seenAfter: now, before: now, now };
-        await sweep(bounds, { password: true, issuer: null });
-        await sweep(bounds, { password: false, issuer: 'https://login.example.com' });
+        await sweep(bounds);
+      },
+      async endDisallowed(endDisallowed) {
+        await endDisallowed({ password: true, issuer: null });
+        await endDisallowed({ password: false, issuer: 'https://login.example.com' });
       },
     },
     links: {

@@ -777,14 +777,15 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 delete from "sessions"
 where "started_at" not between $1 and $2
   or "last_seen_at" not between $3 and $4
-  or "half_open_until" < $5
-  or ("issuer" is not null);
+  or "half_open_until" < $5;
+
+-- sessions.endDisallowed
 
 delete from "sessions"
-where "started_at" not between $1 and $2
-  or "last_seen_at" not between $3 and $4
-  or "half_open_until" < $5
-  or ("issuer" is not null and not "issuer" = $6)
+where ("issuer" is not null);
+
+delete from "sessions"
+where ("issuer" is not null and not "issuer" = $1)
   or "issuer" is null;
 
 -- links.find

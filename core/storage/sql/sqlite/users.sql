@@ -765,14 +765,15 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 delete from `sessions`
 where `started_at` not between ? and ?
   or `last_seen_at` not between ? and ?
-  or `half_open_until` < ?
-  or (`issuer` is not null);
+  or `half_open_until` < ?;
+
+-- sessions.endDisallowed
 
 delete from `sessions`
-where `started_at` not between ? and ?
-  or `last_seen_at` not between ? and ?
-  or `half_open_until` < ?
-  or (`issuer` is not null and not `issuer` = ?)
+where (`issuer` is not null);
+
+delete from `sessions`
+where (`issuer` is not null and not `issuer` = ?)
   or `issuer` is null;
 
 -- links.find

@@ -5,7 +5,6 @@ import type { Command } from '../../../ipc.ts';
 import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, showCommand } from '../../../screens.ts';
 import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx';
 import { Page } from '../../components/page.tsx';
-import { announce } from '../../state/announcement.ts';
 import { canUseKeys, useCommands } from '../../state/commands.ts';
 import { arrivals, dialogCount, openDialog, type ScreenProps, screen, showScreen, startAtHeading } from '../../state/navigation.ts';
 import { refreshKey, server, sessionChangedElsewhere, setSession, signOut, tenancyKey } from '../../state/session.ts';
@@ -88,7 +87,7 @@ function usePageKeys(): void {
 const ownChangesMs = 60_000;
 
 /**
- * Detects changes by an administrator, such as moving the user to another account or renaming the selected account, and a second factor that
+ * Detects changes by an administrator, such as renaming the user or the selected account, and a second factor that
  * the user has set up elsewhere. These change what the user sees and must enter.
  */
 function useOwnChanges(session: SessionView): void {
@@ -107,7 +106,6 @@ function useOwnChanges(session: SessionView): void {
     if (!value || !now || now.id !== viewer.id || value.tenancy?.id !== session.tenancy?.id) return;
     if (ownKey(value) === ownKey(session)) return;
     setSession(value);
-    if (now.account?.id !== viewer.account?.id) announce('An administrator has changed your access.');
   }, [value]);
 }
 

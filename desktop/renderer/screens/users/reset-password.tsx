@@ -55,8 +55,8 @@ export function UnlinkUser({ user, onDone, onClose }: ResetProps & { onDone: () 
       title="Unlink from the provider?"
       lead={
         <>
-          The sessions that <strong>{user.name}</strong> started through the provider will end. The next person who signs in there with this
-          user’s email address will be linked instead.
+          The sessions of <strong>{user.name}</strong> will end. The next person who signs in there with this user’s email address will be
+          linked instead.
         </>
       }
       verb="Unlink"
