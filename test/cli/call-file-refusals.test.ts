@@ -66,7 +66,7 @@ describe('checking a call file', () => {
     ['has a number rounded by a German spreadsheet', 'phone;name\n4,91512E+12;Ada\n', [2, 'contact.phone', /spreadsheet/]],
     ['has too many cells', `phone,name\n${phone},Kelly,Niamh\n`, [2, '', 'This line has 3 cells, but the header has 2.']],
     ['has an empty phone', 'phone,name\n,Ada\n', [2, 'contact.phone', 'This field is required.']],
-    ['has a number saved as a decimal', 'phone\n491701234567.0\n', [2, 'contact.phone', /without decimals/]],
+    ['has a number saved as a decimal', 'phone\n491701234567.0\n', [2, 'contact.phone', /saved this number as a decimal/]],
     ["isn't JSON", `{"contact":{"phone":"${phone}"}}\nnonsense\n`, [2, '', "This isn't valid JSON."]],
     ['has an unknown field', `{"contact":{"phone":"${phone}"},"x":1}\n`, [1, 'x', 'Unknown field.']],
     ['repeats a request ID', `phone,requestId\n${phone},a\n${phone},b\n${phone},a\n`, [4, 'requestId', 'Line 2 has the same request ID.']],

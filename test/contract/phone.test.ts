@@ -215,6 +215,7 @@ describe('reading a phone number', () => {
     ['030 12345678', 'XX', noCountry],
     ['+049 170 1234567', 'DE', 'Must be a valid phone number.'],
     ['12', 'DE', 'Must be a valid phone number.'],
+    ['+14362345678', undefined, 'Must be a valid phone number.'],
     ['', 'DE', extra],
     ['030 12345678 ext. 5', 'DE', extra],
     ['030 12345678;ext=5', 'DE', extra],

@@ -68,6 +68,8 @@ function whole(pattern: string): RegExp {
 
 export const notE164 = 'Must be a phone number in E.164 format, such as +493012345678.';
 
+const notInternational = 'Must be a phone number with its country code, such as +493012345678, unless the country is specified.';
+
 export type PhoneReading = { phone: string; isValid: boolean } | { reason: string };
 
 type PhoneOptions = {
@@ -127,30 +129,34 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   const phones = valid.length > 0 || mustBeValid ? valid : distinct(unknown.map(toPossible));
   const digits = toDigits(written);
   // Spreadsheets drop the plus sign, and also the zero before an area code. A number that's written as usual in its country lacks neither.
-  const mayLackPlus = dialing && !isWithPlus(written) && !phones.some((phone) => isUsual(phone, digits, dialing));
-  const readings = distinct([mayLackPlus ? toValid(`+${digits}`) : null, ...phones]);
+  const withPlus = dialing && !isWithPlus(written) && !digits.startsWith('0') ? toValid(`+${digits}`) : null;
+  const mayLackPlus = dialing && withPlus !== null && !phones.some((phone) => isUsual(phone, digits, dialing));
+  const readings = mayLackPlus ? distinct([withPlus, ...phones]) : phones;
   const [phone] = phones;
   if (phone !== undefined && readings.length === 1) return { phone, isValid: valid.length > 0 };
   if (readings.length > 0) return { reason: `Write ${readings.map((reading) => format(reading, digits, dialing)).join(', or ')}.` };
-  if (!dialing && mustBeValid) return { reason: notE164 };
-  if (!dialing && international.length === 0)
-    return { reason: 'Must be a phone number with its country code, such as +493012345678, unless the country is specified.' };
+  if (!dialing && international.length === 0) return { reason: mustBeValid ? notE164 : notInternational };
   return { reason: `Must be a ${mustBeValid ? 'valid phone number' : 'phone number with a possible length'}.` };
 }
 
 /** How numbers are dialed in a country. @property transform builds a number from the groups of its national prefix */
 type Dialing = { code: string; international: RegExp[]; hasPrefix: boolean; national: RegExp; transform: string };
 
+const dialings = new Map<string, Dialing>();
+
 function getDialing(country: string): Dialing | undefined {
-  const data = isSupportedCountry(country) ? metadata.countries[country] : undefined;
-  if (!data) return undefined;
-  return {
+  const known = dialings.get(country);
+  const data = known === undefined && isSupportedCountry(country) ? metadata.countries[country] : undefined;
+  if (!data) return known;
+  const dialing = {
     code: data[at.code],
     international: [/^00/, new RegExp(`^(?:${data[at.internationalPrefix]})`)],
     hasPrefix: Boolean(data[at.prefix]),
     national: new RegExp(`^(?:${data[at.nationalPrefix] || data[at.prefix] || ''})`),
     transform: data[at.transform] || '',
   };
+  dialings.set(country, dialing);
+  return dialing;
 }
 
 /**
