@@ -1,4 +1,5 @@
-import { join } from 'node:path';
+import { existsSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { app, BrowserWindow, dialog, nativeTheme, screen } from 'electron';
 import { CommandQueue } from '../command-queue.ts';
@@ -139,15 +140,28 @@ export class ConsoleWindow {
     return response === 0;
   }
 
-  /** Asks where to save a file. @returns null if the user cancels */
+  /** Asks where to save a file, and before it replaces another. @returns null if the user cancels */
   async chooseFile(name: string, filters = [{ name: 'CSV', extensions: ['csv'] }]): Promise<string | null> {
-    const { canceled, filePath } = await dialog.showSaveDialog(this.browserWindow, {
-      defaultPath: join(app.getPath('downloads'), name),
-      filters,
-      // macOS and Windows always ask.
-      properties: ['showOverwriteConfirmation'],
+    for (let path = join(app.getPath('downloads'), name); ; ) {
+      const { canceled, filePath } = await dialog.showSaveDialog(this.browserWindow, { defaultPath: path, filters });
+      if (canceled || filePath === '') return null;
+      if (!existsSync(filePath) || (await this.#confirmReplace(basename(filePath)))) return filePath;
+      path = filePath;
+    }
+  }
+
+  /** On macOS and Windows, the dialog for saving has already asked. On Linux, some desktops' dialogs don't, whatever Electron requests. */
+  async #confirmReplace(name: string): Promise<boolean> {
+    if (process.platform !== 'linux') return true;
+    const { response } = await dialog.showMessageBox(this.browserWindow, {
+      type: 'question',
+      message: `Replace ${name}?`,
+      detail: 'The folder already has a file with this name. Its contents will be lost.',
+      buttons: ['Replace', 'Choose another name'],
+      defaultId: 1,
+      cancelId: 1,
     });
-    return canceled || filePath === '' ? null : filePath;
+    return response === 0;
   }
 
   /** Tells the page how many rows have been exported. */

@@ -12,7 +12,9 @@ import { mountDisk } from '../support/disk.ts';
 import { describeDesktop, type RunningConsole } from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
+import { skip } from '../support/skip.ts';
 import { placeCall } from '../support/tenants.ts';
+import { eventually } from '../support/until.ts';
 
 type Exporter = {
   page: Page;
@@ -150,6 +152,7 @@ describeDesktop('a file saved by the app', () => {
         Object.assign(globalThis, { saveDialog: args.at(-1) });
         return { canceled: false, filePath };
       };
+      dialog.showMessageBox = async () => ({ response: 0, checkboxChecked: false });
     }, path);
   const dialogOptions = () => desktop.app.evaluate(() => Reflect.get(globalThis, 'saveDialog') as Electron.SaveDialogOptions);
   const exportFrom = async (screen: string) => {
@@ -157,7 +160,35 @@ describeDesktop('a file saved by the app', () => {
     await desktop.page.getByRole('button', { name: 'Export CSV', exact: true }).click();
   };
 
-  it('gets a name with the server and the day, and the dialog asks before it overwrites a file', async () => {
+  it('replaces an older file only after asking, whatever the dialog of the desktop does', async function () {
+    if (process.platform !== 'linux') skip(this, 'the dialog of this system always asks');
+    const folder = freshDirectory();
+    const [older, newer] = [join(folder, 'older.csv'), join(folder, 'newer.csv')];
+    writeFileSync(older, 'older');
+    await desktop.app.evaluate(
+      ({ dialog }, paths) => {
+        const questions: string[] = [];
+        Object.assign(globalThis, { questions });
+        dialog.showSaveDialog = async () => ({ canceled: false, filePath: paths.shift() ?? '' });
+        dialog.showMessageBox = async (...args: unknown[]) => {
+          questions.push((args.at(-1) as Electron.MessageBoxOptions).message);
+          return { response: questions.length === 1 ? 1 : 0, checkboxChecked: false };
+        };
+      },
+      [older, newer, older],
+    );
+    await exportFrom('API keys');
+    await eventually(async () => expect(readdirSync(folder).toSorted()).to.deep.equal(['newer.csv', 'older.csv']));
+    expect(readFileSync(older, 'utf8')).to.equal('older');
+    await exportFrom('API keys');
+    await eventually(async () => expect(readFileSync(older, 'utf8')).to.equal(readFileSync(newer, 'utf8')));
+    expect(await desktop.app.evaluate(() => Reflect.get(globalThis, 'questions'))).to.deep.equal([
+      'Replace older.csv?',
+      'Replace older.csv?',
+    ]);
+  });
+
+  it('gets a name with the server and the day', async () => {
     await chooseFile(join(freshDirectory(), 'saved.csv'));
     for (const [screen, name, message] of [
       ['API keys', 'api-keys', 'Exported 1 API key.'],
@@ -165,10 +196,9 @@ describeDesktop('a file saved by the app', () => {
     ] as const) {
       await exportFrom(screen);
       await desktop.page.getByText(message).waitFor();
-      const { defaultPath = '', properties } = await dialogOptions();
+      const { defaultPath = '' } = await dialogOptions();
       const host = new URL(harness.core.url).host.replace(':', '-');
       expect(basename(defaultPath)).to.equal(`${name}-${host}-${new Date().toLocaleDateString('sv')}.csv`);
-      expect(properties).to.include('showOverwriteConfirmation');
     }
   });
 
