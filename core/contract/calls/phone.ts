@@ -94,8 +94,8 @@ export function readPhone(text: string, options: PhoneOptions): PhoneReading {
 
 /** Says why a text can't be a phone number in any country; null if it may be one. */
 function findFormProblem(written: string): string | null {
-  const isRounded = /^\+?\d(?:[.,]\d+)?E\+?\d{1,2}$/i.test(written);
-  if (isRounded || /^\+?\d+[.,]0+$/.test(written)) {
+  const isRounded = /^\+?\d(?:[.,]\d{1,20})?E\+?\d{1,2}$/i.test(written);
+  if (isRounded || /^\+?\d{1,20}[.,]0{1,20}$/.test(written)) {
     const what = isRounded ? 'rounded this long number to' : 'saved this number as a decimal:';
     const effect = isRounded ? ', so its last digits are lost' : '';
     return `A spreadsheet ${what} "${written}"${effect}. Format the column as text, enter the numbers again, and save the file.`;
