@@ -1,10 +1,11 @@
 import { counted } from '#contract/text/count.ts';
+import { readableEmail } from '#contract/text/email.ts';
 import { timestamp } from '#contract/text/text.ts';
 import type { DeletionImpact, ListedUser, User } from '../domain/model.ts';
 import { shortName, table } from './program/table.ts';
 
 export function userJson({ id, email, name, userType, account, partner }: User) {
-  return { id, email, name, userType, accountId: account?.id ?? null, partnerId: partner?.id ?? null };
+  return { id, email: readableEmail(email), name, userType, accountId: account?.id ?? null, partnerId: partner?.id ?? null };
 }
 
 export function listedJson({ createdAt, lastSignInAt, disabledAt, ...user }: ListedUser) {
@@ -37,7 +38,14 @@ export function shownJson({ user, impact: { apiKeys, sessions }, quota: { active
 export function toRow(user: ListedUser): string[] {
   const { email, name, userType, apiKeys, lastSignInAt, disabledAt } = user;
   const lastSignIn = lastSignInAt ? timestamp(lastSignInAt) : 'Never';
-  return [email, shortName(name), userType, belongsTo(user), String(apiKeys), disabledAt ? `${lastSignIn} (disabled)` : lastSignIn];
+  return [
+    readableEmail(email),
+    shortName(name),
+    userType,
+    belongsTo(user),
+    String(apiKeys),
+    disabledAt ? `${lastSignIn} (disabled)` : lastSignIn,
+  ];
 }
 
 export function belongsTo({ partner, account }: User): string {
@@ -65,7 +73,7 @@ export function formatUser({ user, impact: { apiKeys, sessions }, quota: { activ
     key.lastUsedAt ? timestamp(key.lastUsedAt) : 'Never',
     `${key.queuedCalls}`,
   ]);
-  const lines = [table(['Email', user.email], facts)];
+  const lines = [table(['Email', readableEmail(user.email)], facts)];
   if (keys.length > 0) lines.push('', table(['KEY', 'NAME', 'LAST USED', 'QUEUED CALLS'], keys));
   return lines.join('\n');
 }

@@ -213,7 +213,8 @@ async function runDelete({ ports, actor, output }: AdminContext, email: string, 
 /** @throws Problem `not-found` */
 export async function findUser(ports: Ports, email: string): Promise<User> {
   // Don't apply the rules for new addresses, because a user whose address is older than a rule must still be found and deleted.
-  const credentials = await ports.stores.users.findByEmail(normalizeEmail(email));
+  const { users } = ports.stores;
+  const credentials = (await users.findByEmail(email)) ?? (await users.findByEmail(normalizeEmail(email)));
   if (!credentials) throw userNotFound(email);
   return credentials.user;
 }

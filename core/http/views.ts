@@ -6,6 +6,7 @@ import type { Named } from '#contract/console/common.ts';
 import type { SessionView, TenanciesView } from '#contract/console/session.ts';
 import type { DeletionView, UserView } from '#contract/console/users.ts';
 import { isExpired } from '#contract/expiry.ts';
+import { readableEmail } from '#contract/text/email.ts';
 import { timestamp } from '#contract/text/text.ts';
 import type { KeyDetails } from '../domain/api-keys.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls/calls.ts';
@@ -158,7 +159,7 @@ export function personView(person: Person, viewer: Viewer): Named & { email?: st
 }
 
 function emailFor(person: Person, viewer: Viewer): { email?: string } {
-  return person.email !== null && isFullyShown(person, viewer) ? { email: person.email } : {};
+  return person.email !== null && isFullyShown(person, viewer) ? { email: readableEmail(person.email) } : {};
 }
 
 /** Returns an event for the viewer. Only staff can see the names of the operating system's users, and from where other staff act. */
@@ -172,7 +173,7 @@ export function eventView({ id, at, actor, action, subject, address, detail }: L
 }
 
 function viewerView({ id, email, name, userType, account, partner }: User): SessionView['viewer'] {
-  return { id, email, name, userType, account: named(account), partner: named(partner) };
+  return { id, email: readableEmail(email), name, userType, account: named(account), partner: named(partner) };
 }
 
 function ownerView(creator: Named, viewer: Viewer) {

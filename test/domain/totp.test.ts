@@ -41,8 +41,9 @@ describe("an authenticator app's secret", () => {
     expect(toBase32(secret)).to.equal('GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ');
   });
 
-  it('is in a URI with the issuer and the escaped account', () => {
-    const uri = 'otpauth://totp/Callkey:ada%2Btest%40example.com?secret=GEZD&issuer=Callkey';
-    expect(otpauthUri('GEZD', 'ada+test@example.com')).to.equal(uri);
+  it('is in a URI with the server as the issuer, and the escaped account', () => {
+    const issuer = 'Callkey%20calls.example.com%208443';
+    const uri = `otpauth://totp/${issuer}:ada%2Btest%40example.com?secret=GEZD&issuer=${issuer}`;
+    expect(otpauthUri('GEZD', 'ada+test@example.com', 'calls.example.com:8443')).to.equal(uri);
   });
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import { canonicalEmail, hasCanonicalDomain } from './email.ts';
 
 /** Returns the length in code points. That's closer to what people count as characters: an emoji is one. */
 export function countCodePoints(text: string): number {
@@ -166,9 +167,10 @@ export function parseTimestamp(text: string): number {
   return Date.parse(text);
 }
 
-/** Lowercases and trims an address, so that all its spellings mean the same user. */
+/** Lowercases and trims an address, and writes its domain in ASCII, so that all its spellings mean the same user. */
 export function normalizeEmail(text: string): string {
-  return normalizeLine(text, limits.email).toLowerCase();
+  const line = normalizeLine(text, limits.email).toLowerCase();
+  return line.length <= limits.email ? canonicalEmail(line) : line;
 }
 
 export const emailSchema = z
@@ -176,7 +178,7 @@ export const emailSchema = z
   .transform(normalizeEmail)
   .superRefine((text, context) => {
     const character = hidden.exec(text)?.[0];
-    const isAddress = /^[^\s@]+@[^\s@]+$/.test(text) && text.length <= limits.email && isPrintable(text);
+    const isAddress = /^[^\s@]+@[^\s@]+$/.test(text) && hasCanonicalDomain(text) && text.length <= limits.email && isPrintable(text);
     if (isAddress && character === undefined) return;
     const which = character === undefined ? '' : ` Remove U+${toHex(character)}.`;
     context.addIssue({ code: 'custom', message: `Must be an email address, without invisible characters.${which}` });

@@ -17,7 +17,13 @@ const recoveryLetters = 10;
 type Enrollment = { secret: string; uri: string };
 
 /** Generates a secret for the user's app. It takes effect once {@link confirmSecondFactor} has received a code. */
-export async function enrollSecondFactor(ports: Ports, actor: Actor, user: User, currentPassword: string): Promise<Enrollment> {
+export async function enrollSecondFactor(
+  ports: Ports,
+  actor: Actor,
+  user: User,
+  currentPassword: string,
+  host: string,
+): Promise<Enrollment> {
   const { stores, randomness, secretBox } = ports;
   requirePasswordSignIn(ports);
   if (await hasSecondFactor(ports, user)) throw alreadyEnabled();
@@ -26,7 +32,7 @@ export async function enrollSecondFactor(ports: Ports, actor: Actor, user: User,
   const bytes = randomness.bytes(totp.secretBytes);
   if (!(await stores.secondFactors.enroll(toTarget(credentials), secretBox.seal(user.id, bytes)))) throw alreadyEnabled();
   const secret = toBase32(bytes);
-  return { secret, uri: otpauthUri(secret, user.email) };
+  return { secret, uri: otpauthUri(secret, user.email, host) };
 }
 
 /** Activates the secret after the user's app has shown a valid code for it. @returns the recovery codes, which aren't stored */

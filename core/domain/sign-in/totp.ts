@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { readableEmail } from '#contract/text/email.ts';
 
 /** RFC 6238 with its defaults, because many apps support nothing else: SHA-1, six digits, 30 seconds. RFC 4226 §4 recommends 160 bits. */
 export const totp = { secretBytes: 20, digits: 6, stepMs: 30_000 };
@@ -35,8 +36,9 @@ export function toBase32(bytes: Uint8Array): string {
   return (bits.match(/.{5}/g) ?? []).map((five) => alphabet.charAt(Number.parseInt(five, 2))).join('');
 }
 
-/** Returns the address that an app reads from a QR code. */
-export function otpauthUri(secret: string, email: string): string {
-  const issuer = 'Callkey';
-  return `otpauth://totp/${issuer}:${encodeURIComponent(email)}?secret=${secret}&issuer=${issuer}`;
+/** Returns the address that an app reads from a QR code. @param host tells the servers apart that a person uses */
+export function otpauthUri(secret: string, email: string, host: string): string {
+  // A colon would separate the issuer from the address.
+  const issuer = encodeURIComponent(`Callkey ${host.replaceAll(':', ' ')}`.trim());
+  return `otpauth://totp/${issuer}:${encodeURIComponent(readableEmail(email))}?secret=${secret}&issuer=${issuer}`;
 }

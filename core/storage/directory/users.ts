@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { canonicalDomain, canonicalEmail } from '#contract/text/email.ts';
 import type { UserVisibility } from '../../domain/directory/scope.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { AuditEvent, ListedUser, User, UserChange } from '../../domain/model.ts';
@@ -116,7 +117,10 @@ export function userStore(database: Database): UserStore {
       if (after) users.whereRaw('(u.created_at, u.id) > (?, ?)', [after.at, after.id]);
       if (awaySince !== null) users.whereRaw('COALESCE(u.last_sign_in_at, u.created_at) < ?', [awaySince]);
       if (search !== '') {
-        const { sql, values } = either(matching(kind, 'u.name', search, 'anywhere'), matching(kind, 'u.email', search, 'anywhere'));
+        const { sql, values } = either(
+          matching(kind, 'u.name', search, 'anywhere'),
+          matching(kind, 'u.email', toEmailSearch(search), 'anywhere'),
+        );
         users.whereRaw(sql, values);
       }
       const rows: ListedRow[] = await users;
@@ -292,4 +296,9 @@ async function countKeys(trx: Knex.Transaction, creatorId: string): Promise<numb
     .sum({ keys: 'keys' })
     .first<{ keys: number | string | null }>();
   return Number(counted.keys);
+}
+
+/** Writes the domain in a search in ASCII, as it's stored. */
+function toEmailSearch(search: string): string {
+  return search.includes('@') ? canonicalEmail(search) : (canonicalDomain(search) ?? search);
 }

@@ -35,6 +35,7 @@ import * as changedHours from './033-changed-hours-additive.ts';
 import * as directImports from './041-direct-imports.ts';
 import * as retentionSinceReport from './042-retention-since-report.ts';
 import * as signInVersions from './043-sign-in-versions.ts';
+import * as canonicalEmails from './045-canonical-emails.ts';
 
 type Step = (trx: Knex, dialect: Dialect) => Promise<void>;
 /** @property upCalls changes only the tables of calls. If they're divided into shards, it runs once in each */
@@ -42,7 +43,7 @@ type Migration = { name: string } & ({ up: Step; upCalls?: Step } | { up?: undef
 
 /**
  * The migrations, in order. Never change a released migration; add a new one instead. If cores of the previous release keep working with
- * the new schema, end its name in `-additive`. There never were migrations 025 to 029, and 034 to 040.
+ * the new schema, end its name in `-additive`. There never were migrations 025 to 029, 034 to 040, and 044.
  */
 const migrations: readonly Migration[] = [
   { name: '001-core', up: core.up },
@@ -76,6 +77,7 @@ const migrations: readonly Migration[] = [
   { name: '041-direct-imports', up: directImports.up },
   { name: '042-retention-since-report', upCalls: retentionSinceReport.upCalls },
   { name: '043-sign-in-versions', up: signInVersions.up },
+  { name: '045-canonical-emails', up: canonicalEmails.up },
 ];
 
 export const migrationsTable = 'schema_migrations';

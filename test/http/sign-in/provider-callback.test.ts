@@ -145,7 +145,7 @@ describe('signing in with the provider', () => {
     const results: string[] = [];
     for (const tab of [4, 5, 0, 1, 3, 2, 2]) results.push(await finishSignIn(browser, callbacks[tab] ?? ''));
     expect(results).to.deep.equal(['done', 'done', 'expired', 'done', 'done', 'done', 'expired']);
-    expect(browser.cookie(at.harness.url)).not.to.contain('callkey_oidc');
+    expect(browser.cookie(at.harness.url)).not.to.match(/callkey_oidc_\w+=/);
   });
 
   it('refuses to start from another site', async () => {

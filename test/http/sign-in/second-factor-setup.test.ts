@@ -20,7 +20,8 @@ describe('a second factor', () => {
       const secret = textAt(begun, 'secret');
       expect(begun.status).to.equal(201);
       expect(secret).to.match(/^[A-Z2-7]{32}$/);
-      expect(begun.json['uri']).to.equal(`otpauth://totp/Callkey:${encodeURIComponent(email)}?secret=${secret}&issuer=Callkey`);
+      const issuer = encodeURIComponent(`Callkey ${new URL(at.core.url).host.replace(':', ' ')}`);
+      expect(begun.json['uri']).to.equal(`otpauth://totp/${issuer}:${encodeURIComponent(email)}?secret=${secret}&issuer=${issuer}`);
       const confirm = (code: string) => inSession('POST', '/console/second-factor/confirmation', cookie, { code });
       expect((await confirm('000000')).status).to.equal(401);
       expect((await tryPassword(email)).status, 'not required yet').to.equal(201);

@@ -40,8 +40,15 @@ function toResult(error: unknown): CodeResult {
   return code === 'too-many-requests' ? 'throttled' : 'undecided';
 }
 
-export async function enrollSecondFactor({ ports, caller, ctx, body }: Request<'enrollSecondFactor'>): Promise<EnrolledSecondFactorView> {
-  return domain.enrollSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.currentPassword);
+export async function enrollSecondFactor({
+  ports,
+  deps,
+  caller,
+  ctx,
+  body,
+}: Request<'enrollSecondFactor'>): Promise<EnrolledSecondFactorView> {
+  const host = URL.parse(deps.publicUrl || `http://${ctx.get('Host')}`)?.host ?? '';
+  return domain.enrollSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.currentPassword, host);
 }
 
 export async function confirmSecondFactor({ ports, caller, ctx, body }: Request<'confirmSecondFactor'>): Promise<RecoveryCodesView> {
