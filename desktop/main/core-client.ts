@@ -4,10 +4,11 @@ import { brotliDecompress } from 'node:zlib';
 import type { Dispatcher } from 'undici';
 import { computeClockLead, failed, findFailure, readAnswer } from '../core-answers.ts';
 import { withEtags } from '../etag-cache.ts';
-import type { RequestInput, Result } from '../ipc.ts';
+import type { Failure, RequestInput, Result } from '../ipc.ts';
 import type { Send } from '../route-requests.ts';
 import { withTenancyHeader } from '../tenancy-header.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
+import { describePath, log } from './log.ts';
 import { toNetworkFailure } from './network-errors.ts';
 import { chooseProxy, type ProxyChoice } from './proxy.ts';
 
@@ -74,11 +75,12 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
   });
 
   const inTenancy = withTenancyHeader(async (request, headers) => {
-    try {
-      return readAnswer(await exchange(request, headers), request.schema);
-    } catch (error) {
-      return failed(toNetworkFailure(error, server, choice.proxy));
-    }
+    const result = await exchange(request, headers).then(
+      (answer) => readAnswer(answer, request.schema),
+      (error: unknown) => failed(toNetworkFailure(error, server, choice.proxy)),
+    );
+    if (!result.ok) logFailure(server, request, result.failure);
+    return result;
   });
 
   async function openFile(path: string, signal: AbortSignal): Promise<Result<AsyncIterable<Uint8Array>>> {
@@ -116,6 +118,11 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
     cookies: () => jar.all(),
     close: async () => connections?.destroy(),
   };
+}
+
+function logFailure(server: string, { method, path }: { method: string; path: string }, failure: Failure): void {
+  const code = failure.kind === 'refused' ? failure.code : failure.kind === 'unreachable' ? failure.detail : undefined;
+  log('request failed', { server, request: `${method} ${describePath(path)}`, kind: failure.kind, reason: code });
 }
 
 /** Decodes a response. @throws if it exceeds the size limit */

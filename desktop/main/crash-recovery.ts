@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { app, BrowserWindow, dialog, type RenderProcessGoneDetails } from 'electron';
+import { log } from './log.ts';
 import type { SettingsFile } from './settings.ts';
 import type { ConsoleWindow } from './window.ts';
 
@@ -57,6 +58,7 @@ export function watchPage(window: ConsoleWindow, settings: SettingsFile, dismiss
 
   async function handleCrash({ reason }: RenderProcessGoneDetails): Promise<void> {
     if (reason === 'clean-exit' || browserWindow.isDestroyed()) return;
+    log('page crashed', { reason });
     const { unsaved } = settings.current;
     const lost = window.showsSecret ? ` ${describeUnsaved(unsaved)}` : '';
     await dismissSecret();
@@ -86,6 +88,7 @@ export async function restartAfterFailure(error: unknown): Promise<void> {
   if (hasFailed) return;
   hasFailed = true;
   process.stderr.write(`${stackTrace(error)}\n`);
+  log('app failed', { stack: stackTrace(error) });
   await app.whenReady();
   const { response } = await dialog.showMessageBox({
     type: 'error',

@@ -1,3 +1,4 @@
+import { release } from 'node:os';
 import { join } from 'node:path';
 import { app, dialog, Notification, powerMonitor, session } from 'electron';
 import { restoreTlsChecks } from '#contract/tls-checks.ts';
@@ -10,6 +11,7 @@ import { SecretClipboard } from './clipboard.ts';
 import { reportUnsaved, restartAfterFailure, watchPage } from './crash-recovery.ts';
 import { notifyOfExpiry } from './expiry-notices.ts';
 import { serveChannels } from './ipc-server.ts';
+import { log, openLog, readLog } from './log.ts';
 import { type ManagedSettings, managedPaths, readManagedSettings } from './managed-settings.ts';
 import { enableCommands, installMenu, setAboutPanel } from './menu.ts';
 import { blockNetwork, restrictSession } from './security.ts';
@@ -24,6 +26,8 @@ async function start(): Promise<void> {
   const managed = readManaged();
   if (!managed) return app.exit(1);
   const folder = app.getPath('userData');
+  const logPath = openLog(folder);
+  log('started', { version: app.getVersion(), electron: process.versions.electron, system: `${process.platform} ${release()}` });
   const settings = new SettingsFile(folder);
   restrictSession(session.defaultSession, () => settings.current.servers[0]?.address ?? '');
   const clipboard = new SecretClipboard();
@@ -47,7 +51,11 @@ async function start(): Promise<void> {
   followLinks(window, channels.readLink);
   finishBeforeQuitting(() => Promise.all([clipboard.clear(), settings.change({})]));
   setAboutPanel();
-  installMenu({ send: (command) => window.send(command), settings });
+  const copyDiagnostics = async () => {
+    await clipboard.copyText(describeApp({ servers, sessionStore, managed }));
+    await window.tell('Diagnostics copied', `They contain versions, server addresses, and the last lines of ${logPath}, but no secrets.`);
+  };
+  installMenu({ send: (command) => window.send(command), settings, copyDiagnostics: () => void copyDiagnostics() });
   watchComputer({ window, settings, servers, clipboard, managed });
   await opened;
   await reportUnsaved(window, settings, (address) => window.openLink({ server: settings.current.servers[0]?.address ?? '', address }));
@@ -93,6 +101,26 @@ function watchComputer({ window, settings, servers, clipboard, managed }: Watche
 
 const idleCheckMs = 10_000;
 const noticeCheckMs = 15 * 60_000;
+
+type Described = { servers: ServerSessions; sessionStore: SessionStore; managed: ManagedSettings };
+
+/** Describes the app and its surroundings for a report to whoever maintains it. */
+function describeApp({ servers, sessionStore, managed }: Described): string {
+  const { electron, chrome } = process.versions;
+  const { persistence } = sessionStore;
+  const { XDG_CURRENT_DESKTOP, XDG_SESSION_TYPE } = process.env;
+  return [
+    `${app.name} ${app.getVersion()}, Electron ${electron}, Chromium ${chrome}${app.isPackaged ? '' : ', from source'}`,
+    `System: ${[process.platform, release(), process.arch, XDG_CURRENT_DESKTOP, XDG_SESSION_TYPE].filter(Boolean).join(' ')}`,
+    `Keep me signed in: ${persistence.possible ? 'possible' : persistence.reason}`,
+    `Administrator's settings: ${JSON.stringify(managed)}`,
+    ...servers.list().map(({ address, isSignedIn }) => `Server: ${address}, ${isSignedIn ? 'signed in' : 'signed out'}`),
+    '',
+    readLog(loggedLines),
+  ].join('\n');
+}
+
+const loggedLines = 100;
 
 /** Opens the links that the system hands over: as an argument of this start or of another one, or on macOS as an event. */
 function followLinks(window: ConsoleWindow, readLink: Channels['readLink']): void {

@@ -9,7 +9,7 @@ const separator: Item = { type: 'separator' };
 const hiddenRefresh = 'refresh-f5';
 const isMac = process.platform === 'darwin';
 
-type MenuDeps = { send: (command: Command) => void; settings: SettingsFile };
+type MenuDeps = { send: (command: Command) => void; settings: SettingsFile; copyDiagnostics: () => void };
 let deps: MenuDeps | undefined;
 /** The screens that the View menu shows. It hides screens that the user can't open, so that the shortcuts have no gaps. */
 let listed: readonly { name: ScreenName }[] = screens;
@@ -21,7 +21,7 @@ let listed: readonly { name: ScreenName }[] = screens;
  */
 export function installMenu(menuDeps: MenuDeps): void {
   deps = menuDeps;
-  const { send, settings } = menuDeps;
+  const { send, settings, copyDiagnostics } = menuDeps;
   const command = (label: string, name: Command, accelerator?: string): Item => ({
     id: name,
     label,
@@ -35,7 +35,7 @@ export function installMenu(menuDeps: MenuDeps): void {
       isMac ? { role: 'editMenu' } : { label: '&Edit', submenu: editItems },
       viewMenu(command),
       isMac ? { role: 'windowMenu' } : { label: '&Window', submenu: [labeled('minimize', 'Mi&nimize'), labeled('close', '&Close')] },
-      helpMenu(command, settings),
+      helpMenu(command, settings, copyDiagnostics),
     ]),
   );
 }
@@ -122,7 +122,7 @@ function viewMenu(command: CommandItem): Item {
   };
 }
 
-function helpMenu(command: CommandItem, settings: SettingsFile): Item {
+function helpMenu(command: CommandItem, settings: SettingsFile, copyDiagnostics: () => void): Item {
   return {
     ...labeled('help', '&Help'),
     submenu: [
@@ -133,6 +133,7 @@ function helpMenu(command: CommandItem, settings: SettingsFile): Item {
         checked: settings.current.notifiesExpiry,
         click: ({ checked }) => void settings.change({ notifiesExpiry: checked }),
       },
+      { label: 'Copy &Diagnostics', click: copyDiagnostics },
       { label: 'Time &Zones', click: () => openLink(links.timeZones) },
       { label: '&Keeping Secrets Safe', click: () => openLink(links.keepingSecrets) },
       // On macOS, the app menu contains this item.

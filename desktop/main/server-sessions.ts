@@ -3,6 +3,7 @@ import type { RememberedServer, Result } from '../ipc.ts';
 import { coreRequest, type Send } from '../route-requests.ts';
 import { deviceCookies, type SessionCookies } from './cookie-jar.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
+import { log } from './log.ts';
 import type { SessionStore } from './session-store.ts';
 import type { SettingsFile } from './settings.ts';
 
@@ -75,6 +76,7 @@ export class ServerSessions {
   /** Adds a session. @param keepSignedIn null keeps the last choice */
   async add(client: CoreClient, email: string, keepSignedIn: boolean | null): Promise<void> {
     const address = client.server;
+    log('signed in', { server: address });
     const before = this.#connections.get(address);
     this.#connections.set(address, { client, staysSignedIn: keepSignedIn ?? before?.staysSignedIn ?? false });
     this.#devices.delete(address);
@@ -92,6 +94,7 @@ export class ServerSessions {
     const connection = this.#connections.get(address);
     this.#connections.delete(address);
     if (connection) {
+      log('signed out', { server: address });
       const cookies = deviceCookies(connection.client.cookies());
       this.#devices.set(address, { cookies, isStored: connection.staysSignedIn });
     }

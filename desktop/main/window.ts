@@ -140,6 +140,10 @@ export class ConsoleWindow {
     return response === 0;
   }
 
+  async tell(message: string, detail: string): Promise<void> {
+    await dialog.showMessageBox(this.browserWindow, { type: 'info', message, detail, buttons: ['OK'] });
+  }
+
   /** Asks where to save a file, and before it replaces another. @returns null if the user cancels */
   async chooseFile(name: string, filters = [{ name: 'CSV', extensions: ['csv'] }]): Promise<string | null> {
     for (let path = join(app.getPath('downloads'), name); ; ) {

@@ -168,6 +168,7 @@ describeDesktop('a secret in the console', () => {
     writeFileSync(filePath, 'older', { mode: 0o644 });
     await harness.desktop.app.evaluate(({ dialog }, chosen) => {
       dialog.showSaveDialog = async () => ({ canceled: false, filePath: chosen });
+      dialog.showMessageBox = async () => ({ response: 0, checkboxChecked: false });
     }, filePath);
     await button('Save to file…').click();
     await button('Saved to file').waitFor();
