@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type Command, Option } from 'commander';
 import { changeApiKeySchema, type RevokeReason, revokeReasons } from '#contract/console/api-keys.ts';
 import { isExpired } from '#contract/expiry.ts';
+import { detectUtf16 } from '#contract/files/text-file.ts';
 import { findKeyValues, keyValuePrefix } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
@@ -155,13 +156,15 @@ function toEntry(text: string, n: number): Entry {
 
 async function readEntries({ resolveFile, readInput }: AdminContext, from: string): Promise<Entry[]> {
   const list = from === '-' ? await readInput() : await readList(resolveFile(from));
-  const entries = list.split('\n').map((line, n) => ({ place: `line ${n + 1}`, text: line.trim() }));
+  const entries = list.split(/\r\n|\n|\r/).map((line, n) => ({ place: `line ${n + 1}`, text: line.trim() }));
   return entries.filter(({ text }) => text !== '');
 }
 
 async function readList(file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
+    const bytes = await readFile(file);
+    // PowerShell saves output as UTF-16. Everything else is read somehow, because leaked keys must be revoked, whatever is around them.
+    return new TextDecoder(detectUtf16(bytes) ?? 'utf-8').decode(bytes);
   } catch (error) {
     throw new Problem('invalid', `Couldn't read ${file}: ${explainDatabaseError(error)?.cause ?? String(error)}.`);
   }

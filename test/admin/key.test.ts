@@ -169,6 +169,12 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
       expect((await admin(['key', 'revoke', '--from', '-'], third.keyValue)).code).to.equal(1);
     });
 
+    it('reads a list of keys that PowerShell has saved as UTF-16', async () => {
+      const file = join(freshDirectory(), 'leaked.txt');
+      writeFileSync(file, `\ufeff${key.keyValue}\r\n`, 'utf16le');
+      expect((await admin(['key', 'revoke', '--from', file])).stdout).to.contain('Revoked 1 API key.');
+    });
+
     it('says which keys are revoked if only cancelling their calls failed', async () => {
       await using direct = await openDirect(database());
       const [campaign] = await direct.ports.stores.tenancies.allCampaigns();

@@ -204,13 +204,13 @@ function answerImport(
     ...(invalidLines > maxShownLines
       ? [`and ${counted(invalidLines - maxShownLines, 'more invalid line')}. To see them, add --json.`]
       : []),
-    ...(questions > 0 ? [`Put each number on a line of its own, or choose: ${columnHint}`] : []),
+    ...(questions > 0 ? [`Put each number on a line of its own, or say which columns to read. ${columnHint}`] : []),
     ...(isImported && notValid > 0
       ? [`${counted(notValid, 'number')} ${isAre(notValid)}n't valid in today's numbering plans, but may be old or new.`]
       : []),
     isImported
       ? `Imported ${counted(added, 'number')} for ${kind} ${name}. Already on the list: ${known}.`
-      : `Nothing was imported, because ${counted(invalidLines, 'line')} ${isAre(invalidLines)} invalid. Fix them, or add --skip-invalid.`,
+      : `Nothing was imported, because ${counted(invalidLines, 'line')} ${isAre(invalidLines)} invalid. Fix ${invalidLines === 1 ? 'it' : 'them'}, or add --skip-invalid.`,
     ...(skippedFile === null
       ? []
       : [`Skipped ${counted(invalidLines, 'invalid line')}. Fix them in ${skippedFile}, and import that file.`]),

@@ -118,7 +118,7 @@ function dropMarks(text: string): string {
 }
 
 /** Detects UTF-16 by its byte order mark, or by zeros in every other byte: digits, delimiters and line ends have them in every script. */
-function detectUtf16(start: Uint8Array): Encoding | undefined {
+export function detectUtf16(start: Uint8Array): Encoding | undefined {
   if (start[0] === 0xff && start[1] === 0xfe) return 'utf-16le';
   if (start[0] === 0xfe && start[1] === 0xff) return 'utf-16be';
   const sample = start.subarray(0, 4_096);
