@@ -1,5 +1,6 @@
 import { enableCompileCache } from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { shellWord } from '#contract/text/shell.ts';
 import { adminCommand, version } from './program.ts';
 import type { Core } from './server/core.ts';
 
@@ -161,7 +162,7 @@ This database had no users, so the core created a staff user:
 
 ${oneTimePasswordNote}
 ${where} and choose a new password.
-Lost it? Run ${adminCommand} user password ${email}
+Lost it? Run ${adminCommand} user password ${shellWord(email)}
 `;
 }
 

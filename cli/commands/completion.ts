@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { quoted } from '#contract/text/shell.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 
@@ -234,9 +235,4 @@ function kindsOfOptions(places: Place[]): ValueKind[] {
 
 function flags(places: Place[], takes: ValueType): string[] {
   return [...new Set(places.flatMap(({ options }) => options.filter((option) => option.takes === takes).map(({ flag }) => flag)))];
-}
-
-/** Quotes a text for sh-like shells and fish, which don't expand anything inside single quotes. */
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,11 +1,11 @@
 import { constants } from 'node:fs';
 import { lstat, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { shellWord } from '#contract/text/shell.ts';
 import { CallkeyError, errorCode } from '../client/errors.ts';
 import { type KeyLocation, type Profile, storageAdvice } from '../settings.ts';
 import { writeDurably } from '../state/durable-file.ts';
 import type { Folders } from '../state/xdg.ts';
-import { shellWord } from '../terminal/shell-command.ts';
 import { openKeychain } from './keychain.ts';
 
 /** Stores the key of one profile, in the keychain or in a file. */

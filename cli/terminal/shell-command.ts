@@ -1,3 +1,4 @@
+import { shellWord } from '#contract/text/shell.ts';
 import type { GlobalOptions } from '../settings.ts';
 
 type ProfileOptions = { [Option in keyof Pick<GlobalOptions, 'profile' | 'server' | 'state'>]: string | undefined };
@@ -8,12 +9,5 @@ type ProfileOptions = { [Option in keyof Pick<GlobalOptions, 'profile' | 'server
  */
 export function shellCommand({ profile, server, state }: ProfileOptions, ...words: string[]): string {
   const options = Object.entries({ profile, server, state }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}`, value]));
-  return ['callkey', ...words, ...options].map(shellWord).join(' ');
-}
-
-/** Quotes a word for the shell, unless it contains only characters that every shell leaves as they are. */
-export function shellWord(word: string): string {
-  if (/^[\w./:-][\w./:~@-]*$/.test(word)) return word;
-  // Windows file names can't contain a double quote, and it's the only quote that all Windows shells support.
-  return process.platform === 'win32' ? `"${word}"` : `'${word.replaceAll("'", "'\\''")}'`;
+  return ['callkey', ...words, ...options].map((word) => shellWord(word, process.platform === 'win32')).join(' ');
 }

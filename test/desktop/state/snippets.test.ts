@@ -22,6 +22,16 @@ describe('the example command for placing a call', () => {
     ]);
   });
 
+  it("passes the server's address to curl unchanged, whatever it contains", () => {
+    for (const server of ["https://calls.example.com/it's;x&$(id)`id`", 'http://[::1]:8080/a b', 'https://a.example/*?"']) {
+      const shown = execFileSync('bash', ['-c', `curl() { printf '%s\n' "$1"; }\n${exampleCall(server, 'c1', 'test-1')}`], {
+        input: 'x\n',
+        encoding: 'utf8',
+      });
+      expect(shown.trim()).to.equal(`API key: ${server}/api/v1/campaigns/c1/contacts/on-demand`);
+    }
+  });
+
   it('has a placeholder for an unknown campaign', () => {
     expect(exampleCall('https://calls.example.com', '{campaignId}', 'test-1')).to.include('/campaigns/{campaignId}/');
   });

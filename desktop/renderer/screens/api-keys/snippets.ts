@@ -1,5 +1,6 @@
 import { apiKeyHeader, placeCallPath } from '#contract/headers.ts';
 import { pathTo } from '#contract/routes/route.ts';
+import { shellWord } from '#contract/text/shell.ts';
 
 /** The variable that the command line reads the key from. */
 const keyVariable = 'CALLKEY_API_KEY';
@@ -16,9 +17,9 @@ const phone = '+493023125000';
 export function exampleCall(server: string, campaignId: string, requestId: string): string {
   const url = server.replace(/\/+$/, '') + decodeURIComponent(pathTo({ path: placeCallPath }, { campaignId }));
   return `printf 'API key: ' && read -rs ${keyVariable} && printf '${apiKeyHeader}: %s' "$${keyVariable}" |
-  curl ${url} \\
+  curl ${shellWord(url)} \\
   -H @- -H 'Content-Type: application/json' \\
-  -d '${JSON.stringify({ requestId, contact: { phone } })}'`;
+  -d ${shellWord(JSON.stringify({ requestId, contact: { phone } }))}`;
 }
 
 /** Formats the key's value as a line of a `.env` file. */
