@@ -3,6 +3,7 @@ import { activitySchema } from '#contract/console/activity.ts';
 import { directoryAccountsSchema, directoryCampaignsSchema, directoryPartnersSchema } from '#contract/console/directory.ts';
 import { sessionSchema } from '#contract/console/session.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
+import { createCampaign } from '../../core/domain/directory/tenancies.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
@@ -160,6 +161,23 @@ describe('the directory', () => {
         .orderBy('id')
         .pluck('action');
       expect(deleted).to.deep.equal(['campaign.deleted', 'account.deleted', 'partner.deleted']);
+    });
+
+    it('never deletes a campaign in which a call is being placed', async () => {
+      const { keyValue } = await createKey(harness.core.url, cookies.pat);
+      const { account } = harness.tenants;
+      const outcomes = new Set<string>();
+      for (let n = 0; n < 20; n++) {
+        const { id } = await createCampaign(harness.direct.ports, operator, `Race ${n}`, account.id);
+        const [placed, removed] = await Promise.all([
+          placeCall(harness.core.url, id, keyValue),
+          ask('DELETE', at(`directory/campaigns/${id}`), as('pat')),
+        ]);
+        outcomes.add(`${placed.status} ${removed.status}`);
+        const stored = await harness.direct.storage.database.read('campaigns').where({ id });
+        expect(stored, `${placed.status} ${removed.status}`).to.have.length(placed.status === 202 ? 1 : 0);
+      }
+      expect([...outcomes]).to.satisfy((all: string[]) => all.every((one) => ['202 409', '403 204'].includes(one)));
     });
 
     it('refuses names with invisible characters, unknown parents, and changes to unknown entries', async () => {

@@ -89,25 +89,31 @@ export function directoryStore(database: Database): DirectoryStore {
     },
 
     async delete(kind, id, event) {
-      const { row, belonging } = await write.transaction(async (trx) => {
-        // This lock keeps anyone from adding something to it, because the foreign key of a new row waits for it. Calls have no such key.
-        const row = await trx(`${kind}s`).where({ id }).forUpdate().first();
-        if (row === undefined) return { row: null, belonging: null };
+      const before = await findBelonging(read, kind, id);
+      if (before.length > 0) return before;
+      // Calls have no foreign key, and a statement that's placing one may still see the campaign. So it first gets another ID, and once no
+      // such statement runs anymore, gets its own back if it has a call now.
+      const current = kind === 'campaign' ? `deleting-${id}` : id;
+      if (kind === 'campaign') {
+        await write('campaigns').where({ id }).update({ id: current });
+        await database.awaitWriters();
+      }
+      return write.transaction(async (trx) => {
+        // This lock keeps anyone from adding something else, because the foreign key of a new row waits for it.
+        const row = await trx(`${kind}s`).where({ id: current }).forUpdate().first('id');
         const belonging = await findBelonging(trx, kind, id);
-        if (belonging.length > 0) return { row: null, belonging };
+        await trx(`${kind}s`)
+          .where({ id: current })
+          .update({ id: belonging.length > 0 ? id : current });
+        if (belonging.length > 0) return belonging;
+        if (row === undefined) return null;
         await trx('protection_rules').where({ scope_id: id }).delete();
         await trx('do_not_call_sweeps').where({ scope_id: id }).delete();
         await trx('sessions').where({ tenancy_id: id }).update({ tenancy_kind: null, tenancy_id: null });
-        await trx(`${kind}s`).where({ id }).delete();
+        await trx(`${kind}s`).where({ id: current }).delete();
         await recordAudit(trx, event);
-        return { row, belonging };
+        return [];
       });
-      if (kind !== 'campaign' || row === null) return belonging;
-      // A call that was being placed may not have seen this. Once no such statement runs anymore, the campaign comes back if there is one.
-      await database.awaitWriters();
-      const calls = await findBelonging(read, kind, id);
-      if (calls.length > 0) await write('campaigns').insert(row);
-      return calls;
     },
 
     async partners(access, filter, limit) {

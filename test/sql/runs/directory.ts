@@ -81,7 +81,10 @@ export function createDirectoryRuns({
         }),
     },
     activity: {
-      record: (record) => record(event()),
+      async record(record) {
+        await record(event());
+        await record({ ...event('account.added'), actor: user, budget: { since: now, lowestId: '' } });
+      },
       async list(list) {
         const scopes = [
           own,
@@ -97,7 +100,7 @@ export function createDirectoryRuns({
       },
       count: (count) => count({ kind: 'service' }, { at: anyInstant, actor: null, action: null, subject: null }, 1_000),
       async facets(facets) {
-        await stores.activity.record({ ...event(), actor: user });
+        for (const actor of [user, { id: 'gone', name: 'Gone' }]) await stores.activity.record({ ...event(), actor });
         await facets({ kind: 'service' });
       },
       async listOfApiKey(listOfApiKey) {

@@ -6,6 +6,14 @@ insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "a
   "partner_id", "subject_id", "subject_kind", "subject_name")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
+select "at", "action"
+from "audit_events"
+where "actor_id" = $1
+  and "action" in ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+  and "id" >= $18
+order by "id" desc
+limit $19;
+
 -- activity.list
 
 SELECT *
@@ -14,6 +22,10 @@ WHERE (actor_id) >= ($1)
   AND (actor_id) <= ($2)
 ORDER BY actor_id DESC, id DESC
 LIMIT 100;
+
+select "id", "email", "user_type", "deleted_at"
+from "users"
+where "id" in ($1);
 
 SELECT *
 FROM audit_events
@@ -88,14 +100,14 @@ FROM (
 
 SELECT *
 FROM audit_events
-WHERE action >= $1
-  AND action <= $2
+WHERE subject_id >= $1
+  AND subject_id <= $2
   AND partner_id IS NULL
-  AND (actor_id, subject_id, id) >= ($3, $4, $5)
-  AND (actor_id, subject_id, id) < ($6, $7, $8)
+  AND (actor_id, action, id) >= ($3, $4, $5)
+  AND (actor_id, action, id) < ($6, $7, $8)
   AND at >= $9
   AND at < $10
-ORDER BY actor_id DESC, subject_id DESC, id DESC
+ORDER BY actor_id DESC, action DESC, id DESC
 LIMIT 100;
 
 SELECT count(*) AS events
@@ -221,10 +233,16 @@ SELECT found.value, (
 FROM found
 WHERE found.value IS NOT NULL;
 
-select "id", "email", "user_type"
+select "id", "email", "user_type", "deleted_at"
 from "users"
-where "id" in ($1)
-  and "deleted_at" is null;
+where "id" in ($1, $2);
+
+select "subject_id"
+from "audit_events"
+where "account_id" is null
+  and "partner_id" is null
+  and "action" = $1
+  and "subject_id" in ($2);
 
 -- activity.listOfApiKey
 

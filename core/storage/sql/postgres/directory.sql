@@ -130,28 +130,54 @@ limit $7;
 
 -- tenancies.search
 
-select "t"."id", "t"."name"
-from "partners" as "t"
-order by "t"."name" asc, "t"."id" asc
+select "id", "name", "partner_id", "partner_name", "nth"
+from (
+  select *, row_number() OVER (PARTITION BY owner ORDER BY match_rank, name, id) AS nth
+  from (
+    select "t"."id", "t"."name", "t"."id" as "partner_id", "t"."name" as "partner_name", 0 AS match_rank, "t"."id" as "owner"
+    from "partners" as "t"
+  ) as "ranked"
+) as "numbered"
+order by CASE WHEN nth <= 3 THEN 0 ELSE 1 END, match_rank, name, id
 limit $1;
 
-select "t"."id", "t"."name", "t"."partner_id", "p"."name" as "partner_name"
-from "accounts" as "t"
-inner join "partners" as "p" on "p"."id" = "t"."partner_id"
-order by "t"."name" asc, "t"."id" asc
+select "id", "name", "partner_id", "partner_name", "nth"
+from (
+  select *, row_number() OVER (PARTITION BY owner ORDER BY match_rank, name, id) AS nth
+  from (
+    select "t"."id", "t"."name", "t"."partner_id", "p"."name" as "partner_name", 0 AS match_rank, "t"."partner_id" as "owner"
+    from "accounts" as "t"
+    inner join "partners" as "p" on "p"."id" = "t"."partner_id"
+  ) as "ranked"
+) as "numbered"
+order by CASE WHEN nth <= 3 THEN 0 ELSE 1 END, match_rank, name, id
 limit $1;
 
-select "t"."id", "t"."name"
-from "partners" as "t"
-where t.name ~ $1
-order by CASE WHEN t.name ~ $2 THEN 0 WHEN t.name ~ $3 THEN 1 WHEN t.name ~ $4 THEN 2 ELSE 3 END, t.name, t.id
+select "id", "name", "partner_id", "partner_name", "nth"
+from (
+  select *, row_number() OVER (PARTITION BY owner ORDER BY match_rank, name, id) AS nth
+  from (
+    select "t"."id", "t"."name", "t"."id" as "partner_id", "t"."name" as "partner_name", CASE WHEN t.name ~ $1 THEN 0 WHEN t.name ~ $2 THEN 1 WHEN t.name ~ $3 THEN 2 ELSE 3 END AS match_rank,
+      "t"."id" as "owner"
+    from "partners" as "t"
+    where t.name ~ $4
+  ) as "ranked"
+) as "numbered"
+order by CASE WHEN nth <= 3 THEN 0 ELSE 1 END, match_rank, name, id
 limit $5;
 
-select "t"."id", "t"."name", "t"."partner_id", "p"."name" as "partner_name"
-from "accounts" as "t"
-inner join "partners" as "p" on "p"."id" = "t"."partner_id"
-where t.name ~ $1
-order by CASE WHEN t.name ~ $2 THEN 0 WHEN t.name ~ $3 THEN 1 WHEN t.name ~ $4 THEN 2 ELSE 3 END, t.name, t.id
+select "id", "name", "partner_id", "partner_name", "nth"
+from (
+  select *, row_number() OVER (PARTITION BY owner ORDER BY match_rank, name, id) AS nth
+  from (
+    select "t"."id", "t"."name", "t"."partner_id", "p"."name" as "partner_name", CASE WHEN t.name ~ $1 THEN 0 WHEN t.name ~ $2 THEN 1 WHEN t.name ~ $3 THEN 2 ELSE 3 END AS match_rank,
+      "t"."partner_id" as "owner"
+    from "accounts" as "t"
+    inner join "partners" as "p" on "p"."id" = "t"."partner_id"
+    where t.name ~ $4
+  ) as "ranked"
+) as "numbered"
+order by CASE WHEN nth <= 3 THEN 0 ELSE 1 END, match_rank, name, id
 limit $5;
 
 -- directory.setUp
@@ -192,6 +218,117 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 update "campaigns"
 set "name" = $1
 where "id" = $2;
+
+-- directory.delete
+
+select "campaign_id"
+from "calls"
+where "campaign_id" = $1
+limit $2;
+
+update "campaigns"
+set "id" = $1
+where "id" = $2;
+
+SELECT virtualtransaction AS id
+FROM pg_locks
+WHERE relation = 'calls'::regclass
+  AND mode = 'RowExclusiveLock'
+  AND granted
+  AND database = (
+    SELECT oid
+    FROM pg_database
+    WHERE datname = current_database()
+  );
+
+select "id"
+from "campaigns"
+where "id" = $1
+limit $2
+for update;
+
+delete from "protection_rules"
+where "scope_id" = $1;
+
+delete from "do_not_call_sweeps"
+where "scope_id" = $1;
+
+update "sessions"
+set "tenancy_kind" = $1, "tenancy_id" = $2
+where "tenancy_id" = $3;
+
+delete from "campaigns"
+where "id" = $1;
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
+
+select "account_id"
+from "campaigns"
+where "account_id" = $1
+limit $2;
+
+select "account_id"
+from "users"
+where "account_id" = $1
+limit $2;
+
+select "account_id"
+from "api_keys"
+where "account_id" = $1
+limit $2;
+
+select "account_id"
+from "do_not_call"
+where "account_id" = $1
+limit $2;
+
+select "id"
+from "accounts"
+where "id" = $1
+limit $2
+for update;
+
+update "accounts"
+set "id" = $1
+where "id" = $2;
+
+delete from "accounts"
+where "id" = $1;
+
+select "partner_id"
+from "accounts"
+where "partner_id" = $1
+limit $2;
+
+select "partner_id"
+from "users"
+where "partner_id" = $1
+limit $2;
+
+select "partner_id"
+from "api_keys"
+where "partner_id" = $1
+limit $2;
+
+select "partner_id"
+from "do_not_call"
+where "partner_id" = $1
+limit $2;
+
+select "id"
+from "partners"
+where "id" = $1
+limit $2
+for update;
+
+update "partners"
+set "id" = $1
+where "id" = $2;
+
+delete from "partners"
+where "id" = $1;
 
 -- directory.partners
 

@@ -198,8 +198,8 @@ select "id"
 from "users"
 where "deleted_at" is not null;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -226,8 +226,8 @@ where "scope" = $1
   and "id" = $2
 limit $3;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -277,8 +277,8 @@ from "users"
 where "moving_keys" is not null
   and not "partner_id" = $1;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -304,8 +304,8 @@ where "k"."id" in (
 order by "k"."created_at" desc, "k"."id" desc
 limit $4;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -326,8 +326,8 @@ where "k"."id" in (
 order by "k"."created_at" desc, "k"."id" desc
 limit $3;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -351,8 +351,8 @@ select count(*) as "total"
 from "api_keys" as "k"
 limit $1;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -378,8 +378,8 @@ from "api_keys" as "k"
 where 1 = 0
 limit $1;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."id" in (
@@ -409,47 +409,47 @@ limit $3;
 
 -- apiKeys.find
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
   and "u"."deleted_at" is null
   and "k"."id" = $2;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where ("k"."account_id" = $1 or "k"."creator_id" = $2)
   and "u"."deleted_at" is null
   and "k"."id" = $3;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where coalesce(u.partner_id, k.partner_id) = $1
   and "u"."deleted_at" is null
   and "k"."id" = $2;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."account_id" = $1
   and "u"."deleted_at" is null
   and "k"."id" = $2;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "u"."deleted_at" is null
   and "k"."id" = $1;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where 1 = 0
@@ -458,8 +458,8 @@ where 1 = 0
 
 -- apiKeys.page
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
@@ -471,8 +471,8 @@ where "k"."creator_id" = $1
 order by "k"."id" desc
 limit $2;
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
@@ -492,8 +492,8 @@ with "some" as materialized (
   from "api_keys"
   where "id" in ($1)
 )
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "some" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $2
@@ -501,8 +501,8 @@ where "k"."creator_id" = $2
 
 -- apiKeys.findByDigest
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 where "k"."creator_id" = $1
@@ -511,10 +511,10 @@ where "k"."creator_id" = $1
 
 -- apiKeys.details
 
-select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."disabled_at" as "creator_disabled_at",
-  "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id", "ca"."name" as "created_account_name",
-  "cp"."name" as "created_partner_name", "ra"."id" as "reached_account_id", "ra"."name" as "reached_account_name",
-  "rp"."id" as "reached_partner_id", "rp"."name" as "reached_partner_name"
+select "k".*, "u"."name" as "creator_name", "u"."email" as "creator_email", "u"."user_type" as "creator_type",
+  "u"."disabled_at" as "creator_disabled_at", "u"."last_sign_in_at" as "creator_seen_at", "u"."partner_id" as "creator_current_partner_id",
+  "ca"."name" as "created_account_name", "cp"."name" as "created_partner_name", "ra"."id" as "reached_account_id",
+  "ra"."name" as "reached_account_name", "rp"."id" as "reached_partner_id", "rp"."name" as "reached_partner_name"
 from "api_keys" as "k"
 inner join "users" as "u" on "u"."id" = "k"."creator_id"
 left join "accounts" as "ca" on "ca"."id" = "k"."account_id"

@@ -700,10 +700,6 @@ update "sessions"
 set "tenancy_kind" = $1, "tenancy_id" = $2
 where "id" = $3;
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
-  "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
-
 -- sessions.end
 
 delete from "sessions"

@@ -6,6 +6,14 @@ insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `a
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
+select `at`, `action`
+from `audit_events`
+where `actor_id` = ?
+  and `action` in (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  and `id` >= ?
+order by `id` desc
+limit ?;
+
 -- activity.list
 
 SELECT *
@@ -13,6 +21,10 @@ FROM audit_events INDEXED BY audit_events_of_actor
 WHERE actor_id = ?
 ORDER BY actor_id DESC, id DESC
 LIMIT 100;
+
+select `id`, `email`, `user_type`, `deleted_at`
+from `users`
+where `id` in (?);
 
 SELECT *
 FROM audit_events INDEXED BY audit_events_of_account
@@ -84,16 +96,16 @@ FROM (
 ) AS matching;
 
 SELECT *
-FROM audit_events INDEXED BY audit_events_of_actor_by_subject
+FROM audit_events INDEXED BY audit_events_of_actor_by_action
 WHERE actor_id = ?
-  AND (action || '') = ?
-  AND subject_id = ?
+  AND action = ?
+  AND (subject_id || '') = ?
   AND (partner_id || '') IS NULL
   AND id >= ?
   AND id < ?
   AND at >= ?
   AND at < ?
-ORDER BY actor_id DESC, subject_id DESC, id DESC
+ORDER BY actor_id DESC, action DESC, id DESC
 LIMIT 100;
 
 SELECT count(*) AS events
@@ -219,10 +231,16 @@ SELECT found.value, (
 FROM found
 WHERE found.value IS NOT NULL;
 
-select `id`, `email`, `user_type`
+select `id`, `email`, `user_type`, `deleted_at`
 from `users`
-where `id` in (?)
-  and `deleted_at` is null;
+where `id` in (?, ?);
+
+select `subject_id`
+from `audit_events`
+where `account_id` is null
+  and `partner_id` is null
+  and `action` = ?
+  and `subject_id` in (?);
 
 -- activity.listOfApiKey
 

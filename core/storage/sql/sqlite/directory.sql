@@ -130,38 +130,62 @@ limit ?;
 
 -- tenancies.search
 
-select `t`.`id`, `t`.`name`
-from `partners` as `t`
-order by `t`.`name` asc, `t`.`id` asc
+select `id`, `name`, `partner_id`, `partner_name`, `nth`
+from (
+  select *, row_number() OVER (PARTITION BY owner ORDER BY match_rank, name, id) AS nth
+  from (
+    select `t`.`id`, `t`.`name`, `t`.`id` as `partner_id`, `t`.`name` as `partner_name`, 0 AS match_rank, `t`.`id` as `owner`
+    from `partners` as `t`
+  ) as `ranked`
+) as `numbered`
+order by CASE WHEN nth <= 3 THEN 0 ELSE 1 END, match_rank, name, id
 limit ?;
 
-select `t`.`id`, `t`.`name`, `t`.`partner_id`, `p`.`name` as `partner_name`
-from `accounts` as `t`
-inner join `partners` as `p` on `p`.`id` = `t`.`partner_id`
-order by `t`.`name` asc, `t`.`id` asc
+select `id`, `name`, `partner_id`, `partner_name`, `nth`
+from (
+  select *, row_number() OVER (PARTITION BY owner ORDER BY match_rank, name, id) AS nth
+  from (
+    select `t`.`id`, `t`.`name`, `t`.`partner_id`, `p`.`name` as `partner_name`, 0 AS match_rank, `t`.`partner_id` as `owner`
+    from `accounts` as `t`
+    inner join `partners` as `p` on `p`.`id` = `t`.`partner_id`
+  ) as `ranked`
+) as `numbered`
+order by CASE WHEN nth <= 3 THEN 0 ELSE 1 END, match_rank, name, id
 limit ?;
 
-select `t`.`id`, `t`.`name`
-from `partners` as `t`
-where t.name GLOB ?
-order by CASE
-  WHEN t.name GLOB ? THEN 0
-  WHEN t.name GLOB ? THEN 1
-  WHEN t.name GLOB ? THEN 2
-  ELSE 3
-END, t.name, t.id
+select `id`, `name`, `partner_id`, `partner_name`, `nth`
+from (
+  select *, row_number() OVER (PARTITION BY owner ORDER BY match_rank, name, id) AS nth
+  from (
+    select `t`.`id`, `t`.`name`, `t`.`id` as `partner_id`, `t`.`name` as `partner_name`, CASE
+      WHEN t.name GLOB ? THEN 0
+      WHEN t.name GLOB ? THEN 1
+      WHEN t.name GLOB ? THEN 2
+      ELSE 3
+    END AS match_rank, `t`.`id` as `owner`
+    from `partners` as `t`
+    where t.name GLOB ?
+  ) as `ranked`
+) as `numbered`
+order by CASE WHEN nth <= 3 THEN 0 ELSE 1 END, match_rank, name, id
 limit ?;
 
-select `t`.`id`, `t`.`name`, `t`.`partner_id`, `p`.`name` as `partner_name`
-from `accounts` as `t`
-inner join `partners` as `p` on `p`.`id` = `t`.`partner_id`
-where t.name GLOB ?
-order by CASE
-  WHEN t.name GLOB ? THEN 0
-  WHEN t.name GLOB ? THEN 1
-  WHEN t.name GLOB ? THEN 2
-  ELSE 3
-END, t.name, t.id
+select `id`, `name`, `partner_id`, `partner_name`, `nth`
+from (
+  select *, row_number() OVER (PARTITION BY owner ORDER BY match_rank, name, id) AS nth
+  from (
+    select `t`.`id`, `t`.`name`, `t`.`partner_id`, `p`.`name` as `partner_name`, CASE
+      WHEN t.name GLOB ? THEN 0
+      WHEN t.name GLOB ? THEN 1
+      WHEN t.name GLOB ? THEN 2
+      ELSE 3
+    END AS match_rank, `t`.`partner_id` as `owner`
+    from `accounts` as `t`
+    inner join `partners` as `p` on `p`.`id` = `t`.`partner_id`
+    where t.name GLOB ?
+  ) as `ranked`
+) as `numbered`
+order by CASE WHEN nth <= 3 THEN 0 ELSE 1 END, match_rank, name, id
 limit ?;
 
 -- directory.setUp
@@ -199,6 +223,103 @@ values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 update `campaigns`
 set `name` = ?
+where `id` = ?;
+
+-- directory.delete
+
+select `campaign_id`
+from `calls`
+where `campaign_id` = ?
+limit ?;
+
+update `campaigns`
+set `id` = ?
+where `id` = ?;
+
+select `id`
+from `campaigns`
+where `id` = ?
+limit ?;
+
+delete from `protection_rules`
+where `scope_id` = ?;
+
+delete from `do_not_call_sweeps`
+where `scope_id` = ?;
+
+update `sessions`
+set `tenancy_kind` = ?, `tenancy_id` = ?
+where `tenancy_id` = ?;
+
+delete from `campaigns`
+where `id` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+select `account_id`
+from `campaigns`
+where `account_id` = ?
+limit ?;
+
+select `account_id`
+from `users`
+where `account_id` = ?
+limit ?;
+
+select `account_id`
+from `api_keys`
+where `account_id` = ?
+limit ?;
+
+select `account_id`
+from `do_not_call`
+where `account_id` = ?
+limit ?;
+
+select `id`
+from `accounts`
+where `id` = ?
+limit ?;
+
+update `accounts`
+set `id` = ?
+where `id` = ?;
+
+delete from `accounts`
+where `id` = ?;
+
+select `partner_id`
+from `accounts`
+where `partner_id` = ?
+limit ?;
+
+select `partner_id`
+from `users`
+where `partner_id` = ?
+limit ?;
+
+select `partner_id`
+from `api_keys`
+where `partner_id` = ?
+limit ?;
+
+select `partner_id`
+from `do_not_call`
+where `partner_id` = ?
+limit ?;
+
+select `id`
+from `partners`
+where `id` = ?
+limit ?;
+
+update `partners`
+set `id` = ?
+where `id` = ?;
+
+delete from `partners`
 where `id` = ?;
 
 -- directory.partners

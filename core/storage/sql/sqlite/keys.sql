@@ -177,8 +177,8 @@ select `id`
 from `users`
 where `deleted_at` is not null;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -205,8 +205,8 @@ where `scope` = ?
   and `id` = ?
 limit ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -256,8 +256,8 @@ from `users`
 where `moving_keys` is not null
   and not `partner_id` = ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -283,8 +283,8 @@ where `k`.`id` in (
 order by `k`.`created_at` desc, `k`.`id` desc
 limit ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -305,8 +305,8 @@ where `k`.`id` in (
 order by `k`.`created_at` desc, `k`.`id` desc
 limit ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -330,8 +330,8 @@ select count(*) as `total`
 from `api_keys` as `k`
 limit ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -357,8 +357,8 @@ from `api_keys` as `k`
 where 1 = 0
 limit ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`id` in (
@@ -388,47 +388,47 @@ limit ?;
 
 -- apiKeys.find
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
   and `u`.`deleted_at` is null
   and `k`.`id` = ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where (`k`.`account_id` = ? or `k`.`creator_id` = ?)
   and `u`.`deleted_at` is null
   and `k`.`id` = ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where coalesce(u.partner_id, k.partner_id) = ?
   and `u`.`deleted_at` is null
   and `k`.`id` = ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`account_id` = ?
   and `u`.`deleted_at` is null
   and `k`.`id` = ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `u`.`deleted_at` is null
   and `k`.`id` = ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where 1 = 0
@@ -437,8 +437,8 @@ where 1 = 0
 
 -- apiKeys.page
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
@@ -450,8 +450,8 @@ where `k`.`creator_id` = ?
 order by `k`.`id` desc
 limit ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
@@ -471,8 +471,8 @@ with `some` as materialized (
   from `api_keys`
   where `id` in (?)
 )
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `some` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
@@ -480,8 +480,8 @@ where `k`.`creator_id` = ?
 
 -- apiKeys.findByDigest
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 where `k`.`creator_id` = ?
@@ -490,10 +490,10 @@ where `k`.`creator_id` = ?
 
 -- apiKeys.details
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`disabled_at` as `creator_disabled_at`,
-  `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`, `ca`.`name` as `created_account_name`,
-  `cp`.`name` as `created_partner_name`, `ra`.`id` as `reached_account_id`, `ra`.`name` as `reached_account_name`,
-  `rp`.`id` as `reached_partner_id`, `rp`.`name` as `reached_partner_name`
+select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
+  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`,
+  `ca`.`name` as `created_account_name`, `cp`.`name` as `created_partner_name`, `ra`.`id` as `reached_account_id`,
+  `ra`.`name` as `reached_account_name`, `rp`.`id` as `reached_partner_id`, `rp`.`name` as `reached_partner_name`
 from `api_keys` as `k`
 inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
 left join `accounts` as `ca` on `ca`.`id` = `k`.`account_id`

@@ -688,10 +688,6 @@ update `sessions`
 set `tenancy_kind` = ?, `tenancy_id` = ?
 where `id` = ?;
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
-  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
-
 -- sessions.end
 
 delete from `sessions`
