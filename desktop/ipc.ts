@@ -160,6 +160,8 @@ export type Channels = {
   copySecret(secret: string): Promise<void>;
   /** Saves a secret in a file that only the user can read. Fails in a browser, which can't do this. */
   saveSecret(file: { name: string; text: string }): Promise<Result<true | null>>;
+  /** Returns whether the clipboard still holds a secret that was shown or copied here. */
+  holdsSecret(): Promise<boolean>;
   /** Copies a text that isn't secret. */
   copyText(text: string): Promise<void>;
   /** Saves a file where the user chooses. The result is null if they cancel. */
@@ -200,6 +202,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   identifyApiKey: 'identifyApiKey',
   readClockLead: 'readClockLead',
   copySecret: 'copySecret',
+  holdsSecret: 'holdsSecret',
   copyText: 'copyText',
   saveFile: 'saveFile',
   saveSecret: 'saveSecret',

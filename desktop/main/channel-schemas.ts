@@ -67,6 +67,7 @@ export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = 
   identifyApiKey: text,
   readClockLead: nothing,
   copySecret: text,
+  holdsSecret: nothing,
   copyText: text,
   saveFile: z.strictObject({ name: csvName, text: z.string().max(50_000_000) }),
   saveSecret: z.strictObject({ name: z.string().regex(/^[a-z-]{1,40}\.(?:txt|env)$/), text }),

@@ -225,6 +225,7 @@ export function createChannels(deps: ChannelDeps): Channels {
     setTenancy: async (shown) => servers.client?.setTenancy(shown),
 
     copySecret: async (secret) => clipboard.copy(secret),
+    holdsSecret: () => clipboard.holdsSecret(),
     copyText: (text) => clipboard.copyText(text),
     async saveFile({ name, text }) {
       const path = await chooseFile(name);

@@ -74,7 +74,12 @@ export class SecretClipboard {
     await Promise.all([this.#clearPlace(clipboard), this.clearSelection()]);
   }
 
+  /** Whether a place still holds one of the secrets. */
+  async holdsSecret(place: Place = clipboard): Promise<boolean> {
+    return this.#digests.has(digest(await place.readText()));
+  }
+
   async #clearPlace(place: Place): Promise<void> {
-    if (this.#digests.has(digest(await place.readText()))) place.clear();
+    if (await this.holdsSecret(place)) place.clear();
   }
 }

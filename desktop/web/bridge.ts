@@ -158,6 +158,8 @@ export function webBridge(): Bridge {
     setTenancy: async (shown) => inTenancy.setTenancy(shown),
 
     copySecret: (secret) => navigator.clipboard.writeText(secret),
+    // Reading the clipboard would need a permission.
+    holdsSecret: async () => true,
     copyText: (text) => navigator.clipboard.writeText(text),
     saveFile,
     saveSecret: async () => refused('file', 'A browser can’t limit who can read a file. Copy the secret instead.'),

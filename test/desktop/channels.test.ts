@@ -27,6 +27,7 @@ describeDesktop('the bridge to the page', () => {
       'forgetServer',
       'getSignInOptions',
       'getStartupState',
+      'holdsSecret',
       'identifyApiKey',
       'listServers',
       'offerCommands',

@@ -146,6 +146,15 @@ describeDesktop('a secret in the console', () => {
     await button('Copy as .env line').waitFor();
   });
 
+  it("isn't called copied anymore when the user comes back after copying something else", async () => {
+    await create();
+    await button('Copy').click();
+    await button('Copied').waitFor();
+    await harness.desktop.app.evaluate(({ clipboard }) => clipboard.writeText('a shopping list'));
+    await harness.page.evaluate("dispatchEvent(new Event('focus'))");
+    await button('Copy').waitFor();
+  });
+
   it("says in its dialog what the system can't do to protect it", async () => {
     await create();
     const hint = saveDialog().getByText('This window can’t be hidden from screen sharing');

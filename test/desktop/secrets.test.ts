@@ -71,7 +71,7 @@ describeDesktop('the console, when it handles secrets,', () => {
 
     it('remembers only the address of a server and the email address', () => {
       const settings = JSON.parse(readFileSync(join(running.userData, 'settings.json'), 'utf8'));
-      expect(Object.keys(settings).toSorted()).to.deep.equal(['servers', 'window']);
+      expect(Object.keys(settings).toSorted()).to.deep.equal(['notified', 'notifiesExpiry', 'servers', 'unsaved', 'window']);
       expect(settings.servers).to.deep.equal([{ address: network.url, email: 'ada@example.com' }]);
     });
 

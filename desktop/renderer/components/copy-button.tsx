@@ -73,7 +73,16 @@ function useCountdown(clearsAt: number | null, noun: string): number | null {
       lastCopy.value = { ...lastCopy.value, state: 'cleared', clearsAt: null };
       announce(`The ${noun} was cleared from the clipboard.`);
     }, 1_000);
-    return () => clearInterval(timer);
+    // The user may have copied something else in another program, and the app clears the clipboard earlier when the screen is locked.
+    const checkClipboard = async () => {
+      const isHeld = await window.callkey.holdsSecret();
+      if (!isHeld && lastCopy.peek()?.clearsAt === clearsAt) lastCopy.value = null;
+    };
+    addEventListener('focus', checkClipboard);
+    return () => {
+      clearInterval(timer);
+      removeEventListener('focus', checkClipboard);
+    };
   }, [clearsAt]);
   return clearsAt === null ? null : Math.min(60, Math.max(0, Math.ceil((clearsAt - now) / 1_000)));
 }
