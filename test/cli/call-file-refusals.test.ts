@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { csvRow } from '#contract/files/csv.ts';
+import { doNotCallHead } from '#contract/files/table.ts';
 import { limits } from '#contract/limits.ts';
 import type { Reading } from '../../cli/batch/file/reading.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
@@ -25,6 +27,7 @@ describe('checking a call file', () => {
     ['has no header', `${phone},Ada\n+442079460018,Bob\n`, /has no header\. Add a first line/],
     ['has several columns for the phone number', `Mobile;Telefon\n${phone};\n`, /column phone twice \(Telefon\).*--columns phone=NAME/],
     ['is an export that ended early', `phone\n${phone}\n# INCOMPLETE, 1 rows: Export again.\n`, /ended early \(line 3\)/],
+    ['is a do-not-call list that the console exported', csvRow(doNotCallHead) + csvRow([phone, 'Blue Clinic']), /is a do-not-call list/],
     ['is a PDF', '%PDF-1.7\n', /is a PDF/],
     ['is a web page', '<table><tr><td>phone</td></tr></table>', /is HTML/],
     ['mixes UTF-8 and Latin-1', Buffer.from(`phone,name\n${phone},Ã©\n${phone},\xe4\n`, 'latin1'), /mixes UTF-8/],

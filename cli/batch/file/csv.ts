@@ -1,5 +1,5 @@
 import { type CsvRecord, readAll } from '#contract/files/csv.ts';
-import { callsHead, findPhoneColumns, isExport, looksLikePhone, openTable } from '#contract/files/table.ts';
+import { callsHead, doNotCallHead, findPhoneColumns, isExport, looksLikePhone, openTable } from '#contract/files/table.ts';
 import { type TextFile, UnreadableFile } from '#contract/files/text-file.ts';
 import { counted } from '#contract/text/count.ts';
 import { type CallColumn, callColumns, type Reading, variablePrefix } from './reading.ts';
@@ -25,6 +25,7 @@ export function openCsv(file: TextFile, reading: Reading, purpose: 'place' | 'ca
   const names = table.header.cells;
   if (names.some(looksLikePhone))
     throw new UnreadableFile(`${name} has no header. Add a first line with the names of its columns, such as phone.`);
+  if (isExport(names, doNotCallHead)) throw new UnreadableFile(`${name} is a do-not-call list. The people in it must not be called.`);
   const isOwn = Object.keys(reading.columns).length === 0 && isExport(names, callsHead);
   const cells = toCells(names, isOwn ? ownColumns[purpose] : reading.columns, name);
   const ignored = names.map((header, index) => header || `column ${index + 1} (no name)`).filter((_, index) => cells[index] === null);

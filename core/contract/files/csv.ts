@@ -9,7 +9,7 @@ const formula = /^[\s\p{Cf}]*[=+\-@\t\r＝＋－＠]/u;
  */
 const formulaWithin = /([;\t\r\n])(?=(?:(?![\t\r\n])[\s\p{Cf}"])*[=+\-@＝＋－＠])/gu;
 /** Matches the apostrophe that `csvRow` has put in front of a formula. */
-const guard = /(^|[;\t\r\n])'(?=[\s\p{Cf}"]*[=+\-@\t\r＝＋－＠])/gu;
+const guard = /(^|[;\t\r\n])'(?=[\s\p{Cf}"']*[=+\-@\t\r＝＋－＠])/gu;
 
 /** A file starts with this byte order mark. Without it, Excel doesn't read the file as UTF-8. */
 export const csvStart = '\uFEFF';
