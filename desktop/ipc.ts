@@ -28,8 +28,13 @@ export type Result<Value> = { ok: true; value: Value } | { ok: false; failure: F
  */
 export type SessionPersistence = { possible: true } | { possible: false; reason: string; isWaiting?: true };
 
+export const serverColors = ['red', 'orange', 'green', 'blue', 'purple'] as const;
+export const maxServerLabel = 40;
+/** The user's own name and color for a server, so that production isn't mistaken for a test. */
+export type ServerMark = { label?: string | undefined; color?: (typeof serverColors)[number] | undefined };
+
 /** A server that the user has signed in to. */
-export type RememberedServer = { address: string; email: string; isSignedIn: boolean };
+export type RememberedServer = ServerMark & { address: string; email: string; isSignedIn: boolean };
 
 /** Everything that the page needs before it can show its first screen. */
 export type StartupState = {
@@ -118,6 +123,8 @@ export type Channels = {
    * opens a server that the user hasn't signed in to. A browser opens only links to its own server.
    */
   readLink(link: string): Promise<Result<LinkTarget>>;
+  /** Sets the user's own name and color for a server. */
+  markServer(marked: ServerMark & { address: string }): Promise<void>;
   /** Forgets a server and ends the session there. Fails with `session-ended` if there was no session. */
   forgetServer(address: string): Promise<Result<null>>;
   signIn(input: SignIn): Promise<Result<SignInAnswer>>;
@@ -185,6 +192,7 @@ export const channelNames: { readonly [Name in keyof Channels]: Name } = {
   listServers: 'listServers',
   selectServer: 'selectServer',
   readLink: 'readLink',
+  markServer: 'markServer',
   forgetServer: 'forgetServer',
   signIn: 'signIn',
   enterCode: 'enterCode',

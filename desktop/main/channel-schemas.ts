@@ -3,7 +3,7 @@ import { selectTenancySchema } from '#contract/console/session.ts';
 import { consoleRoutes } from '#contract/routes/console.ts';
 import { parameterNames, type Route } from '#contract/routes/route.ts';
 import { identifierSchema } from '#contract/text/text.ts';
-import { type Channels, commands, type ExportRequest, type RequestInput, type RequestName } from '../ipc.ts';
+import { type Channels, commands, type ExportRequest, maxServerLabel, type RequestInput, type RequestName, serverColors } from '../ipc.ts';
 import { exportNames, requestNames, toFields } from '../route-requests.ts';
 
 const text = z.string().max(10_000);
@@ -50,6 +50,11 @@ export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = 
   listServers: nothing,
   selectServer: text,
   readLink: text,
+  markServer: z.strictObject({
+    address: text,
+    label: z.string().max(maxServerLabel).optional(),
+    color: z.enum(serverColors).optional(),
+  }),
   forgetServer: text,
   signIn: z.strictObject({ server: text, email: text, password: text, keepSignedIn: z.boolean().nullable() }),
   getSignInOptions: text,

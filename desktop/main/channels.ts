@@ -156,6 +156,7 @@ export function createChannels(deps: ChannelDeps): Channels {
       if (!isKnown) confirmed.add(address);
       return { ok: true, value: { server: address, address: screen } };
     },
+    markServer: (marked) => servers.mark(marked),
     forgetServer: async (address) => endAtServer(await servers.forget(address)),
 
     async signIn(input) {

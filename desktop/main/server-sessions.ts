@@ -1,5 +1,5 @@
 import { failed } from '../core-answers.ts';
-import type { RememberedServer, Result } from '../ipc.ts';
+import type { RememberedServer, Result, ServerMark } from '../ipc.ts';
 import { coreRequest, type Send } from '../route-requests.ts';
 import { deviceCookies, type SessionCookies } from './cookie-jar.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
@@ -120,9 +120,17 @@ export class ServerSessions {
     return client;
   }
 
+  /** Sets the user's own name and color for a server. */
+  mark({ address, label, color }: ServerMark & { address: string }): Promise<void> {
+    const servers = this.#settings.current.servers.map((server) => (server.address === address ? { ...server, label, color } : server));
+    return this.#settings.change({ servers });
+  }
+
   #putFirst(first: { address: string; email: string }): Promise<void> {
-    const otherServers = this.#settings.current.servers.filter(({ address }) => address !== first.address);
-    return this.#settings.change({ servers: [first, ...otherServers] });
+    const { servers } = this.#settings.current;
+    const before = servers.find(({ address }) => address === first.address);
+    const otherServers = servers.filter(({ address }) => address !== first.address);
+    return this.#settings.change({ servers: [{ ...before, ...first }, ...otherServers] });
   }
 
   /** Stores the sessions. */

@@ -1,11 +1,21 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { maxServerLabel, serverColors } from '../ipc.ts';
 import { replaceFile, setAside } from './replace-file.ts';
 
 const settingsSchema = z.object({
   /** The servers that the user has signed in to, latest first. */
-  servers: z.array(z.object({ address: z.string(), email: z.string() })).default([]),
+  servers: z
+    .array(
+      z.object({
+        address: z.string(),
+        email: z.string(),
+        label: z.string().max(maxServerLabel).optional(),
+        color: z.enum(serverColors).optional(),
+      }),
+    )
+    .default([]),
   /** The servers that the user signed out of while the stored sessions couldn't be read. */
   signedOut: z.array(z.string()).optional(),
   /** Whose secret is on screen. If the app ends unexpectedly, the user may not have saved it. */

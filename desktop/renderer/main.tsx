@@ -5,6 +5,7 @@ import { followAddresses } from './state/address/addresses.ts';
 import { startClock } from './state/clock.ts';
 import { offerCommands } from './state/commands.ts';
 import { followTheme } from './state/preferences.ts';
+import { followServerMark } from './state/server-marks.ts';
 import { followTenancy } from './state/session.ts';
 
 followTheme();
@@ -12,4 +13,5 @@ startClock();
 offerCommands();
 followAddresses();
 followTenancy();
+followServerMark();
 render(<App />, document.body);

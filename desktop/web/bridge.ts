@@ -124,6 +124,7 @@ export function webBridge(): Bridge {
       if (read.ok && read.address === own) return { ok: true, value: { server: location.origin, address: read.screen } };
       return refused('link', 'This link leads to another server. Open it in a new tab.');
     },
+    markServer: async () => undefined,
     forgetServer: async () => failed({ kind: 'session-ended' }),
     signIn: (input) => tellOtherTabs(signInAt(send, input)),
     enterCode: (code) => tellOtherTabs(enterCodeAt(send, code)),

@@ -30,6 +30,7 @@ describeDesktop('the bridge to the page', () => {
       'holdsSecret',
       'identifyApiKey',
       'listServers',
+      'markServer',
       'offerCommands',
       'onCommand',
       'onExportProgress',

@@ -181,6 +181,29 @@ describeDesktop('several servers', () => {
     await later.close();
   });
 
+  it('can have a name and a color, which stay after signing in again', async () => {
+    const { page } = desktop;
+    const color = () => page.evaluate(() => document.documentElement.dataset['server']);
+    await signInAs({ ...first, page }, 'account');
+    await openDialog();
+    await button(`Name and color of ${serverHost(first)}`).click();
+    await page.getByLabel('Name', { exact: true }).fill('Production');
+    await page.getByLabel('Color', { exact: true }).selectOption('Red');
+    await button('Save').click();
+    await dialog()
+      .getByRole('button', { name: /^Production/ })
+      .waitFor();
+    await button('Close').click();
+    await eventually(async () => expect(await page.title()).to.match(/ · Production$/));
+    expect(await color()).to.equal('red');
+    await button('Sign out').click();
+    await page.getByLabel('Email').waitFor();
+    expect(await color()).to.equal('none');
+    await signInAs({ ...first, page }, 'account');
+    await eventually(async () => expect(await page.title()).to.match(/ · Production$/));
+    await eventually(async () => expect(await color()).to.equal('red'));
+  });
+
   it('have their own links to views, which a colleague can open in a browser', async () => {
     const { page, app } = desktop;
     await signInAs({ ...first, page }, 'account');

@@ -1,17 +1,20 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { RememberedServer } from '../../../ipc.ts';
+import { maxServerLabel, type RememberedServer, serverColors } from '../../../ipc.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
+import { Field } from '../../components/forms/field.tsx';
+import { TextField } from '../../components/forms/text-field.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { announce, warn } from '../../state/announcement.ts';
+import { knownServers, loadServers } from '../../state/server-marks.ts';
 import { addServer, forgetServer, server, session, switchServer } from '../../state/session.ts';
 import { serverHost } from '../../state/workspace.ts';
 
 /** Lists the servers that the user has signed in to, to switch to one or forget it. */
 export function Servers({ onClose }: { onClose: () => void }) {
-  const [servers, setServers] = useState<RememberedServer[]>([]);
+  const servers = knownServers.value;
+  const [marking, setMarking] = useState<RememberedServer | null>(null);
   const closeButton = useRef<HTMLButtonElement>(null);
-  const load = async () => setServers(await window.callkey.listServers());
-  useEffect(() => void load(), []);
+  useEffect(() => void loadServers(), []);
 
   async function forget({ address }: RememberedServer): Promise<void> {
     const isOver = await forgetServer(address);
@@ -20,10 +23,11 @@ export function Servers({ onClose }: { onClose: () => void }) {
     );
     // Otherwise, the sign-in form would still show the forgotten server.
     if (!session.peek() && address === server.peek()) addServer();
-    await load();
+    await loadServers();
     closeButton.current?.focus();
   }
 
+  if (marking) return <MarkServer server={marking} onClose={() => setMarking(null)} />;
   return (
     <Dialog title="Switch server" onDismiss={onClose}>
       {servers.length === 0 && <p class="hint">No saved servers.</p>}
@@ -37,6 +41,7 @@ export function Servers({ onClose }: { onClose: () => void }) {
               onClose();
               void switchServer(each.address);
             }}
+            onMark={() => setMarking(each)}
             onForget={() => void forget(each)}
           />
         ))}
@@ -55,9 +60,9 @@ export function Servers({ onClose }: { onClose: () => void }) {
   );
 }
 
-type ServerProps = { server: RememberedServer; isOpen: boolean; onSwitch: () => void; onForget: () => void };
+type ServerProps = { server: RememberedServer; isOpen: boolean; onSwitch: () => void; onMark: () => void; onForget: () => void };
 
-function Server({ server: { address, email, isSignedIn }, isOpen, onSwitch, onForget }: ServerProps) {
+function Server({ server: { address, email, isSignedIn, label, color }, isOpen, onSwitch, onMark, onForget }: ServerProps) {
   const host = serverHost(address);
   const state = isOpen ? 'Current' : isSignedIn ? 'Signed in' : 'Signed out';
   return (
@@ -69,10 +74,14 @@ function Server({ server: { address, email, isSignedIn }, isOpen, onSwitch, onFo
         aria-disabled={isOpen}
         onClick={isOpen ? undefined : onSwitch}
       >
-        <span class="name clip">{host}</span>
-        <span class="caption clip">
-          {state} · {email}
+        <span class="name clip">
+          {color && <span class="server-color" data-server={color} aria-hidden="true" />}
+          {label ?? host}
         </span>
+        <span class="caption clip">{[label === undefined ? '' : host, state, email].filter((part) => part !== '').join(' · ')}</span>
+      </button>
+      <button type="button" class="quiet" aria-label={`Name and color of ${host}`} onClick={onMark}>
+        Edit
       </button>
       {!isOpen && (
         <button type="button" class="quiet icon-only" aria-label={`Forget ${host}`} data-tip="Forget" onClick={onForget}>
@@ -80,5 +89,63 @@ function Server({ server: { address, email, isSignedIn }, isOpen, onSwitch, onFo
         </button>
       )}
     </li>
+  );
+}
+
+const colorLabels = { red: 'Red', orange: 'Orange', green: 'Green', blue: 'Blue', purple: 'Purple' } as const;
+
+/** Lets the user name and color a server, so that they don't mistake production for a test. */
+function MarkServer({ server: { address, label = '', color }, onClose }: { server: RememberedServer; onClose: () => void }) {
+  const [name, setName] = useState(label);
+  const [chosen, choose] = useState(color);
+  async function save(event: Event): Promise<void> {
+    event.preventDefault();
+    await window.callkey.markServer({
+      address,
+      label: name.trim() === '' ? undefined : name.trim().slice(0, maxServerLabel),
+      color: chosen,
+    });
+    await loadServers();
+    onClose();
+  }
+  return (
+    <Dialog title="Name and color" lead={serverHost(address)} onDismiss={onClose}>
+      <form onSubmit={(event) => void save(event)} noValidate>
+        <TextField
+          label="Name"
+          error={null}
+          hint="Only you see it. For example, Production"
+          type="text"
+          autocomplete="off"
+          value={name}
+          onInput={setName}
+          autofocus
+        />
+        <Field label="Color">
+          {(binding) => (
+            <select
+              {...binding}
+              value={chosen ?? ''}
+              onChange={({ currentTarget }) => choose(serverColors.find((each) => each === currentTarget.value))}
+            >
+              <option value="">None</option>
+              {serverColors.map((each) => (
+                <option key={each} value={each}>
+                  {colorLabels[each]}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
+        <div class="actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" class="primary">
+            Save
+          </button>
+        </div>
+      </form>
+    </Dialog>
   );
 }

@@ -7,6 +7,7 @@ import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx
 import { Page } from '../../components/page.tsx';
 import { canUseKeys, useCommands } from '../../state/commands.ts';
 import { arrivals, dialogCount, openDialog, type ScreenProps, screen, showScreen, startAtHeading } from '../../state/navigation.ts';
+import { serverName } from '../../state/server-marks.ts';
 import { refreshKey, server, sessionChangedElsewhere, setSession, signOut, tenancyKey } from '../../state/session.ts';
 import { windowTitle } from '../../state/workspace.ts';
 import { YourAccount } from '../account/your-account.tsx';
@@ -44,7 +45,7 @@ export function Shell({ session }: { session: SessionView }) {
 
   usePageKeys();
   useOwnChanges(session);
-  useWindowTitle(windowTitle(current.label, session, server.value));
+  useWindowTitle(windowTitle(current.label, session, serverName(server.value)));
 
   const Content = components[current.name];
   const needsTenancy = current.needsTenancy && !canUseKeys(session);

@@ -5,6 +5,7 @@ import { MarkIcon } from '../../components/mark.tsx';
 import { formatAddress } from '../../state/address/addresses.ts';
 import { formatMembership, userTypeLabels } from '../../state/format/labels.ts';
 import { openDialog } from '../../state/navigation.ts';
+import { serverName } from '../../state/server-marks.ts';
 import { server, signOut } from '../../state/session.ts';
 import { describeUpdate } from '../../state/versions.ts';
 import { serverHost, tenancyPartner, workspaceName } from '../../state/workspace.ts';
@@ -57,7 +58,9 @@ function Workspace({ session }: { session: SessionView }) {
     <span>
       <span class="name clip">{workspaceName(session)}</span>
       {tenancyPartner(session) !== '' && <span class="caption clip">{tenancyPartner(session)}</span>}
-      <span class="caption clip">{serverHost(server.value)}</span>
+      <span class="caption clip" data-tip={serverHost(server.value)}>
+        {serverName(server.value)}
+      </span>
     </span>
   );
   if (session.viewer.userType !== 'staff') {
