@@ -50,6 +50,27 @@ describeAdmin('the admin command', ({ admin, json, kind, database }) => {
     expect(added.map(Object.keys)).to.deep.equal([['partner'], ['account'], ['campaign'], ['user', 'password']]);
   });
 
+  it('deletes partners, accounts and campaigns to which nothing belongs', async () => {
+    const { partner } = await json('partner', 'add', 'Short');
+    const { account } = await json('account', 'add', 'Short', '--partner', partner.id);
+    const { campaign } = await json('campaign', 'add', 'Short', '--account', account.id);
+    for (const [kind, { id }, left] of [
+      ['partner', partner, 'it has 1 account.'],
+      ['account', account, 'it has 1 campaign.'],
+    ] as const) {
+      const { code, stderr } = await admin([kind, 'delete', id]);
+      expect([code === 0, stderr]).to.satisfy(([isDone, text]: [boolean, string]) => !isDone && text.includes(left));
+    }
+    for (const [kind, { id }] of [
+      ['campaign', campaign],
+      ['account', account],
+      ['partner', partner],
+    ] as const) {
+      expect(await json(kind, 'delete', id)).to.deep.equal({ deleted: { kind, id, name: 'Short' } });
+      expect((await admin([kind, 'delete', id])).stderr).to.contain("doesn't exist");
+    }
+  });
+
   it('lists partners, accounts and campaigns', async () => {
     const { partner } = await json('partner', 'add', 'Northwind Voice');
     const { account } = await json('account', 'add', 'Blue Clinic', '--partner', partner.id);

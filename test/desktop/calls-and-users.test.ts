@@ -180,7 +180,7 @@ describeDesktop('the console, for calls and users', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
     await page
       .getByRole('alert')
-      .getByText(/already/)
+      .getByText(/can.t be used/)
       .waitFor();
     await page.getByLabel('Email', { exact: true }).fill('nora@example.com');
     await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();

@@ -129,6 +129,26 @@ describeBrowser('the console in a browser window', () => {
     }
   });
 
+  it('deletes an account to which nothing belongs, and says what is left otherwise', async () => {
+    const { direct, tenants } = browser.harness;
+    await createAccount(direct.ports, operator, 'Short Clinic', tenants.partner.id);
+    await resize(1280);
+    await goTo('Activity');
+    await goTo('Directory');
+    const dialog = page().getByRole('alertdialog', { name: 'Delete account?' });
+    const remove = async (name: string) => {
+      await page().getByRole('row', { name }).click();
+      await button('Delete…').click();
+      await dialog.getByRole('button', { name: 'Delete account' }).click();
+    };
+    await remove('Blue Clinic');
+    await dialog.getByText("Blue Clinic can't be deleted, because it has 1 campaign").waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+    await remove('Short Clinic');
+    await dialog.waitFor({ state: 'detached' });
+    await page().getByRole('row', { name: 'Short Clinic' }).waitFor({ state: 'detached' });
+  });
+
   it('shows all spaces in a name', async () => {
     const { direct, tenants } = browser.harness;
     const name = tenants.users.account.name.replace(' ', '   ');
