@@ -128,7 +128,7 @@ async function canEncrypt(): Promise<boolean> {
   }
 }
 
-const pollMs = 100;
+const pollMs = 25;
 
 /**
  * Whether anyone can decrypt it. On Linux, the first three bytes name the key: `v11` is from a keyring, and `v12` from the desktop's portal.

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { commands } from '../../desktop/ipc.ts';
@@ -273,6 +273,8 @@ describeDesktop('the window bounds', () => {
     const running = await launchConsole({ userData });
     expect(await readBounds(running)).to.include({ width: 1280, height: 800 });
     await running.close();
+    const aside = readdirSync(userData).filter((name) => name.startsWith('settings.json.unreadable-'));
+    expect(aside.map((name) => readFileSync(join(userData, name), 'utf8'))).to.deep.equal(['{"window":{"x":"left"}']);
     expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8')).window).to.include({ width: 1280, height: 800 });
   });
 });
