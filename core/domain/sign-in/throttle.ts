@@ -10,12 +10,15 @@ import { toNetworks } from './networks.ts';
 import { flowLife, ProviderError } from './provider.ts';
 
 const quarter = Duration.fromObject({ minutes: 15 });
+const hour = Duration.fromObject({ hours: 1 });
 
 /**
  * The number of wrong passwords before a pause, in a window from the first one:
  * - `address`: from one address (IPv6: a /64) for any account, against an attacker who tries many accounts
  * - `network24`, `network56`, `network48`: the same for wider networks, which have many addresses and may have many honest users
- * - `account`: for one account from anywhere, against an attacker with many addresses
+ * - `account`: networks (/48 of IPv6, /24 of IPv4) with wrong passwords for one account, against an attacker with many networks. It counts
+ *   networks instead of attempts, so that no single network can lock the user out everywhere. `counted` marks a network as counted
+ * - `pairs24`, `pairs56`, `pairs48`: for one account from one network
  * - `pair`: for one account from one address, lower than both, so that honest users lock out only themselves
  * - `device`: from one session or known device, for its user
  * - `provider`: failed sign-ins with the provider from one address, because each costs the provider a request and adds an audit event.
@@ -34,7 +37,11 @@ export const throttleLimits = {
   network24: { max: 1_000, window: quarter },
   network56: { max: 300, window: quarter },
   network48: { max: 1_000, window: quarter },
-  account: { max: 100, window: Duration.fromObject({ hours: 1 }) },
+  account: { max: 20, window: hour },
+  counted: { max: 1, window: hour },
+  pairs24: { max: 100, window: hour },
+  pairs56: { max: 100, window: hour },
+  pairs48: { max: 100, window: hour },
   pair: { max: 10, window: quarter },
   device: { max: 10, window: quarter },
   provider: { max: 100, window: quarter },
@@ -66,7 +73,7 @@ export async function checkPassword(
   const counters = countersFor(attempt);
   const now = ports.clock.now();
   // Check this before queuing for the password check, so that a flood of blocked attempts doesn't fill the queue or write anything.
-  const blockedUntil = await ports.throttle.blockedUntil(counters, now);
+  const blockedUntil = await ports.throttle.blockedUntil(limiting(counters), now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
   const find = async () => {
     // Count only attempts whose turn has come, so that many users signing in at once aren't blocked, and made-up email addresses don't add
@@ -98,7 +105,7 @@ export async function countProviderSignIn(ports: Ports, attempt: ProviderAttempt
   const counters = deviceUser === null ? createNetworkCounters('provider', address) : [createCounter('provider', deviceUser)];
   const now = ports.clock.now();
   if ((await ports.throttle.blockedUntil([flow], now)) !== null) throw new ProviderError('expired', 'This sign-in was already finished.');
-  const blockedUntil = await ports.throttle.blockedUntil(counters, now);
+  const blockedUntil = await ports.throttle.blockedUntil(limiting(counters), now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
   await take(ports, [flow, ...counters], now);
   return () => clearCounters(ports, counters);
@@ -127,7 +134,7 @@ export async function countCode(ports: Ports, attempt: CodeAttempt, isRight: () 
   const now = ports.clock.now();
   const digitsBlockedUntil = digits.length === 0 ? null : await ports.throttle.blockedUntil(digits, now);
   if (digitsBlockedUntil !== null) throw tooMany(digitsBlockedUntil - now, 'Too many wrong codes. Enter a recovery code instead.');
-  const blockedUntil = await ports.throttle.blockedUntil(usual, now);
+  const blockedUntil = await ports.throttle.blockedUntil(limiting(usual), now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
   await take(ports, [...usual, ...digits], now);
   if (!(await isRight())) throw new Problem('unauthorized', unauthorizedDetail);
@@ -148,7 +155,16 @@ export function ownSessions(userId: string): string {
 
 /** Counts an attempt before it's checked, so that parallel guesses count, too. @throws Problem `too-many-requests` */
 async function take({ throttle }: Ports, counters: readonly Counter[], now: Millis): Promise<void> {
-  if (!(await throttle.take(counters, now))) throw tooMany(((await throttle.blockedUntil(counters, now)) ?? now) - now);
+  const mark = counters.find(({ kind }) => kind === 'counted');
+  const isNewNetwork = mark !== undefined && (await throttle.take([mark], now));
+  const counting = limiting(counters).filter(({ kind }) => kind !== 'account' || isNewNetwork);
+  if (await throttle.take(counting, now)) return;
+  if (isNewNetwork) await throttle.reset(mark.key);
+  throw tooMany(((await throttle.blockedUntil(counting, now)) ?? now) - now);
+}
+
+function limiting(counters: readonly Counter[]): Counter[] {
+  return counters.filter(({ kind }) => kind !== 'counted');
 }
 
 /** Does something at most once per window, on all cores together. If it fails, the next attempt does it. */
@@ -196,8 +212,13 @@ export async function countRecorded({ throttle, clock }: Ports, kind: keyof type
  * Clears counters after a correct password: undoes the count of this attempt, and clears wrong passwords for the same account from the same
  * address or device.
  */
-async function clearCounters({ throttle }: Ports, counters: readonly Counter[]): Promise<void> {
-  for (const { kind, key } of counters) await (kind === 'pair' || kind === 'device' ? throttle.reset(key) : throttle.giveBack(key));
+async function clearCounters({ throttle, clock }: Ports, counters: readonly Counter[]): Promise<void> {
+  const mark = counters.find(({ kind }) => kind === 'counted');
+  const isCounted = mark !== undefined && (await throttle.blockedUntil([mark], clock.now())) !== null;
+  for (const { kind, key } of counters) {
+    if (kind === 'account' && !isCounted) continue;
+    await (kind.startsWith('pair') || kind === 'device' || kind === 'counted' ? throttle.reset(key) : throttle.giveBack(key));
+  }
 }
 
 type Kind = keyof typeof throttleLimits;
@@ -205,8 +226,15 @@ type Counter = ThrottleCounter & { kind: Kind };
 
 function countersFor({ email, address, vouched }: Attempt): Counter[] {
   if (vouched !== null) return [createCounter('device', vouched)];
-  const pair = `${email} ${toNetworks(address)[0] ?? ''}`;
-  return [...createNetworkCounters('address', address), createCounter('account', email), createCounter('pair', pair)];
+  const [pair = '', ...networks] = toNetworks(address).map((network) => `${email} ${network}`);
+  const kinds: readonly Kind[] = networks.length === 1 ? ['pairs24'] : ['pairs56', 'pairs48'];
+  return [
+    ...createNetworkCounters('address', address),
+    createCounter('account', email),
+    createCounter('counted', networks.at(-1) ?? pair),
+    createCounter('pair', pair),
+    ...networks.map((network, index) => createCounter(kinds[index] ?? 'pairs48', network)),
+  ];
 }
 
 /** Creates counters for an address and the wider networks that contain it. */

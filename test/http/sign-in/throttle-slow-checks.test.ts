@@ -52,7 +52,7 @@ describe('signing in', () => {
       const checked = answers.filter(({ status }) => status === 401).length;
       expect(checked).to.be.lessThan(90);
       // All addresses are in one /24, which has a single counter.
-      expect((await counters()).length).to.equal(3 * checked + 1);
+      expect((await counters()).length).to.equal(5 * checked + 1);
     });
 
     it('still blocks an account after ten wrong passwords while other sign-ins are rejected because too many are waiting', async () => {

@@ -77,7 +77,8 @@ describe('the sign-in throttle', () => {
     it('counts each of many concurrent guesses that it lets through, but no others', async () => {
       const answers = await Promise.all(Array.from({ length: 30 }, () => tryPassword('ada@example.com', 'wrong')));
       expect(answers.filter(({ status }) => status === 401)).to.have.length(10);
-      for (const counter of ['address', 'network24', 'account', 'pair']) expect(await readPoints(counter), counter).to.deep.equal([10]);
+      for (const counter of ['address', 'network24', 'pair', 'pairs24']) expect(await readPoints(counter), counter).to.deep.equal([10]);
+      expect(await readPoints('account')).to.deep.equal([1]);
     });
 
     it('allows attempts again after its window, and later deletes its counters', async () => {
@@ -157,6 +158,19 @@ describe('the sign-in throttle', () => {
       it("from one address don't lock the account out elsewhere", async () => {
         for (let attempt = 0; attempt < 11; attempt++) await tryPassword('oda@example.com', 'wrong');
         expect((await tryPassword('oda@example.com', password, { from: elsewhere })).status).to.equal(201);
+      });
+
+      it("from all addresses of one network don't lock the account out in other networks, but those of many networks do", async () => {
+        const wrong = async (from: string) => (await tryPassword('nia@example.com', 'wrong', { from })).status;
+        const create = { email: 'nia@example.com', name: 'Nia', userType: 'staff', accountId: null, partnerId: null } as const;
+        await createUser(direct.ports, operator, create, password);
+        // A household's /56, and then all of a customer's /48.
+        for (let n = 0; n < 101; n++) expect(await wrong(`2001:db8:1:${n.toString(16)}::1`), `${n}`).to.equal(n < 100 ? 401 : 429);
+        for (let n = 1; n < 30; n++) await wrong(`2001:db8:1:${(n * 256).toString(16)}::1`);
+        expect(await readPoints('account')).to.deep.equal([1]);
+        expect((await tryPassword('nia@example.com', password, { from: '2001:db8:2::1' })).status).to.equal(201);
+        for (let n = 0; n < 19; n++) expect(await wrong(`192.0.${n}.1`)).to.equal(401);
+        expect(await wrong('192.0.20.1')).to.equal(429);
       });
 
       it("don't lock out a signed-in user", async () => {
