@@ -1,4 +1,6 @@
 import { expect } from 'chai';
+import { consoleRoutes } from '#contract/routes/console.ts';
+import type { Route } from '#contract/routes/route.ts';
 import { auditEvent, operator } from '../../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../../core/domain/directory/users.ts';
 import { onEachDatabase } from '../../support/databases.ts';
@@ -114,6 +116,11 @@ describe('a second factor', () => {
           expect(isCodeNeeded(await send({ code: admin.app.code() })), `${title}, with a used code`).to.deep.equal([403, 'code']);
           at.clock.advance({ minutes: 15, seconds: 1 });
         }
+      });
+
+      it('is required by every route that returns a password', () => {
+        const routes = Object.values<Route>(consoleRoutes).filter(({ secret }) => secret === 'password');
+        expect(routes.map(({ confirm }) => confirm?.({}))).to.deep.equal([true, true]);
       });
 
       it("isn't required to rename, disable or delete a user", async () => {
