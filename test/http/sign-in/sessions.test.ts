@@ -4,6 +4,7 @@ import { expect } from 'chai';
 import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { changeUser, createUser, deleteUser } from '../../../core/domain/directory/users.ts';
+import { version } from '../../../core/program.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode, readCookies, readSetCookies } from '../../support/http.ts';
 import { sessionSuite } from '../../support/session-suite.ts';
@@ -31,6 +32,7 @@ describe('sessions', () => {
           dialer: 'off',
           reference: true,
           secondFactor: false,
+          version,
         });
         expect((await session(readCookies(answer))).text).to.equal(answer.text);
       });
