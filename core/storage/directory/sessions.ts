@@ -49,8 +49,8 @@ export function sessionStore({ read, write }: Database): SessionStore {
       const starting = write.transaction(async (trx) => {
         const { userId } = session;
         const user = await lockUnchanged(trx, userId, version);
-        // Unlinking locks the user, too.
-        const link = await trx('oidc_links').where({ user_id: userId, issuer, subject }).first('linked_at');
+        // Lock the link, so that unlinking the user either prevents this session or ends it.
+        const link = await trx('oidc_links').where({ user_id: userId, issuer, subject }).forUpdate().first('linked_at');
         if (!user || !link) return false;
         await insertSession(trx, session, { issuer, began_with_link: (user.last_sign_in_at ?? 0) < link.linked_at ? 1 : null });
         await recordAudit(trx, event);
