@@ -58,7 +58,7 @@ export function userCommands(program: Command, { withDatabase }: Runner): void {
     .addOption(typeOption())
     .option(...accountOption)
     .option(...partnerOption)
-    .description("change a user's account, partner or type; the access of their API keys changes immediately");
+    .description("change a user's account, partner or type, and end their sessions; the access of their API keys changes immediately");
   withExamples(
     move,
     `user move ada@example.com --account ${exampleId}`,

@@ -744,7 +744,8 @@ from "oidc_links"
 where "user_id" = $1
   and "issuer" = $2
   and "subject" = $3
-limit $4;
+limit $4
+for update;
 
 insert into "sessions" ("began_with_link", "half_open_until", "id", "issuer", "last_seen_at", "started_at",
   "user_id")

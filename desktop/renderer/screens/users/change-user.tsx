@@ -64,7 +64,7 @@ export function EditUser({ user, session, onChanged, onClose }: ChangeUserProps)
         )}
         {hasMoved && (
           <p class="hint" role="status">
-            Their API keys will move with them immediately.
+            They’ll have to sign in again. Their API keys will move with them immediately.
           </p>
         )}
         {code.field}
