@@ -183,6 +183,8 @@ describe('reading a phone number', () => {
     ['1 212 555 1234', 'US', '+12125551234'],
     ['604 555 1234', 'CA', '+16045551234'],
     ['13012345678', 'CN', '+8613012345678'],
+    ['011 61 412 345 678', 'ES', '+61412345678'],
+    ['011 6834002', 'IT', '+390116834002'],
     ['8 (916) 123-45-67', 'RU', '+79161234567'],
     ['06 69812345', 'IT', '+390669812345'],
     ['+39 (0)6 69812345', 'IT', '+390669812345'],
@@ -208,6 +210,7 @@ describe('reading a phone number', () => {
   const refused: [text: string, country: string | undefined, reason: string][] = [
     ['491701234567', 'DE', 'Write +49 170 1234567, or 0491 701234567.'],
     ['49 170 1234567', 'DE', 'Write +49 170 1234567, or 0491 701234567.'],
+    ['011 43 664 123456', 'DE', 'Write +43 664 123456, or 1143664123456.'],
     ['436641234567', 'DE', 'Write +43 664 1234567, or 04366 41234567.'],
     ['6641234567', 'AT', 'Write +66 41 234 567, or 0664 1234567.'],
     ['353861234567', undefined, noCountry],
@@ -239,6 +242,18 @@ describe('reading a phone number', () => {
         .that.satisfies((actual: string) => actual.startsWith(reason)));
   }
 
+  const notListed: [text: string, country: string, reason: string][] = [
+    ['0600123456', 'PL', 'Write 600 123 456.'],
+    ['+48 0600 123 456', 'DE', 'Write +48 600 123 456.'],
+    ['01 55 1234 5678', 'MX', 'Write +52 15512345678.'],
+    ['1 55 1234 5678', 'MX', 'Write +1 551 234 5678, or +52 15512345678.'],
+    ['65 9123 4567', 'NO', 'Write +65 9123 4567, or +47 6591234567.'],
+  ];
+  for (const [text, country, reason] of notListed) {
+    it(`refuses ${JSON.stringify(text)} in ${country} even if only the length has to be possible`, () =>
+      expect(readPhone(text, { country, accept: 'possible' })).to.deep.equal({ reason }));
+  }
+
   it('names only readings that have no other', () => {
     for (const text of ['491701234567', '436641234567', '6641234567']) {
       const reading = readPhone(text, { country: text.startsWith('6') ? 'AT' : 'DE', accept: 'valid' });
@@ -248,7 +263,7 @@ describe('reading a phone number', () => {
   });
 
   it('accepts numbers of other lengths than those of today, if only the length has to be possible', () => {
-    const possible = ['+14362345678', '436 234 5678', '0052 1 55 1234 5678', '+5215512345678', '+22507123456', '+49 30 12345678'];
+    const possible = ['+14362345678', '1 436 234 5678', '0052 1 55 1234 5678', '+5215512345678', '+22507123456', '+49 30 12345678'];
     expect(possible.map((text) => readPhone(text, { country: 'US', accept: 'possible' }))).to.deep.equal([
       { phone: '+14362345678', isValid: false },
       { phone: '+14362345678', isValid: false },
@@ -259,5 +274,23 @@ describe('reading a phone number', () => {
     ]);
     for (const text of ['+1212555', '+4930', '+999123456789', '12', '+4930123456789012'])
       expect(readPhone(text, { country: 'US', accept: 'possible' }), text).to.have.property('reason');
+  });
+
+  it('never lists a number that only has a possible length if the digits are a valid number written in another way', () => {
+    const homes = ['IT', 'MX', 'SG', 'PL', 'ES', 'NO', 'AU', 'CI'];
+    const neverWrong = (country: string, { code, national, phone }: Owned) => {
+      const extraZero = [
+        `+${code}0${national}`,
+        `00${code}0${national}`,
+        ...(code === ofCountry(country, '').code ? [`0${national}`] : []),
+      ];
+      const spellings = [`${code}${national}`, `011${phone.slice(1)}`, ...(national.startsWith('0') ? [] : extraZero)];
+      for (const text of phone.length > 10 ? spellings : []) {
+        const reading = readPhone(text, { country, accept: 'possible' });
+        if ('phone' in reading && !reading.isValid) expect(reading.phone, `${text} (${country})`).to.equal(phone);
+      }
+    };
+    for (const country of homes) for (const number of examplesOfCountries) neverWrong(country, number);
+    fc.assert(fc.property(fc.constantFrom(...homes), ofAnyType, neverWrong), runs(1_500));
   });
 });

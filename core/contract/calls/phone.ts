@@ -130,10 +130,11 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   const digits = toDigits(written);
   // Spreadsheets drop the plus sign, and also the zero before an area code. A number that's written as usual in its country lacks neither.
   const withPlus = dialing && !isWithPlus(written) && !digits.startsWith('0') ? toValid(`+${digits}`) : null;
-  const mayLackPlus = dialing && withPlus !== null && !phones.some((phone) => isUsual(phone, digits, dialing));
-  const readings = mayLackPlus ? distinct([withPlus, ...phones]) : phones;
+  const mayLackPlus = dialing && withPlus !== null && !valid.some((phone) => isUsual(phone, digits, dialing));
+  const meant = valid.length > 0 ? valid : phones.map((phone) => withoutZero(phone) ?? phone);
+  const readings = mayLackPlus ? distinct([withPlus, ...meant]) : meant;
   const [phone] = phones;
-  if (phone !== undefined && readings.length === 1) return { phone, isValid: valid.length > 0 };
+  if (phone !== undefined && readings.length === 1 && readings[0] === phone) return { phone, isValid: valid.length > 0 };
   if (readings.length > 0) return { reason: `Write ${readings.map((reading) => format(reading, digits, dialing)).join(', or ')}.` };
   if (!dialing && international.length === 0) return { reason: mustBeValid ? notE164 : notInternational };
   return { reason: `Must be a ${mustBeValid ? 'valid phone number' : 'phone number with a possible length'}.` };
@@ -150,7 +151,8 @@ function getDialing(country: string): Dialing | undefined {
   if (!data) return known;
   const dialing = {
     code: data[at.code],
-    international: [/^00/, new RegExp(`^(?:${data[at.internationalPrefix]})`)],
+    // North American programs write 011 in every country. No country's numbers have ten digits after such an area code.
+    international: [/^00/, /^011(?=\d{10})/, new RegExp(`^(?:${data[at.internationalPrefix]})`)],
     hasPrefix: Boolean(data[at.prefix]),
     national: new RegExp(`^(?:${data[at.nationalPrefix] || data[at.prefix] || ''})`),
     transform: data[at.transform] || '',
@@ -207,6 +209,12 @@ function toPossible(candidate: string): string | null {
   return lengths.some((text) => parsePhoneNumberFromString(text)?.isPossible()) ? candidate : null;
 }
 
+/** Returns a number without the zeros after its country code, if it can have that length. Few countries' numbers begin with zero. */
+function withoutZero(phone: string): string | null {
+  const code = `+${parsePhoneNumberFromString(phone)?.countryCallingCode}`;
+  return phone.startsWith(`${code}0`) ? toPossible(code + phone.slice(code.length).replace(/^0+/, '')) : null;
+}
+
 /** Whether digits are a number as it's usually written in its country. The library doesn't know that for numbers that it can't format. */
 function isUsual(phone: string, digits: string, { hasPrefix }: Dialing): boolean {
   const parsed = parsePhoneNumberFromString(phone);
@@ -220,7 +228,8 @@ function isUsual(phone: string, digits: string, { hasPrefix }: Dialing): boolean
 function format(phone: string, digits: string, dialing: Dialing | undefined): string {
   const parsed = parsePhoneNumberFromString(phone);
   const national = parsed?.formatNational() ?? phone;
-  const isOwn = parsed?.countryCallingCode === dialing?.code && phone !== `+${digits}` && toDigits(national) !== digits;
+  const isOwn =
+    isPhoneNumber(phone) && parsed?.countryCallingCode === dialing?.code && phone !== `+${digits}` && toDigits(national) !== digits;
   return isOwn ? national : (parsed?.formatInternational() ?? phone);
 }
 
