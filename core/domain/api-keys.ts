@@ -64,11 +64,8 @@ function tooManyKeys(max: number): Problem {
   return new Problem('conflict', `${reached} Revoke a key that's no longer needed, then try again.`);
 }
 
-/** @param olderThan the ID of a key, to list older keys; null for the newest keys */
-export async function listApiKeys(ports: Ports, viewer: Viewer, olderThan: string | null): Promise<{ apiKeys: ApiKey[]; total: number }> {
-  const visibility = scopeFor(viewer).apiKeys;
-  const last = olderThan === null ? null : await findApiKey(ports, visibility, olderThan);
-  return ports.stores.apiKeys.list(visibility, limits.listedApiKeys, last);
+export function listApiKeys(ports: Ports, viewer: Viewer): Promise<{ apiKeys: ApiKey[]; total: number }> {
+  return ports.stores.apiKeys.list(scopeFor(viewer).apiKeys, limits.listedApiKeys);
 }
 
 /** The number of keys that a search reads at a time. */
@@ -86,7 +83,7 @@ export async function listAllApiKeys(
   limit: number | null,
 ): Promise<{ apiKeys: ApiKey[]; total: number }> {
   const store = ports.stores.apiKeys;
-  if (search === '' && limit !== null) return store.list(visibility, limit, null);
+  if (search === '' && limit !== null) return store.list(visibility, limit);
   const term = foldText(search);
   const apiKeys: ApiKey[] = [];
   let total = 0;

@@ -162,7 +162,7 @@ async function measureLists({ kind, ports, storage, tenants }: Stage, rounds: nu
   const { users, otherAccount } = tenants;
   await insertKeys(storage.database, 500, users.other, otherAccount);
   const { few, many } = await inTurn({ few: users.otherPartner, many: users.partner }, rounds, async (user) => {
-    const times = await repeat(10, () => timed(() => listApiKeys(ports, { ...user, tenancy: null }, null)));
+    const times = await repeat(10, () => timed(() => listApiKeys(ports, { ...user, tenancy: null })));
     return { ms: computeSpread(times.map(({ ms }) => ms)).median };
   });
   const ratios = computeRatios(many.ms, few.ms);

@@ -72,7 +72,7 @@ describeDesktop('the console, with many API keys,', () => {
     });
   });
 
-  it('says that it lists only the newest 500, finds an older key by its value, and loads older keys on request', async () => {
+  it('says that it lists only the newest 500, says how to list the others, and finds an older key by its value', async () => {
     const { direct, tenants } = harness;
     const oldest = await createKeyOn(harness, tenants.users.account, 'The oldest', { on: '2020-01-01T00:00:00.000Z' });
     const [model] = await direct.storage.database.read('api_keys').where({ id: oldest.id });
@@ -92,6 +92,7 @@ describeDesktop('the console, with many API keys,', () => {
     await repairCounts(direct.storage.database);
     await signInAs(harness, 'account');
     await harness.page.getByText('Newest 500 of 1,201').waitFor();
+    await harness.page.getByText('callkey-admin key list --all').waitFor();
     await button('Which key is this?').click();
     await harness.page.getByLabel('Key value').fill(` ${oldest.keyValue.replaceAll('_', '\\_\u200B')}\n`);
     await button('Find key').click();
@@ -101,13 +102,6 @@ describeDesktop('the console, with many API keys,', () => {
     await button('Cancel').click();
     await harness.page.getByLabel('Search by name').fill('The oldest');
     await harness.page.getByText('No matching API keys').waitFor();
-    await button('Load the next 500').click();
-    await button('Load the other 201').click();
-    await row('The oldest').waitFor();
-    await button('Refresh').click();
-    await harness.page.locator('button[aria-label="Refresh"][aria-disabled="false"]').waitFor();
-    await row('The oldest').waitFor();
-    expect(await harness.page.getByText('Newest').count()).to.equal(0);
   });
 
   it('finds the key for a pasted value, scrolls to its row and opens it', async () => {

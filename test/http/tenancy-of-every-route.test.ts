@@ -64,7 +64,7 @@ const attempts: Record<keyof ConsoleRoutes, 'own' | ((targets: Targets) => Attem
   recordExport: 'own',
   selectTenancy: ({ account }) => ({ body: { kind: 'account', id: account } }),
   searchTenancies: () => ({ query: { search: 'Blue' } }),
-  listApiKeys: ({ key }) => ({ query: { olderThan: key } }),
+  listApiKeys: () => ({}),
   identifyApiKey: ({ digest }) => ({ body: { sha256: digest }, unchanged: { apiKey: null } }),
   showApiKey: ({ key }) => ({ id: key, query: { timeZone } }),
   changeApiKey: ({ key }) => ({ id: key, body: rules }),

@@ -55,7 +55,7 @@ describe('the total number of keys', () => {
         ...[partner, otherPartner].map(({ id }) => ({ kind: 'tenancy', tenancy: { kind: 'partner', id } }) as const),
         ...(['all', 'nothing'] as const).map((other) => ({ kind: other })),
       ];
-      const listed = await Promise.all(sights.map(async (sight) => (await direct.ports.stores.apiKeys.list(sight, 2, null)).total));
+      const listed = await Promise.all(sights.map(async (sight) => (await direct.ports.stores.apiKeys.list(sight, 2)).total));
       const counted = await Promise.all(
         sights.map(async (sight) => (await narrowToVisible(write()('api_keys as k'), sight).select('k.id')).length),
       );

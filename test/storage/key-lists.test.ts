@@ -30,12 +30,11 @@ describe('the newest keys of an account and of a user', () => {
       read.on('query', (query) => statements.push(query));
       const visibility = { kind: 'account', accountId: account.id, userId: users.tied.id } as const;
       const store = apiKeyStore(direct.storage.database);
-      const ids = async (olderThan: Parameters<typeof store.list>[2]) =>
-        (await store.list(visibility, 4, olderThan)).apiKeys.map(({ id }) => id);
-      const [first] = (await store.list(visibility, 1, null)).apiKeys;
-      expect(first?.id).to.equal('own-elsewhere-13000');
-      statements.length = 0;
-      expect(await ids(first ?? null)).to.deep.equal(['own-13000', 'of-account-13000', 'own-elsewhere-12999', 'own-12999']);
+      const { apiKeys } = await store.list(visibility, 5);
+      expect(apiKeys.map(({ id }) => id)).to.deep.equal([
+        ...['own-elsewhere-13000', 'own-13000', 'of-account-13000'],
+        ...['own-elsewhere-12999', 'own-12999'],
+      ]);
       const list = statements.find(({ sql }) => sql.includes('creator_name'));
       const explain = `EXPLAIN ${kind === 'sqlite' ? 'QUERY PLAN ' : ''}${list?.sql.replaceAll(/\$\d+/g, '?')}`;
       const plan = JSON.stringify(await read.raw(explain, list?.bindings ?? []));

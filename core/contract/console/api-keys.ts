@@ -34,11 +34,6 @@ export const apiKeySchema = z.object({
 
 export type ApiKeyView = z.infer<typeof apiKeySchema>;
 
-export const apiKeysQuerySchema = z.strictObject({
-  /** The ID of a key. The response lists up to `limit` older keys. */
-  olderThan: identifierSchema.optional(),
-});
-
 export const apiKeysSchema = z.object({
   /** Newest first. */
   apiKeys: z.array(apiKeySchema),

@@ -1,6 +1,5 @@
 import {
   apiKeyDetailsSchema,
-  apiKeysQuerySchema,
   apiKeysSchema,
   changeApiKeySchema,
   changedApiKeySchema,
@@ -20,9 +19,7 @@ export const apiKeyRoutes = {
   listApiKeys: route('GET', '/console/api-keys', {
     by: 'session',
     summary: 'List API keys, newest first',
-    query: apiKeysQuerySchema,
     answer: apiKeysSchema,
-    problems: ['not-found'],
   }),
   createApiKey: route('POST', '/console/api-keys', {
     by: 'session',

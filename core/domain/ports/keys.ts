@@ -19,8 +19,8 @@ export type ApiKeyStore = {
   create(key: ApiKey, digest: Digest, maxActive: number, event: AuditEvent): Promise<boolean>;
   /** Counts a user's active keys. */
   countActive(creatorId: string, at: Millis): Promise<number>;
-  /** Lists keys newest first, and by ID if they were created at the same time. With `olderThan`, lists only the keys after that one. */
-  list(visibility: KeyVisibility, limit: number, olderThan: ApiKey | null): Promise<{ apiKeys: ApiKey[]; total: number }>;
+  /** Lists keys newest first, and by ID if they were created at the same time. `total` counts all visible keys. */
+  list(visibility: KeyVisibility, limit: number): Promise<{ apiKeys: ApiKey[]; total: number }>;
   find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
   /** Lists keys by descending ID, after the cursor, for a search through all keys. */
   page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;

@@ -13,8 +13,8 @@ import * as domain from '../../domain/api-keys.ts';
 import { apiKeyDetailsView, apiKeyView, isFullyShown } from '../views.ts';
 import type { Request } from './request.ts';
 
-export async function listApiKeys({ ports, viewer, query }: Request<'listApiKeys'>): Promise<ApiKeysView> {
-  const { apiKeys, total } = await domain.listApiKeys(ports, viewer, query.olderThan ?? null);
+export async function listApiKeys({ ports, viewer }: Request<'listApiKeys'>): Promise<ApiKeysView> {
+  const { apiKeys, total } = await domain.listApiKeys(ports, viewer);
   const now = ports.clock.now();
   return { apiKeys: apiKeys.map((key) => apiKeyView(key, viewer, now)), total, limit: limits.listedApiKeys };
 }

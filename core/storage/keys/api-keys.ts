@@ -187,18 +187,13 @@ export function apiKeyStore(database: Database): ApiKeyStore {
 
     countActive: (creatorId, at) => countActive(creatorId, at, Number.MAX_SAFE_INTEGER, read),
 
-    async list(visibility, limit, olderThan) {
+    async list(visibility, limit) {
       const order = [
         { column: 'k.created_at', order: 'desc' },
         { column: 'k.id', order: 'desc' },
       ];
       // Select only IDs, so that only the index is read: it may contain a million keys of unlisted users.
-      const newest = (part: KeyVisibility) => {
-        const ids = listed(part).select('k.id').orderBy(order).limit(limit);
-        return read.from(
-          (olderThan ? ids.whereRaw('(k.created_at, k.id) < (?, ?)', [olderThan.createdAt, olderThan.id]) : ids).as('newest'),
-        );
-      };
+      const newest = (part: KeyVisibility) => read.from(listed(part).select('k.id').orderBy(order).limit(limit).as('newest'));
       const [first, ...others] = listParts(visibility);
       const keys = withCreator(read('api_keys as k').whereIn('k.id', newest(first).unionAll(others.map(newest))))
         .orderBy(order)

@@ -33,13 +33,11 @@ export function createKeysRuns({
       placedOn: (placedOn) => placedOn(testRandomness.id(), '2026-11-21'),
       countActive: (countActive) => countActive(user.id, now),
       async list(list) {
-        const older = await key();
-        await each(keyScopes, (visibility) => list(visibility, 100, null));
-        await list(own, 100, older.key);
+        await each(keyScopes, (visibility) => list(visibility, 100));
         const deleting = await createdUser();
         await key(deleting);
         await storage.database.write('users').where({ id: deleting.id }).update({ deleted_at: now });
-        await list(own, 100, null);
+        await list(own, 100);
         await storage.database.write('users').where({ id: deleting.id }).update({ deleted_at: null });
       },
       find: (find) => each(keyScopes, (scope) => find(scope, testRandomness.id())),

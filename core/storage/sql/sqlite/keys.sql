@@ -357,29 +357,6 @@ from `api_keys` as `k`
 where 1 = 0
 limit ?;
 
-select `k`.*, `u`.`name` as `creator_name`, `u`.`email` as `creator_email`, `u`.`user_type` as `creator_type`,
-  `u`.`disabled_at` as `creator_disabled_at`, `u`.`last_sign_in_at` as `creator_seen_at`, `u`.`partner_id` as `creator_current_partner_id`
-from `api_keys` as `k`
-inner join `users` as `u` on `u`.`id` = `k`.`creator_id`
-where `k`.`id` in (
-  select *
-  from (
-    select `k`.`id`
-    from `api_keys` as `k`
-    where `k`.`creator_id` = ?
-      and `k`.`creator_id` not in (
-        select `id`
-        from `users`
-        where `deleted_at` is not null
-      )
-      and (k.created_at, k.id) < (?, ?)
-    order by `k`.`created_at` desc, `k`.`id` desc
-    limit ?
-  ) as `newest`
-)
-order by `k`.`created_at` desc, `k`.`id` desc
-limit ?;
-
 select count(*) as `total`
 from `api_keys`
 where `creator_id` = ?

@@ -10,7 +10,6 @@ import { announce, warn } from '../../state/announcement.ts';
 import { now } from '../../state/clock.ts';
 import { pluralize } from '../../state/format/format.ts';
 import { openDialog, requestedKey, type ScreenProps } from '../../state/navigation.ts';
-import { reloadKeys } from '../../state/older-keys.ts';
 import { ApiKeyDetails, OpenApiKey } from './api-key-details.tsx';
 import { CreateApiKey } from './dialogs/create-api-key.tsx';
 import { RevokeApiKey } from './dialogs/revoke-api-key.tsx';
@@ -27,7 +26,7 @@ import { WhichKey } from './which-key.tsx';
 
 /** Shows the keys in the viewer's scope, and the dialogs about them. */
 export function ApiKeys({ session, title }: ScreenProps) {
-  const resource = useFreshResource('api-keys', reloadKeys);
+  const resource = useFreshResource('api-keys', () => window.callkey.request('listApiKeys', {}));
   const [settings, change] = useView(keyListView.name, keyListView.initial);
   const [revoking, setRevoking] = useState<ApiKeyView | null>(null);
   const [saving, setSaving] = useState<ShownKey | null>(null);
@@ -106,7 +105,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
             </button>
           </>
         }
-        head={listed && !isEmpty && <ApiKeyHead resource={resource} view={listed} settings={settings} onChange={narrow} />}
+        head={listed && !isEmpty && <ApiKeyHead view={listed} settings={settings} onChange={narrow} />}
         details={
           listed &&
           openId !== '' && (

@@ -14,7 +14,6 @@ import { warn } from '../../state/announcement.ts';
 import { canUseKeys } from '../../state/commands.ts';
 import { describeFailure } from '../../state/format/failure-text.ts';
 import { showKey } from '../../state/navigation.ts';
-import { reloadKeys } from '../../state/older-keys.ts';
 import { serverHost } from '../../state/workspace.ts';
 import { type Destination, findAnything } from './find-anything.ts';
 
@@ -28,7 +27,7 @@ const minSearchLength = 2;
 /** Opens any screen, finds keys, users and campaigns, and runs commands, using only the keyboard. */
 export function Palette({ session, onCommand, onClose }: PaletteProps) {
   const [search, setSearch] = useState('');
-  const resource = useFreshResource('api-keys', reloadKeys);
+  const resource = useFreshResource('api-keys', () => window.callkey.request('listApiKeys', {}));
   const keys = resource.state.value.value?.apiKeys;
   const debouncedSearch = useDebounced(search.trim(), typingMs);
   const searchResults = useResource<Destination[]>(

@@ -8,13 +8,11 @@ import { formatExpiryDay } from '../../../components/time.tsx';
 import { now } from '../../../state/clock.ts';
 import { formatNumber } from '../../../state/format/format.ts';
 import { sortAfterPress } from '../../../state/format/sorting.ts';
-import type { Resource } from '../../../state/loading/resource.ts';
 import { isPrinting } from '../../../state/printing.ts';
 import { ApiKeyTable } from './api-key-table.tsx';
 import { keysExpiringSoon, listOwners, paginate } from './key-list.ts';
 import { type KeyListView, keyListView, keysInView } from './key-list-view.ts';
 import { KeyToolbar } from './key-toolbar.tsx';
-import { OlderKeys } from './older-keys.tsx';
 
 /** A request to scroll to a key. A new object is a new request, even for the same key. */
 type Highlight = { id: string };
@@ -77,14 +75,13 @@ export function ApiKeyList(props: ApiKeyListProps) {
 }
 
 type ApiKeyHeadProps = {
-  resource: Resource<ApiKeysView>;
   view: ApiKeysView;
   settings: KeyListView;
   onChange: (changes: Partial<KeyListView>) => void;
 };
 
-/** Shows search and filters, the expiration banner, and a link to older keys. */
-export function ApiKeyHead({ resource, view, settings, onChange }: ApiKeyHeadProps) {
+/** Shows search and filters, the expiration banner, and how many keys aren't listed. */
+export function ApiKeyHead({ view, settings, onChange }: ApiKeyHeadProps) {
   const { size } = settings;
   return (
     <>
@@ -94,7 +91,12 @@ export function ApiKeyHead({ resource, view, settings, onChange }: ApiKeyHeadPro
         onShow={() => onChange({ ...keyListView.initial, filter: 'expiring', size })}
       />
       <KeyToolbar keys={view.apiKeys} settings={settings} onChange={(changes) => onChange({ ...changes, page: 0 })} />
-      <OlderKeys resource={resource} />
+      {view.total > view.apiKeys.length && (
+        <p class="notice">
+          Newest {formatNumber(view.apiKeys.length)} of {formatNumber(view.total)} keys. Search and filters apply only to these. Your
+          server’s operator can list them all with <code>callkey-admin key list --all</code>.
+        </p>
+      )}
     </>
   );
 }
