@@ -102,6 +102,11 @@ export abstract class People {
     return next > current + 1 ? null : next;
   }
 
+  /** The walk sends no code with requests that need one from a user who has a second factor. */
+  confirm({ user }: Viewer): void {
+    if (this.users.require(user).lastCode !== null) refuse('forbidden');
+  }
+
   // Who sees what
 
   /** Returns a campaign, account or partner, followed by what it belongs to. */

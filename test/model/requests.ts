@@ -389,14 +389,20 @@ const commands = {
   }),
   disableUser: aboutUser(1, ({ id }, { coin: disabled }) => ({
     route: ['PATCH', `/console/users/${id}`, { disabled }],
-    expect: (copy, by) => copy.disableUser(by, id, disabled),
+    expect(copy, by) {
+      if (!disabled) copy.confirm(by);
+      return copy.disableUser(by, id, disabled);
+    },
   })),
   moveUser: aboutUser(2, (user, { option }, model) => {
     const accountId = pick([...listNodes(model, 'account'), null], option)?.id ?? null;
     return {
       may: (viewer) => model.seesUser(viewer, user) && model.isPartner(model.findScope(viewer)),
       route: ['PATCH', `/console/users/${user.id}`, { accountId }],
-      expect: (copy, by) => copy.moveUser(by, user.id, accountId),
+      expect(copy, by) {
+        copy.confirm(by);
+        return copy.moveUser(by, user.id, accountId);
+      },
     };
   }),
   deleteUser: aboutUser(1, ({ id }, { coin: cancels }) => ({
