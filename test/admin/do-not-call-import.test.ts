@@ -76,6 +76,11 @@ describeAdmin('admin do-not-call import', ({ admin, json, database }) => {
       { numbers: [one, two], columns: ['Mobil', 'Büro'], empty: 1 },
       ['--column', 'Mobil', '--column', 'Büro'],
     ],
+    [
+      'notes with dates, times, amounts, IDs and links',
+      `Phone;Notes\n${one};"28.11.2026, 10:30: paid 1.234,50 for 123-45, see https://crm.example/10000000001 and 550e8400-e29b-41d4-a716-446655440000"\n`,
+      { numbers: [one], columns: ['Phone'] },
+    ],
     ['a column named by its position', `${one};${two}\n${three};${two}\n`, { numbers: [one, three], columns: ['1'] }, ['--column', '1']],
     [
       'calls that the console exported',
@@ -92,7 +97,7 @@ describeAdmin('admin do-not-call import', ({ admin, json, database }) => {
     });
   }
 
-  const unclear: [string, string, number[]][] = [
+  const unclear: [string, string, number[], string?][] = [
     ['several numbers on a line', `${one}, ${two}, ${three}\n`, [1]],
     ['a second number on a line', `${one};${two}\n${three}\n`, [1]],
     ['a number in another column', `Phone,Name\n${one},Ada\n,"${two} (Bob)"\n`, [3]],
@@ -104,10 +109,15 @@ describeAdmin('admin do-not-call import', ({ admin, json, database }) => {
     ['a rounded number', `Phone\n3.53861E+11\n`, [2]],
     ['a number saved as a decimal', `Phone\n${one}\n353861230002.0\n`, [3]],
     ['a NUL byte in a number', `Phone\n${one}\n+35386\u00001230002\n`, [3]],
+    ['a second number of eight digits on a line', '91234567;98765432\n81234567;\n', [1], 'SG'],
+    ['a number of seven digits in another column', 'Phone;Backup\n6111234;6111235\n', [2], 'IS'],
+    ['a national number within a note', 'Phone;Notes\n086 123 0001;28.11.2026: also 086 123 0002\n', [2], 'IE'],
+    ['a number with hyphens within a note', 'Phone;Notes\n2125551234;call (212) 555-1299 instead\n', [2], 'US'],
+    ['numbers above a header', '91234567\nPhone\n98765432\n', [2], 'SG'],
   ];
-  for (const [what, content, lines] of unclear) {
+  for (const [what, content, lines, country] of unclear) {
     it(`imports nothing if there's ${what}, and reports the line`, async () => {
-      const { code, stdout } = await run(content);
+      const { code, stdout } = await run(content, ...(country === undefined ? [] : ['--country', country]));
       const { added, wrong } = JSON.parse(stdout);
       expect([code, added, wrong.map(({ line }: { line: number }) => line)]).to.deep.equal([1, 0, lines]);
       expect(await listed()).to.deep.equal([]);

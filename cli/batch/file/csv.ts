@@ -23,7 +23,7 @@ export function openCsv(file: TextFile, reading: Reading, purpose: 'place' | 'ca
   const table = openTable(file, isHeader, () => true);
   if (!table.header) throw new UnreadableFile(`${name} is empty. Add a header and at least one call.`);
   const names = table.header.cells;
-  if (names.some(looksLikePhone))
+  if (names.some((name) => looksLikePhone(name)))
     throw new UnreadableFile(`${name} has no header. Add a first line with the names of its columns, such as phone.`);
   if (isExport(names, doNotCallHead)) throw new UnreadableFile(`${name} is a do-not-call list. The people in it must not be called.`);
   const isOwn = Object.keys(reading.columns).length === 0 && isExport(names, callsHead);

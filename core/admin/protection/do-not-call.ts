@@ -57,8 +57,7 @@ export function doNotCallCommands(program: Command, { withDatabase }: Runner): v
     .option(
       '--column <name>',
       'column with the numbers, repeatable (default: found by its header)',
-      (name: string, before: string[]) => [...before, name],
-      [],
+      (name: string, before: string[] = []) => [...before, name],
     )
     .option(
       '--skip-invalid [file]',
@@ -149,7 +148,7 @@ export function entryJson({ createdAt, endsAt, ...entry }: DoNotCallEntry) {
 /** The number of invalid lines that a terminal shows. */
 const maxShownLines = 20;
 
-type ImportOptions = ScopeOptions & { country?: string; column: string[]; skipInvalid?: string | true };
+type ImportOptions = ScopeOptions & { country?: string; column?: string[]; skipInvalid?: string | true };
 
 /** @returns whether everything was imported that should be */
 async function runImport(context: AdminContext, path: string, options: ImportOptions): Promise<boolean> {
@@ -164,7 +163,7 @@ async function runImport(context: AdminContext, path: string, options: ImportOpt
   const skipped = options.skipInvalid === undefined ? null : await createSkippedLines(resolveFile(skippedName(options.skipInvalid, file)));
   try {
     const text = await openText(file);
-    const list = openPhoneList(text, options.column, columnHint);
+    const list = openPhoneList(text, options.column ?? [], columnHint);
     const chunks = () => text.chunks();
     const result = await importNumbers(ports, actor, {
       ...{ list, chunks, country, entry: { ...entry, createdAt: ports.clock.now(), endsAt: null } },

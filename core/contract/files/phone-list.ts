@@ -1,5 +1,5 @@
 import type { CsvRecord, Reader } from './csv.ts';
-import { doNotCallHead, findPhoneColumns, isExport, isOtherNumber, looksLikePhone, openTable, type Table } from './table.ts';
+import { doNotCallHead, findPhoneColumns, isExport, isOtherNumber, looksLikePhone, mayHavePhone, openTable, type Table } from './table.ts';
 import { type TextFile, UnreadableFile } from './text-file.ts';
 
 /** It isn't clear which column has the numbers. @property names the names of all columns */
@@ -86,7 +86,7 @@ function choosePositions({ name }: TextFile, { header, sample }: Table, columns:
   if (position !== undefined) return [position];
   if (names.filter((each) => each !== '').length > 1)
     throw new UnclearColumn(`${name} has no column that's named like one for phone numbers. ${known} ${hint}`, names);
-  return [Math.max(sample[0]?.cells.findIndex(looksLikePhone) ?? 0, 0)];
+  return [Math.max(sample[0]?.cells.findIndex((cell) => looksLikePhone(cell)) ?? 0, 0)];
 }
 
 /** Returns a function that finds phone numbers in the columns that aren't read. In columns for other numbers, it finds only those with `+`. */
@@ -96,6 +96,6 @@ function numberFinder(names: readonly string[]): (cell: string, position: number
   return (cell, position) => {
     if (!/\d/.test(cell)) return false;
     if (forPhones.has(position)) return true;
-    return looksLikePhone(cell) && (!forOthers.has(position) || cell.includes('+'));
+    return forOthers.has(position) ? cell.includes('+') && looksLikePhone(cell) : mayHavePhone(cell);
   };
 }

@@ -60,7 +60,7 @@ export function openTable(file: TextFile, isHeader: (cells: string[]) => boolean
 function chooseLayout(file: TextFile, candidates: readonly string[], isHeader: (cells: string[]) => boolean): Layout {
   const layouts = candidates.map((delimiter): Layout => {
     const { rows, failure } = readStart(file, delimiter);
-    const data = rows.findIndex(({ cells }) => cells.some(looksLikePhone));
+    const data = rows.findIndex(({ cells }) => cells.some((cell) => looksLikePhone(cell, minDigits)));
     const header = rows.slice(0, data === -1 ? rows.length : data).find(({ cells }) => isHeader(cells)) ?? null;
     const total = rows.reduce((sum, { cells }) => sum + cells.length, 0);
     const score = (header ? 1e9 : 0) + ((header ?? rows[0])?.cells.length ?? 0) * 1e5 + total;
@@ -113,13 +113,23 @@ export function findPhoneColumns(header: readonly string[]): number[] {
   return [];
 }
 
-/** Whether a cell of any column seems to have a phone number, even within other text. */
-export function looksLikePhone(cell: string): boolean {
+/** The shortest numbers that countries have, without an area code. */
+const minDigits = 7;
+/** Digits within a text, such as a note, but not those of an ID or a link. */
+const digitsInText = /(?<![\p{L}\p{N}_./=@-])\(?\d[\d\s()./-]*\d(?![\p{L}\p{N}_@])/gu;
+
+/** Whether a cell could have a phone number of some country, even within other text. */
+export function mayHavePhone(cell: string): boolean {
+  return looksLikePhone(cell) || [...toPlainPhone(cell).matchAll(digitsInText)].some(([digits]) => looksLikePhone(digits, minDigits));
+}
+
+/** Whether a cell seems to be a phone number, or has one with its country code. @param atLeast how many digits a number without a prefix has */
+export function looksLikePhone(cell: string, atLeast = 9): boolean {
   const text = toPlainPhone(cell).replace(/^'/, '');
   if (/(?:\+|(?<!\d)00)[\s()]*[1-9](?:[\s()./-]*\d){6,14}(?!\d)/.test(text)) return true;
   if (!/^\(?\d[\d\s()./-]*$/.test(text) || otherNumber.test(text)) return false;
   const { length } = text.replace(/\D/g, '');
-  return length >= (/^\(?0/.test(text) ? 7 : 9) && length <= 17;
+  return length >= (/^\(?0/.test(text) ? minDigits : atLeast) && length <= 17;
 }
 
 /** A date, a decimal or an IP address. */
