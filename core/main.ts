@@ -74,7 +74,6 @@ const { argon2Passwords } = await import('./server/passwords.ts');
 const { notifyServiceManager } = await import('./server/start/service-manager.ts');
 const { loadSessionSecrets } = await import('./server/start/session-secrets.ts');
 const { systemClock, systemRandomness } = await import('./server/start/system.ts');
-const { findUnknownVariables, formatUnknownVariable } = await import('./server/start/unknown-variables.ts');
 
 /** SIGHUP is included, because closing a terminal must not cut off accepted requests. */
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
@@ -91,7 +90,6 @@ async function main(): Promise<void> {
   if (checkedNoCertificates) log.warn(tlsChecksWarning);
   const outdatedNode = describeOutdatedNode(process.versions.node);
   if (outdatedNode !== null) log.warn(outdatedNode);
-  for (const variable of findUnknownVariables(process.env)) log.warn(formatUnknownVariable(variable));
   process.on('uncaughtException', (err) => {
     log.fatal({ err }, 'uncaught exception');
     process.exit(1);

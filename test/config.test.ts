@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { ConfigError, readConfig, readDatabaseLocation } from '../core/server/start/config.ts';
-import { findUnknownVariables } from '../core/server/start/unknown-variables.ts';
 import { freshDirectory } from './support/databases.ts';
 import { signingSecret } from './support/receiver.ts';
 
@@ -144,44 +143,6 @@ describe('the configuration', () => {
       if (value.length > 7) expect(message.split(' ')).not.to.include(value);
     });
   }
-});
-
-describe('unknown variables', () => {
-  for (const [name, suggestion] of [
-    ['SESSION_SECRET', 'SESSION_SECRETS'],
-    ['TRUSTED_PROXY', 'TRUSTED_PROXIES'],
-    ['DIALER_SECRET', 'DIALER_SECRETS'],
-    ['DIALER_SECRET_FILE', 'DIALER_SECRETS_FILE'],
-    ['TRUSTED_PROXIES_FILE', 'TRUSTED_PROXIES'],
-    ['DATABASE_URI', 'DATABASE_URL'],
-    ['LOGLEVEL', 'LOG_LEVEL'],
-    ['TLS_CERT', 'TLS_CERT_FILE'],
-    ['session_secrets', 'SESSION_SECRETS'],
-    ['DIALER_TIMEOUT', 'DIALER'],
-  ] as const) {
-    it(`are reported if they look like Callkey's: ${name}`, () => {
-      expect(findUnknownVariables({ [name]: 'set' })).to.deep.equal([{ name, suggestion }]);
-    });
-  }
-
-  it('are ignored otherwise', () => {
-    const others = [
-      'HOME',
-      'HOSTNAME',
-      'PATH',
-      'PWD',
-      'TERM',
-      'USER',
-      'LANG',
-      'SHELL',
-      'LOGNAME',
-      'NODE_ENV',
-      'POSTGRES_PASSWORD',
-      'CALLKEY_SERVER',
-    ];
-    expect(findUnknownVariables(Object.fromEntries(others.map((name) => [name, 'set'])))).to.deep.equal([]);
-    expect(findUnknownVariables({ HOST: 'set', TLS_KEY_FILE: 'set', DIALER_SECRETS_FILE: 'set', SESSION_SECRET: '' })).to.deep.equal([]);
-  });
 });
 
 describe("a provider's configuration", () => {

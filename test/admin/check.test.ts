@@ -9,7 +9,7 @@ import { emptyDatabase } from '../support/databases.ts';
 import { createTenants, openDirect } from '../support/tenants.ts';
 
 describeAdmin('admin check', ({ admin, json, kind, database }) => {
-  it('reports problems and warnings', async () => {
+  it('reports problems', async () => {
     const before = await adminOn(await emptyDatabase(kind)).admin(['check']);
     if (kind === 'sqlite') expect([before.code, before.stderr.includes("doesn't exist. Set DATABASE_URL")]).to.deep.equal([3, true]);
     else expect([before.code, before.stdout.includes('FAIL   schema')]).to.deep.equal([1, true]);
@@ -42,14 +42,6 @@ describeAdmin('admin check', ({ admin, json, kind, database }) => {
     expect(await look('b')).to.match(/^FAIL {3}second factors: 1 user: .+SESSION_SECRETS no longer contains.+reset EMAIL$/m);
     await storage.database.write('second_factors').delete();
     await close();
-  });
-
-  it("warns about unknown variables that look like Callkey's", async () => {
-    const { code, stdout } = await runScript('core/admin.ts', ['check'], { env: { DATABASE_URL: database(), TRUSTED_PROXY: '127.0.0.1' } });
-    expect([code, stdout]).to.satisfy(
-      ([exit, text]: [number, string]) =>
-        exit === 0 && /^warn {3}environment: The variable TRUSTED_PROXY .+ TRUSTED_PROXIES\?$/m.test(text),
-    );
   });
 
   it('reports a clock that is far ahead of the recorded time until an administrator accepts it', async () => {

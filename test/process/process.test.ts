@@ -27,15 +27,6 @@ describe('the core process', () => {
     expect([status, /^PORT: [^\n]+\n$/.test(stderr)], stderr).to.deep.equal([1, true]);
   });
 
-  it("warns about an unknown variable that looks like one of Callkey's", () => {
-    const { stdout } = fails({ SESSION_SECRET: 'canary', DATABASE_URL: 'sqlite:/dev/null/callkey.db', SESSION_SECRETS: 'x'.repeat(32) });
-    const warnings = stdout.split('\n').filter((line) => line.includes('"level":"warn"'));
-    expect(warnings.map((line) => JSON.parse(line).msg)).to.deep.equal([
-      "The variable SESSION_SECRET isn't used. Did you mean SESSION_SECRETS?",
-    ]);
-    expect(stdout).not.to.contain('canary');
-  });
-
   it('shows the first password when it starts successfully after a failed start', async () => {
     const taken = await spawnCore(await freshDatabase('sqlite'));
     const database = await freshDatabase('sqlite');

@@ -12,7 +12,6 @@ import { createSecretBox, missingSecret } from '../../server/sealed-secrets.ts';
 import { readConfig } from '../../server/start/config.ts';
 import { readSecret, secretFilePath } from '../../server/start/session-secrets.ts';
 import { systemClock, systemRandomness } from '../../server/start/system.ts';
-import { findUnknownVariables, formatUnknownVariable } from '../../server/start/unknown-variables.ts';
 import type { Database, DatabaseLocation } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { findClusterFaults, findRoleFaults } from '../../storage/engine/postgres/cluster.ts';
@@ -33,23 +32,14 @@ export function checkCommand(program: Command, { withDatabase }: Runner): void {
 
 /** Runs the checks. @returns whether there are no problems */
 async function runCheck({ storage, location, output, ports }: AdminContext, options: { repair?: true }): Promise<boolean> {
-  const unknown = findUnknownVariables(process.env).map((variable) => ({
-    ...{ name: 'environment', ok: true, detail: formatUnknownVariable(variable), warning: true as const },
-  }));
-  const findings: Finding[] = [...(await lookForProblems(storage, location, options.repair ?? false, ports)), ...unknown];
+  const findings = await lookForProblems(storage, location, options.repair ?? false, ports);
   const ok = findings.every((finding) => finding.ok);
-  const lines = findings.map((finding) => `${formatMark(finding)}  ${finding.name}: ${finding.detail}`);
+  const lines = findings.map((finding) => `${finding.ok ? 'ok   ' : 'FAIL '}  ${finding.name}: ${finding.detail}`);
   output.answer({ ok, checks: findings }, lines.join('\n'));
   return ok;
 }
 
-/** A warning doesn't make the check fail. */
-type Finding = { name: string; ok: boolean; detail: string; warning?: true };
-
-function formatMark({ ok, warning }: Finding): string {
-  if (warning) return 'warn ';
-  return ok ? 'ok   ' : 'FAIL ';
-}
+type Finding = { name: string; ok: boolean; detail: string };
 
 /** Looks for problems that could make a core lose data or let strangers in. */
 async function lookForProblems(storage: Storage, location: DatabaseLocation, repair: boolean, ports: Ports): Promise<Finding[]> {

@@ -238,9 +238,6 @@ function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly
 /** Variables that can be read from a file, because service managers and containers pass secrets as files. */
 const secretVariables = ['DATABASE_URL', 'SESSION_SECRETS', 'DIALER_SECRETS', 'OIDC_CLIENT_SECRET'];
 
-/** All variables of a core. */
-export const variableNames: readonly string[] = [...Object.keys(schema.shape), ...secretVariables.map((name) => `${name}_FILE`)];
-
 function readSecretFile(variable: string, file: string): string {
   const text = readNamedFile(variable, file).toString().trim();
   if (text === '') throw new ConfigError(variable, 'the file is empty');
