@@ -120,11 +120,7 @@ function addPrinters(program: Command, runAction: RunAction): void {
     .description('print a shell completion script')
     .addHelpText(
       'after',
-      examples(
-        'source <(callkey completion bash)',
-        'callkey completion fish > ~/.config/fish/completions/callkey.fish',
-        'callkey completion powershell >> $PROFILE',
-      ),
+      examples('source <(callkey completion bash)', 'callkey completion fish > ~/.config/fish/completions/callkey.fish'),
     )
     .action((shell: string) =>
       runAction(async (context) => (await import('./commands/completion.ts')).completion(context, program, shell)),

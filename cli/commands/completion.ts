@@ -3,7 +3,7 @@ import { quoted } from '#contract/text/shell.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { Context } from '../context.ts';
 
-export const shells = ['bash', 'zsh', 'fish', 'powershell'] as const;
+export const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
 /** The kinds of values that a shell can complete, besides commands, options and files. */
@@ -67,7 +67,7 @@ function expectedArgument(command: Command, words: string[]): ValueKind | undefi
   return valueKinds.find((valueKind) => valueKind === kind);
 }
 
-const scripts: Record<Shell, (places: Place[]) => string> = { bash, zsh, fish, powershell };
+const scripts: Record<Shell, (places: Place[]) => string> = { bash, zsh, fish };
 
 function bash(places: Place[]): string {
   const ofKind = (takes: ValueType) => flags(places, takes).join('|');
@@ -169,47 +169,6 @@ function fishTakes(takes: ValueType): string {
 /** @param last the last word to pass on: -1 for all words before the cursor, -2 to omit the option whose value is being completed */
 function fishValues(kind: ValueKind, last: number): string {
   return `-a '(set -l words (commandline -opc); $words[1] complete ${kind} $words[2..${last}] 2>/dev/null)' `;
-}
-
-/** PowerShell passes the words up to the cursor as a syntax tree; `$word` is the part of the last word that was typed so far. */
-function powershell(places: Place[]): string {
-  const table = places.map((place) => {
-    const choices = [
-      ...place.commands.map(({ name, description }) => ({ word: name, description })),
-      ...place.options.map(({ flag, description }) => ({ word: flag, description })),
-    ];
-    return `    '${place.words}' = @(${choices.map(({ word, description }) => `@(${doubled(word)}, ${doubled(description || word)})`).join(', ')})`;
-  });
-  return `# PowerShell completion for callkey. Load it with: callkey completion powershell | Out-String | Invoke-Expression
-Register-ArgumentCompleter -Native -CommandName callkey -ScriptBlock {
-  param($word, $tree, $cursor)
-  $choices = @{
-${table.join('\n')}
-  }
-  $before = @($tree.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursor } | ForEach-Object { $_.ToString() })
-  if ($before.Count -gt 0 -and @(${flags(places, 'file').map(doubled).join(', ')}, ${flags(places, 'text').map(doubled).join(', ')}) -contains $before[-1]) { return }
-  $place = ''
-  foreach ($next in $before | Select-Object -Skip 1) {
-    $longer = "$place $next".Trim()
-    if ($choices.ContainsKey($longer)) { $place = $longer }
-  }
-  $kinds = @{ ${places.flatMap(({ words, argument }) => (argument ? [`'${words}' = '${argument}'`] : [])).join('; ')} }
-  $options = @{ ${valueKinds.flatMap((kind) => flags(places, kind).map((flag) => `'${flag}' = '${kind}'`)).join('; ')} }
-  $kind = if ($before.Count -gt 0 -and $options[$before[-1]]) { $options[$before[-1]] } else { $kinds[$place] }
-  if ($kind) {
-    & $before[0] complete $kind @($before | Select-Object -Skip 1 | Select-Object -SkipLast ([int]($null -ne $options[$before[-1]]))) 2>$null | Where-Object { $_ -like "$word*" } | ForEach-Object {
-      [System.Management.Automation.CompletionResult]::new($_, $_, 'ParameterValue', $_)
-    }
-  }
-  $choices[$place] | Where-Object { $_[0] -like "$word*" } | ForEach-Object {
-    [System.Management.Automation.CompletionResult]::new($_[0], $_[0], 'ParameterValue', $_[1])
-  }
-}`;
-}
-
-/** Quotes a text for PowerShell: single quotes prevent expansion, and a quote inside is doubled. */
-function doubled(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`;
 }
 
 /** Builds a shell pattern that matches the commands, each with a leading space. */
