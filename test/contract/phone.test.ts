@@ -197,6 +197,7 @@ describe('reading a phone number', () => {
     ['2079460958', 'GB', '+442079460958'],
     ['\u0660\u0661\u0667\u0660 \u06F1\u06F2\u06F3\uFF14\uFF15\uFF16\uFF17', 'DE', '+491701234567'],
     ['\u200E\uFF0B49\u00AD 170\u2011123\u202F4567\u2069', undefined, '+491701234567'],
+    ["'01701234567", 'DE', '+491701234567'],
     ['\t+49 170 1234567\r\n', undefined, '+491701234567'],
   ];
   for (const [text, country, phone] of accepted) {

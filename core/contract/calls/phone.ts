@@ -87,7 +87,7 @@ type PhoneOptions = {
  */
 export function readPhone(text: string, options: PhoneOptions): PhoneReading {
   if (isPhoneNumber(text)) return { phone: text, isValid: true };
-  const written = toPlainPhone(text).replace(/^tel:/i, '');
+  const written = toPlainPhone(text);
   const reason = findFormProblem(written) ?? (isPair(written, options) ? 'Must be one phone number. This looks like two.' : null);
   return reason === null ? readWritten(written, options) : { reason };
 }

@@ -125,7 +125,7 @@ export function mayHavePhone(cell: string): boolean {
 
 /** Whether a cell seems to be a phone number, or has one with its country code. @param atLeast how many digits a number without a prefix has */
 export function looksLikePhone(cell: string, atLeast = 9): boolean {
-  const text = toPlainPhone(cell).replace(/^'/, '');
+  const text = toPlainPhone(cell);
   if (/(?:\+|(?<!\d)00)[\s()]*[1-9](?:[\s()./-]*\d){6,14}(?!\d)/.test(text)) return true;
   if (!/^\(?\d[\d\s()./-]*$/.test(text) || otherNumber.test(text)) return false;
   const { length } = text.replace(/\D/g, '');

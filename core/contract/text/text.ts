@@ -201,13 +201,17 @@ export function dropInvisible(text: string): string {
   return text.replace(everyHidden, '');
 }
 
-/** Writes a phone number, or the beginning of one, with the digits, spaces and hyphens of ASCII. Removes invisible characters. */
+/**
+ * Writes a phone number, or the beginning of one, with the digits, spaces and hyphens of ASCII. Removes invisible characters, the start of
+ * a link, and the apostrophe that spreadsheet programs put before text.
+ */
 export function toPlainPhone(text: string): string {
   return dropInvisible(text.replace(/[\p{Zs}\p{Zl}\p{Zp}]/gu, ' '))
     .replace(/[\u0660-\u0669\u06F0-\u06F9]/g, (digit) => String(digit.charCodeAt(0) & 0xf))
     .replace(/[\uFF01-\uFF5E]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0))
     .replace(/[\p{Pd}\u2212\u30FC]/gu, '-')
-    .trim();
+    .trim()
+    .replace(/^'?(?:tel:)?/i, '');
 }
 
 /**

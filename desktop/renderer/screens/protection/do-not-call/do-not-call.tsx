@@ -87,7 +87,11 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
           {() =>
             matches.length === 0 ? (
               <Empty title={search.trim() === '' ? 'No numbers yet' : 'No matching numbers'}>
-                {search.trim() === '' && <p>Calls to numbers on this list are refused. Queued calls to them end as blocked.</p>}
+                <p>
+                  {search.trim() === ''
+                    ? 'Calls to numbers on this list are refused. Queued calls to them end as blocked.'
+                    : 'To find a number, start with its country code, such as +49 30.'}
+                </p>
               </Empty>
             ) : (
               <EntryTable entries={matches} onRemove={canChange ? setRemoving : null} />
