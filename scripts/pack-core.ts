@@ -1,6 +1,6 @@
 // Builds the package @callkey/core: dist/callkey-core-VERSION.tgz. It contains the core and `admin`, bundled to JavaScript, the console
-// (npm run build:web), the package @callkey/cli, which the core offers for download, the page that shows openapi.json, and core/deploy. You
-// can pass a folder other than dist.
+// (npm run build:web), the package @callkey/cli, which the core offers for download, the page for integrators, and core/deploy. You can
+// pass a folder other than dist.
 import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { newestNode } from '#contract/node-release.ts';
@@ -33,17 +33,13 @@ const commandLine = `callkey-cli-${rootPackage.version}.tgz`;
 copyFileSync(join(dirname(out), commandLine), join(out, 'dist', commandLine));
 cpSync(join(root, 'core', 'reference'), join(out, 'reference'), { recursive: true });
 cpSync(join(root, 'core', 'deploy'), join(out, 'deploy'), { recursive: true });
-mkdirSync(join(out, 'swagger-ui'));
-for (const file of ['swagger-ui.css', 'swagger-ui-bundle.js', 'swagger-ui-bundle.js.LICENSE.txt', 'LICENSE', 'NOTICE'])
-  copyFileSync(join(root, 'node_modules', 'swagger-ui-dist', file), join(out, 'swagger-ui', file));
 copyFileSync(join(root, 'core', 'deploy', 'README.md'), join(out, 'README.md'));
 for (const file of ['LICENSE', 'CHANGELOG.md']) copyFileSync(join(root, file), join(out, file));
 pack(out, 'core', {
   name: '@callkey/core',
   description: 'API keys for a voice-agent campaign platform, and the on-demand call endpoints that accept them',
   bin: Object.fromEntries(Object.keys(commands).map((command) => [command, `bin/${command}.js`])),
-  imports: { '#swagger-ui/*': './swagger-ui/*' },
   engines: { node: `>=${newestNode}` },
   dependencies: pickDependencies(external),
-  files: ['bin', 'lib', 'dist', 'deploy', 'swagger-ui', 'reference', 'openapi.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
+  files: ['bin', 'lib', 'dist', 'deploy', 'reference', 'openapi.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
 });

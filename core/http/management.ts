@@ -11,7 +11,6 @@ import { methodNotAllowed } from './middleware/not-found.ts';
 import { jsonLine, problems, toBody, writeProblem } from './middleware/problems.ts';
 import { requestId, setRequestId } from './middleware/request-id.ts';
 import { hasReadablePath } from './middleware/request-path.ts';
-import { serveReference } from './reference.ts';
 
 /**
  * Creates the application of the management listener, which only the operator's machines should reach. It shows whether the process is
@@ -74,7 +73,7 @@ export function createManagementApp(deps: {
         ctx.type = 'application/json';
         return;
       default:
-        if (!serveReference(ctx)) throw new Problem('not-found', 'Nothing exists at this path.');
+        throw new Problem('not-found', 'Nothing exists at this path.');
     }
   });
   return app;

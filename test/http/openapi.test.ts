@@ -34,24 +34,6 @@ describe('the OpenAPI document', () => {
     expect(answer.text).to.equal(openapiText);
   });
 
-  it('has a reference page that loads nothing from other hosts', async () => {
-    const page = await ask('GET', `${core.managementUrl}/reference`);
-    expect([page.status, page.headers['content-type']]).to.deep.equal([200, 'text/html; charset=utf-8']);
-    expect(page.headers['content-security-policy']).to.match(/^default-src 'none'; script-src 'self'; /);
-    const parts = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(
-      ([, path]) => new URL(path ?? '', `${core.managementUrl}/reference`),
-    );
-    expect(parts).to.have.length(3);
-    for (const part of parts) {
-      expect(part.origin).to.equal(core.managementUrl);
-      const { status, headers, text } = await ask('GET', part.href);
-      expect(status, part.href).to.equal(200);
-      expect(headers['x-content-type-options'], part.href).to.equal('nosniff');
-      expect(text === '', part.href).to.equal(false);
-      expect(headers['content-type']).to.match(part.href.endsWith('.css') ? /^text\/css/ : /javascript/);
-    }
-  });
-
   describe("doesn't allow", () => {
     const falsified: [what: string, change: object, error: RegExp][] = [
       ['an undocumented status', { status: 200 }, /200 isn't described/],

@@ -48,7 +48,7 @@ describe('every response', () => {
     }
 
     it('on the management listener', async () => {
-      const paths = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/reference', '/nowhere'];
+      const paths = ['/healthz', '/readyz', '/metrics', '/openapi.json', '/nowhere'];
       const answers = await Promise.all(
         paths.map((path) => ask('GET', core.managementUrl + path, { headers: { 'X-Request-Id': 'mine' } })),
       );
