@@ -1,5 +1,5 @@
 import { useMemo } from 'preact/hooks';
-import { encode } from 'uqr';
+import { encodeQR } from 'qr';
 
 /** The light border around the code that scanners need, in modules (ISO/IEC 18004 §6.3.8). */
 const border = 4;
@@ -16,7 +16,7 @@ export function QrCode({ text, label }: { text: string; label: string }) {
 }
 
 function drawCode(text: string): { path: string; size: number } {
-  const { data, size } = encode(text, { border });
-  const path = data.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('');
-  return { path, size };
+  const rows = encodeQR(text, 'raw', { ecc: 'low', border });
+  const path = rows.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('');
+  return { path, size: rows.length };
 }
