@@ -86,7 +86,21 @@ describe('checking a call to place', () => {
     });
   }
 
-  const wrongNames = ['', ' Ada', 'Ada ', 'A\u0301da', 'A\tda', 'A\u007fda', 'A\u0085da', 'A\u200bda', 'x'.repeat(201), ['Ada'], 5, null];
+  const wrongNames = [
+    '',
+    ' Ada',
+    'Ada ',
+    'A\u0301da',
+    'A\tda',
+    'A\u007fda',
+    'A\u0085da',
+    'A\u200bda',
+    'A\u00adda',
+    'x'.repeat(201),
+    ['Ada'],
+    5,
+    null,
+  ];
   const wrongVariables = ['', '__proto__', 'n'.repeat(65), 'a\tb', 'a\u007fb', 'a\ud800b'].map((name) => `{${JSON.stringify(name)}:"a"}`);
   const wrongValues = ['v'.repeat(1_001), '\0', 'a\tb', 'a\u0301', ['a'], 5, null, {}].map((value) => JSON.stringify({ a: value }));
   for (const body of [

@@ -127,9 +127,9 @@ function isPlainVariables(variables: unknown): variables is Record<string, strin
   return true;
 }
 
-/** Whether a text has no control or hidden characters and is in NFC. NFC doesn't change characters below U+0300 (UAX #15). */
+/** Whether a text has no control or invisible characters and is in NFC. NFC doesn't change characters below U+0300 (UAX #15). */
 function isPlainText(text: string, max: number): boolean {
-  return text.length <= max && /^[ -~\u00A0-\u02FF]*$/.test(text);
+  return text.length <= max && /^[ -~\u00A0-\u00AC\u00AE-\u02FF]*$/.test(text);
 }
 
 function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -53,7 +53,7 @@ export function openPhoneList(file: TextFile, columns: readonly string[], hint: 
   const isNumber = columns.length > 0 || isExport(names, doNotCallHead) ? () => false : numberFinder(names);
   const toLine = (record: CsvRecord): ListLine => {
     const { cells } = record;
-    const numbers = positions.flatMap((position) => cells[position] || []);
+    const numbers = positions.flatMap((position) => cells[position]?.trim() || []);
     const other = cells.findIndex((cell, position) => !positions.includes(position) && isNumber(cell, position));
     const question = other === -1 ? null : `There's another phone number in column ${nameOf(other)}: ${cells[other]}`;
     return { ...record, numbers, question };

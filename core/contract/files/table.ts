@@ -87,7 +87,7 @@ function readStart({ name, start, isWhole }: TextFile, delimiter: string): Pick<
 
 /** @throws UnreadableFile at the last line of an export that ended early */
 function isData({ line, cells, text }: CsvRecord, name: string): boolean {
-  if (cells.every((cell) => cell === '') || (line === 1 && sepLine.test(text))) return false;
+  if (cells.every((cell) => cell.trim() === '') || (line === 1 && sepLine.test(text))) return false;
   if (!cells[0]?.startsWith('# ')) return true;
   const mark = cells.filter((cell) => cell !== '').join(', ');
   if (/^# INCOMPLETE, \d+ rows/.test(mark))
