@@ -30,14 +30,19 @@ export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
     if (!outcomeMethods(ctx.path).includes(ctx.method)) return next();
     ctx.state.route = path;
     const check = checkSignature((name) => ctx.get(name), secrets, Math.floor(ports.clock.now() / 1_000));
-    const bytes = await readReport(ctx.req, check.update).catch((error: unknown) => ({ error }));
+    const search = new OptOutSearch();
+    const onChunk = (chunk: Buffer) => {
+      check.update(chunk);
+      search.update(chunk);
+    };
+    const bytes = await readReport(ctx.req, onChunk).catch((error: unknown) => ({ error }));
     if (!check.isSigned()) return refuse(ctx);
-    if ('error' in bytes) throw bytes.error;
+    if ('error' in bytes) return reportUnreadable(ports, search, bytes.error);
     const parsed = await parseInTurn(
       bytes,
       (input) => ({ ok: true, data: { outcome: validate(body, input), optOut: validate(optOutSchema, input) } }),
       path,
-    );
+    ).catch((error: unknown) => reportUnreadable(ports, search, error));
     await report(ports, parsed);
     setRequestId(ctx);
     ctx.status = status;
@@ -47,7 +52,31 @@ export function outcomes(ports: Ports, secrets: readonly string[]): Middleware {
 async function report(ports: Ports, { outcome, optOut }: { outcome: Validated<Outcome>; optOut: Validated<{ handoffId: string }> }) {
   if (outcome.ok) return reportOutcome(ports, outcome.data);
   if (optOut.ok) await reportOptOut(ports, optOut.data.handoffId);
-  dataOrThrow(outcome, optOut.ok ? "The number was added to the do-not-call list, but the outcome wasn't recorded. " : '');
+  dataOrThrow(outcome, optOut.ok ? listed : '');
+}
+
+const listed = "The number was added to the do-not-call list, but the outcome wasn't recorded. ";
+
+/** Applies the opt-out of a report that's too long, or that isn't JSON, for example because its detail has a line break. */
+async function reportUnreadable(ports: Ports, { handoffId, isOptOut }: OptOutSearch, error: unknown): Promise<never> {
+  const isFinal = error instanceof Problem && (error.code === 'too-large' || error.code === 'malformed-request');
+  if (!isFinal || !isOptOut || handoffId === undefined) throw error;
+  await reportOptOut(ports, handoffId);
+  throw new Problem(error.code, listed + error.message);
+}
+
+/** Finds an opt-out in a report that can't be parsed. The names of its fields can't be within a text, because JSON escapes quotes. */
+class OptOutSearch {
+  #last = '';
+  handoffId: string | undefined;
+  isOptOut = false;
+
+  update(chunk: Buffer): void {
+    const text = this.#last + chunk.toString('latin1');
+    this.handoffId ??= /"handoffId"\s*:\s*"([^"\\]+)"/.exec(text)?.[1];
+    this.isOptOut ||= /"optOut"\s*:\s*"?true\b/i.test(text);
+    this.#last = text.slice(-200);
+  }
 }
 
 /**
@@ -84,5 +113,5 @@ function busy(): Problem {
 }
 
 function tooLarge(): Problem {
-  return new Problem('too-large', `A report must be at most ${limits.bodyBytes} bytes. Nothing was recorded, not even an opt-out.`);
+  return new Problem('too-large', `A report must be at most ${limits.bodyBytes} bytes.`);
 }

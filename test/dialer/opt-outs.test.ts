@@ -77,7 +77,8 @@ describe('the dialer', () => {
           ['an invalid end time', { endedAt: 'yesterday' }],
           ['a detail that is a number', { detail: 7 }],
           ['a negative duration', { durationSeconds: -1 }],
-          ['true as text', { optOut: 'true' }],
+          ['true as text', { optOut: 'True' }],
+          ['true as a number', { optOut: 1 }],
         ] as const) {
           it(`with ${what}, puts the number on the list all the same, and says so, but doesn't store the outcome`, async () => {
             await start();
@@ -101,6 +102,36 @@ describe('the dialer', () => {
             expect((await optOut(handoffId, more)).status).to.equal(422);
           });
         }
+
+        for (const [what, detail] of [
+          ['a line break in a text', '"a\nb"'],
+          ['an invalid number', 'NaN'],
+          ['a text that quotes the fields', '"\\"handoffId\\":\\"none\\"'],
+        ] as const) {
+          it(`in invalid JSON with ${what}, puts the number on the list all the same, and says so`, async () => {
+            await start();
+            const phone = somePhone();
+            const handoffId = await dialed(phone);
+            const answer = await outcome(`{"detail": ${detail}, "handoffId": "${handoffId}", "optOut" : true}`);
+            expect([answer.status, answer.json['detail']]).to.deep.equal([400, `${added} The body isn't valid JSON in UTF-8.`]);
+            expect(await entries(phone)).to.have.length(1);
+            expect((await outcome(`{"detail": ${detail}, "handoffId": "${handoffId}", "optOut": false}`)).json['detail']).not.to.include(
+              'added',
+            );
+          });
+        }
+
+        it('in a report that is too long, puts the number on the list all the same, and says so', async () => {
+          await start();
+          for (const order of ['first', 'last']) {
+            const phone = somePhone();
+            const handoffId = await dialed(phone);
+            const long = { detail: 'x'.repeat(200_000) };
+            const answer = await optOut(undefined, order === 'first' ? { handoffId, ...long } : { ...long, handoffId, optOut: true });
+            expect([answer.status, textAt(answer, 'detail')]).to.deep.equal([413, `${added} A report must be at most 65536 bytes.`]);
+            expect(await entries(phone)).to.have.length(1);
+          }
+        });
 
         it("with an invalid field, gets a 404 if the hand-off doesn't exist or its number was erased", async () => {
           await start();

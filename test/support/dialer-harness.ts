@@ -79,9 +79,12 @@ export function dialerForEach(kind: DatabaseKind) {
       await until(async () => states.includes(String((await call(contactId))['state'])));
       return call(contactId);
     },
-    /** Reports an outcome as the provider. */
-    outcome(body: object, { with: by = signingSecret, at = Math.floor(Date.now() / 1_000), ...headers }: Signed = {}): Promise<Answer> {
-      const raw = JSON.stringify(body);
+    /** Reports an outcome as the provider. @param body text is sent as it is */
+    outcome(
+      body: object | string,
+      { with: by = signingSecret, at = Math.floor(Date.now() / 1_000), ...headers }: Signed = {},
+    ): Promise<Answer> {
+      const raw = typeof body === 'string' ? body : JSON.stringify(body);
       return ask('POST', `${core.url}/dialer/outcomes`, { raw, headers: { ...sign('any', raw, by, at), ...headers } });
     },
   };
