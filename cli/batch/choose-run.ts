@@ -13,7 +13,6 @@ import {
   type Run,
   type RunHeader,
   readRuns,
-  spelledCallDigest,
   startRun,
   unsettledLines,
 } from './run-journal.ts';
@@ -138,22 +137,14 @@ const maxNamed = 5;
 async function rejectPlacedLines(runs: readonly Run[], continued: Run | undefined, file: CallFile, { bad }: CheckedFile): Promise<void> {
   if (runs.length === 0) return;
   const lines = new FirstLines(file.lines);
-  let spelledLines: FirstLines | undefined;
-  for await (const { line, call } of goodLines(file, bad, continued?.placed)) {
-    const [digest, spelled] = [callDigest(call), spelledCallDigest(call)];
-    lines.add(digestFingerprint(digest), line);
-    if (spelled === digest) continue;
-    spelledLines ??= new FirstLines(file.lines);
-    spelledLines.add(digestFingerprint(spelled), line);
-  }
+  for await (const { line, call } of goodLines(file, bad, continued?.placed)) lines.add(digestFingerprint(callDigest(call)), line);
   const placedLines = new LineSet();
   const first: PlacedLines['first'] = [];
   let isCertain = true;
   for (const run of runs) {
     const cancelled = await cancelledLines(run, 'not-placed');
     for await (const { line: earlier, call } of linesToCompare(run)) {
-      const fingerprint = call === undefined ? undefined : digestFingerprint(call);
-      const line = fingerprint && (lines.find(fingerprint) ?? spelledLines?.find(fingerprint));
+      const line = lines.find(digestFingerprint(call));
       if (line === undefined || placedLines.has(line) || cancelled.has(earlier)) continue;
       placedLines.add(line);
       if (run.unsettled.has(earlier)) isCertain = false;
@@ -170,7 +161,7 @@ function digestFingerprint(digest: string): Fingerprint {
 }
 
 /** Returns the lines that a run has placed, or may have. */
-async function* linesToCompare(run: Run): AsyncGenerator<{ line: number; call?: string | undefined }> {
+async function* linesToCompare(run: Run): AsyncGenerator<{ line: number; call: string }> {
   yield* earlierLines(run);
   if (run.unsettled.size > 0) for (const [line, { call }] of await unsettledLines(run, run.placed)) yield { line, call };
 }

@@ -46,8 +46,8 @@ const placedSchema = z.object({
   contactId: z.string(),
   placedAt: z.string(),
   heldUntil: z.string().optional(),
-  /** Identifies the line in an edited file (callDigest). Journals from earlier versions don't have it. */
-  call: z.string().optional(),
+  /** Identifies the line in an edited file (callDigest). */
+  call: z.string(),
 });
 export type PlacedLine = z.infer<typeof placedSchema>;
 /**
@@ -58,12 +58,9 @@ const sentSchema = z.object({
   sent: z.number().int(),
   requestId: z.string().optional(),
   /** As in placedSchema. */
-  call: z.string().optional(),
+  call: z.string(),
 });
-/**
- * Written after the core has refused a line, or if it certainly never reached the core, so it isn't placed. Journals from earlier versions
- * don't have this entry.
- */
+/** Written after the core has refused a line, or if it certainly never reached the core, so it isn't placed. */
 const refusedSchema = z.object({ refused: z.number().int() });
 const endSchema = z.object({ completedAt: z.string() });
 /** Written instead of the end entry if some lines weren't placed. Running the same command again sends those lines again. */
@@ -106,18 +103,9 @@ export function lineRequestId({ campaignId, content, repetition }: LineScope, li
  * Identifies a line by its call, whatever its number, request ID, column order and spelling of times. Returns 80 bits in hexadecimal
  * (toFingerprint).
  */
-export function callDigest(call: PlaceCall): string {
-  const { notBefore, notAfter } = call;
-  return spelledCallDigest({ ...call, notBefore: notBefore && toIsoString(notBefore), notAfter: notAfter && toIsoString(notAfter) });
-}
-
-/** Identifies a line as journals from earlier versions do: two spellings of the same time have different digests. */
-export function spelledCallDigest({ contact: { phone, name, timeZone }, variables = {}, notBefore, notAfter }: PlaceCall): string {
-  return hash('sha256', JSON.stringify([phone, name, timeZone, notBefore, notAfter, Object.entries(variables).sort()])).slice(0, 20);
-}
-
-function toIsoString(time: string): string {
-  return new Date(time).toISOString();
+export function callDigest({ contact: { phone, name, timeZone }, variables = {}, notBefore, notAfter }: PlaceCall): string {
+  const times = [notBefore, notAfter].map((time) => time && new Date(time).toISOString());
+  return hash('sha256', JSON.stringify([phone, name, timeZone, ...times, Object.entries(variables).sort()])).slice(0, 20);
 }
 
 /** Returns the short name that `call resume RUN` accepts. */
@@ -249,11 +237,8 @@ export async function* earlierLines({ file }: Run): AsyncGenerator<PlacedLine> {
 }
 
 /** Returns the request ID and digest of each line that was sent, but whose response is unknown, by line number. */
-export async function unsettledLines(
-  { file, header }: Run,
-  placed: LineSet,
-): Promise<Map<number, { requestId: string; call: string | undefined }>> {
-  const unsettled = new Map<number, { requestId: string; call: string | undefined }>();
+export async function unsettledLines({ file, header }: Run, placed: LineSet): Promise<Map<number, { requestId: string; call: string }>> {
+  const unsettled = new Map<number, { requestId: string; call: string }>();
   for await (const text of readLines(file)) {
     const entry = parseEntry(text);
     if (entry && 'sent' in entry && !placed.has(entry.sent))

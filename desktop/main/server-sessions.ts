@@ -34,8 +34,7 @@ export class ServerSessions {
   }
 
   async #restore(): Promise<void> {
-    const { sessions, exposed } = await this.#store.read();
-    for (const { server, cookies } of exposed) void endAtServer(coreClient(server, cookies));
+    const sessions = await this.#store.read();
     const { signedOut = [] } = this.#settings.current;
     // The user may have signed in while the sessions couldn't be read.
     const isChanged = signedOut.length + this.#connections.size > 0;

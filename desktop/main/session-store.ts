@@ -7,25 +7,19 @@ import { z } from 'zod';
 import type { SessionPersistence } from '../ipc.ts';
 import { replaceFile, setAside } from './replace-file.ts';
 
-const storedSessionSchema = z.object({ server: z.string(), cookies: z.record(z.string(), z.string()) });
-export type StoredSession = z.infer<typeof storedSessionSchema>;
-/** Release 0.1.0 stored a single session. */
-const storedSessionsSchema = z.union([z.array(storedSessionSchema), storedSessionSchema.transform((session) => [session])]);
+const storedSessionsSchema = z.array(z.object({ server: z.string(), cookies: z.record(z.string(), z.string()) }));
+export type StoredSession = z.infer<typeof storedSessionsSchema>[number];
 
 const notAvailable =
   process.platform === 'linux'
     ? 'This system has no keyring, or it’s locked. Install or unlock one, then restart the console to stay signed in.'
     : 'This system’s encrypted storage isn’t available. Unlock it and restart the console to stay signed in.';
 
-/** @property exposed sessions that were stored with a public key, so anyone who can read the file can use them */
-type Stored = { sessions: StoredSession[]; exposed: StoredSession[] };
-const none: Stored = { sessions: [], exposed: [] };
-
 /** Stores sessions between starts, but only if the system can encrypt them. */
 export class SessionStore {
   readonly #path: string;
   readonly #isAllowed: boolean;
-  #stored: Promise<Stored> | null = null;
+  #stored: Promise<StoredSession[]> | null = null;
   #written: Promise<unknown> = Promise.resolve();
   #persistence: SessionPersistence = {
     possible: false,
@@ -56,16 +50,16 @@ export class SessionStore {
   }
 
   /** Reads the stored sessions as soon as the system's encrypted storage responds. It may first ask the user for a password. */
-  read(): Promise<Stored> {
+  read(): Promise<StoredSession[]> {
     this.#stored ??= this.#open();
     return this.#stored;
   }
 
-  async #open(): Promise<Stored> {
+  async #open(): Promise<StoredSession[]> {
     if (!this.#isAllowed) {
       this.#persistence = { possible: false, reason: 'Your administrator has turned this off.' };
       await rm(this.#path, { force: true });
-      return none;
+      return [];
     }
     const isSafe = await canEncrypt();
     this.#persistence = isSafe ? { possible: true } : { possible: false, reason: notAvailable };
@@ -73,33 +67,26 @@ export class SessionStore {
       return await this.#readFile(isSafe);
     } catch {
       this.#persistence = { possible: false, reason: `The console can’t read the file ${basename(this.#path)} in its folder.` };
-      return none;
+      return [];
     }
   }
 
-  async #readFile(isSafe: boolean): Promise<Stored> {
+  async #readFile(isSafe: boolean): Promise<StoredSession[]> {
     const encrypted = await readFile(this.#path).catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return null;
       throw error;
     });
-    if (!encrypted) return none;
-    const isExposed = hasPublicKey(encrypted);
+    if (!encrypted) return [];
     // It may be readable after the next start, so it's left as it is. Nothing replaces it, because without encryption, nothing is written.
-    if (!isSafe && !isExposed) {
+    if (!isSafe) {
       const reason = 'Your keyring is locked, so the console can’t read your saved sessions. Unlock it, then restart the console.';
       this.#persistence = { possible: false, reason };
-      return none;
+      return [];
     }
     const sessions = await decrypt(encrypted);
-    if (isExposed) {
-      await rm(this.#path);
-      this.#notice =
-        'Your session was saved with a key that isn’t secret, because this system’s keyring wasn’t available. It was deleted and ended, so sign in again.';
-      return { sessions: [], exposed: sessions ?? [] };
-    }
-    if (sessions) return { sessions, exposed: [] };
+    if (sessions) return sessions;
     this.#notice = `The console couldn’t read your saved sessions, so sign in again. It keeps them as ${basename(setAside(this.#path))} in its folder.`;
-    return none;
+    return [];
   }
 
   /** Replaces all stored sessions, unless they can't be encrypted. Call it only after `read`. */
@@ -138,8 +125,9 @@ function hasPublicKey(encrypted: Buffer): boolean {
   return process.platform === 'linux' && !/^v1[12]/.test(encrypted.toString('latin1', 0, 3));
 }
 
-/** @returns null if it's damaged, or was encrypted with another key */
+/** @returns null if it's damaged, or was encrypted with another key or a public one */
 async function decrypt(encrypted: Buffer): Promise<StoredSession[] | null> {
+  if (hasPublicKey(encrypted)) return null;
   try {
     const { result } = await safeStorage.decryptStringAsync(encrypted);
     return storedSessionsSchema.parse(JSON.parse(result));

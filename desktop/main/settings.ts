@@ -44,7 +44,7 @@ export class SettingsFile {
   /** @param folder the user's profile folder. A damaged file is renamed. */
   constructor(folder: string) {
     this.#path = join(folder, 'settings.json');
-    this.#settings = settingsSchema.parse(readJson(this.#path));
+    this.#settings = readSettings(this.#path);
   }
 
   get current(): Settings {
@@ -64,20 +64,14 @@ export class SettingsFile {
   }
 }
 
-/** Release 0.1.0 remembered a single server. */
-const firstSettingsSchema = z
-  .object({ server: z.string().min(1), email: z.string().default('') })
-  .transform(({ server, email }) => ({ servers: [{ address: server, email }] }));
-
-function readJson(path: string): unknown {
+function readSettings(path: string): Settings {
   const text = readText(path);
-  if (text === '') return {};
+  if (text === '') return settingsSchema.parse({});
   try {
-    const json: unknown = JSON.parse(text);
-    return { ...settingsSchema.parse(json), ...firstSettingsSchema.safeParse(json).data };
+    return settingsSchema.parse(JSON.parse(text));
   } catch {
     setAside(path);
-    return {};
+    return settingsSchema.parse({});
   }
 }
 

@@ -32,7 +32,8 @@ const header = (changes: Partial<RunHeader> = {}): RunHeader => ({
   ...{ startedAt: '2026-11-22T12:00:00.000Z', ...changes },
 });
 const done = '2026-11-22T13:00:00.000Z';
-const placed = (line: number) => ({ line, contactId: `contact-${line}`, placedAt: done });
+const call = 'digest';
+const placed = (line: number) => ({ line, contactId: `contact-${line}`, placedAt: done, call });
 const text = (...entries: object[]) => entries.map((entry) => `${JSON.stringify(entry)}\n`).join('');
 const placedLines = (run: Run | undefined) => [1, 2, 3, 4, 5].filter((line) => run?.placed.has(line));
 const seconds = (days: number) => days * 24 * 60 * 60;
@@ -47,8 +48,8 @@ describe('parsing a run journal', () => {
   });
 
   it('returns the time when a run with refused lines ended, unless they have been sent again since', async () => {
-    const entries = [header(), { sent: 2 }, placed(2), { sent: 3 }, { refused: 3 }, { endedAt: done }];
-    const parsed = await Promise.all([entries, [...entries, { sent: 3 }]].map((journal) => parse(text(...journal))));
+    const entries = [header(), { sent: 2, call }, placed(2), { sent: 3, call }, { refused: 3 }, { endedAt: done }];
+    const parsed = await Promise.all([entries, [...entries, { sent: 3, call }]].map((journal) => parse(text(...journal))));
     expect(parsed.map((run) => [placedLines(run), run?.endedAt, run?.completedAt])).to.deep.equal([
       [[2], done, null],
       [[2], null, null],
@@ -66,16 +67,10 @@ describe('parsing a run journal', () => {
     expect(await parse(text({ ...header(), version: 2 }))).to.equal(undefined);
   });
 
-  it("reads a journal from an earlier version as if --columns, --country and --zone weren't given", async () => {
-    const { reading: _, ...earlier } = header();
-    for (const header of [earlier, { ...earlier, reading: { columns: {}, country: null } }])
-      expect(JSON.stringify((await parse(text(header)))?.header.reading)).to.equal(JSON.stringify(plainReading));
-  });
-
   it('derives request IDs from the file, campaign, repetition and line, but not from the server, path or time', () => {
     const id = (changes: Partial<RunHeader> = {}, line = 2) => lineRequestId(header(changes), line);
     expect([id({ path: '/elsewhere' }), id({ server: 'https://other' }), id({ startedAt: done })]).to.deep.equal([id(), id(), id()]);
-    // This ID must never change, because the core uses it to recognize calls that an earlier version of the command placed.
+    // This ID must never change, because the core uses it to recognize calls that were already placed.
     expect(id()).to.equal('file-2106b594494171dabf83b8c77f2d994c-2');
     const others = [id({ content: 'other' }), id({ campaignId: 'other' }), id({ repetition: 'again' }), id({}, 3)];
     expect(new Set([id(), ...others]).size).to.equal(5);
@@ -189,13 +184,10 @@ describe('run journals', () => {
 
   it('show which lines may have been placed although no response arrived', async () => {
     const run = await start();
-    write(run, { sent: 2 }, { sent: 3, requestId: 'own', call: 'digest' }, { sent: 4 }, { sent: 5 }, { sent: 6 });
-    write(run, placed(2), { refused: 4 }, { refused: 5 }, { sent: 5 });
+    write(run, { sent: 2, call }, { sent: 3, requestId: 'own', call }, { sent: 4, call }, { sent: 5, call }, { sent: 6, call });
+    write(run, placed(2), { refused: 4 }, { refused: 5 }, { sent: 5, call });
     const { placed: answered, unsettled } = (await onlyRun()) ?? run;
-    const expected = [3, 5, 6].map((line) => [
-      line,
-      line === 3 ? { requestId: 'own', call: 'digest' } : { requestId: lineRequestId(run.header, line), call: undefined },
-    ]);
+    const expected = [3, 5, 6].map((line) => [line, { requestId: line === 3 ? 'own' : lineRequestId(run.header, line), call }]);
     expect([...unsettled].toSorted()).to.deep.equal([3, 5, 6]);
     expect([...(await unsettledLines(run, answered))].toSorted()).to.deep.equal(expected);
   });
@@ -242,10 +234,7 @@ describe('run journals', () => {
     const digest = callDigest({ contact, variables: { a: '1', b: '2' } });
     expect(digest).to.match(/^[0-9a-f]{20}$/);
     expect(callDigest({ requestId: 'own', contact, variables: { b: '2', a: '1' } })).to.equal(digest);
-    // Journals from earlier versions have these digests.
-    expect(callDigest({ contact, notAfter: done }))
-      .to.equal('6a6dc003ecaf85f5f5ab')
-      .and.equal(callDigest({ contact, notAfter: done.replace('.000', '') }));
+    expect(callDigest({ contact, notAfter: done })).to.equal(callDigest({ contact, notAfter: done.replace('.000', '') }));
     const others: PlaceCall[] = [
       { contact, variables: { a: '1', b: '3' } },
       { contact },

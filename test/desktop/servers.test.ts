@@ -1,10 +1,7 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect } from 'chai';
 import { sharedDesktop, signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
-import { freshDirectory } from '../support/databases.ts';
-import { chooseCommand, describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { chooseCommand, describeDesktop, type RunningConsole } from '../support/electron.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { password } from '../support/tenants.ts';
@@ -169,16 +166,6 @@ describeDesktop('several servers', () => {
     expect((await desktop.page.evaluate(() => window.callkey.listServers())).map(({ address }) => address)).to.deep.equal([
       second.core.url,
     ]);
-  });
-
-  it('include the server that release 0.1.0 remembered', async () => {
-    const userData = freshDirectory();
-    writeFileSync(join(userData, 'settings.json'), JSON.stringify({ server: first.core.url, email: 'ada@example.com', window: null }));
-    const later = await launchConsole({ userData });
-    await later.page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
-    await eventually(async () => expect(await later.page.getByLabel('Server address').inputValue()).to.equal(first.core.url));
-    await eventually(async () => expect(await later.page.getByLabel('Email').inputValue()).to.equal('ada@example.com'));
-    await later.close();
   });
 
   it('can have a name and a color, which stay after signing in again', async () => {

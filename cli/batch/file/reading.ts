@@ -9,16 +9,14 @@ import { CallkeyError } from '../../client/errors.ts';
  * How to read the columns of a CSV file. It's part of a run's identity, because the same file contains different calls if it's read
  * differently.
  */
-export const readingSchema = z
-  .object({
-    /** Maps callkey's column names to those in the header: `{ phone: 'Mobile' }`. */
-    columns: z.record(z.string(), z.string()),
-    /** The country for numbers without a country code (ISO 3166-1, two letters). */
-    country: z.string().nullable(),
-    /** The IANA time zone of local times. Journals from earlier versions don't have it. */
-    zone: z.string().nullable().default(null),
-  })
-  .prefault({ columns: {}, country: null });
+export const readingSchema = z.object({
+  /** Maps callkey's column names to those in the header: `{ phone: 'Mobile' }`. */
+  columns: z.record(z.string(), z.string()),
+  /** The country for numbers without a country code (ISO 3166-1, two letters). */
+  country: z.string().nullable(),
+  /** The IANA time zone of local times. */
+  zone: z.string().nullable(),
+});
 export type Reading = z.infer<typeof readingSchema>;
 
 /** How a file is read without any of the options. */

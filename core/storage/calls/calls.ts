@@ -453,9 +453,7 @@ function countVariableBytes({ call: { variables } }: Placing): number {
 function toRepeat(call: NewCall, row: Row, placedToday: number | null): Placement {
   if (row['phone'] === null) return { kind: 'call-erased' };
   const values = callRow(call);
-  // Earlier releases stored missing variables as an empty list.
-  const stored: Row = row['variables'] === '[]' ? { ...row, variables: null } : row;
-  const isAnother = Object.keys(callColumns).some((column, index) => column !== 'contact_id' && values[index] !== stored[column]);
+  const isAnother = Object.keys(callColumns).some((column, index) => column !== 'contact_id' && values[index] !== row[column]);
   if (isAnother) return { kind: 'request-id-conflict' };
   const heldUntil = row['answered_held_until'];
   return {

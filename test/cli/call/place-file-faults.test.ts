@@ -108,6 +108,7 @@ describe('callkey call place --from, which places each call exactly once,', () =
       campaignId: campaign.id,
       path: null,
       content: '',
+      reading: { columns: {}, country: null, zone: null },
       repetition: '',
     };
     const entries = Array.from({ length: 60_000 }, (_, n) => ({ line: n + 2, contactId: 'c', placedAt: at, call: '0'.repeat(20) }));

@@ -1,7 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect } from 'chai';
-import { callDigest, spelledCallDigest } from '../../../cli/batch/run-journal.ts';
 import { callFiles, keyRejected } from '../../support/call-files.ts';
 import { ndjson } from '../../support/cli.ts';
 import { sharedIntegrator } from '../../support/integrator.ts';
@@ -98,19 +95,6 @@ describe('callkey call place --from, for lines that were already placed', () => 
     await place(timed('2099-07-01T09:00:00Z'));
     const same = timed('2099-07-01T09:00:00.000Z');
     expect((await place(same)).code).to.equal(5);
-    expect(await calls()).to.deep.equal([1]);
-  });
-
-  it('refuses a line with a time if an earlier version of callkey has placed it', async () => {
-    const call = { contact: { phone: phone(0) }, notAfter: '2099-07-01T09:00:00Z' };
-    const save = (...more: string[]) => file([`phone,notAfter`, `${phone(0)},${call.notAfter}`, ...more].join('\n'));
-    await place(save());
-    const runs = join(its.home.directory, '.local/state/callkey/runs');
-    for (const name of readdirSync(runs)) {
-      const journal = readFileSync(join(runs, name), 'utf8');
-      writeFileSync(join(runs, name), journal.replaceAll(callDigest(call), spelledCallDigest(call)));
-    }
-    expect((await place(save(`${phone(1)},`))).code).to.equal(5);
     expect(await calls()).to.deep.equal([1]);
   });
 
