@@ -71,8 +71,8 @@ export abstract class People {
   // Sessions
 
   /**
-   * A session ends after a day without requests, after a week, or when its user is disabled or deleted. A session from the future, as after
-   * the clock was set back, has ended as well.
+   * A session ends after a day without requests, after a week, or when its user is disabled, moved or deleted. A session from the future,
+   * as after the clock was set back, has ended as well.
    */
   isSignedIn(user: Id): boolean {
     const { startedAt = 0, seenAt = 0 } = this.users.get(user)?.session ?? {};
@@ -224,11 +224,11 @@ export abstract class People {
 
   /** Only users who act for a partner, not for a single account, can move its users. @param account null for all accounts */
   moveUser(viewer: Viewer, id: Id, account: Id | null): undefined {
-    const { type, home } = this.#requireUser(viewer, id);
+    const { type, home, session } = this.#requireUser(viewer, id);
     const [scope, to] = [this.findScope(viewer), account ?? this.partnerOf(home)];
     const isPossible = this.isPartner(scope) && this.isWithin(to, scope) && (account !== null || type !== 'account');
     if (to !== home && !isPossible) refuse('invalid');
-    this.users.change(id, { home: to });
+    this.users.change(id, { home: to, session: to === home ? session : null });
   }
 
   deleteUser(viewer: Viewer, id: Id, cancels: boolean): undefined {
