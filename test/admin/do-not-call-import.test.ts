@@ -81,6 +81,7 @@ describeAdmin('admin do-not-call import', ({ admin, json, database }) => {
       `Phone;Notes\n${one};"28.11.2026, 10:30: paid 1.234,50 for 123-45, see https://crm.example/10000000001 and 550e8400-e29b-41d4-a716-446655440000"\n`,
       { numbers: [one], columns: ['Phone'] },
     ],
+    ['digits of other scripts', '＋３５３８６１２３０００１\n+٣٥٣٨٦١٢٣٠٠٠٢\n', { numbers: [one, two], columns: ['1'] }],
     ['a column named by its position', `${one};${two}\n${three};${two}\n`, { numbers: [one, three], columns: ['1'] }, ['--column', '1']],
     [
       'calls that the console exported',
@@ -98,6 +99,8 @@ describeAdmin('admin do-not-call import', ({ admin, json, database }) => {
   }
 
   const unclear: [string, string, number[], string?][] = [
+    ['a number in digits of another script in another column', `Phone,Other\n${one},＋３５３８６１２３０００２\n`, [2]],
+    ["a number in digits that the reader doesn't know", '+353861230001\n+९१९८७६५४३२१०\n', [2]],
     ['several numbers on a line', `${one}, ${two}, ${three}\n`, [1]],
     ['a second number on a line', `${one};${two}\n${three}\n`, [1]],
     ['a number in another column', `Phone,Name\n${one},Ada\n,"${two} (Bob)"\n`, [3]],

@@ -44,7 +44,7 @@ export function openPhoneList(file: TextFile, columns: readonly string[], hint: 
   const isHeader = (cells: string[]) =>
     columns.length > 0 ? columns.some((column) => cells.includes(column)) : findPhoneColumns(cells).length > 0;
   // A title may have digits, but then it can't be told apart from a number that's misspelled.
-  const table = openTable(file, isHeader, ({ cells }) => !cells.some((cell) => /\d/.test(cell)));
+  const table = openTable(file, isHeader, ({ cells }) => !cells.some((cell) => /\p{Nd}/u.test(cell)));
   const names = table.header?.cells ?? [];
   const positions = choosePositions(file, table, columns, hint);
   const nameOf = (position: number) => names[position] || String(position + 1);
@@ -94,7 +94,7 @@ function numberFinder(names: readonly string[]): (cell: string, position: number
   const forPhones = new Set(findPhoneColumns(names));
   const forOthers = new Set(names.flatMap((name, position) => (isOtherNumber(name) ? [position] : [])));
   return (cell, position) => {
-    if (!/\d/.test(cell)) return false;
+    if (!/\p{Nd}/u.test(cell)) return false;
     if (forPhones.has(position)) return true;
     return forOthers.has(position) ? cell.includes('+') && looksLikePhone(cell) : mayHavePhone(cell);
   };

@@ -80,6 +80,7 @@ describe('pasted numbers', () => {
     expect(readTexts('Phone\r\n+49 30 1234, +49 30 1235;+49 30 1236\t+49 30 1237\n\n"\'+49 30 1238"\r="+49 30 1239"')).to.deep.equal([
       ...['+49 30 1234', '+49 30 1235', '+49 30 1236', '+49 30 1237', '+49 30 1238', '+49 30 1239'],
     ]);
+    expect(readTexts('０３０\u3000１２３４\n٠٣٠١٢٣٥')).to.deep.equal(['０３０\u3000１２３４', '٠٣٠١٢٣٥']);
     expect(readNumbers('Ada\n+49301234,x9').numbers).to.deep.equal([
       { line: 2, text: '+49301234' },
       { line: 2, text: 'x9' },

@@ -22,7 +22,7 @@ export function readNumbers(pasted: string): { numbers: WrittenNumber[]; problem
     content
       .split(/[,;\t]/)
       .map((part) => part.replace(/^[\s="']+|[\s"]+$/g, ''))
-      .filter((part) => /\d/.test(part))
+      .filter((part) => /\p{Nd}/u.test(part))
       .map((part) => ({ line: index + 1, text: part })),
   );
   return { numbers, problems: [] };
