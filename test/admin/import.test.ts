@@ -55,8 +55,11 @@ describeAdmin('admin import', ({ admin, json, kind, database }) => {
       const [listed] = await ports.stores.users.list({ kind: 'all' }, { search: user.email, awaySince: null }, null, 1);
       if (!listed) throw new Error('There is no such user.');
       await resetPassword(ports, operator, listed, password);
-      const event = auditEvent(ports, operator, 'user.linked', userSubject(listed), null);
-      await ports.stores.links.create({ id: listed.id }, { issuer: 'https://login.example.com', subject: 'there' }, true, event);
+      const link = (subject: string, keepsPassword: boolean) => {
+        const event = auditEvent(ports, operator, 'user.linked', userSubject(listed), null);
+        return ports.stores.links.create({ id: listed.id }, { issuer: 'https://login.example.com', subject }, keepsPassword, event);
+      };
+      await link('there', true);
       const cookie = await signIn(core.url, listed.email);
       const users = all.users.map((each) => (each.email === listed.email ? { ...each, email: 'new@example.com' } : each));
       const { signedOut } = await json('import', file({ ...all, users }));
@@ -69,6 +72,10 @@ describeAdmin('admin import', ({ admin, json, kind, database }) => {
       const moved = users.map((each) => (each.email === 'new@example.com' ? { ...each, userType: 'staff', partner: undefined } : each));
       await signIn(core.url, 'new@example.com');
       expect((await admin(['import', file({ ...all, users: moved })])).stdout).to.match(/SIGNED OUT[\s\S]+new@example.com/);
+      // The password is the previous person's, so it ends with the first sign-in of the new one.
+      expect(await link('new', false)).to.equal(true);
+      const body = { email: 'new@example.com', password };
+      expect((await ask('POST', `${core.url}/console/session`, { body })).status).to.equal(401);
     } finally {
       await direct.close();
       await core.close();

@@ -57,7 +57,7 @@ describe('admin restore --revoke-again', () => {
 
     it('reduces the rights and limits that were reduced after the backup, and restores how users signed in', async () => {
       const direct = await openDirect(url);
-      const { users, account } = await createTenants(direct.ports);
+      const { users, account, partner } = await createTenants(direct.ports);
       const { ports } = direct;
       const provider = { issuer: 'https://login.example.com', subject: 'pat' };
       const event = (action: AuditAction, user: User) => auditEvent(ports, operator, action, userSubject(user), null);
@@ -79,6 +79,7 @@ describe('admin restore --revoke-again', () => {
 
       await json('user', 'move', 'stan@example.com', '--type', 'account', '--account', account.id);
       await json('user', 'move', 'tom@example.com', '--type', 'staff');
+      await json('user', 'move', 'oda@example.com', '--type', 'partner', '--partner', partner.id);
       await json('user', 'link', 'remove', 'pat@example.com');
       await json('user', 'second-factor', 'reset', 'sue@example.com');
       await json('user', 'second-factor', 'reset', 'ada@example.com');
@@ -95,7 +96,7 @@ describe('admin restore --revoke-again', () => {
         Object.fromEntries(changedUsers.map(({ email, changes }: { email: string; changes: string[] }) => [email, changes])),
       ).to.deep.equal({
         ...{ 'stan@example.com': ['rights'], 'pat@example.com': ['link'], 'sue@example.com': ['factor'] },
-        ...{ 'ada@example.com': ['factor'], 'tia@example.com': ['password'] },
+        ...{ 'ada@example.com': ['factor'], 'tia@example.com': ['password'], 'oda@example.com': ['rights'] },
       });
       expect(limitedApiKeys).to.deep.equal([{ id: key.id, name: 'Limited', addresses: ['192.0.2.0/24'], callsPerDay: 5 }]);
       const after = await openDirect(url);
@@ -112,17 +113,20 @@ describe('admin restore --revoke-again', () => {
       await restored.close();
     });
 
-    it("says what it couldn't reduce again", async () => {
+    it("prints the list, exits with 1, and says what it couldn't reduce again", async () => {
       const direct = await openDirect(url);
       const { partner } = await createTenants(direct.ports);
       await direct.close();
       await json('backup', file);
       const { account } = await json('account', 'add', 'Later', '--partner', partner.id);
       await json('user', 'move', 'ada@example.com', '--account', account.id);
+      await json('user', 'delete', 'tom@example.com');
       const { code, stdout, stderr } = await admin('--json', 'restore', file, '--revoke-again');
-      const { revokedAgain, changedUsers } = JSON.parse(stdout);
-      expect([code, revokedAgain, changedUsers[0].email]).to.deep.equal([1, false, 'ada@example.com']);
+      const { revokedAgain, changedUsers, deletedUsers } = JSON.parse(stdout);
+      const listed = [...changedUsers, ...deletedUsers].map(({ email }: { email: string }) => email);
+      expect([code, revokedAgain, listed]).to.deep.equal([1, false, ['ada@example.com', 'tom@example.com']]);
       expect(JSON.parse(stderr).error.message).to.include(`ada@example.com, moved or demoted: The account ${account.id} doesn't exist.`);
+      expect((await json('user', 'list')).users.map(({ email }: { email: string }) => email)).not.to.include('tom@example.com');
     });
 
     it('cancels the calls that were cancelled with their key, and repeats the reason', async () => {

@@ -24,6 +24,22 @@ const locate = (url: string) => {
 };
 
 describe('storage', () => {
+  itOnPostgres('repeats a change that ended in a deadlock', async () => {
+    await using direct = await openDirect(await freshDatabase('postgres'));
+    const { write } = direct.storage.database;
+    const bothLocked = Promise.withResolvers<void>();
+    let locked = 0;
+    const lock = (first: string, second: string) =>
+      write.transaction(async (trx) => {
+        await trx(first).forUpdate();
+        if (++locked === 2) bothLocked.resolve();
+        await bothLocked.promise;
+        await trx(second).forUpdate();
+      });
+    await Promise.all([lock('clock', 'audit_chain'), lock('audit_chain', 'clock')]);
+    expect(locked).to.equal(3);
+  });
+
   onEachDatabase((kind) => {
     it('is migrated once, even by many processes at the same time', async () => {
       const location = locate(await emptyDatabase(kind));

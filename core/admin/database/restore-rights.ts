@@ -98,9 +98,9 @@ const ranks = { account: 0, partner: 1, staff: 2 } as const;
 
 /** Whether the user had less access, or access to something else. */
 function isReduced(was: UserRow, now: UserRow): boolean {
-  if (was.user_type !== now.user_type) return ranks[was.user_type] < ranks[now.user_type];
-  const isUntied = was.user_type === 'partner' && was.partner_id === now.partner_id && was.account_id === null;
-  return !isUntied && (was.account_id !== now.account_id || was.partner_id !== now.partner_id);
+  if (was.user_type === 'staff') return false;
+  if (was.partner_id !== now.partner_id || ranks[was.user_type] < ranks[now.user_type]) return true;
+  return was.account_id !== null && was.account_id !== now.account_id;
 }
 
 function findNarrower(was: KeyLimitRow, now: KeyLimitRow): WidenedKey[] {

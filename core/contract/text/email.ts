@@ -3,14 +3,15 @@
  * address are the same user. Returns the address unchanged if its domain isn't valid.
  */
 export function canonicalEmail(email: string): string {
-  const [, local = '', domain = ''] = /^([^@\uFF20]*)[@\uFF20]([^@\uFF20]*?)\.?$/.exec(email) ?? [];
-  const canonical = canonicalDomain(domain);
-  return canonical === null ? email : `${local}@${canonical}`;
+  const [, local = '', domain = ''] = /^([^@\uFF20]*)[@\uFF20]([^@\uFF20]*)$/.exec(email) ?? [];
+  // Only now is a dot at the end always the same character.
+  const canonical = canonicalDomain(domain)?.replace(/\.$/, '');
+  return canonical === undefined ? email : `${local}@${canonical}`;
 }
 
 export function hasCanonicalDomain(email: string): boolean {
   const domain = email.slice(email.indexOf('@') + 1);
-  return canonicalDomain(domain) === domain;
+  return canonicalDomain(domain) === domain && !/^\.|\.\.|\.$/.test(domain);
 }
 
 /** @returns null if it isn't a domain */

@@ -121,9 +121,11 @@ export type SecondFactorStore = {
   find(userId: string): Promise<SecondFactor | null>;
   /**
    * Stores an unconfirmed secret, and replaces an earlier one.
+   * @param session the session that must still be open
    * @returns false if the user already has a second factor, or has changed the password since
+   * @throws Problem `unauthorized` if the session has ended
    */
-  enroll(user: TargetUser, secret: string): Promise<boolean>;
+  enroll(user: TargetUser, secret: string, session?: Digest): Promise<boolean>;
   /** @returns false, without changing anything, if the unconfirmed secret is a different one */
   confirm(userId: string, confirmed: ConfirmedFactor, event: AuditEvent): Promise<boolean>;
   /** Uses up a code. @returns false if it was already used, or never existed */

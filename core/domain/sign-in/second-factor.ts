@@ -30,7 +30,7 @@ export async function enrollSecondFactor(
   const credentials = await checkPassword(ports, ownAttempt(actor, user), user.email, currentPassword);
   if (!credentials) throw invalidField('currentPassword', 'Incorrect current password.');
   const bytes = randomness.bytes(totp.secretBytes);
-  if (!(await stores.secondFactors.enroll(toTarget(credentials), secretBox.seal(user.id, bytes)))) throw alreadyEnabled();
+  if (!(await stores.secondFactors.enroll(toTarget(credentials), secretBox.seal(user.id, bytes), actor.session))) throw alreadyEnabled();
   const secret = toBase32(bytes);
   return { secret, uri: otpauthUri(secret, user.email, host) };
 }

@@ -47,7 +47,9 @@ export function importStore({ read, write }: Database): ImportStore {
           const ended = new Map<string, EndedSignIn>();
           for (const { entity, event, unlinking } of changed) {
             if (!event) continue;
-            const changing = kind === 'users' ? updateUser(trx, entity.id, userColumns(entity), event) : update(trx, kind, entity);
+            // The owner of the earlier address may have chosen the password, so the first sign-in with the provider has to end it.
+            const columns = { ...userColumns(entity), ...(unlinking && { password_handed_out: 1 }) };
+            const changing = kind === 'users' ? updateUser(trx, entity.id, columns, event) : update(trx, kind, entity);
             const sessions = await changing.catch(rejectTaken);
             if (sessions === null) throw concurrentChangeError();
             const unlinked = unlinking !== null && (await deleteLink(trx, entity.id));

@@ -81,7 +81,7 @@ async function continueDeleting(trx: Knex.Transaction, id: string, max: number):
 export async function updateUser(
   trx: Knex.Transaction,
   id: string,
-  columns: Readonly<Record<string, string | null>> & { partner_id: string | null },
+  columns: Readonly<Record<string, string | number | null>> & { partner_id: string | null },
   event: AuditEvent,
   before: Partial<UserRow> = {},
 ): Promise<number | null> {

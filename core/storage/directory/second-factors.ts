@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { CheckedCode, Digest } from '../../domain/model.ts';
 import type { SecondFactorStore } from '../../domain/ports/sign-in.ts';
-import { recordAudit } from '../audit/audit.ts';
+import { recordAudit, requireSession } from '../audit/audit.ts';
 import type { Database } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
 import { lockTarget } from './keys-of-users.ts';
@@ -19,10 +19,12 @@ export function secondFactorStore({ read, write }: Database): SecondFactorStore 
       return row ? { secret: row.secret, isConfirmed: row.confirmed_at !== null } : null;
     },
 
-    async enroll(user, secret) {
+    async enroll(user, secret, session) {
       const userId = user.id;
       const enrolling = write.transaction(async (trx) => {
-        if (!(await lockTarget(trx, user))) return false;
+        const isUnchanged = await lockTarget(trx, user);
+        if (session !== undefined) await requireSession(trx, session);
+        if (!isUnchanged) return false;
         const changed = await trx('second_factors').where({ user_id: userId, confirmed_at: null }).update({ secret });
         if (changed > 0) return true;
         const added = await trx('second_factors').insert({ user_id: userId, secret }).onConflict('user_id').ignore().returning('user_id');

@@ -27,13 +27,20 @@ describe('the spellings of an email address', () => {
       const created = await create(readable);
       expect([created.status, textAt(created, 'user', 'email')]).to.deep.equal([201, readable]);
       const password = textAt(created, 'password');
-      for (const email of [readable, ascii, ascii.toUpperCase()]) expect((await tryPassword(email, password)).status, email).to.equal(201);
-      expect(readCode(await create(ascii))).to.equal('conflict');
+      const dotted = ['.', '\u3002', '\uFF0E', '\uFF61'].flatMap((dot) => [readable + dot, ascii + dot]);
+      for (const email of [readable, ascii, ascii.toUpperCase(), ...dotted])
+        expect((await tryPassword(email, password)).status, email).to.equal(201);
+      for (const email of [ascii, ...dotted]) expect(readCode(await create(email)), email).to.equal('conflict');
       const cookie = await signIn(harness.core.url, 'stan@example.com');
       for (const search of ['joerg@mün', readable, ascii, 'münchen.example', 'mnchen']) {
         const found = await ask('GET', `${harness.core.url}/console/users?search=${encodeURIComponent(search)}`, { cookie });
         expect(found.text.includes(readable), search).to.equal(search !== 'joerg@mün');
       }
+    });
+
+    it("don't have empty parts between or after the dots of their domain", async () => {
+      for (const domain of ['example.com..', 'münchen.example..', 'example.com.\u3002', 'b..example', '.example', '\u3002example'])
+        expect(readCode(await create(`a@${domain}`)), domain).to.equal('invalid');
     });
 
     it('share one counter of wrong passwords', async () => {

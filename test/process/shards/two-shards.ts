@@ -22,21 +22,6 @@ export function testTwoShards(its: SharedCluster): void {
   });
   after(() => direct.close());
 
-  it('repeat a change that ended in a deadlock', async () => {
-    const { write } = direct.storage.database;
-    const bothLocked = Promise.withResolvers<void>();
-    let locked = 0;
-    const lock = (first: string, second: string) =>
-      write.transaction(async (trx) => {
-        await trx(first).forUpdate();
-        if (++locked === 2) bothLocked.resolve();
-        await bothLocked.promise;
-        await trx(second).forUpdate();
-      });
-    await Promise.all([lock('clock', 'audit_chain'), lock('audit_chain', 'clock')]);
-    expect(locked).to.equal(3);
-  });
-
   it('give each account the same share of a claim, however many shards have its calls', async () => {
     const { account, siblingAccount, otherAccount } = tenants;
     const { dialing } = direct.ports.stores;

@@ -162,7 +162,7 @@ function openPool(
     // One connection stays open, so that a restore sees that a core is using the database.
     pool: { min: more.shard === undefined ? 1 : 0, max },
   });
-  return more.shard === undefined ? repeatDeadlocked(pool, more.sharding) : pool;
+  return more.shard === undefined ? repeatDeadlocked(pool) : pool;
 }
 
 const deadlock = '40P01';
@@ -170,18 +170,17 @@ const deadlock = '40P01';
 const attempts = 3;
 
 /**
- * Repeats transactions that ended in a deadlock. With shards, the order of statements can't prevent deadlocks: to change one row, Citus
- * locks the whole table on one node, and for some tables, others as well.
+ * Repeats transactions that ended in a deadlock. The order of statements can't prevent all of them: two administrators may disable each
+ * other, and with shards, Citus locks the whole table on one node to change one row, and for some tables, others as well.
  */
-function repeatDeadlocked(pool: Knex, sharding: Sharding): Knex {
+function repeatDeadlocked(pool: Knex): Knex {
   const begin = pool.transaction.bind(pool);
-  const isDeadlock = (error: unknown) => sharding.count > 0 && errorCode(error) === deadlock;
   async function repeat<Result>(work: (trx: Knex.Transaction) => Promise<Result>): Promise<Result> {
     for (let attempt = 1; ; attempt++) {
       try {
         return await begin(work);
       } catch (error) {
-        if (attempt === attempts || !isDeadlock(error)) throw error;
+        if (attempt === attempts || errorCode(error) !== deadlock) throw error;
       }
     }
   }
