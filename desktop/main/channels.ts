@@ -43,18 +43,21 @@ export function createChannels(deps: ChannelDeps): Channels {
   /** The servers that the user has agreed to connect to. */
   const confirmed = new Set(managed.server === undefined ? [] : [managed.server]);
 
+  /** Asks the user about a server, unless they know it. @param field that the refusal is about */
+  async function confirmServer(address: string, field: string): Promise<Result<string>> {
+    if (!confirmed.has(address) && !servers.list().some((server) => server.address === address)) {
+      if (!(await window.confirmServer(new URL(address).host))) return refused(field, 'You chose not to connect to this server.');
+      confirmed.add(address);
+    }
+    return { ok: true, value: address };
+  }
+
   /** Reads a server's address. While the user is signed in, asks them about a new server, because the page could send data there. */
   async function readServer(typed: string): Promise<Result<string>> {
     const read = readTypedAddress(typed);
     if (!read.ok) return refused('server', read.problem);
-    const { address } = read;
-    const remembered = servers.list();
-    const isKnown = confirmed.has(address) || remembered.some((server) => server.address === address);
-    if (!isKnown && remembered.some(({ isSignedIn }) => isSignedIn)) {
-      if (!(await window.confirmServer(new URL(address).host))) return refused('server', 'You chose not to connect to this server.');
-      confirmed.add(address);
-    }
-    return { ok: true, value: address };
+    const isSignedIn = servers.list().some((server) => server.isSignedIn);
+    return isSignedIn ? confirmServer(read.address, 'server') : { ok: true, value: read.address };
   }
 
   /** Checks that a core is running at an address before anything secret is sent there. The request has no cookies. */
@@ -149,12 +152,8 @@ export function createChannels(deps: ChannelDeps): Channels {
     async readLink(link) {
       const read = readLink(link);
       if (!read.ok) return refused('link', read.problem);
-      const { address, screen } = read;
-      const isKnown = servers.list().some((server) => server.address === address);
-      if (!isKnown && !(await window.confirmServer(new URL(address).host)))
-        return refused('link', 'You chose not to connect to this server.');
-      if (!isKnown) confirmed.add(address);
-      return { ok: true, value: { server: address, address: screen } };
+      const agreed = await confirmServer(read.address, 'link');
+      return agreed.ok ? { ok: true, value: { server: agreed.value, address: read.screen } } : agreed;
     },
     markServer: (marked) => servers.mark(marked),
     forgetServer: async (address) => endAtServer(await servers.forget(address)),
@@ -217,7 +216,7 @@ export function createChannels(deps: ChannelDeps): Channels {
     async signOutOfProvider(server) {
       const identified = await identify(server);
       const url = identified.ok ? identified.value.options.oidc?.signOutUrl : null;
-      if (url) await shell.openExternal(url);
+      if (url) await shell.openExternal(url).catch(() => undefined);
     },
     confirmApp: async () => failed({ kind: 'session-ended' }),
 

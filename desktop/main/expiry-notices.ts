@@ -39,11 +39,12 @@ export async function notifyOfExpiry({ settings, listKeys, show }: NoticeDeps, n
 }
 
 function describe({ name, expiresAt, expiryTimeZone }: ApiKeyView): string {
-  const day = new Date(expiresAt ?? '').toLocaleDateString('en-GB', {
-    day: 'numeric',
-    month: 'short',
-    year: 'numeric',
-    timeZone: expiryTimeZone ?? 'UTC',
-  });
-  return `${name}: ${day}`;
+  const dayIn = (timeZone?: string) =>
+    new Date(expiresAt ?? '').toLocaleDateString('en-GB', { day: 'numeric', month: 'short', year: 'numeric', timeZone });
+  try {
+    return `${name}: ${dayIn(expiryTimeZone ?? undefined)}`;
+  } catch {
+    // The server may know a newer zone. Like the list, this uses the computer's own.
+    return `${name}: ${dayIn()}`;
+  }
 }

@@ -1,5 +1,5 @@
 import { appendFileSync, mkdirSync, readFileSync, renameSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { redactKeyValues } from '#contract/key-value.ts';
 
 type Details = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -12,7 +12,6 @@ let last = '';
 
 /** Starts a log in the app's folder. @returns the path of its file */
 export function openLog(folder: string): string {
-  mkdirSync(join(folder, 'logs'), { recursive: true, mode: 0o700 });
   path = join(folder, 'logs', 'console.log');
   return path;
 }
@@ -26,6 +25,7 @@ export function log(event: string, details: Details = {}): void {
   if (path === null || text === last) return;
   last = text;
   try {
+    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > maxSize) renameSync(path, `${path}.1`);
     appendFileSync(path, `${new Date().toISOString()} ${text}\n`, { mode: 0o600 });
   } catch {

@@ -1,8 +1,9 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
+import { freshDirectory } from '../support/databases.ts';
+import { describeDesktop, launchConsole } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { password } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
@@ -13,6 +14,14 @@ describeDesktop("the app's log", () => {
     harness = await openConsole({ env: { CHOSEN_BUTTON: 'Connect' } });
   });
   after(() => harness.close());
+
+  it("doesn't keep the app from starting if it can't be written", async () => {
+    const userData = freshDirectory();
+    writeFileSync(join(userData, 'logs'), '');
+    const { page, close } = await launchConsole({ userData });
+    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
+    await close();
+  });
 
   it('says what failed and can be copied with the versions, but contains nothing secret and nothing that was typed', async () => {
     const { page, core, tenants, desktop } = harness;

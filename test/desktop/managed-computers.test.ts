@@ -16,7 +16,7 @@ describeDesktop('the console on a managed computer', () => {
     mkdirSync(folder);
     const settings = { server: harness.core.url, keepSignedIn: false, signOutAfterMinutes: 5 };
     writeFileSync(join(folder, 'console.json'), JSON.stringify(settings));
-    desktop = await launchConsole({ env: { XDG_CONFIG_DIRS: join(folder, '..') } });
+    desktop = await launchConsole({ env: { XDG_CONFIG_DIRS: join(folder, '..'), CHOSEN_BUTTON: 'Cancel' } });
   });
   after(() => Promise.all([desktop?.close(), harness?.close()]));
 
@@ -25,6 +25,14 @@ describeDesktop('the console on a managed computer', () => {
     await eventually(async () => expect(await page.getByLabel('Server address').inputValue()).to.equal(harness.core.url));
     await page.getByText('Your administrator has turned this off.').waitFor();
     expect(await page.getByLabel('Keep me signed in').isDisabled()).to.equal(true);
+  });
+
+  it("opens links to the administrator's server without asking, but asks about others", async () => {
+    const { page, app } = desktop;
+    const follow = (server: string) => page.evaluate((link) => window.callkey.readLink(link), `${server}/#/calls`);
+    expect((await follow(harness.core.url)).ok).to.equal(true);
+    expect((await follow('http://127.0.0.1:1')).ok).to.equal(false);
+    expect(await app.evaluate(() => Reflect.get(globalThis, 'questions').length)).to.equal(1);
   });
 
   it('shows the versions of the app and the server', async () => {

@@ -218,7 +218,10 @@ describeDesktop('sign-in with the provider in the app', () => {
       await button(tab, 'Sign in to the app').click();
       await home(page);
       await button(page, 'Sign out').click();
-      await button(page, 'Sign in with Example Corp').waitFor();
+      await button(page, 'Copy sign-out link').click();
+      await button(page, 'Sign out of Example Corp').click();
+      await until(async () => (await opened()).at(-1) !== link);
+      expect(await desktop.app.evaluate(async ({ clipboard }) => clipboard.readText())).to.equal((await opened()).at(-1));
       await context.clearCookies();
     });
 

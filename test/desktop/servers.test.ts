@@ -173,7 +173,7 @@ describeDesktop('several servers', () => {
     const color = () => page.evaluate(() => document.documentElement.dataset['server']);
     await signInAs({ ...first, page }, 'account');
     await openDialog();
-    await button(`Name and color of ${serverHost(first)}`).click();
+    await button(`Edit the name and color of ${serverHost(first)}`).click();
     await page.getByLabel('Name', { exact: true }).fill('Production');
     await page.getByLabel('Color', { exact: true }).selectOption('Red');
     await button('Save').click();

@@ -29,6 +29,11 @@ describe('the notification before keys expire', () => {
     expect(shown).to.deep.equal([{ title: '2 API keys expire soon', body: 'Soon: 22 Nov 2026\nLater: 27 Nov 2026\ncalls.example.com' }]);
   });
 
+  it("uses the computer's own zone if only the server knows a key's zone", async () => {
+    await check(now, { ...toKey('Soon', 1), expiryTimeZone: 'Mars/Olympus_Mons' });
+    expect(shown[0]?.body).to.equal('Soon: 22 Nov 2026\ncalls.example.com');
+  });
+
   it('appears once a day for each key, also after a restart', async () => {
     await check(now, toKey('Soon', 3));
     await check(now + 3_600_000, toKey('Soon', 3), toKey('Another', 4));

@@ -109,6 +109,7 @@ export function ProviderNotices({ oidc }: Pick<SignInOptions, 'oidc'>) {
           <button type="button" class="quiet" onClick={() => void window.callkey.signOutOfProvider(server.value)}>
             Sign out of {oidc.name}
           </button>
+          {window.callkey.capabilities.choosesServer && <CopyButton text={oidc.signOutUrl} noun="sign-out link" />}
         </p>
       )}
     </>

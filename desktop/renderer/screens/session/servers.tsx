@@ -80,7 +80,7 @@ function Server({ server: { address, email, isSignedIn, label, color }, isOpen, 
         </span>
         <span class="caption clip">{[label === undefined ? '' : host, state, email].filter((part) => part !== '').join(' · ')}</span>
       </button>
-      <button type="button" class="quiet" aria-label={`Name and color of ${host}`} onClick={onMark}>
+      <button type="button" class="quiet" aria-label={`Edit the name and color of ${host}`} onClick={onMark}>
         Edit
       </button>
       {!isOpen && (
