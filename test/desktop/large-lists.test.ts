@@ -153,7 +153,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
       if (url.searchParams.has('cursor')) return route.fulfill({ response });
       return route.fulfill({
         response,
-        json: { calls: [], nextCursor: '000001000', searchedBackTo: '2026-11-12T08:00:00.000Z' },
+        json: { calls: [], nextCursor: '000001000', searchedBackTo: '2026-11-12T08:00:00.000Z', total: 0, totalIsMore: true },
       });
     });
     await open(`#/calls/${id}`);

@@ -18,18 +18,18 @@ export const apiKeySchema = z.object({
   /** The key expires at the end of a day in this time zone. */
   expiryTimeZone: z.string().nullable(),
   expired: z.boolean(),
-  /** Present if the viewer can see other users' keys. Earlier cores don't send the email address. */
+  /** Present if the viewer can see other users' keys. */
   owner: z.object({ isYou: z.boolean(), name: z.string(), email: z.string().optional() }).optional(),
   /** Present and true while the owner is disabled and the key is refused. */
   ownerDisabled: z.literal(true).optional(),
   /** Present and true if the owner hasn't signed in for 90 days. */
   ownerAway: z.literal(true).optional(),
-  /** The addresses and networks (CIDR) from which the key is accepted; null for any address. Earlier cores don't send it. */
-  addresses: z.array(z.string()).nullable().default(null),
-  /** How many calls the key can place on one day; null for no limit. Earlier cores don't send it. */
-  callsPerDay: z.number().int().nullable().default(null),
+  /** The addresses and networks (CIDR) from which the key is accepted; null for any address. */
+  addresses: z.array(z.string()).nullable(),
+  /** How many calls the key can place on one day; null for no limit. */
+  callsPerDay: z.number().int().nullable(),
   /** Changes with each change of the two limits; null if the key has no limits. */
-  limitsVersion: z.string().nullable().default(null),
+  limitsVersion: z.string().nullable(),
 });
 
 export type ApiKeyView = z.infer<typeof apiKeySchema>;
@@ -60,15 +60,12 @@ export const revocationSchema = z.object({
   apiKey: apiKeySchema,
   queuedCalls: z.number().int(),
   /**
-   * The key's use in the last 24 hours, including all of the quarter-hour in which they begin. Earlier cores don't send it. The counts are
-   * up to a minute behind.
+   * The key's use in the last 24 hours, including all of the quarter-hour in which they begin. The counts are up to a minute behind.
    */
-  lastDay: z
-    .object({
-      placed: z.number().int(),
-      addresses: z.array(z.object({ address: z.string(), lastUsedAt: instantSchema })),
-    })
-    .optional(),
+  lastDay: z.object({
+    placed: z.number().int(),
+    addresses: z.array(z.object({ address: z.string(), lastUsedAt: instantSchema })),
+  }),
 });
 
 export type RevocationView = z.infer<typeof revocationSchema>;
@@ -175,9 +172,9 @@ export const apiKeyDetailsSchema = z.object({
     }),
   ),
   /** The address of the last request that the key authenticated; null if none has been recorded, or if only staff can see it. */
-  lastUsedAddress: z.string().nullable().default(null),
+  lastUsedAddress: z.string().nullable(),
   /** The current day in the key's time zone, if the key has a daily call limit. */
-  today: z.object({ day: z.iso.date(), timeZone: z.string(), placed: z.number().int(), resetsAt: instantSchema }).nullable().default(null),
+  today: z.object({ day: z.iso.date(), timeZone: z.string(), placed: z.number().int(), resetsAt: instantSchema }).nullable(),
   /** The address of a proxy that isn't trusted, if this request came through one. All clients behind it seem to have its address. */
   ignoredProxy: z.string().optional(),
   /** The newest events about the key that the viewer can see in Activity, at most 50, newest first. */

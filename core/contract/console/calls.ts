@@ -35,16 +35,15 @@ export const callSchema = z.object({
   placedAt: instantSchema,
   dialedAt: instantSchema.nullable(),
   endedAt: instantSchema.nullable(),
-  /** When calling hours allow the call; null if it isn't waiting for that. Earlier cores don't send it. */
-  heldUntil: instantSchema.nullable().optional(),
+  /** When calling hours allow the call; null if it isn't waiting for that. */
+  heldUntil: instantSchema.nullable(),
   /** The time zone of the calling hours: the contact's, or the only one that the number may be in; null if there are several. */
-  heldZone: z.string().nullable().optional(),
+  heldZone: z.string().nullable(),
   /** The key that placed the call; null if the viewer can't see that key. */
   apiKey: z.object({ id: identifierSchema, name: z.string(), owner: z.object({ isYou: z.boolean(), name: z.string() }) }).nullable(),
   /** Whether the core made up the outcome, without making any phone ring. */
   simulated: z.boolean(),
-  /** Earlier cores don't send it. */
-  campaign: namedSchema.optional(),
+  campaign: namedSchema,
 });
 
 export type CallView = z.infer<typeof callSchema>;
@@ -78,7 +77,7 @@ export const callDetailsSchema = z.object({
   /** When a dialer will claim the call next; null while a provider has it, and once it has ended. */
   nextAttemptAt: instantSchema.nullable(),
   /** When the provider reported the outcome of a call that had been `unknown`. */
-  toldLateAt: instantSchema.nullable().default(null),
+  toldLateAt: instantSchema.nullable(),
 });
 
 export type CallDetailsView = z.infer<typeof callDetailsSchema>;
@@ -96,7 +95,7 @@ export const allCallsSummaryQuerySchema = z
 const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int());
 
 /** Null unless the provider hasn't accepted any calls for at least a minute. */
-const dialerTroubleSchema = z.object({ since: instantSchema, reason: z.string() }).nullable().default(null);
+const dialerTroubleSchema = z.object({ since: instantSchema, reason: z.string() }).nullable();
 
 export type DialerTroubleView = z.infer<typeof dialerTroubleSchema>;
 

@@ -43,11 +43,11 @@ export function isRange({
     issues.push({ code: 'custom', path: ['from'], message: 'Must not be after "to".', input: from });
 }
 
-/** The number of all matches, up to 10,000. Earlier cores don't send it. */
+/** The number of all matches, up to 10,000. */
 export const totals = {
-  total: z.number().int().optional(),
+  total: z.number().int(),
   /** Whether there are, or may be, more matches than `total`. */
-  totalIsMore: z.boolean().optional(),
+  totalIsMore: z.boolean(),
 };
 
 export const namedSchema = z.object({ id: identifierSchema, name: z.string() });
@@ -68,5 +68,5 @@ export const flagSchema = z
 /** A page of a list that can be searched by name. In the directory, the search matches only a row's own name, not its parents'. */
 export const directoryQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });
 
-/** Null on the last page. Earlier cores have only one page, and don't send it. */
-export const nextCursorSchema = z.string().nullable().default(null);
+/** Null on the last page. */
+export const nextCursorSchema = z.string().nullable();

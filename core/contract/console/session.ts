@@ -61,7 +61,7 @@ export const selectTenancySchema = z.union(
   { error: 'Must be {"kind":"account" or "partner","id":…}, or {"kind":null} to clear the selection.' },
 );
 
-/** @property partnerName the account's partner, because two accounts may have the same name. Earlier cores omit it from a session. */
+/** @property partnerName the account's partner, because two accounts may have the same name. */
 const tenancySchema = placeSchema.extend({ partnerName: z.string().optional() });
 
 export const viewerSchema = z.object({
@@ -81,21 +81,21 @@ export const sessionSchema = z.object({
    * else.
    */
   passwordChangeDue: z.literal(true).optional(),
-  /** Whether the user has a second factor. Earlier cores don't send it. */
-  secondFactor: z.boolean().optional(),
+  /** Whether the user has a second factor. */
+  secondFactor: z.boolean(),
   /** Present and true until the user has set up the second factor that the operator requires. Until then, they can't do anything else. */
   secondFactorDue: z.literal(true).optional(),
-  /** The kind of dialer. Earlier cores don't send it. */
-  dialer: z.enum(['off', 'simulated', 'webhook']).optional(),
-  /** Whether the server has its page for integrators, `/reference`. Earlier cores don't send it. */
-  reference: z.boolean().optional(),
-  /** The core's release. Earlier cores don't send it. */
-  version: z.string().optional(),
+  /** The kind of dialer. */
+  dialer: z.enum(['off', 'simulated', 'webhook']),
+  /** Whether the server has its page for integrators, `/reference`. */
+  reference: z.boolean(),
+  /** The core's release. */
+  version: z.string(),
   /** The name of the provider that the user signed in with; missing after signing in with a password. */
   signedInWith: z.string().optional(),
   /**
    * Present and true in the session with which the user's identity at the provider was first linked. The person may not know the user's
-   * account, so the console names it. Earlier cores don't send it.
+   * account, so the console names it.
    */
   justLinked: z.literal(true).optional(),
 });

@@ -5,17 +5,17 @@ import { nameSchema } from './directory.ts';
 import { confirmationCode, viewerSchema } from './session.ts';
 
 export const userSchema = viewerSchema.extend({
-  /** Includes the partner's name, because two accounts may have the same name. Earlier cores don't send the partner's name. */
+  /** Includes the partner's name, because two accounts may have the same name. */
   account: namedSchema.extend({ partnerName: z.string().optional() }).nullable(),
   createdAt: instantSchema,
   lastSignInAt: instantSchema.nullable(),
-  /** When the user was disabled. Since then, the user and their keys have been refused. Earlier cores don't send it. */
-  disabledAt: instantSchema.nullable().default(null),
+  /** When the user was disabled. Since then, the user and their keys have been refused. */
+  disabledAt: instantSchema.nullable(),
   apiKeys: z.number().int(),
-  /** The identity at the OpenID Connect provider that signs in as this user. Earlier cores don't send it. */
-  link: z.object({ issuer: z.string(), subject: z.string(), linkedAt: instantSchema }).nullable().default(null),
-  /** Whether the user has a second factor. Earlier cores don't send it. */
-  secondFactor: z.boolean().optional(),
+  /** The identity at the OpenID Connect provider that signs in as this user. */
+  link: z.object({ issuer: z.string(), subject: z.string(), linkedAt: instantSchema }).nullable(),
+  /** Whether the user has a second factor. */
+  secondFactor: z.boolean(),
 });
 
 export type UserView = z.infer<typeof userSchema>;
@@ -81,8 +81,7 @@ export const deletionSchema = z.object({
       id: identifierSchema,
       name: z.string(),
       lastUsedAt: instantSchema.nullable(),
-      /** Earlier cores don't send it. */
-      expired: z.boolean().optional(),
+      expired: z.boolean(),
       queuedCalls: z.number().int(),
     }),
   ),

@@ -67,8 +67,8 @@ const ruledSchema = namedSchema.extend({ kind: z.enum(protectionScopes) });
 
 export const callingHoursQuerySchema = z.strictObject({ scope: z.enum(protectionScopes, scopeError), id: identifierSchema });
 
-/** Changes with the scope's own rules. Earlier cores don't send it. */
-const rulesVersionSchema = z.string().optional();
+/** Changes with the scope's own rules. */
+const rulesVersionSchema = z.string();
 
 /**
  * The version of the scope's rules that the change is based on. If they have changed since, the change is refused. If omitted, the last

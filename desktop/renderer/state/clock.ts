@@ -43,7 +43,7 @@ export function firstChartDay(): string {
     .toFormat('yyyy-MM-dd');
 }
 
-/** Builds a range of days in the user's time zone. Includes the zone only with a date, because earlier cores don't accept it alone. */
+/** Builds a range of days in the user's time zone. Without a date, the zone doesn't matter. */
 export function listDays(from: string, to: string) {
   return { from, to, timeZone: from === '' && to === '' ? '' : ownZone.value };
 }

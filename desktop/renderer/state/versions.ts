@@ -10,10 +10,9 @@ export function isLater(version: string, other: string): boolean {
 }
 
 /** Describes the versions of the app and the server. @param core the server's, if it says so */
-export function describeVersions(core: string | undefined): string {
+export function describeVersions(core: string): string {
   const app = startupState.value?.appVersion ?? null;
-  const server = core === undefined ? '' : `Server ${core}`;
-  return [app === null ? '' : `App ${app}`, server].filter((part) => part !== '').join(' · ');
+  return [...(app === null ? [] : [`App ${app}`]), `Server ${core}`].join(' · ');
 }
 
 /** Returns what to do if the server is of a later version than the app; null otherwise. */

@@ -67,7 +67,12 @@ describe("an export's subject", () => {
 });
 
 describe('newer activity', () => {
-  const view = (...events: string[]): ActivityView => ({ events: events.map((id) => event(id)), nextCursor: events.at(-1) ?? null });
+  const view = (...events: string[]): ActivityView => ({
+    events: events.map((id) => event(id)),
+    nextCursor: events.at(-1) ?? null,
+    total: 0,
+    totalIsMore: false,
+  });
 
   it('is shown before older events', () => {
     const { events, nextCursor } = mergeActivity(view('5', '4'), view('4', '3', '2'));

@@ -207,10 +207,10 @@ describe('the text about a checked number', () => {
 });
 
 describe('the text about a held call', () => {
-  const heldUntil = '2026-11-24T08:00:00.000Z';
+  const [heldUntil, heldZone] = ['2026-11-24T08:00:00.000Z', null];
 
   it('names the time and the zone', () => {
-    expect(describeHeld({ heldUntil }, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin');
+    expect(describeHeld({ heldUntil, heldZone }, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin');
   });
 
   it("shows the recipient's local time if the zone is known", () => {
@@ -219,14 +219,14 @@ describe('the text about a held call', () => {
   });
 
   it("is shown with the provider's reason if the call will be retried", () => {
-    const retried = { heldUntil, detail: 'The provider returned 503.' };
+    const retried = { heldUntil, heldZone, detail: 'The provider returned 503.' };
     expect(describeState(retried, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin · The provider returned 503.');
   });
 
   it("is omitted if the call isn't held", () => {
-    expect(describeState({ heldUntil: null, detail: 'The provider returned 503.' }, 'Europe/Berlin')).to.equal(
+    expect(describeState({ heldUntil: null, heldZone, detail: 'The provider returned 503.' }, 'Europe/Berlin')).to.equal(
       'The provider returned 503.',
     );
-    expect(describeState({ heldUntil: null, detail: null }, 'Europe/Berlin')).to.equal(null);
+    expect(describeState({ heldUntil: null, heldZone, detail: null }, 'Europe/Berlin')).to.equal(null);
   });
 });

@@ -12,7 +12,7 @@ const session = (changes: Partial<SessionView['viewer']>, tenancy: SessionView['
     partner: { id: 'p', name: 'Northwind' },
     ...changes,
   },
-  tenancy,
+  ...{ tenancy, secondFactor: false, dialer: 'off', reference: true, version: '0.9.0' },
 });
 
 describe('the window title', () => {

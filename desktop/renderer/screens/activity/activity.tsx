@@ -196,6 +196,6 @@ function activityPages(filter: ActivityFilter): Pages<ActivityView> {
     load: (cursor) => window.callkey.request('listActivity', { ...filter, cursor }),
     join: (view, next) => ({ ...next, events: [...view.events, ...next.events] }),
     count: ({ events }) => events.length,
-    empty: { events: [], nextCursor: null },
+    empty: { events: [], nextCursor: null, total: 0, totalIsMore: false },
   };
 }

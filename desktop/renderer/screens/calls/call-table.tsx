@@ -91,7 +91,7 @@ function ContactInCampaign({ call }: { call: CallView }) {
     <>
       <Contact call={call} />
       <span class="second-line under-wide">
-        <Clip>{call.campaign?.name}</Clip>
+        <Clip>{call.campaign.name}</Clip>
       </span>
     </>
   );

@@ -38,9 +38,7 @@ async function loadPages(
 ): Promise<Result<CallsView>> {
   const calls: CallView[] = [];
   let cursor: string | null = null;
-  let searchedBackTo: string | undefined;
-  let totals: Pick<CallsView, 'total' | 'totalIsMore'> = {};
-  for (let page = 0; page < pages; page++) {
+  for (let page = 1; ; page++) {
     const query: RequestInput<'listAllCalls'> = { ...filter, cursor };
     const result: Result<CallsView> =
       campaignId === null
@@ -48,13 +46,9 @@ async function loadPages(
         : await window.callkey.request('listCalls', { id: campaignId, ...query });
     if (!result.ok) return result;
     calls.push(...result.value.calls);
-    const { total, totalIsMore } = result.value;
-    totals = { total, totalIsMore };
     cursor = result.value.nextCursor;
-    searchedBackTo = result.value.searchedBackTo;
-    if (cursor === null || !isCurrent()) break;
+    if (cursor === null || page >= pages || !isCurrent()) return { ok: true, value: { ...result.value, calls } };
   }
-  return { ok: true, value: { calls, nextCursor: cursor, ...totals, ...(searchedBackTo !== undefined && { searchedBackTo }) } };
 }
 
 /**

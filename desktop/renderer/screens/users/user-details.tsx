@@ -89,7 +89,7 @@ export function UserDetails({
           ...(membership === '' ? [] : ([['Belongs to', <bdi key="membership">{membership}</bdi>]] as const)),
           ['API keys', formatNumber(user.apiKeys)],
           ['Last sign-in', user.lastSignInAt === null ? 'Never' : <Moment key="seen" at={user.lastSignInAt} />],
-          ...(user.secondFactor === undefined ? [] : ([['Second factor', user.secondFactor ? 'On' : 'Off']] as const)),
+          ['Second factor', user.secondFactor ? 'On' : 'Off'],
           ...(user.link === null ? [] : ([['Linked to', <bdi key="link">{user.link.issuer}</bdi>]] as const)),
           ...(user.disabledAt === null ? [] : ([['Disabled', <Moment key="disabled" at={user.disabledAt} />]] as const)),
           ['Created', <Moment key="created" at={user.createdAt} />],

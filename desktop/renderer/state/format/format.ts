@@ -9,10 +9,8 @@ export function pluralize(count: number, one: string, many = `${one}s`): string 
   return `${formatNumber(count)} ${count === 1 ? one : many}`;
 }
 
-/** Says how much of a list is loaded: "50 of 60 calls". @param view earlier cores don't send its `total` */
-export function describeLoaded(loaded: number, { total = loaded, totalIsMore = false }: Totals, one: string): string {
+/** Says how much of a list is loaded: "50 of 60 calls". */
+export function describeLoaded(loaded: number, { total, totalIsMore }: { total: number; totalIsMore: boolean }, one: string): string {
   if (totalIsMore) return `${formatNumber(loaded)} of more than ${pluralize(total, one)}`;
   return total > loaded ? `${formatNumber(loaded)} of ${pluralize(total, one)}` : pluralize(loaded, one);
 }
-
-type Totals = { total?: number | undefined; totalIsMore?: boolean | undefined };

@@ -21,7 +21,7 @@ type RevokeApiKeyProps = {
 };
 
 /** @property queuedCalls null before the core has counted them */
-type Preview = Omit<RevocationView, 'queuedCalls'> & { queuedCalls: number | null };
+type Preview = Pick<RevocationView, 'apiKey'> & Partial<Pick<RevocationView, 'lastDay'>> & { queuedCalls: number | null };
 
 export function RevokeApiKey({ apiKey, replacement, onReplace, onRevoked, onAlreadyRevoked, onClose }: RevokeApiKeyProps) {
   const [reason, setReason] = useState<ReasonDraft>({ reason: replacement ? 'replaced' : '', note: '' });

@@ -72,7 +72,8 @@ export function ReasonFields({ draft, onChange }: { draft: ReasonDraft; onChange
 }
 
 type LastDayProps = {
-  view: Pick<RevocationView, 'apiKey' | 'lastDay'>;
+  /** Without `lastDay` until it has loaded. */
+  view: Pick<RevocationView, 'apiKey'> & Partial<Pick<RevocationView, 'lastDay'>>;
   replacement: ApiKeyView | null;
   onReplace: () => void;
   onClose: () => void;

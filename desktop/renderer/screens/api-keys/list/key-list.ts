@@ -19,7 +19,7 @@ export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
   'owner-away': 'Owner inactive for 90 days',
 };
 
-/** Returns what identifies the owner in a filter; empty if the viewer can't see owners. Earlier cores don't send the email address. */
+/** Returns what identifies the owner in a filter; empty if the viewer can't see owners. */
 export function getOwnerId({ owner }: ApiKeyView): string {
   if (!owner) return '';
   return owner.isYou ? viewerAsOwner : (owner.email ?? owner.name);
