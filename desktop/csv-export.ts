@@ -67,7 +67,7 @@ const tailLength = 1_000;
 const lastLine = /(?:^|\n)# (complete|INCOMPLETE), (\d+) rows(?:: (.*))?\r\n$/;
 
 /** Tracks a CSV file as it arrives: counts its rows, and knows whether the text so far ends inside a cell. */
-export class CsvProgress {
+class CsvProgress {
   #lines = 0;
   #isInCell = false;
   #tail = '';

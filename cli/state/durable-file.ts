@@ -6,7 +6,7 @@ import { CallkeyError, errorCode } from '../client/errors.ts';
 
 /** Only the owner can read these files and folders. */
 export const privateFile = 0o600;
-export const privateFolder = 0o700;
+const privateFolder = 0o700;
 
 /** Advice for when a command can't store its state. */
 export const stateAdvice = 'Specify a folder that this user can read and write: --state DIR.';

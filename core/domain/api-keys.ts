@@ -155,7 +155,7 @@ export async function previewRevocation(ports: Ports, viewer: Viewer, id: string
 }
 
 /** @property placed how many calls the key has placed in the last 24 hours @property addresses the addresses from which it was used */
-export type RevocationPreview = { apiKey: ApiKey; queuedCalls: number; placed: number; addresses: AddressUse[] };
+type RevocationPreview = { apiKey: ApiKey; queuedCalls: number; placed: number; addresses: AddressUse[] };
 
 /** Revokes a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. */
 export async function revokeApiKey(

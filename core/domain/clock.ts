@@ -17,7 +17,7 @@ export const maxPause = Duration.fromObject({ days: 7 });
 const recordEvery = 60_000;
 
 /** Why a clock can't be trusted: how far it's ahead, in ms, of a time that a core has recorded, or of the database server's clock. */
-export type ClockDoubt = { than: 'recorded' | 'server'; at: Millis; aheadBy: number };
+type ClockDoubt = { than: 'recorded' | 'server'; at: Millis; aheadBy: number };
 
 /**
  * Returns why a clock can't be trusted; null if it can. With a clock that's too far ahead, no calls are ended and no data is erased,

@@ -133,7 +133,7 @@ export type OwningScope = { accountId: string | null; partnerId: string };
 export type Person = Named & { email: string | null; isStaff: boolean };
 
 /** The user who created a key. While they're disabled, the key is refused. */
-export type KeyOwner = Person & { isDisabled: boolean; lastSignInAt: Millis | null };
+type KeyOwner = Person & { isDisabled: boolean; lastSignInAt: Millis | null };
 
 export type ApiKey = {
   id: string;

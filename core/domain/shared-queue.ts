@@ -1,4 +1,4 @@
-export type SharedQueue<Item> = {
+type SharedQueue<Item> = {
   length(): number;
   /** Adds an item. @returns the item that doesn't fit, if any: this one, or the newest of the share with the most items */
   add(item: Item): Item | undefined;

@@ -94,7 +94,7 @@ const misdirected = {
  * read the responses as its own (DNS rebinding). It can't do this with an IP address, or with a name that can't be registered. On a local
  * network, anyone can claim such a name, so these names are accepted only if that network can reach the listener anyway.
  */
-export function isOwnName(header: string, bound: string): boolean {
+function isOwnName(header: string, bound: string): boolean {
   // Accept requests without the header: only old programs omit it, and browsers never do.
   if (header === '') return true;
   const name = URL.parse(`http://${header}`)?.hostname ?? '';

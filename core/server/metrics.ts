@@ -13,7 +13,7 @@ import { RequestDurations } from './request-durations.ts';
 import { watchedGauges } from './watched-gauges.ts';
 
 /** The connections of a database pool. */
-export type PoolUse = () => { used: number; free: number; waiting: number };
+type PoolUse = () => { used: number; free: number; waiting: number };
 
 export type Metrics = {
   /** Observes a request. @param seconds from the request's arrival until its response was ready */

@@ -8,7 +8,7 @@ import type { SessionPersistence } from '../ipc.ts';
 import { replaceFile, setAside } from './replace-file.ts';
 
 const storedSessionsSchema = z.array(z.object({ server: z.string(), cookies: z.record(z.string(), z.string()) }));
-export type StoredSession = z.infer<typeof storedSessionsSchema>[number];
+type StoredSession = z.infer<typeof storedSessionsSchema>[number];
 
 const notAvailable =
   process.platform === 'linux'

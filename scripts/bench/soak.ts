@@ -9,7 +9,7 @@ import { load, type Target } from './wrk.ts';
 /** The memory in MB after this many seconds. */
 type Sample = { seconds: number; rss: number };
 
-export type Soak = Awaited<ReturnType<typeof soak>>;
+type Soak = Awaited<ReturnType<typeof soak>>;
 
 const connections = 64;
 

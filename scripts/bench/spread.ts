@@ -59,7 +59,7 @@ export async function inTurn<Name extends string, Side, Figure extends string>(
   return Object.fromEntries(all.map(({ name, results }) => [name, computeSpreads(results)])) as Record<Name, Spreads<Figure>>;
 }
 
-export type Point = { x: number; y: number };
+type Point = { x: number; y: number };
 
 /** Computes the slope of the straight line that fits best (least squares). */
 export function fitSlope(points: readonly Point[]): number {

@@ -63,7 +63,7 @@ export async function npmPrograms(): Promise<Programs> {
 }
 
 /** Flags for initdb that make connecting faster: both sides hash the password once per connection, instead of 4,096 times. */
-export const quickPasswords = ['--set', 'scram_iterations=1'];
+const quickPasswords = ['--set', 'scram_iterations=1'];
 
 /** Starts a server on new files, which are deleted when it's stopped. */
 async function startOn(programs: Programs, settings: readonly string[] = [], initFlags: readonly string[] = []): Promise<PostgresServer> {

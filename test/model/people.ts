@@ -10,7 +10,7 @@ import { type Answer, day, type Expected, minute, refuse, second, Table } from '
 /** How far the clocks of the cores may differ. */
 export const skew = 5 * minute;
 /** How often an authenticator app shows a new code. */
-export const codeEvery = 30 * second;
+const codeEvery = 30 * second;
 /** How long a session lasts without requests, and at most. A request counts as use if the previous one was more than a minute earlier. */
 const session = { idle: day, absolute: 7 * day, touch: minute };
 

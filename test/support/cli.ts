@@ -15,7 +15,7 @@ export type CliProcess = {
   printed(pattern: RegExp): Promise<void>;
 };
 /** `stdout`: a file instead of a pipe. `keepOpen`: the test writes to standard input itself, and ends it. */
-export type CliOptions = { environment?: Record<string, string>; input?: string; main?: string; stdout?: string; keepOpen?: true };
+type CliOptions = { environment?: Record<string, string>; input?: string; main?: string; stdout?: string; keepOpen?: true };
 
 /** A user's machine: a separate home folder, and the command line running there as a process. */
 export class CliHome {

@@ -19,7 +19,7 @@ export function sharedConsole(launch: LaunchOptions = {}): (clock?: Clock) => Pr
   return async (clock) => openHarness(await open(), clock, leave);
 }
 
-export type SharedDesktop = { open(): Promise<RunningConsole>; leave(desktop: RunningConsole): Promise<void> };
+type SharedDesktop = { open(): Promise<RunningConsole>; leave(desktop: RunningConsole): Promise<void> };
 
 /**
  * Shares an app between the tests of a group: the first one starts Electron, and the others find its page reloaded, with no server, session

@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 
 type Named = { name?: string | RegExp; exact?: boolean };
 type Exact = { exact?: boolean };
-export type Role = Parameters<Page['getByRole']>[0];
+type Role = Parameters<Page['getByRole']>[0];
 
 type Finder = {
   getByRole(role: Role, options?: Named): EngineLocator;

@@ -8,7 +8,7 @@ import { atTheEnd } from './clean-up.ts';
 import { freshDirectory } from './databases.ts';
 
 /** The ports of the two cores, each on its own loopback address. */
-export type CorePorts = { port: number; managementPort: number };
+type CorePorts = { port: number; managementPort: number };
 
 type Kind = {
   file: string;
@@ -41,7 +41,7 @@ const kinds = {
   },
 } satisfies Record<string, Kind>;
 
-export type ProxyKind = keyof typeof kinds;
+type ProxyKind = keyof typeof kinds;
 export const proxyKinds: readonly ProxyKind[] = ['nginx', 'haproxy', 'caddy'];
 
 const running = new Set<ChildProcess>();

@@ -16,7 +16,7 @@ import { interruptOnSignals } from '../../terminal/interrupt.ts';
 import { shellCommand } from '../../terminal/shell-command.ts';
 import { dryRun } from './dry-run.ts';
 
-export type FileOptions = Pace & {
+type FileOptions = Pace & {
   skipInvalid: boolean;
   again: boolean;
   dryRun: boolean;

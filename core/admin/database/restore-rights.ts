@@ -14,7 +14,7 @@ export type Source = { table(name: string): Knex.QueryBuilder; has(table: string
 
 type KeyLimitRow = Pick<ApiKeyRow, 'id' | 'name' | 'addresses' | 'calls_per_day'>;
 /** What each user could do and had to prove, and the limits of each key. */
-export type Rights = {
+type Rights = {
   users: ReadonlyMap<string, UserRow>;
   links: ReadonlyMap<string, LinkRow>;
   factors: ReadonlyMap<string, SecondFactorRow>;
@@ -55,10 +55,10 @@ const changes = {
 type Change = keyof typeof changes;
 
 /** @property was the user as the replaced database had them */
-export type WidenedUser = { id: string; email: string; name: string; changes: Change[]; was: Was };
+type WidenedUser = { id: string; email: string; name: string; changes: Change[]; was: Was };
 type Was = { user: UserRow; factor: SecondFactorRow | null; recoveryCodes: readonly string[] };
 /** The limits that a key had in the replaced database, if they allow less. */
-export type WidenedKey = { id: string; name: string; addresses: string[] | null; callsPerDay: number | null };
+type WidenedKey = { id: string; name: string; addresses: string[] | null; callsPerDay: number | null };
 export type Widened = { users: WidenedUser[]; keys: WidenedKey[] };
 
 /** Finds whose rights, and which keys' limits, were reduced after the backup. @param after the restored database */

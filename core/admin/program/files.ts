@@ -50,7 +50,7 @@ export async function readJson(path: string): Promise<unknown> {
 }
 
 /** A file of lines that a command skips. It isn't visible before it's saved. */
-export type SkippedLines = {
+type SkippedLines = {
   path: string;
   /** @param head the lines above the first one */
   add(head: string, line: string): Promise<void>;

@@ -70,7 +70,7 @@ export const notE164 = 'Must be a phone number in E.164 format, such as +4930123
 
 const notInternational = 'Must be a phone number with its country code, such as +493012345678, unless the country is specified.';
 
-export type PhoneReading = { phone: string; isValid: boolean } | { reason: string };
+type PhoneReading = { phone: string; isValid: boolean } | { reason: string };
 
 type PhoneOptions = {
   /** The ISO 3166-1 code of the country that numbers without a country code belong to. */

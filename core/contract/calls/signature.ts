@@ -39,7 +39,7 @@ export function sign(id: string, body: Uint8Array | string, secret: string, seco
 type ReadHeader = (name: keyof SignatureHeaders) => string;
 
 /** Checks the signature of a body while it arrives, because it may be too long to keep. */
-export type SignatureCheck = {
+type SignatureCheck = {
   update(chunk: Uint8Array): void;
   /** Whether exactly the chunks so far were signed. Call it once, at the end. */
   isSigned(): boolean;

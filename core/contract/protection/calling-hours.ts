@@ -4,7 +4,7 @@ export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as con
 export type Weekday = (typeof weekdays)[number];
 
 /** The maximum number of rules of one partner, account or campaign. */
-export const maxHoursRules = 500;
+const maxHoursRules = 500;
 /** The maximum number of windows of one prefix on one day. Finding the next opening may have to look at all windows of a month. */
 const maxDailyWindows = 12;
 

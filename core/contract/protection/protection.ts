@@ -125,7 +125,7 @@ export const checkNumberSchema = z.strictObject({
 export type CheckNumber = z.infer<typeof checkNumberSchema>;
 
 /** Why a number can't be called now. */
-export const checkReasons = ['do-not-call', 'number-kind', 'country', 'outside-calling-hours', 'unknown-time-zone'] as const;
+const checkReasons = ['do-not-call', 'number-kind', 'country', 'outside-calling-hours', 'unknown-time-zone'] as const;
 export type CheckReason = (typeof checkReasons)[number];
 
 /** What would happen if the number were called now. */

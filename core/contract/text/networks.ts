@@ -8,7 +8,7 @@ type Address = readonly number[];
 export type Network = { groups: Address; prefix: number };
 
 /** Parses an address in any notation, without a port. @returns null if the text isn't an address */
-export function parseAddress(text: string): Address | null {
+function parseAddress(text: string): Address | null {
   const groups = text.includes(':') ? parseIPv6(text.replace(/%.*$/, '')) : parseIPv4(text);
   return groups && isMapped(groups) ? groups.slice(6) : groups;
 }
@@ -87,7 +87,7 @@ function contains({ groups, prefix }: Network, address: Address): boolean {
 }
 
 /** Writes a network in CIDR notation, IPv6 as in RFC 5952. */
-export function formatNetwork({ groups, prefix }: Network): string {
+function formatNetwork({ groups, prefix }: Network): string {
   if (groups.length === 2) return `${groups.flatMap((group) => [group >> 8, group & 255]).join('.')}/${prefix}`;
   const text = groups.map((group) => group.toString(16)).join(':');
   // Shorten the longest run of zeros, the first one if there are several.

@@ -108,7 +108,7 @@ export function isPrintable(text: string): boolean {
 }
 
 /** Says which characters a text must not contain; null if it's printable. */
-export function describeUnprintable(text: string): string | null {
+function describeUnprintable(text: string): string | null {
   if (!text.isWellFormed()) return 'Must not contain half of a character (a lone surrogate). Type the text again instead of pasting it.';
   return /\p{Cc}/u.test(text) ? 'Must not contain control characters.' : null;
 }

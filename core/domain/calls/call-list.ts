@@ -11,7 +11,7 @@ import { Problem } from '../problem.ts';
 import { chartDays, type Day, type DayRange, firstDayStart, groupByDay, listDays, rangeEnd } from './days.ts';
 
 /** A viewer's request for a list of calls. @property campaignId null for all campaigns in scope */
-export type CallQuery = { campaignId: string | null; cursor: string | null; filter: CallFilter };
+type CallQuery = { campaignId: string | null; cursor: string | null; filter: CallFilter };
 
 /** Lists the calls of a campaign, or of all campaigns in scope. The list includes outcomes, so key-authenticated requests can't read it. */
 export async function listCalls(ports: Ports, viewer: Viewer, query: CallQuery, turn: Turn): Promise<CallPage> {
@@ -73,7 +73,7 @@ export function capTotal(count: number): Total {
 
 /** @property searchedBackTo the time back to which calls were searched, if the search stopped before the page was full */
 type FoundPage = Page<ListedCall> & { searchedBackTo: Millis | null };
-export type CallPage = FoundPage & Total;
+type CallPage = FoundPage & Total;
 
 /** A turn to use the database, for work that may take a long time. */
 export type Turn = {
@@ -89,11 +89,11 @@ export async function showCall(ports: Ports, viewer: Viewer, campaignId: string,
 }
 
 type CallsByState = Partial<Record<CallState, number>>;
-export type DayOfCalls = { day: string; states: CallsByState };
-export type DayOfCampaigns = { day: string; campaigns: { id: string; states: CallsByState }[] };
+type DayOfCalls = { day: string; states: CallsByState };
+type DayOfCampaigns = { day: string; campaigns: { id: string; states: CallsByState }[] };
 
 /** The calls to count for a chart. */
-export type ChartQuery = { days: DayRange; filter: CallFilter };
+type ChartQuery = { days: DayRange; filter: CallFilter };
 type Chart<Day> = { days: Day[]; countedBackTo: Millis | null };
 
 /** Counts a campaign's calls by their current state and by the day they were placed, in a time zone. */

@@ -8,7 +8,7 @@ import type { Randomness } from '../ports/environment.ts';
 export type Day = { day: string; from: Millis };
 
 /** A count for the quarter-hour that begins at `quarterAt`. */
-export type Quarter = { quarterAt: Millis };
+type Quarter = { quarterAt: Millis };
 
 /** Returns the days of a chart, oldest first: today in that time zone, and the days before it. */
 export function chartDays(now: Millis, timeZone: string): Day[] {

@@ -147,4 +147,4 @@ export type SecondFactorStore = {
   reseal(userId: string, from: string, to: string): Promise<void>;
 };
 
-export type ConfirmedFactor = { secret: string; step: number; recoveryDigests: readonly Digest[]; at: Millis };
+type ConfirmedFactor = { secret: string; step: number; recoveryDigests: readonly Digest[]; at: Millis };

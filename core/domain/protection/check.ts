@@ -12,7 +12,7 @@ import { selectRules } from './hours/calling-hours.ts';
 import { defaultRules, findNumberObjection, getCallZones, judge } from './judge.ts';
 import { getCountry, getNumberKind } from './numbers.ts';
 
-export type CheckedNumber = {
+type CheckedNumber = {
   phone: string;
   reasons: CheckReason[];
   kind: NumberKind;

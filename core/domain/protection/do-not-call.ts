@@ -17,7 +17,7 @@ import { invalidField, Problem } from '../problem.ts';
 import { isCountry, notACountry } from './numbers.ts';
 
 /** Numbers as they were typed, for the list of an account or of a partner. @property country for numbers without a country code */
-export type NumbersInput = {
+type NumbersInput = {
   owner: OwningScope;
   phones: readonly string[];
   country: string | undefined;

@@ -49,7 +49,7 @@ export const flowLife = Duration.fromObject({ minutes: 10 });
 export const confirmationLife = Duration.fromObject({ minutes: 2 });
 
 /** How long the app may take to use its code. */
-export const codeLife = Duration.fromObject({ seconds: 60 });
+const codeLife = Duration.fromObject({ seconds: 60 });
 
 export function makeFlowSecrets(ports: Ports): FlowSecrets {
   return { state: randomText(ports), nonce: randomText(ports), verifier: randomText(ports) };

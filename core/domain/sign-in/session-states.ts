@@ -42,7 +42,7 @@ export const sessionStages = {
   full: { allows: 'everything', refusal: null },
 } as const satisfies Record<string, { allows: readonly (keyof ConsoleRoutes)[] | 'everything'; refusal: string | null }>;
 
-export type SessionStage = keyof typeof sessionStages;
+type SessionStage = keyof typeof sessionStages;
 
 /** The changes of how a user signs in, as the audit log names them. */
 const signInChanges: readonly AuditAction[] = [

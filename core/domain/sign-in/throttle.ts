@@ -32,7 +32,7 @@ const hour = Duration.fromObject({ hours: 1 });
  * - `codes`: all of these together, because a user may have any number of devices. The other two can't reach it without them, so strangers
  *   can't lock the user out of a device
  */
-export const throttleLimits = {
+const throttleLimits = {
   address: { max: 100, window: quarter },
   network24: { max: 1_000, window: quarter },
   network56: { max: 300, window: quarter },
@@ -91,7 +91,7 @@ export async function checkPassword(
 }
 
 /** @property deviceUser the ID of the user whose known device this is, if it's one: no one else can lock the user out of it */
-export type ProviderAttempt = { address: string; state: string; deviceUser: string | null };
+type ProviderAttempt = { address: string; state: string; deviceUser: string | null };
 
 /**
  * Counts a sign-in with the provider, right before the provider is asked.

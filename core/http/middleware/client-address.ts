@@ -76,7 +76,7 @@ const withPort = /^(?:([\d.]+):\d+|\[([^\]]*)\](?::\d+)?)$/;
  *
  * @returns null if it isn't an IP address
  */
-export function canonicalAddress(text: string): string | null {
+function canonicalAddress(text: string): string | null {
   const [, ipv4, ipv6] = withPort.exec(text) ?? [];
   const bare = ipv4 ?? ipv6 ?? text;
   if (isIPv4(bare)) return bare;

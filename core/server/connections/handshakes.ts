@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
 
-export type Handshakes = {
+type Handshakes = {
   /** Starts the handshake of a new connection, or makes it wait until another handshake of its network has finished. */
   begin(socket: Socket, network: string | null): void;
   finish(socket: Socket): void;

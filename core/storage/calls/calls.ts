@@ -51,7 +51,7 @@ type Explanation =
   | { allowed: true; call: Row | null; placedToday: number | null; isListed: boolean; rulesVersion: number | null }
   | { allowed: false; refusal: Refusal };
 
-export type CallObservers = {
+type CallObservers = {
   onBatch: ObserveBatch;
   onPlaced: () => void;
   /**

@@ -80,7 +80,7 @@ export async function pick(
 }
 
 /** The rules' verdict on the selected calls. */
-export type JudgedCalls = {
+type JudgedCalls = {
   /** Calls to claim. If there's a reason in `stopped`, the provider may already have the call, and it must not be handed off again. */
   open: { key: CallKeyPair; stopped: string | null }[];
   held: Map<Millis, CallKeyPair[]>;

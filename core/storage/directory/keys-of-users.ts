@@ -128,9 +128,8 @@ async function finishMove({ read, write }: Database, user: Moving, signal: Abort
     const isLast = keys.length < size;
     if (left.length > 0 || isLast) {
       const isDone = await write.transaction(async (trx) => {
-        // If the user was moved again or deleted, that change takes care of the keys. Compare the partner, too, because an older core that
-        // moves the user doesn't change `moving_keys`.
-        const same = await trx('users').where({ id, moving_keys, partner_id: partnerId }).forNoKeyUpdate().first('id');
+        // If the user was moved again or deleted, that change takes care of the keys.
+        const same = await trx('users').where({ id, moving_keys }).forNoKeyUpdate().first('id');
         if (same === undefined) return false;
         await recordPartner(trx, left, partnerId);
         if (isLast) await trx('users').where({ id }).update({ moving_keys: null });

@@ -111,7 +111,7 @@ export type Database = {
  * lists and searches, and the rest of the console. This way, a key's statement never waits for anything that strangers or console users do,
  * and revoking a key never waits for a search. A statement in `lists` that takes too long is interrupted.
  */
-export type Lane = 'keys' | 'lists' | 'sign-in' | 'background';
+type Lane = 'keys' | 'lists' | 'sign-in' | 'background';
 
 /** The lane for the rest of the console, along with the other lanes. Each opens its first connection when it's first used. */
 export type OpenedDatabase = Database & {

@@ -27,7 +27,7 @@ END)`;
  * SQL: the process has checked the request against the key's current limits. The address is checked before the statement, because SQLite
  * can't compare networks. If the limits have changed since then, the statement changes nothing, and the request is checked again.
  */
-export const limitsAreCurrent = 'k.limits_version IS NOT DISTINCT FROM r.limits_version';
+const limitsAreCurrent = 'k.limits_version IS NOT DISTINCT FROM r.limits_version';
 
 /**
  * SQL for display, by the same rule: the account whose campaigns the key has access to. If that's null, the key has access to the campaigns

@@ -18,7 +18,6 @@ const paths = {
   refresh: 'M20 11a8 8 0 1 0-2.3 5.7M20 4v7h-7',
   close: 'M6 6l12 12M18 6L6 18',
   search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14ZM16 16l5 5',
-  download: 'M12 4v11M7 11l5 5 5-5M4 20h16',
 } as const;
 
 export type IconName = keyof typeof paths;

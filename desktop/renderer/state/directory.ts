@@ -9,7 +9,7 @@ import { mapped } from './loading/resource.ts';
 export type DirectoryKind = 'partner' | 'account' | 'campaign';
 /** A partner, account or campaign. `count` is the number of its accounts or campaigns; null for a campaign. */
 export type DirectoryEntry = Named & { kind: DirectoryKind; partner: Named | null; account: Named | null; count: number | null };
-export type DirectoryPage = { entries: DirectoryEntry[]; nextCursor: string | null };
+type DirectoryPage = { entries: DirectoryEntry[]; nextCursor: string | null };
 
 /**
  * The user's settings in the directory.

@@ -11,7 +11,7 @@ export async function loadServers(): Promise<void> {
 }
 
 /** The user's own name and color for the current server. */
-export const currentMark = computed((): ServerMark => knownServers.value.find(({ address }) => address === server.value) ?? {});
+const currentMark = computed((): ServerMark => knownServers.value.find(({ address }) => address === server.value) ?? {});
 
 /** Returns the user's own name for a server, or its address without the scheme. */
 export function serverName(address: string): string {

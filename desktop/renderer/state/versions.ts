@@ -1,7 +1,7 @@
 import { startupState } from './session.ts';
 
 /** Whether the first version is later than the second. Only the three numbers count. */
-export function isLater(version: string, other: string): boolean {
+function isLater(version: string, other: string): boolean {
   const read = (text: string) => (/^(\d+)\.(\d+)\.(\d+)/.exec(text) ?? []).slice(1).map(Number);
   const [a, b] = [read(version), read(other)];
   if (a.length === 0 || b.length === 0) return false;

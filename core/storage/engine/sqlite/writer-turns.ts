@@ -1,7 +1,7 @@
 import { deadlines } from '../../../domain/deadlines.ts';
 
 /** The part of a connection pool that knex uses. */
-export type ConnectionPool<Connection> = {
+type ConnectionPool<Connection> = {
   acquire(): { promise: Promise<Connection> };
   release(connection: Connection): boolean;
   destroy(): Promise<void>;

@@ -528,8 +528,7 @@ select "id"
 from "users"
 where "id" = $1
   and "moving_keys" = $2
-  and "partner_id" = $3
-limit $4
+limit $3
 for no key update;
 
 select "id"

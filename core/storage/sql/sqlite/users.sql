@@ -509,7 +509,6 @@ select `id`
 from `users`
 where `id` = ?
   and `moving_keys` = ?
-  and `partner_id` = ?
 limit ?;
 
 select `id`

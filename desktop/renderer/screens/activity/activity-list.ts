@@ -4,7 +4,7 @@ import { pluralize } from '../../state/format/format.ts';
 import { formatIsoDay } from '../../state/format/format-time.ts';
 import { listNouns } from '../../state/format/labels.ts';
 
-export type ActivitySettings = { actor: string; action: string; from: string; to: string };
+type ActivitySettings = { actor: string; action: string; from: string; to: string };
 
 export const activityView = viewFields<ActivitySettings>('activity', [], { actor: text(), action: text(), from: day(), to: day() });
 

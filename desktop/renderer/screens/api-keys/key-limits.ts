@@ -4,13 +4,13 @@ import { canonicalNetworks, isInNetworks, parseNetwork } from '#contract/text/ne
 import { formatNumber, pluralize } from '../../state/format/format.ts';
 
 /** The form's input. @property addresses one per line, or separated by commas or spaces */
-export type LimitsDraft = { addresses: string; callsPerDay: string };
+type LimitsDraft = { addresses: string; callsPerDay: string };
 
 export function toDraft({ addresses, callsPerDay }: ApiKeyView): LimitsDraft {
   return { addresses: addresses?.join('\n') ?? '', callsPerDay: callsPerDay === null ? '' : String(callsPerDay) };
 }
 
-export function splitAddresses(text: string): string[] {
+function splitAddresses(text: string): string[] {
   return text.split(/[\s,;]+/).filter((part) => part !== '');
 }
 

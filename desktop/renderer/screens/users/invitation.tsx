@@ -17,7 +17,7 @@ export function Invitation({ user }: { user: UserView }) {
   );
 }
 
-export function buildInvitation({ name, email }: Pick<UserView, 'name' | 'email'>, address: string): string {
+function buildInvitation({ name, email }: Pick<UserView, 'name' | 'email'>, address: string): string {
   return `Hello ${name},
 
 You can now sign in to Callkey:

@@ -35,7 +35,7 @@ function currentView(name: ScreenName) {
 }
 
 /** Writes the address of a view, the inverse of `readAddress`. */
-export function writeAddress({ name, view, tenancy }: Target): string {
+function writeAddress({ name, view, tenancy }: Target): string {
   const { path, query } = writeView(getFields(name), view);
   if (tenancy) query.set('tenancy', `${tenancy.kind}/${tenancy.id}`);
   // Keeps these characters readable, because they don't end a part of a query.

@@ -37,7 +37,7 @@ export function listOwners(keys: readonly ApiKeyView[]): ReadonlyMap<string, str
   return new Map(labels.toSorted(([a, nameA], [b, nameB]) => isViewer(b) - isViewer(a) || nameA.localeCompare(nameB)));
 }
 
-export function ownerName({ owner }: ApiKeyView): string {
+function ownerName({ owner }: ApiKeyView): string {
   if (!owner) return '';
   return owner.isYou ? viewerAsOwner : owner.name;
 }
