@@ -40,12 +40,15 @@ function toFieldErrors(issue: z.core.$ZodIssue): FieldError[] {
   // A record only says that a key is invalid; the key's own schema says how.
   const [{ message } = issue] = issue.code === 'invalid_key' ? issue.issues : [];
   const kind = issue.code === 'invalid_type' ? kinds[issue.expected] : undefined;
-  const reason = kind === undefined ? message : `Must be ${kind}.${explainEmpty(kind, issue.input)}`;
+  const reason = kind === undefined ? message : describeType(kind, issue.input);
   return [{ path: path.join('.'), message: isMissing ? 'This field is required.' : reason }];
 }
 
-/** Says what to send instead of an empty value. PHP, for example, writes an empty map as []. */
-function explainEmpty(kind: string, input: unknown): string {
-  if (input === null) return ' If there is no value, omit the field instead of sending null.';
-  return kind === 'an object' && Array.isArray(input) && input.length === 0 ? ' If it has no entries, send {} or omit the field.' : '';
+/** Says which type the value must have, and what to send instead of an empty value. PHP, for example, writes an empty map as []. */
+function describeType(kind: string, input: unknown): string {
+  // A query parameter that's sent twice is an array.
+  if (kind === 'a string' && Array.isArray(input)) return 'Must be a single string, not several.';
+  if (input === null) return `Must be ${kind}. If there is no value, omit the field instead of sending null.`;
+  const isEmpty = kind === 'an object' && Array.isArray(input) && input.length === 0;
+  return `Must be ${kind}.${isEmpty ? ' If it has no entries, send {} or omit the field.' : ''}`;
 }

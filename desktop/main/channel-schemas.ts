@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { selectTenancySchema } from '#contract/console/session.ts';
 import { consoleRoutes } from '#contract/routes/console.ts';
 import { parameterNames, type Route } from '#contract/routes/route.ts';
-import { identifierSchema } from '#contract/text/text.ts';
+import { identifierSchema, lineSchema } from '#contract/text/text.ts';
 import { type Channels, commands, type ExportRequest, maxServerLabel, type RequestInput, type RequestName, serverColors } from '../ipc.ts';
 import { exportNames, requestNames, toFields } from '../route-requests.ts';
 
@@ -52,7 +52,7 @@ export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = 
   readLink: text,
   markServer: z.strictObject({
     address: text,
-    label: z.string().max(maxServerLabel).optional(),
+    label: lineSchema(maxServerLabel).optional(),
     color: z.enum(serverColors).optional(),
   }),
   forgetServer: text,

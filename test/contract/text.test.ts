@@ -79,6 +79,11 @@ describe('the length of text', () => {
   });
 });
 
+/** Not ignorable by default, but no one sees them: annotations, controls of hieroglyphs, a filler, a musical sign, and noncharacters. */
+const refusedFormats = every.filter((code) =>
+  /[\uFFF9-\uFFFB\u{13430}-\u{1343F}\u{16FE4}\u{1D159}\p{Noncharacter_Code_Point}]/v.test(String.fromCodePoint(code)),
+);
+
 describe('a name', () => {
   it("can't start or end with U+FEFF, which JavaScript treats as a space", () => {
     for (const name of ['\uFEFFCRM', 'CRM\uFEFF', ' \uFEFF CRM']) expect(isTaken(name), JSON.stringify(name)).to.equal(false);
@@ -92,9 +97,14 @@ describe('a name', () => {
     }
   });
 
+  it("can't contain a format character, a blank sign or a noncharacter, either", () => {
+    for (const code of refusedFormats) expect(isTaken(`CRM${String.fromCodePoint(code)}`), toHex(code)).to.equal(false);
+    for (const sign of ['\u0600', '\u06dd', '\u08e2', '\u{110bd}']) expect(isTaken(`CRM ${sign}12`)).to.equal(true);
+  });
+
   it('can contain every visible character', () => {
     const controls = every.filter((code) => /\p{Cc}/u.test(String.fromCodePoint(code)));
-    const blank = new Set([...invisible, ...controls, 0xfff9, 0xfffa, 0xfffb, 0x1d159]);
+    const blank = new Set([...invisible, ...controls, ...refusedFormats]);
     const refused = every.filter((code) => describeLineProblem(`a${String.fromCodePoint(code)}b`, 3) !== null);
     expect(refused.filter((code) => !blank.has(code)).map(toHex)).to.deep.equal([]);
     expect(describeLineProblem('a\ud800', 3)).to.contain('half of a character');

@@ -174,7 +174,18 @@ describeDesktop('several servers', () => {
     await signInAs({ ...first, page }, 'account');
     await openDialog();
     await button(`Edit the name and color of ${serverHost(first)}`).click();
-    await page.getByLabel('Name', { exact: true }).fill('Production');
+    const name = page.getByLabel('Name', { exact: true });
+    for (const [typed, problem] of [
+      ['Prod\u00aduction', 'Remove the invisible character U+00AD'],
+      ['x'.repeat(41), 'Must be at most 40 characters'],
+    ] as const) {
+      await name.fill(typed);
+      await button('Save').click();
+      await page.getByText(problem).waitFor();
+      const mark = { address: first.core.url, label: typed };
+      expect(await page.evaluate((input) => window.callkey.markServer(input).catch(() => 'refused'), mark)).to.equal('refused');
+    }
+    await name.fill('Production');
     await page.getByLabel('Color', { exact: true }).selectOption('Red');
     await button('Save').click();
     await dialog()

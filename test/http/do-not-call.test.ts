@@ -106,6 +106,16 @@ describe('a do-not-call list', () => {
       expect(entry).to.include({ phone, reason: 'asked', createdAt: '2026-11-21T09:00:00.000Z', endsAt: null });
     });
 
+    it('adds no audit event if it changes nothing', async () => {
+      const phone = somePhone();
+      const countEvents = () => harness.direct.storage.database.read('audit_events').where({ action: 'do-not-call.added' }).count();
+      await add([phone], { until: '2026-12-31' });
+      const [before, again, after] = [await countEvents(), await add([phone], { until: '2026-12-30' }), await countEvents()];
+      expect([again.status, again.json, after]).to.deep.equal([201, { added: 0, known: 1, beingDialed: 0 }, before]);
+      await add([phone]);
+      expect(await countEvents(), 'a later end').not.to.deep.equal(before);
+    });
+
     it('allows a number again after its entry ends', async () => {
       const phone = somePhone();
       await add([phone], { until: '2026-11-21', timeZone: 'Europe/Berlin' });

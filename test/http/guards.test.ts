@@ -118,6 +118,13 @@ describe('the checks for every route', () => {
     expect(await readProblem(inConsole('GET', `${calls}?searhc=x`))).to.equal(
       '400 malformed-request: Invalid query at searhc: Unknown field.',
     );
+    for (const name of ['search', 'cursor', 'from', 'timeZone'])
+      expect(await readProblem(inConsole('GET', `${calls}?${name}=a&${name}=b`))).to.equal(
+        `400 malformed-request: Invalid query at ${name}: Must be a single string, not several.`,
+      );
+    expect(await readProblem(inConsole('GET', `${calls}?searhc=a&searhc=b`))).to.contain('searhc: Unknown field.');
+    expect(await readProblem(inConsole('GET', `${calls}?state=queued&state=ringing`))).to.contain('Must be one of queued, ');
+    expect((await inConsole('GET', `${calls}?state=queued&state=failed`)).status).to.equal(200);
     expect((await inConsole('GET', `${calls}?state=&search=`)).status).to.equal(200);
   });
 
@@ -151,7 +158,7 @@ describe('the checks for every route', () => {
     expect(await overSocket(harness.core.url, head(`x${new URL(endpoint).pathname}`) + more)).to.match(/^HTTP\/1\.1 40\d /);
   });
 
-  it('return a problem for an HTTP/1.1 request without a Host, or with several, whatever its credentials and path', async () => {
+  it('return a problem for an HTTP/1.1 request without a valid Host, or with several, whatever its credentials and path', async () => {
     const send = (line: string, ...headers: string[]) =>
       overSocket(harness.core.url, [line, 'X-Request-Id: r-1', 'Connection: close', ...headers, '', ''].join('\r\n'));
     const place = `POST ${new URL(endpoint).pathname} HTTP/1.1`;
@@ -174,6 +181,10 @@ describe('the checks for every route', () => {
           /^HTTP\/1\.1 400 .*"detail":"The request has several Host headers\."/s,
         );
     expect(await send(show.replace('1.1', '1.0'), `Cookie: ${cookie}`)).to.match(/^HTTP\/1\.1 200 /);
+    for (const host of ['a b', 'a/b', 'u@a', 'a, b', 'a:b', 'a:80:80', '[::1', '"a"', 'a?', 'münchen.example'])
+      expect([host, await send(show, `Host: ${host}`, `Cookie: ${cookie}`)].join(' ')).to.match(/ 400 .*"The Host header isn't valid\."/s);
+    for (const host of ['', 'a:', 'A_b.example:80', '[::1]:8080', '127.0.0.1', 'a%20b'])
+      expect([host, await send(show, `Host: ${host}`, `Cookie: ${cookie}`)].join(' ')).to.match(/ 200 /);
   });
 
   it("read a key from the database only once while it's accepted, and again after a refusal", async () => {
@@ -217,7 +228,7 @@ describe('the checks for every route', () => {
       ['x:8080', 'http://x', 403],
       ['x', 'https://x', 403],
       ['x', 'null', 403],
-      ['x y', 'http://x y', 403],
+      ['%2', 'http://%2', 403],
     ] as const) {
       const { status: actual } = await inConsole('GET', routes.listApiKeys.path, { headers: { Host: host, Origin: from } });
       expect({ host, from, status: actual }).to.deep.equal({ host, from, status });

@@ -187,6 +187,7 @@ describe("a user's changes within an hour", () => {
         ['POST', 'api-keys', body],
         ['POST', 'users', { email: 'much@example.com', name: 'Much', userType: 'partner' }],
         ['PATCH', `users/${tenants.users.tied.id}`, { accountId: tenants.siblingAccount.id }],
+        ['POST', `users/${tenants.users.tied.id}/password`, undefined],
         ['GET', 'activity.csv', undefined],
         ['POST', 'exports', { list: 'users', rows: 1 }],
       ] as const) {

@@ -36,9 +36,11 @@ export function normalizeLine(text: string, max: number): string {
 
 /**
  * Characters that are invisible or only give a direction: two names that differ only by them look the same. This goes by Unicode's
- * properties, because a list would never be complete. The characters after the properties are blank, but have none of them.
+ * properties, because a list would never be complete. The characters of category `Cf` in the middle are visible signs, such as U+06DD. The
+ * last three are blank, but have none of the properties.
  */
-const hidden = /[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Zl}\p{Zp}\u2800\uFFF9-\uFFFB\u{1D159}]/v;
+const hidden =
+  /[\p{Default_Ignorable_Code_Point}\p{Zl}\p{Zp}\p{Noncharacter_Code_Point}[\p{Cf}--[\u0600-\u0605\u06DD\u070F\u0890\u0891\u08E2\u{110BD}\u{110CD}]]\u2800\u{16FE4}\u{1D159}]/v;
 const everyHidden = new RegExp(hidden, 'gv');
 
 /** Cursive letters: a joiner between two of them changes their shapes. */

@@ -13,7 +13,7 @@ export const changesPerHour = 200;
 /** The changes that count. What ends something or protects someone always works, such as revoking, disabling, deleting and opting out. */
 const counted: ReadonlySet<string> = new Set<AuditAction>([
   ...(['partner.added', 'partner.changed', 'account.added', 'account.changed', 'campaign.added', 'campaign.changed'] as const),
-  ...(['user.added', 'user.changed', 'user.enabled', 'api-key.created', 'api-key.limited'] as const),
+  ...(['user.added', 'user.changed', 'user.enabled', 'password.reset', 'api-key.created', 'api-key.limited'] as const),
   ...(['tenancy.selected', 'list.exported', 'do-not-call.lifted', 'calling-hours.changed', 'numbers.changed'] as const),
 ]);
 export const countedActions = [...counted];

@@ -23,8 +23,10 @@ export function protectionStore(database: Database): ProtectionStore {
   return {
     async addNumbers(added, now, event) {
       const { added: count } = await write.transaction(async (trx) => {
-        if (event) await recordAudit(trx, event);
-        return insertNumbers(trx, added, now);
+        const inserted = await insertNumbers(trx, added, now);
+        // Adding known numbers again changes nothing, so it mustn't add an event that stays.
+        if (event && inserted.written > 0) await recordAudit(trx, event);
+        return inserted;
       });
       await requireSeen(database);
       const phones = added.numbers.map(({ phone }) => phone);

@@ -9,10 +9,10 @@ values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 select "at", "action"
 from "audit_events"
 where "actor_id" = $1
-  and "action" in ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
-  and "id" >= $18
+  and "action" in ($2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+  and "id" >= $19
 order by "id" desc
-limit $19;
+limit $20;
 
 -- activity.list
 

@@ -2,10 +2,6 @@
 
 -- protection.addNumbers
 
-insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
-  "partner_id", "subject_id", "subject_kind", "subject_name")
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
-
 delete from "do_not_call"
 where "scope_id" = $1
   and "phone" in ($2)
@@ -37,6 +33,10 @@ insert into "do_not_call_sweeps" ("account_id", "partner_id", "scope_id", "token
 values ($1, $2, $3, $4)
 on conflict ("scope_id")
 do update set "token" = $5;
+
+insert into "audit_events" ("account_id", "action", "actor_id", "actor_name", "address", "at", "detail", "id",
+  "partner_id", "subject_id", "subject_kind", "subject_name")
+values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
 SELECT virtualtransaction AS id
 FROM pg_locks

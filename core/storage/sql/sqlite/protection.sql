@@ -2,10 +2,6 @@
 
 -- protection.addNumbers
 
-insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
-  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
-values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
-
 delete from `do_not_call`
 where `scope_id` = ?
   and `phone` in (?)
@@ -37,6 +33,10 @@ insert into `do_not_call_sweeps` (`account_id`, `partner_id`, `scope_id`, `token
 values (?, ?, ?, ?)
 on conflict (`scope_id`)
 do update set `token` = ?;
+
+insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
+  `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
+values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 SELECT count(*) AS calls
 FROM calls

@@ -1,7 +1,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { describeLineProblem, normalizeLine } from '#contract/text/text.ts';
 import { maxServerLabel, type RememberedServer, serverColors } from '../../../ipc.ts';
 import { Dialog } from '../../components/forms/dialog.tsx';
-import { Field } from '../../components/forms/field.tsx';
+import { Field, focusFirstInvalid } from '../../components/forms/field.tsx';
 import { TextField } from '../../components/forms/text-field.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { announce, warn } from '../../state/announcement.ts';
@@ -98,22 +99,25 @@ const colorLabels = { red: 'Red', orange: 'Orange', green: 'Green', blue: 'Blue'
 function MarkServer({ server: { address, label = '', color }, onClose }: { server: RememberedServer; onClose: () => void }) {
   const [name, setName] = useState(label);
   const [chosen, choose] = useState(color);
+  const form = useRef<HTMLFormElement>(null);
+  const line = normalizeLine(name, maxServerLabel);
+  const error = line === '' ? null : describeLineProblem(line, maxServerLabel);
   async function save(event: Event): Promise<void> {
     event.preventDefault();
-    await window.callkey.markServer({
-      address,
-      label: name.trim() === '' ? undefined : name.trim().slice(0, maxServerLabel),
-      color: chosen,
-    });
+    if (error !== null) {
+      focusFirstInvalid(form.current);
+      return;
+    }
+    await window.callkey.markServer({ address, label: line === '' ? undefined : line, color: chosen });
     await loadServers();
     onClose();
   }
   return (
     <Dialog title="Name and color" lead={serverHost(address)} onDismiss={onClose}>
-      <form onSubmit={(event) => void save(event)} noValidate>
+      <form ref={form} onSubmit={(event) => void save(event)} noValidate>
         <TextField
           label="Name"
-          error={null}
+          error={error}
           hint="Only you see it. For example, Production"
           type="text"
           autocomplete="off"
