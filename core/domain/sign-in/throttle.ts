@@ -17,7 +17,8 @@ const hour = Duration.fromObject({ hours: 1 });
  * - `address`: from one address (IPv6: a /64) for any account, against an attacker who tries many accounts
  * - `network24`, `network56`, `network48`: the same for wider networks, which have many addresses and may have many honest users
  * - `account`: networks (/48 of IPv6, /24 of IPv4) with wrong passwords for one account, against an attacker with many networks. It counts
- *   networks instead of attempts, so that no single network can lock the user out everywhere. `counted` marks a network as counted
+ *   networks instead of attempts, so that no household or company can lock the user out everywhere. Only the holder of many
+ *   networks can, such as a whole /32 of IPv6. `counted` marks a network as counted
  * - `pairs24`, `pairs56`, `pairs48`: for one account from one network
  * - `pair`: for one account from one address, lower than both, so that honest users lock out only themselves
  * - `device`: from one session or known device, for its user
