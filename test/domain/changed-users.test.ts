@@ -21,7 +21,7 @@ function createUsers({ isThere = true, isUnchanged = true, ended = 2 as number |
       return isThere && isUnchanged;
     },
     find: async () => (isThere ? found : null),
-    setDisabled: async (id: string, disabledAt: unknown, event: AuditEvent) => {
+    setDisabled: async ({ id }: { id: string }, disabledAt: unknown, event: AuditEvent) => {
       done.push([id, disabledAt]);
       events.push(event);
       return ended;

@@ -7,7 +7,7 @@ import {
   previewDeletion,
   resetManagedUserPassword,
 } from '../../core/domain/directory/managed-users.ts';
-import type { AuditEvent, Viewer } from '../../core/domain/model.ts';
+import type { AuditEvent, UserChange, Viewer } from '../../core/domain/model.ts';
 import { readProblem, viewers } from '../support/ports.ts';
 import { createUsers } from '../support/user-stores.ts';
 
@@ -130,7 +130,15 @@ describe('managing other users', () => {
 
   it("doesn't fail if someone else has disabled the user in the meantime", async () => {
     const { ports } = createUsers();
-    Object.assign(ports.stores.users, { setDisabled: async () => null });
+    const { find } = ports.stores.users;
+    let disabledAt: number | null = null;
+    Object.assign(ports.stores.users, {
+      setDisabled: async (_user: object, at: number) => {
+        disabledAt = at;
+        return null;
+      },
+      find: async (...args: Parameters<typeof find>) => ({ ...(await find(...args)), disabledAt }),
+    });
     const change = changeManagedUser(ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada', { disabled: true });
     expect((await change).id).to.equal('ada');
   });
@@ -138,9 +146,18 @@ describe('managing other users', () => {
   it('records that a user was disabled in the account that the same change moves them to', async () => {
     const { ports } = createUsers();
     const events: AuditEvent[] = [];
+    const { find } = ports.stores.users;
+    let changed = {};
     Object.assign(ports.stores.users, {
-      change: async () => true,
-      setDisabled: async (_id: string, _at: unknown, event: AuditEvent) => events.push(event),
+      change: async (_id: string, _before: object, { name, accountId }: UserChange) => {
+        changed = { name, account: { id: accountId, name: 'A', partnerId: 'p1' } };
+        return true;
+      },
+      setDisabled: async (_user: object, disabledAt: unknown, event: AuditEvent) => {
+        changed = { ...changed, disabledAt };
+        return events.push(event);
+      },
+      find: async (...args: Parameters<typeof find>) => ({ ...(await find(...args)), ...changed }),
     });
     const change = { name: 'Ada Lovelace', accountId: 'a3', disabled: true };
     await changeManagedUser(ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada', change);

@@ -88,7 +88,7 @@ describe('deleting a user', () => {
   });
 
   it('fails with not-found if the user was already deleted', async () => {
-    const { ports } = createUsers({ isThere: false });
+    const { ports } = createUsers({ isThere: false, found: [] });
     expect(await readProblem(deleteUser(ports, actor, account, false))).to.equal("not-found: This user doesn't exist.");
   });
 });

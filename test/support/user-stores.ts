@@ -30,7 +30,7 @@ export function createUsers({ isThere = true, right = true, found = [account] as
       return found.map(listed)[0] ?? null;
     },
     deletionImpact: async () => ({ apiKeys: [], sessions: 3 }),
-    delete: async (id, { cancelQueuedCalls }, event) => {
+    delete: async ({ id }, { cancelQueuedCalls }, event) => {
       deleted.push([id, cancelQueuedCalls]);
       events.push(event);
       return isThere ? { apiKeys: 1, sessions: 2 } : null;

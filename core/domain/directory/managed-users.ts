@@ -9,7 +9,7 @@ import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
 import { resetSecondFactor } from '../sign-in/second-factor.ts';
 import { countTaken, requireUntaken } from '../sign-in/throttle.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
-import { changeUser, createUser, deleteUser, resetPassword, setDisabled, unlinkUser } from './users.ts';
+import { changeUser, createUser, deleteUser, explainUnchanged, resetPassword, setDisabled, unlinkUser } from './users.ts';
 
 /**
  * Returns the start of the last `awayDays` days. Users who haven't signed in since then may have left the company, and removing them at the
@@ -74,11 +74,15 @@ export async function changeManagedUser(
   if (accountId !== (user.account?.id ?? null)) await requireInScope(ports, toVisibility(viewer), accountId);
   const isUnchanged = name === user.name && accountId === (user.account?.id ?? null);
   const requested = { name, userType: user.userType, accountId, partnerId: user.partner?.id ?? null };
-  const changed = isUnchanged ? user : await changeUser(ports, actor, user, requested);
-  const { disabled } = change;
-  // This does nothing if someone else has already made the change. If the user was deleted, the lookup below fails.
-  if (disabled !== undefined && disabled !== (user.disabledAt !== null)) await setDisabled(ports, actor, changed, disabled);
-  return findManagedUser(ports, viewer, id);
+  if (!isUnchanged) await changeUser(ports, actor, user, requested);
+  const changed = isUnchanged ? user : await findManagedUser(ports, viewer, id);
+  const { disabled = changed.disabledAt !== null } = change;
+  if (disabled === (changed.disabledAt !== null)) return changed;
+  await setDisabled(ports, actor, changed, disabled);
+  // If the user has left the viewer's scope in the meantime, nothing was changed, and this lookup fails.
+  const found = await findManagedUser(ports, viewer, id);
+  if (disabled !== (found.disabledAt !== null)) throw await explainUnchanged(ports, found);
+  return found;
 }
 
 /** Requires the new account to be in the viewer's scope, which also means that the user stays with the same partner. */

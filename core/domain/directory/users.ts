@@ -75,7 +75,7 @@ function toChange(user: User): UserChange {
   return { name: user.name, userType: user.userType, accountId, partnerId };
 }
 
-async function explainUnchanged({ stores }: Ports, { id }: User): Promise<Problem> {
+export async function explainUnchanged({ stores }: Ports, { id }: User): Promise<Problem> {
   if (!(await stores.users.find({ kind: 'all' }, id))) return noSuchUser();
   return new Problem(
     'conflict',
@@ -86,7 +86,7 @@ async function explainUnchanged({ stores }: Ports, { id }: User): Promise<Proble
 /**
  * Disables a user and ends their sessions. From the next request on, the user and their keys are refused. @returns the number of sessions
  */
-export async function disableUser(ports: Ports, actor: Actor, user: User): Promise<number> {
+export async function disableUser(ports: Ports, actor: Actor, user: User & TargetUser): Promise<number> {
   const sessions = await setDisabled(ports, actor, user, true);
   if (sessions === null) throw new Problem('conflict', `${user.email} is already disabled.`);
   return sessions;
@@ -98,9 +98,9 @@ export async function enableUser(ports: Ports, actor: Actor, user: User): Promis
 }
 
 /** @returns the number of sessions that this ended, or null if it changed nothing */
-export function setDisabled(ports: Ports, actor: Actor, user: User, isDisabled: boolean): Promise<number | null> {
+export function setDisabled(ports: Ports, actor: Actor, user: User & TargetUser, isDisabled: boolean): Promise<number | null> {
   const event = auditEvent(ports, actor, isDisabled ? 'user.disabled' : 'user.enabled', userSubject(user), toOwningScope(user));
-  return ports.stores.users.setDisabled(user.id, isDisabled ? event.at : null, event);
+  return ports.stores.users.setDisabled(user, isDisabled ? event.at : null, event);
 }
 
 /** Unlinks a user from their identity at the provider, and ends their sessions. */
@@ -117,12 +117,12 @@ export async function unlinkUser(ports: Ports, actor: Actor, user: User & Target
 export async function deleteUser(
   ports: Ports,
   actor: Actor,
-  user: User,
+  user: User & TargetUser,
   cancelQueuedCalls: boolean,
 ): Promise<{ apiKeys: number; sessions: number }> {
   const event = auditEvent(ports, actor, 'user.deleted', userSubject(user), toOwningScope(user));
-  const gone = await ports.stores.users.delete(user.id, { cancelQueuedCalls, at: ports.clock.now() }, event);
-  if (!gone) throw noSuchUser();
+  const gone = await ports.stores.users.delete(user, { cancelQueuedCalls, at: ports.clock.now() }, event);
+  if (!gone) throw await explainUnchanged(ports, user);
   return gone;
 }
 

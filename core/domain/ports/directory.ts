@@ -61,16 +61,16 @@ export type UserStore = {
   /**
    * Disables the user and their keys, and ends the user's sessions; null re-enables them.
    *
-   * @returns the number of sessions it ended, or null if nothing changed or the user doesn't exist
+   * @returns the number of sessions it ended, or null if nothing changed or the user isn't as expected
    */
-  setDisabled(userId: string, disabledAt: Millis | null, event: AuditEvent): Promise<number | null>;
+  setDisabled(user: TargetUser, disabledAt: Millis | null, event: AuditEvent): Promise<number | null>;
   /**
    * Deletes the user and their keys and sessions, with immediate effect. If there are more than a thousand keys, the remaining rows are
    * deleted later, in batches.
    *
-   * @returns the numbers of deleted keys and sessions, or null if the user doesn't exist
+   * @returns the numbers of deleted keys and sessions, or null if the user isn't as expected
    */
-  delete(userId: string, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
+  delete(user: TargetUser, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
   /** Deletes the remaining data of deleted users, in small batches. @returns the number of keys */
   finishDeletions(signal: AbortSignal): Promise<number>;
   /** Finishes moving users' keys to the lists of their new partners, in small batches. @returns the number of keys */

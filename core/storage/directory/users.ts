@@ -224,15 +224,15 @@ export function userStore(database: Database): UserStore {
       });
     },
 
-    async setDisabled(userId, disabledAt, event) {
-      return write.transaction((trx) => setDisabled(trx, userId, disabledAt, event));
+    async setDisabled(user, disabledAt, event) {
+      return write.transaction(async (trx) => ((await lockTarget(trx, user)) ? setDisabled(trx, user.id, disabledAt, event) : null));
     },
 
-    async delete(userId, options, event) {
+    async delete(target, options, event) {
+      const userId = target.id;
       const deleted = await write.transaction(async (trx) => {
         // This lock keeps anyone from creating keys or sessions for this user, because the foreign key of a new row waits for it.
-        const user = await selectUndeleted(trx, userId).forUpdate().first('id');
-        if (user === undefined) return null;
+        if (!(await lockTarget(trx, target))) return null;
         await recordAudit(trx, event);
         const sessions = await endProofs(trx, userId, event);
         await deleteFactor(trx, userId);

@@ -7,6 +7,7 @@ import {
   disableUser,
   enableUser,
   resetPassword,
+  setDisabled,
   unlinkUser,
 } from '../../../core/domain/directory/users.ts';
 import type { User } from '../../../core/domain/model.ts';
@@ -178,6 +179,22 @@ describe('a proof', () => {
       );
       expect([answer.status, readCode(answer)]).to.deep.equal([409, 'conflict']);
       expect((await tryPassword(user)).status).to.equal(201);
+    });
+
+    it('of an administrator deletes, disables and enables no one who was moved after they were found', async () => {
+      const { id } = await newUser('partner');
+      const find = () => ports.stores.users.find({ kind: 'all' }, id);
+      const found = await find();
+      if (!found) throw new Error('There is no such user.');
+      await changeUser(ports, operator, found, { ...place, partnerId: harness.tenants.otherPartner.id });
+      await deleteUser(ports, operator, found, false).then(
+        () => expect.fail('The user was deleted.'),
+        ({ code }) => expect(code).to.equal('conflict'),
+      );
+      expect(await setDisabled(ports, operator, found, true)).to.equal(null);
+      await disableUser(ports, operator, { ...found, signInVersion: (await find())?.signInVersion ?? '' });
+      expect(await setDisabled(ports, operator, found, false)).to.equal(null);
+      expect((await find())?.disabledAt).not.to.equal(null);
     });
   });
 });

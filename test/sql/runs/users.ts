@@ -55,14 +55,14 @@ export function createUsersRuns({
       },
       async setDisabled(setDisabled) {
         const { id } = await createdUser();
-        await setDisabled(id, now, event('user.disabled', id));
-        await setDisabled(id, null, event('user.enabled', id));
+        await setDisabled({ id }, now, event('user.disabled', id));
+        await setDisabled({ id }, null, event('user.enabled', id));
       },
       async delete(deleteUser) {
         const deleted = await createdUser();
         await createKeys(deleted, 1_000);
-        await deleteUser(deleted.id, revokeOptions, event());
-        await deleteUser((await createdUser()).id, { ...revokeOptions, cancelQueuedCalls: false }, event());
+        await deleteUser(deleted, revokeOptions, event());
+        await deleteUser(await createdUser(), { ...revokeOptions, cancelQueuedCalls: false }, event());
       },
       async finishDeletions(finishDeletions) {
         const { id } = await createdUser();

@@ -292,6 +292,13 @@ where "id" = $2;
 
 -- users.setDisabled
 
+select "id"
+from "users"
+where "id" = $1
+  and "deleted_at" is null
+limit $2
+for update;
+
 update "users"
 set "disabled_at" = $1
 where "id" = $2

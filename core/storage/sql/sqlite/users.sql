@@ -288,6 +288,12 @@ where `id` = ?;
 
 -- users.setDisabled
 
+select `id`
+from `users`
+where `id` = ?
+  and `deleted_at` is null
+limit ?;
+
 update `users`
 set `disabled_at` = ?
 where `id` = ?
