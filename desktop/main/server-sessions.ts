@@ -39,10 +39,11 @@ export class ServerSessions {
     // The user may have signed in while the sessions couldn't be read.
     const isChanged = signedOut.length + this.#connections.size > 0;
     for (const { server, cookies } of sessions) {
-      if (signedOut.includes(server) || this.#connections.has(server)) continue;
       const device = deviceCookies(cookies);
       const hasSession = Object.keys(cookies).length > Object.keys(device).length;
-      if (hasSession) this.#connections.set(server, { client: coreClient(server, cookies), staysSignedIn: true });
+      if (signedOut.includes(server) || this.#connections.has(server)) {
+        if (hasSession) void endAtServer(coreClient(server, cookies));
+      } else if (hasSession) this.#connections.set(server, { client: coreClient(server, cookies), staysSignedIn: true });
       else this.#devices.set(server, { cookies: device, isStored: true });
     }
     if (!this.#store.persistence.possible || !isChanged) return;

@@ -115,7 +115,7 @@ describeDesktop('a stored session', () => {
       expect(servers?.map(({ isSignedIn }) => isSignedIn)).to.deep.equal([true, true]);
     });
 
-    it("is kept while the keyring stays locked, and isn't resumed where the user signed out since", async () => {
+    it('is kept while the keyring stays locked, and is ended where the user signed out since', async () => {
       await using cleanup = new AsyncDisposableStack();
       const other = await faultyProxy(harness.core.url);
       cleanup.defer(() => other.close());
@@ -145,6 +145,9 @@ describeDesktop('a stored session', () => {
         { address: network.url, email: 'ada@example.com', isSignedIn: true },
       ]);
       expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8'))).not.to.have.property('signedOut');
+      // The first one is of the session that started while the keyring was locked.
+      const ends = () => other.seen.filter(({ method }) => method === 'DELETE').length;
+      expect(await until(() => ends() === 2, 10_000), 'the stored session is ended at its server').to.equal(true);
     });
 
     it("is set aside if it's damaged, and the user is told", async () => {
