@@ -165,9 +165,12 @@ describe('a name', () => {
       lastSignInAt: null,
       disabledAt: null,
       apiKeys: 0,
+      link: null,
+      secondFactor: false,
     };
     const call = { requestId: 'r', contactId: 'c', contact: { phone: '+493012345678', name }, state: 'queued', detail: null };
-    const listed = { ...call, placedAt: at, dialedAt: null, endedAt: null, apiKey: null, simulated: false };
+    const ended = { placedAt: at, dialedAt: null, endedAt: null, heldUntil: null, heldZone: null };
+    const listed = { ...call, ...ended, campaign: { id: 'c', name }, apiKey: null, simulated: false };
     const handoff = { handoffId: 'h', requestId: 'r', contactId: 'c', campaignId: 'c', contact: call.contact, variables: {}, placedAt: at };
     expect([userSchema.parse(user).name, callSchema.parse(listed).contact.name, handoffSchema.parse(handoff).contact.name]).to.deep.equal([
       name,

@@ -133,7 +133,7 @@ describe('signing in', () => {
       },
       throttle: {
         blockedUntil: async (asked) => {
-          counters = asked.length;
+          counters = Math.max(counters, asked.length);
           return null;
         },
         take: async () => true,
@@ -164,12 +164,12 @@ describe('signing in', () => {
     const { session } = createSession();
     const other = { ...session, user: partner };
     const counters = [await attempt(), await attempt({ current: session }), await attempt({ current: other })].map((one) => one.counters);
-    expect(counters).to.deep.equal([4, 1, 4]);
+    expect(counters).to.deep.equal([5, 1, 5]);
   });
 
   it('resets counters only if the sign-in succeeds', async () => {
     const cleared = async (options: Parameters<typeof attempt>[0]) => (await attempt(options)).cleared;
-    expect(await cleared({})).to.equal(4);
+    expect(await cleared({})).to.equal(5);
     expect([await cleared({ isDisabled: true }), await cleared({ expiresIn: -1 }), await cleared({ right: false })]).to.deep.equal([
       0, 0, 0,
     ]);
