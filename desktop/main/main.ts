@@ -164,8 +164,9 @@ function finishBeforeQuitting(finish: () => Promise<unknown>): void {
     if (isFinished) return;
     event.preventDefault();
     isFinished = true;
-    // Electron ignores another call of quit while it's still cancelling the first one.
-    void finish().finally(() => setImmediate(() => app.quit()));
+    // Electron ignores another call of quit while it's still cancelling the first one. It crashes if the clipboard is read while a window is
+    // being destroyed.
+    setImmediate(() => void finish().finally(() => app.quit()));
   });
 }
 
