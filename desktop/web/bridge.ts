@@ -1,4 +1,4 @@
-import { type SignInOptions, type SignInResult, signInResultParameter, signInResults } from '#contract/console/sign-in.ts';
+import { flowParameter, type SignInOptions, signInResultParameter, signInResults } from '#contract/console/sign-in.ts';
 import { computeClockLead, failed, findFailure, readAnswer } from '../core-answers.ts';
 import { copyExport, nameExport } from '../csv-export.ts';
 import { withEtags } from '../etag-cache.ts';
@@ -62,6 +62,8 @@ export function webBridge(): Bridge {
   let showsSecret = false;
   let isChangeWaiting = false;
   let retry: ReturnType<typeof setTimeout> | undefined;
+  /** Names the app's sign-in that this page asks to confirm. */
+  let flow = '';
   let exporting = new AbortController();
   let onRows: Parameters<Bridge['onExportProgress']>[0] = () => undefined;
   let onChange: Parameters<Bridge['onSessionChange']>[0] = () => undefined;
@@ -100,7 +102,9 @@ export function webBridge(): Bridge {
   async function readStartupState(): Promise<StartupState> {
     const answer = await send(coreRequest('showSession', {}));
     const isSignedOut = !answer.ok && answer.failure.kind === 'session-ended';
-    const taken = takeSignInResult();
+    const parameters = takeParameters();
+    const taken = signInResults.find((known) => known === parameters.get(signInResultParameter)) ?? null;
+    flow = parameters.get(flowParameter) ?? flow;
     // Another tab may have signed in while this one was at the provider. Then it doesn't matter how this tab's sign-in ended.
     const signInResult = answer.ok && taken !== 'app' && taken !== 'done' ? null : taken;
     if (signInResult === 'done') tabs.postMessage(null);
@@ -145,7 +149,7 @@ export function webBridge(): Bridge {
       if (options.ok && options.value.oidc?.signOutUrl) location.assign(options.value.oidc.signOutUrl);
     },
     async confirmApp() {
-      const answer = await send(coreRequest('handOver', {}));
+      const answer = await send(coreRequest('handOver', { flow }));
       if (!answer.ok) return answer;
       location.assign(answer.value.url);
       return { ok: true, value: null };
@@ -192,14 +196,13 @@ export function webBridge(): Bridge {
   };
 }
 
-/** Returns how a sign-in ended, and removes it from the address, so that reloading the page doesn't repeat the message. */
-function takeSignInResult(): SignInResult | null {
+/** Returns what the address says about a sign-in, and removes it there, so that reloading the page doesn't repeat the message. */
+function takeParameters(): URLSearchParams {
   const url = new URL(location.href);
-  const result = url.searchParams.get(signInResultParameter);
-  if (result === null) return null;
-  url.searchParams.delete(signInResultParameter);
-  history.replaceState(history.state, '', url);
-  return signInResults.find((known) => known === result) ?? null;
+  const taken = new URLSearchParams(url.search);
+  for (const name of [signInResultParameter, flowParameter]) url.searchParams.delete(name);
+  if (taken.has(signInResultParameter)) history.replaceState(history.state, '', url);
+  return taken;
 }
 
 /**

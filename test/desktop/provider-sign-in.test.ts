@@ -9,7 +9,7 @@ import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
 import { faultyProxy } from '../support/faulty-proxy.ts';
 import { ask, textAt } from '../support/http.ts';
-import { openWithProvider, type ProviderHarness, signInWithProvider } from '../support/provider-harness.ts';
+import { openWithProvider, type ProviderHarness, signInForApp } from '../support/provider-harness.ts';
 import { TestBrowser } from '../support/test-browser.ts';
 import { until } from '../support/until.ts';
 
@@ -154,9 +154,13 @@ describeDesktop('sign-in with the provider in the app', () => {
       const browser = new TestBrowser();
       const { search } = new URL(await start(network.url));
       harness.provider.asks = false;
-      expect(await signInWithProvider(harness, browser, search)).to.equal('app');
+      const flow = await signInForApp(harness, browser, search);
       harness.provider.asks = true;
-      const { host, port, search: code } = new URL(textAt(await browser.send('POST', `${harness.url}/console/oidc/hand-over`), 'url'));
+      const {
+        host,
+        port,
+        search: code,
+      } = new URL(textAt(await browser.send('POST', `${harness.url}/console/oidc/hand-over`, flow), 'url'));
       const tab = connect(Number(port), '127.0.0.1');
       tab.write(`GET /${code} HTTP/1.1\r\nHost: ${host}\r\n\r\n`);
       await until(() => network.seen.some(({ path }) => path === '/console/oidc/session'));
@@ -293,6 +297,10 @@ describeDesktop('sign-in with the provider in the app', () => {
       await page.goto(address);
       await button(page, 'Sign in at Example Corp').click();
       await page.getByRole('heading', { name: 'Sign in to the app?' }).waitFor();
+      // Another app starts to sign in in another tab. Each tab confirms its own app.
+      const other = await context.newPage();
+      await other.goto(`${harness.url}/console/oidc?port=4711&challenge=${'c'.repeat(43)}`);
+      await other.getByRole('heading', { name: 'Sign in to the app?' }).waitFor();
       await button(page, 'Sign in to the app').click();
       await page.getByText('You’re signed in.').waitFor();
       await home(desktop.page);

@@ -38,7 +38,20 @@ export async function signInWithProvider(harness: Pick<ProviderHarness, 'url'>, 
 
 /** Opens the callback like a browser that the provider has redirected there. */
 export async function finishSignIn(browser: TestBrowser, callback: string): Promise<string> {
-  const answer = await browser.open(callback, { 'Sec-Fetch-Site': 'cross-site' });
-  const [, result = `${answer.status} ${answer.text}`] = /\?sign-in=(\w+)$/.exec(String(answer.headers['location'])) ?? [];
+  const { result } = await openCallback(browser, callback);
   return result;
+}
+
+/** Signs in for the app. @returns the body of the request that hands this sign-in over */
+export async function signInForApp(harness: Pick<ProviderHarness, 'url'>, browser: TestBrowser, query: string): Promise<{ flow: string }> {
+  const { result, flow } = await openCallback(browser, await goToProvider(harness, browser, query));
+  if (result !== 'app') throw new Error(`The sign-in ended with ${result}.`);
+  return { flow };
+}
+
+async function openCallback(browser: TestBrowser, callback: string): Promise<{ result: string; flow: string }> {
+  const answer = await browser.open(callback, { 'Sec-Fetch-Site': 'cross-site' });
+  const [, result = `${answer.status} ${answer.text}`, flow = ''] =
+    /\?sign-in=(\w+)(?:&flow=(\w+))?$/.exec(String(answer.headers['location'])) ?? [];
+  return { result, flow };
 }

@@ -43,6 +43,11 @@ export const startOidcQuerySchema = z
 /** The app exchanges a code for its own session. */
 export const signInFromAppSchema = z.strictObject({ code: randomText, verifier: randomText });
 
+const flowName = z.string().regex(/^[0-9a-f]{8}$/, { error: 'Must be 8 lowercase hexadecimal digits.' });
+
+/** A browser may be signing in several apps. `flow` is the one that the page's address names. */
+export const handOverSchema = z.strictObject({ flow: flowName });
+
 /** The address on this computer that hands the code over to the app. */
 export const handedOverSchema = z.object({ url: z.string() });
 
@@ -50,3 +55,5 @@ export const handedOverSchema = z.object({ url: z.string() });
 export const signInResults = ['done', 'app', 'failed', 'unreachable', 'expired', 'cancelled', 'throttled'] as const;
 export type SignInResult = (typeof signInResults)[number];
 export const signInResultParameter = 'sign-in';
+/** Names the sign-in that the page asks the user to confirm. The core adds this to the page's URL if the app is signing in. */
+export const flowParameter = 'flow';

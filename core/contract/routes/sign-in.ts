@@ -1,5 +1,5 @@
 import { sessionSchema } from '../console/session.ts';
-import { handedOverSchema, signInFromAppSchema, signInOptionsSchema, startOidcQuerySchema } from '../console/sign-in.ts';
+import { handedOverSchema, handOverSchema, signInFromAppSchema, signInOptionsSchema, startOidcQuerySchema } from '../console/sign-in.ts';
 import { route } from './route.ts';
 
 export const signInRoutes = {
@@ -27,6 +27,7 @@ export const signInRoutes = {
   handOver: route('POST', '/console/oidc/hand-over', {
     by: 'nothing',
     summary: 'Get the address that hands a sign-in over to the desktop app, after the user has confirmed it',
+    body: handOverSchema,
     answer: handedOverSchema,
     status: 201,
   }),

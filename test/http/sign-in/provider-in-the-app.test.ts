@@ -4,8 +4,8 @@ import { sessionSchema } from '#contract/console/session.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { createUser, deleteUser, unlinkUser } from '../../../core/domain/directory/users.ts';
 import { onEachDatabase } from '../../support/databases.ts';
-import { ask, readCode, textAt } from '../../support/http.ts';
-import { finishSignIn, goToProvider, signInWithProvider } from '../../support/provider-harness.ts';
+import { type Answer, ask, readCode, textAt } from '../../support/http.ts';
+import { finishSignIn, goToProvider, signInForApp, signInWithProvider } from '../../support/provider-harness.ts';
 import { ada, providerSuite } from '../../support/provider-suite.ts';
 import { password } from '../../support/tenants.ts';
 import { TestBrowser } from '../../support/test-browser.ts';
@@ -21,12 +21,13 @@ describe('signing in with the provider', () => {
       const toApp = `?port=4711&challenge=${challenge}`;
       const trade = (code: string, withVerifier = verifier) =>
         ask('POST', `${at.harness.url}/console/oidc/session`, { body: { code, verifier: withVerifier } });
+      const handOver = (browser: TestBrowser, body: object, headers = {}) =>
+        browser.send('POST', `${at.harness.url}/console/oidc/hand-over`, body, headers);
+      const readHandedOver = (answer: Answer) => /^http:\/\/127\.0\.0\.1:4711\/\?code=([\w-]{43})$/.exec(textAt(answer, 'url'))?.[1] ?? '';
       async function codeFor(browser = new TestBrowser()): Promise<string> {
-        expect(await signInWithProvider(at.harness, browser, toApp)).to.equal('app');
-        const answer = await browser.send('POST', `${at.harness.url}/console/oidc/hand-over`);
+        const answer = await handOver(browser, await signInForApp(at.harness, browser, toApp));
         expect(answer.status, answer.text).to.equal(201);
-        const [, code = ''] = /^http:\/\/127\.0\.0\.1:4711\/\?code=([\w-]{43})$/.exec(textAt(answer, 'url')) ?? [];
-        return code;
+        return readHandedOver(answer);
       }
 
       it('hands over a code that starts a session, once, and signs no one in to the browser', async () => {
@@ -88,30 +89,49 @@ describe('signing in with the provider', () => {
 
       it('hands over one code for each confirmation, only to a page of the core itself, and within two minutes', async () => {
         const browser = new TestBrowser();
-        const code = await codeFor(browser);
-        const handOver = (headers = {}) => browser.send('POST', `${at.harness.url}/console/oidc/hand-over`, undefined, headers);
+        const flow = await signInForApp(at.harness, browser, toApp);
+        expect(readCode(await handOver(browser, flow, { 'Sec-Fetch-Site': 'cross-site' }))).to.equal('cross-site');
         // When the user clicks several times.
-        const again = await Promise.all([handOver(), handOver()]);
-        expect(again.map((answer) => textAt(answer, 'url').endsWith(`=${code}`))).to.deep.equal([true, true]);
+        const answers = await Promise.all([handOver(browser, flow), handOver(browser, flow)]);
+        const [code = '', ...more] = new Set(answers.map(readHandedOver));
+        expect(more).to.deep.equal([]);
         expect((await trade(code)).status).to.equal(201);
-        await handOver();
+        expect(readHandedOver(await handOver(browser, flow))).to.equal(code);
         expect((await trade(code)).status).to.equal(401);
-        expect(await signInWithProvider(at.harness, browser, toApp)).to.equal('app');
-        expect(readCode(await handOver({ 'Sec-Fetch-Site': 'cross-site' }))).to.equal('cross-site');
         at.clock.advance({ minutes: 2, seconds: 1 });
-        expect((await handOver()).status).to.equal(401);
+        expect((await handOver(browser, flow)).status).to.equal(401);
+      });
+
+      it('hands over only the sign-in that the page names if the browser is signing in several apps', async () => {
+        const browser = new TestBrowser();
+        const flows: object[] = [];
+        for (let port = 4711; port <= 4716; port++) {
+          flows.push(await signInForApp(at.harness, browser, toApp.replace('4711', `${port}`)));
+          at.clock.advance({ seconds: 1 });
+        }
+        const readPort = async (flow: object) => {
+          const answer = await handOver(browser, flow);
+          return answer.status === 201 ? new URL(textAt(answer, 'url')).port : readCode(answer);
+        };
+        // A browser keeps the newest five.
+        expect(await Promise.all(flows.map(readPort))).to.deep.equal(['unauthorized', '4712', '4713', '4714', '4715', '4716']);
+        expect(await readPort({ flow: '00000000' })).to.equal('unauthorized');
+        expect(readCode(await handOver(new TestBrowser(), flows.at(-1) ?? {}))).to.equal('unauthorized');
+        for (const body of [{}, { flow: '' }, { flow: '0000000G' }, { ...flows.at(-1), port: 4711 }]) {
+          expect(await readPort(body), JSON.stringify(body)).to.equal('invalid');
+        }
       });
 
       it('hands over no code for a user who was deleted in the meantime', async () => {
-        const { direct, provider, tenants, url } = at.harness;
+        const { direct, provider, tenants } = at.harness;
         const email = 'gone@example.com';
         const input = { email, name: 'Gone', userType: 'account', accountId: tenants.account.id, partnerId: null } as const;
         const { user } = await createUser(direct.ports, operator, input, password);
         provider.person = { subject: 'gone-at-the-provider', email, isVerified: true };
         const browser = new TestBrowser();
-        expect(await signInWithProvider(at.harness, browser, toApp)).to.equal('app');
+        const flow = await signInForApp(at.harness, browser, toApp);
         await deleteUser(direct.ports, operator, user, false);
-        expect((await browser.send('POST', `${url}/console/oidc/hand-over`)).status).to.equal(401);
+        expect((await handOver(browser, flow)).status).to.equal(401);
       });
 
       it('refuses the code of a user who was disabled or unlinked in the meantime', async () => {
@@ -123,13 +143,11 @@ describe('signing in with the provider', () => {
       it('signs no one in as a user who has been linked to someone else since the app asked for confirmation', async () => {
         const { direct, provider, tenants } = at.harness;
         const browser = new TestBrowser();
-        expect(await signInWithProvider(at.harness, browser, toApp)).to.equal('app');
+        const flow = await signInForApp(at.harness, browser, toApp);
         await unlinkUser(direct.ports, operator, tenants.users.account);
         provider.person = { ...ada, subject: 'the-real-ada' };
         expect(await signInWithProvider(at.harness)).to.equal('done');
-        const handedOver = await browser.send('POST', `${at.harness.url}/console/oidc/hand-over`);
-        const code = new URL(textAt(handedOver, 'url')).searchParams.get('code') ?? '';
-        expect((await trade(code)).status).to.equal(401);
+        expect((await trade(readHandedOver(await handOver(browser, flow)))).status).to.equal(401);
       });
 
       for (const query of [

@@ -75,7 +75,12 @@ export function listFlows(ctx: Context, deps: HttpDeps): Flow[] {
 }
 
 function cookieName(state: string): string {
-  return `${start}${hash('sha256', state).slice(0, 8)}`;
+  return `${start}${nameFlow(state)}`;
+}
+
+/** Returns a flow's name, which isn't a secret. */
+export function nameFlow(state: string): string {
+  return hash('sha256', state).slice(0, 8);
 }
 
 function openCookies(ctx: Context, { publicUrl, sessionSecrets }: HttpDeps): CoreCookies {

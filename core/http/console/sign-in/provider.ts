@@ -1,4 +1,4 @@
-import { type SignInOptions, type SignInResult, signInResultParameter } from '#contract/console/sign-in.ts';
+import { flowParameter, type SignInOptions, type SignInResult, signInResultParameter } from '#contract/console/sign-in.ts';
 import { limits } from '#contract/limits.ts';
 import { signInRoutes } from '#contract/routes/sign-in.ts';
 import { plus } from '../../../domain/instant.ts';
@@ -22,7 +22,7 @@ import type { Context, HttpDeps } from '../../middleware/context.ts';
 import { readVouchers, rememberDevice } from '../../middleware/known-device.ts';
 import { startNewSession } from '../../middleware/session.ts';
 import { sessionView } from '../../views.ts';
-import { dropFlow, type Flow, keepFlow, listFlows, readFlow } from './flow-cookie.ts';
+import { dropFlow, type Flow, keepFlow, listFlows, nameFlow, readFlow } from './flow-cookie.ts';
 
 export async function showSignIn(ctx: Context, { ports, publicUrl }: HttpDeps): Promise<void> {
   const { provider, passwordSignIn } = ports;
@@ -87,7 +87,7 @@ async function finish(
       ...{ step: 'confirm', ...rest, userId: user.id, app, state: secrets.state, code: makeSignInCode(ports) },
       expiresAt: plus(ports.clock.now(), confirmationLife.toMillis()),
     });
-    showPage(ctx, deps, 'app');
+    showPage(ctx, deps, 'app', `&${flowParameter}=${nameFlow(secrets.state)}`);
   } else {
     await startNewSession(ctx, proof);
     showPage(ctx, deps, 'done');
@@ -123,7 +123,8 @@ function toResult(error: unknown, { refusals, onProviderSignIn }: HttpDeps, addr
  * sign in a different program on this computer.
  */
 export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
-  const flow = listFlows(ctx, deps).find(({ step }) => step === 'confirm');
+  const input = await readBody(ctx, signInRoutes.handOver.body, limits.strangerBodyBytes);
+  const flow = listFlows(ctx, deps).find(({ state }) => nameFlow(state) === input.flow);
   if (flow?.step !== 'confirm') throw unauthorized();
   const { app, code, state, step: _, expiresAt: __, ...proof } = flow;
   // If the user clicks several times, all responses have the same code.
@@ -154,8 +155,8 @@ function unauthorized(): Problem {
 }
 
 /** Shows the console's page, which loads without a session. The URL says what happened, and doesn't contain a secret. */
-function showPage(ctx: Context, { publicUrl }: HttpDeps, result: SignInResult): void {
-  redirect(ctx, `${publicUrl}/?${signInResultParameter}=${result}`);
+function showPage(ctx: Context, { publicUrl }: HttpDeps, result: SignInResult, more = ''): void {
+  redirect(ctx, `${publicUrl}/?${signInResultParameter}=${result}${more}`);
 }
 
 function redirect(ctx: Context, url: string): void {
