@@ -73,5 +73,5 @@ function readCode({ method, url = '' }: IncomingMessage): string | null {
   return method === 'GET' ? (/^\/\?code=([A-Za-z0-9_-]{43})$/.exec(url)?.[1] ?? null) : null;
 }
 
-const cancelledSignIn = failed({ kind: 'session-ended' });
+export const cancelledSignIn = failed({ kind: 'session-ended' });
 const noPort = failed({ kind: 'unreachable', detail: 'The app couldn’t listen for your browser’s response. Try again.' });

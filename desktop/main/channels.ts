@@ -8,7 +8,7 @@ import type { Channels, Command, Result, StartupState } from '../ipc.ts';
 import { enterCodeAt, isSession, refused, requestChannels, type SecretSubject, signInAt } from '../request-channels.ts';
 import { coreRequest, exportPath } from '../route-requests.ts';
 import { readLink, readTypedAddress } from '../server-address.ts';
-import { signInThroughBrowser } from './browser-sign-in.ts';
+import { cancelledSignIn, signInThroughBrowser } from './browser-sign-in.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
 import { saveChosen } from './export-file.ts';
@@ -96,8 +96,14 @@ export function createChannels(deps: ChannelDeps): Channels {
   /** The link of the provider's sign-in in progress; null if the sign-in ended before it had one. */
   let signInLink = Promise.withResolvers<string | null>();
 
-  function startSigningIn(): AbortSignal {
+  function cancelSignIn(): void {
     signingIn.abort();
+    void waitingForCode?.client.close();
+    waitingForCode = null;
+  }
+
+  function startSigningIn(): AbortSignal {
+    cancelSignIn();
     signInLink.resolve(null);
     signingIn = new AbortController();
     signInLink = Promise.withResolvers();
@@ -112,7 +118,7 @@ export function createChannels(deps: ChannelDeps): Channels {
     const { client, email, keepSignedIn, signal } = starting;
     if (signal.aborted) {
       await endAtServer(client);
-      return failed({ kind: 'session-ended' });
+      return cancelledSignIn;
     }
     await servers.add(client, email, keepSignedIn);
     return answer;
@@ -137,8 +143,8 @@ export function createChannels(deps: ChannelDeps): Channels {
     ...requestChannels({ send: servers.send, guard, sha256: async (text) => hash('sha256', text) }),
 
     async getStartupState() {
-      // Cancel the sign-in in progress. After a crash, the reopened page doesn't know about it.
-      signingIn.abort();
+      // After a crash, the reopened page doesn't know about the sign-in in progress.
+      cancelSignIn();
       await Promise.race([servers.restored, pause(storagePatienceMs, undefined, { ref: false })]);
       return readStartupState();
     },
@@ -165,24 +171,26 @@ export function createChannels(deps: ChannelDeps): Channels {
       if (!identified.ok) return identified;
       const { address } = identified.value;
       const client = coreClient(address, servers.deviceAt(address));
-      const answer = await signInAt(client.send, input);
+      // The user may cancel while the server is being identified, or before the password is sent again to a busy one.
+      const answer = await signInAt(async (request) => (signal.aborted ? cancelledSignIn : client.send(request)), input);
       if (!answer.ok) {
         await client.close();
-        return answer;
+        return signal.aborted ? cancelledSignIn : answer;
       }
       const starting = { client, email: email.trim(), keepSignedIn, signal };
       if (isSession(answer.value) || signal.aborted) return finishSignIn(starting, answer);
-      await waitingForCode?.client.close();
       waitingForCode = starting;
       return answer;
     },
     async enterCode(code) {
       const starting = waitingForCode;
-      if (!starting) return failed({ kind: 'session-ended' });
-      const answer = await enterCodeAt(starting.client.send, code);
-      if (!answer.ok) return answer;
+      if (!starting) return refused('code', 'This sign-in was cancelled. Go back and start again.');
+      // A cancellation ends it only after the response, which may be a session.
       waitingForCode = null;
-      return finishSignIn(starting, answer);
+      const answer = await enterCodeAt(starting.client.send, code);
+      if (answer.ok || starting.signal.aborted) return finishSignIn(starting, answer);
+      waitingForCode = starting;
+      return answer;
     },
 
     readClockLead: async () => servers.client?.clockLead() ?? null,
@@ -212,7 +220,7 @@ export function createChannels(deps: ChannelDeps): Channels {
       const link = await signInLink.promise;
       if (link !== null && !signingIn.signal.aborted) await shell.openExternal(link).catch(() => undefined);
     },
-    cancelSignIn: async () => signingIn.abort(),
+    cancelSignIn: async () => cancelSignIn(),
     async signOutOfProvider(server) {
       const identified = await identify(server);
       const url = identified.ok ? identified.value.options.oidc?.signOutUrl : null;

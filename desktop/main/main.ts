@@ -56,7 +56,7 @@ async function start(): Promise<void> {
     await window.tell('Diagnostics copied', `They contain versions, server addresses, and the last lines of ${logPath}, but no secrets.`);
   };
   installMenu({ send: (command) => window.send(command), settings, copyDiagnostics: () => void copyDiagnostics() });
-  watchComputer({ window, settings, servers, clipboard, managed });
+  watchComputer({ window, settings, servers, clipboard, managed, cancelSignIn: channels.cancelSignIn });
   await opened;
   await reportUnsaved(window, settings, (address) => window.openLink({ server: settings.current.servers[0]?.address ?? '', address }));
 }
@@ -67,17 +67,20 @@ type Watched = {
   servers: ServerSessions;
   clipboard: SecretClipboard;
   managed: ManagedSettings;
+  cancelSignIn: Channels['cancelSignIn'];
 };
 
 /** Reacts to what the user does with the computer, such as leaving it. */
-function watchComputer({ window, settings, servers, clipboard, managed }: Watched): void {
+function watchComputer({ window, settings, servers, clipboard, managed, cancelSignIn }: Watched): void {
   // While the computer sleeps, the clipboard's minute doesn't pass.
   powerMonitor.on('suspend', () => void clipboard.clear());
   powerMonitor.on('resume', () => void clipboard.clear());
   powerMonitor.on('lock-screen', () => void clipboard.clear());
   const { signOutAfterMinutes = Number.POSITIVE_INFINITY } = managed;
   setInterval(() => {
-    if (powerMonitor.getSystemIdleTime() < signOutAfterMinutes * 60 || !servers.list().some(({ isSignedIn }) => isSignedIn)) return;
+    if (powerMonitor.getSystemIdleTime() < signOutAfterMinutes * 60) return;
+    void cancelSignIn();
+    if (!servers.list().some(({ isSignedIn }) => isSignedIn)) return;
     window.send('lock');
     void Promise.all([servers.endAll(), clipboard.clear()]);
   }, idleCheckMs).unref();

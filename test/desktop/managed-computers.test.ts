@@ -5,7 +5,9 @@ import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
-import { eventually } from '../support/until.ts';
+import { enroll } from '../support/second-factor.ts';
+import { password, signIn } from '../support/tenants.ts';
+import { eventually, until } from '../support/until.ts';
 
 describeDesktop('the console on a managed computer', () => {
   let harness: CoreHarness;
@@ -59,5 +61,27 @@ describeDesktop('the console on a managed computer', () => {
     await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
     expect(await page.content()).not.to.include(keyValue);
     await eventually(async () => expect(await sessions()).to.equal(0));
+  });
+
+  it('then also ends a sign-in that waits for a code', async () => {
+    const { page, app } = desktop;
+    const { core, tenants } = harness;
+    const { email } = tenants.users.partner;
+    const setIdle = (seconds: number) =>
+      app.evaluate(({ powerMonitor }, idle) => {
+        Object.assign(globalThis, { checks: 0 });
+        powerMonitor.getSystemIdleTime = () => {
+          Reflect.set(globalThis, 'checks', Reflect.get(globalThis, 'checks') + 1);
+          return idle;
+        };
+      }, seconds);
+    await setIdle(0);
+    const { app: authenticatorApp } = await enroll(core.url, await signIn(core.url, email));
+    const input = { server: core.url, email, password, keepSignedIn: false };
+    expect(await page.evaluate((typed) => window.callkey.signIn(typed), input)).to.deep.equal({ ok: true, value: { secondFactor: true } });
+    await setIdle(300);
+    await until(() => app.evaluate(() => Reflect.get(globalThis, 'checks') > 0));
+    const answer = await page.evaluate((code) => window.callkey.enterCode(code), authenticatorApp.code(1));
+    expect(answer).to.have.nested.property('failure.detail', 'This sign-in was cancelled. Go back and start again.');
   });
 });

@@ -7,8 +7,9 @@ import { expect } from 'chai';
 import { screensFor } from '../../desktop/screens.ts';
 import { type ConsoleHarness, openConsole, signInAs, type UserName } from '../support/console-harness.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
+import { faultyProxy } from '../support/faulty-proxy.ts';
 import { password } from '../support/tenants.ts';
-import { eventually } from '../support/until.ts';
+import { eventually, until } from '../support/until.ts';
 
 describeDesktop('the console, at sign-in,', () => {
   let harness: ConsoleHarness;
@@ -129,6 +130,22 @@ describeDesktop('the console, at sign-in,', () => {
     await submit(core.url, 'nora@example.com', 'four words are plenty');
     await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
     await signOut();
+  });
+
+  it('sends no password if the user cancels while the server is being identified', async () => {
+    const { page, core, tenants } = harness;
+    const network = await faultyProxy(core.url);
+    const sent = (method: string) => network.seen.filter((request) => request.method === method).length;
+    const { promise, resolve: release } = Promise.withResolvers<void>();
+    network.faults.push({ path: '/console/', method: 'GET', fault: promise });
+    const input = { server: network.url, email: tenants.users.account.email, password, keepSignedIn: false };
+    const answer = page.evaluate((typed) => window.callkey.signIn(typed), input);
+    await until(() => sent('GET') === 1);
+    await page.evaluate(() => window.callkey.cancelSignIn());
+    release();
+    expect(await answer).to.deep.equal({ ok: false, failure: { kind: 'session-ended' } });
+    expect(sent('POST')).to.equal(0);
+    await network.close();
   });
 
   it("remembers only the server's address and the email address for the next start", async () => {

@@ -29,6 +29,7 @@ export function SignIn() {
   useOtherServers(setChoosingServer);
 
   function startOver(): void {
+    void window.callkey.cancelSignIn();
     setPassword('');
     setNeedsCode(false);
   }
