@@ -1,25 +1,41 @@
 import { renameSync } from 'node:fs';
-import { type FileHandle, open, rename, rm } from 'node:fs/promises';
+import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
 
 /**
  * Writes a file under a temporary name, and renames it once it's complete and on disk. Until then, an older file stays as it is.
  *
  * @param write resolves with null to keep the older file
+ * @param mode by default, the older file's, because it may be private
  */
 export async function replaceFile<Value>(
   path: string,
   write: (file: FileHandle) => Promise<Value | null>,
-  mode = 0o666,
+  mode?: number,
 ): Promise<Value | null> {
-  const partPath = `${path}.part`;
+  const olderMode = mode === undefined ? (await stat(path).catch(() => null))?.mode : undefined;
+  const { file, partPath } = await createPart(path, mode ?? olderMode);
   try {
-    const file = await open(partPath, 'w', mode);
-    const value = await syncAfter(file, write).finally(() => file.close());
+    const value = await syncAfter(file, async () => {
+      if (olderMode !== undefined) await file.chmod(olderMode & 0o777);
+      return write(file);
+    }).finally(() => file.close());
     await (value === null ? rm(partPath) : rename(partPath, path));
     return value;
   } catch (error) {
     await rm(partPath, { force: true }).catch(() => undefined);
     throw error;
+  }
+}
+
+/** Creates a file under a name that doesn't exist yet, because the user may have a file named `NAME.part`. */
+async function createPart(path: string, mode?: number): Promise<{ file: FileHandle; partPath: string }> {
+  for (let number = 1; ; number += 1) {
+    const partPath = number === 1 ? `${path}.part` : `${path}.${number}.part`;
+    const file = await open(partPath, 'wx', mode).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return null;
+      throw error;
+    });
+    if (file) return { file, partPath };
   }
 }
 

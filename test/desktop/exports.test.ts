@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { chmodSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { instant } from '../../core/domain/instant.ts';
@@ -37,7 +37,7 @@ function inElectron(): (url: string) => Promise<Exporter> {
       await save();
       return readFileSync(path, 'utf8');
     };
-    const hasSaved = () => existsSync(path) || existsSync(`${path}.part`);
+    const hasSaved = () => readdirSync(dirname(path)).length > 0;
     return { page: desktop.page, saveFile, hasSaved, close: () => leave(desktop) };
   };
 }
@@ -186,6 +186,22 @@ describeDesktop('a file saved by the app', () => {
       'Replace older.csv?',
       'Replace older.csv?',
     ]);
+  });
+
+  it("keeps the older file's permissions, and the user's own file with the extension .part", async () => {
+    const folder = freshDirectory();
+    const path = join(folder, 'saved.csv');
+    for (const name of ['saved.csv', 'saved.csv.part']) writeFileSync(join(folder, name), 'older');
+    await chooseFile(path);
+    for (const mode of [0o600, 0o666]) {
+      chmodSync(path, mode);
+      await exportFrom('API keys');
+      await eventually(async () => expect(readFileSync(path, 'utf8')).to.contain('Practice software'));
+      expect(statSync(path).mode & 0o777).to.equal(mode);
+      writeFileSync(path, 'older');
+    }
+    expect(readFileSync(`${path}.part`, 'utf8')).to.equal('older');
+    expect(readdirSync(folder).toSorted()).to.deep.equal(['saved.csv', 'saved.csv.part']);
   });
 
   it('gets a name with the server and the day', async () => {
