@@ -43,13 +43,23 @@ export function createChannels(deps: ChannelDeps): Channels {
   /** The servers that the user has agreed to connect to. */
   const confirmed = new Set(managed.server === undefined ? [] : [managed.server]);
 
+  /** The question that the user hasn't answered yet. Only one is asked at a time, because any web page can open links one after another. */
+  let question: { address: string; answer: Promise<boolean> } | null = null;
+
+  async function askAbout(address: string): Promise<boolean> {
+    const isAgreed = await window.confirmServer(new URL(address).host).finally(() => {
+      question = null;
+    });
+    if (isAgreed) confirmed.add(address);
+    return isAgreed;
+  }
+
   /** Asks the user about a server, unless they know it. @param field that the refusal is about */
   async function confirmServer(address: string, field: string): Promise<Result<string>> {
-    if (!confirmed.has(address) && !servers.list().some((server) => server.address === address)) {
-      if (!(await window.confirmServer(new URL(address).host))) return refused(field, 'You chose not to connect to this server.');
-      confirmed.add(address);
-    }
-    return { ok: true, value: address };
+    if (confirmed.has(address) || servers.list().some((server) => server.address === address)) return { ok: true, value: address };
+    question ??= { address, answer: askAbout(address) };
+    if (question.address !== address) return refused(field, 'Answer the open question about another server, then try again.');
+    return (await question.answer) ? { ok: true, value: address } : refused(field, 'You chose not to connect to this server.');
   }
 
   /** Reads a server's address. While the user is signed in, asks them about a new server, because the page could send data there. */

@@ -57,6 +57,24 @@ describeDesktop('a link to a screen', () => {
     await network.close();
   });
 
+  it("is ignored while a question about another link's server is open", async () => {
+    await desktop.app.evaluate(({ dialog }) => {
+      const asked: string[] = [];
+      const { promise, resolve } = Promise.withResolvers<Electron.MessageBoxReturnValue>();
+      Object.assign(globalThis, { asked, decline: () => resolve({ response: 1, checkboxChecked: false }) });
+      dialog.showMessageBox = (...args: unknown[]) => {
+        asked.push((args.at(-1) as Electron.MessageBoxOptions).message);
+        return promise;
+      };
+    });
+    for (const host of ['one', 'one', 'two', 'three']) await openFromSystem(`callkey://${host}.example.com/#/calls`);
+    const refusal = await desktop.page.evaluate(() => window.callkey.readLink('callkey://four.example.com/'));
+    expect(refusal).to.have.nested.property('failure.detail', 'Answer the open question about another server, then try again.');
+    await desktop.app.evaluate(() => Reflect.get(globalThis, 'decline')());
+    expect(await desktop.app.evaluate(() => Reflect.get(globalThis, 'asked'))).to.deep.equal(['Connect to one.example.com?']);
+    await details('Of the first');
+  });
+
   it('opens on another server when the system hands it over, after signing in there', async () => {
     await desktop.app.evaluate(({ dialog }) => {
       dialog.showMessageBox = async () => ({ response: 0, checkboxChecked: false });
