@@ -91,15 +91,17 @@ export function coreClient(server: string, stored: SessionCookies = {}): CoreCli
       headers: { ...cookieHeader(), ...inTenancy.headers() },
       signal,
     } as const;
-    const chosen = await chooseProxy(server);
+    let proxy = '';
     const request = async () => {
+      const chosen = await chooseProxy(server);
+      ({ proxy } = chosen);
       const fileConnections = await openConnections(server, chosen, { maxResponseSize: -1, bodyTimeout: timeoutsMs.file });
       const response = fileConnections.request(options);
       // This closes the connection only once the response has ended.
       void fileConnections.close();
       return response;
     };
-    const answer = await request().catch((error: unknown) => toNetworkFailure(error, server, chosen.proxy));
+    const answer = await request().catch((error: unknown) => toNetworkFailure(error, server, proxy));
     if ('kind' in answer) return failed(answer);
     const { statusCode: status, headers, body } = answer;
     jar.update(headers['set-cookie'] ?? []);
@@ -130,13 +132,8 @@ async function decode(bytes: Buffer, encoding: unknown): Promise<string> {
   return (encoding === 'br' ? await decompress(bytes, { maxOutputLength: maxAnswerBytes }) : bytes).toString();
 }
 
-/**
- * Loads undici and the system's certificates only when needed: they'd delay the start, and most remembered servers are never contacted.
- *
- * @throws if HTTPS_PROXY isn't valid
- */
+/** Loads undici and the system's certificates only when needed: they'd delay the start, and most remembered servers are never contacted. */
 async function openConnections(server: string, { proxy, ...bypass }: ProxyChoice, more: object = {}): Promise<Dispatcher> {
-  if (proxy === null) throw new Error('HTTPS_PROXY is invalid.');
   const { createConnections } = await import('#contract/connections.ts');
   return createConnections({
     server,

@@ -1,6 +1,9 @@
-import { invalidProxyAddress, proxyStatus, unsentCodes } from '#contract/connections.ts';
+import { proxyStatus, unsentCodes } from '#contract/connections.ts';
 import { isLoopback } from '#contract/server-address.ts';
 import type { Failure } from '../ipc.ts';
+
+/** Says why the proxy can't be used. Nothing was sent, because a direct connection could be against the administrator's rules. */
+export class UnusableProxy extends Error {}
 
 const slow = 'The server took too long to respond. Check that it’s running.';
 const noHttp = 'The server doesn’t use HTTP at this address. Try https://.';
@@ -32,10 +35,10 @@ const lost = /^(?:ECONNRESET|EPIPE|UND_ERR_SOCKET)$/;
 /**
  * Says why the server didn't respond, what to check, and whether the request can't have been sent.
  *
- * @param proxy the proxy's address; empty for a direct connection, or null if HTTPS_PROXY isn't valid
+ * @param proxy the proxy's address; empty for a direct connection
  */
-export function toNetworkFailure(error: unknown, server: string, proxy: string | null): Extract<Failure, { kind: 'unreachable' }> {
-  if (proxy === null) return { kind: 'unreachable', detail: invalidProxyAddress, isUnsent: true };
+export function toNetworkFailure(error: unknown, server: string, proxy: string): Extract<Failure, { kind: 'unreachable' }> {
+  if (error instanceof UnusableProxy) return { kind: 'unreachable', detail: error.message, isUnsent: true };
   const code = errorCode(error);
   const status = proxyStatus(error) ?? proxyStatus(error instanceof Error && error.cause);
   const isCertificate = untrusted.test(code) || /^(?:CERT_|ERR_TLS_CERT_|UND_ERR_PRX_)/.test(code);

@@ -39,7 +39,7 @@ describeDesktop('the console, behind a proxy,', () => {
     await proxy.close();
   });
 
-  it("uses the one in the system's settings as soon as they change, and names a proxy that refuses or isn't responding", async () => {
+  it("uses the one in the system's settings as soon as they change, and names a proxy that refuses, isn't responding or isn't supported", async () => {
     const { page, app, close } = await launchConsole({ env });
     const change = (proxyRules: string) =>
       app.evaluate(
@@ -63,6 +63,8 @@ describeDesktop('the console, behind a proxy,', () => {
       await refusing.close();
       expect((await failure()).detail).to.contain(`The proxy ${refusing.address} isn’t responding.`);
     }
+    await change('https=socks4://127.0.0.1:1');
+    expect((await failure()).detail).to.contain('The proxy 127.0.0.1:1 in this computer’s settings uses SOCKS4');
     await change('direct://');
     await signIn(page);
     await close();

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { toNetworkFailure } from '../../../desktop/main/network-errors.ts';
+import { toNetworkFailure, UnusableProxy } from '../../../desktop/main/network-errors.ts';
 
-const toFailure = (error: unknown, server = 'https://calls.example.com', proxy: string | null = '') =>
-  toNetworkFailure(error, server, proxy);
+const toFailure = (error: unknown, server = 'https://calls.example.com', proxy = '') => toNetworkFailure(error, server, proxy);
 const describeError = (error: unknown, server?: string) => toFailure(error, server).detail;
 
 const withCode = (code: string) => Object.assign(new Error('connect failed at 10.0.0.7'), { code });
@@ -62,7 +61,7 @@ describe('describing a network error', () => {
       [withCode('UND_ERR_PRX_CONN'), 'isn’t responding'],
     ] as const)
       expect(proxied(error)).to.contain(says).and.contain('The proxy proxy.example.com:3128').and.not.contain('secret');
-    expect(toFailure(new Error('unused'), undefined, null).detail).to.match(/^HTTPS_PROXY isn't a valid proxy address/);
+    expect(toFailure(new UnusableProxy('why'))).to.deep.equal({ kind: 'unreachable', detail: 'why', isUnsent: true });
   });
 
   for (const thrown of [new Error('no code'), 'a string', null]) {
