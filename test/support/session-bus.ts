@@ -38,7 +38,7 @@ export async function startBus(services: boolean): Promise<SessionBus> {
     `<busconfig><type>session</type><listen>unix:tmpdir=${runtime}</listen>${services ? '<standard_session_servicedirs/>' : ''}
     <policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>`,
   );
-  const own = { HOME: home, XDG_RUNTIME_DIR: runtime, XDG_CURRENT_DESKTOP: '', DESKTOP_SESSION: '' };
+  const own = { HOME: home, XDG_DATA_HOME: join(home, 'data'), XDG_RUNTIME_DIR: runtime, XDG_CURRENT_DESKTOP: '', DESKTOP_SESSION: '' };
   const daemon = spawn('dbus-daemon', [`--config-file=${file}`, '--nofork', '--print-address'], {
     env: await consoleEnvironment(own),
     detached: true,
