@@ -107,7 +107,7 @@ const noticeCheckMs = 15 * 60_000;
 
 type Described = { servers: ServerSessions; sessionStore: SessionStore; managed: ManagedSettings };
 
-/** Describes the app and its surroundings for a report to whoever maintains it. */
+/** Describes the app and its surroundings for a report to its operator. */
 function describeApp({ servers, sessionStore, managed }: Described): string {
   const { electron, chrome } = process.versions;
   const { persistence } = sessionStore;

@@ -75,7 +75,7 @@ function readSettings(path: string): Settings {
   }
 }
 
-/** Returns an empty text if there's no such file, or it can't be read. */
+/** Returns an empty text if the file doesn't exist or can't be read. */
 function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');

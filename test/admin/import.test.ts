@@ -53,7 +53,7 @@ describeAdmin('admin import', ({ admin, json, kind, database }) => {
     try {
       const { ports } = direct;
       const [listed] = await ports.stores.users.list({ kind: 'all' }, { search: user.email, awaySince: null }, null, 1);
-      if (!listed) throw new Error('There is no such user.');
+      if (!listed) throw new Error("The user doesn't exist.");
       await resetPassword(ports, operator, listed, password);
       const link = (subject: string, keepsPassword: boolean) => {
         const event = auditEvent(ports, operator, 'user.linked', userSubject(listed), null);

@@ -22,7 +22,7 @@ type Rights = {
   keys: ReadonlyMap<string, KeyLimitRow>;
 };
 
-/** @param keyIds the keys whose limits to read; by default, all that have limits */
+/** @param keyIds the keys whose limits to read; by default, every key with limits */
 export async function readRights({ table, has }: Source, keyIds: readonly string[] | null = null): Promise<Rights> {
   const read = async <Row>(name: string, narrow = (rows: Knex.QueryBuilder) => rows): Promise<Row[]> =>
     (await has(name)) ? narrow(table(name)).select('*') : [];
@@ -87,7 +87,7 @@ function findChanges(before: Rights, after: Rights, was: UserRow, now: UserRow):
     rights: isReduced(was, now),
     link: isUnlinked,
     password: hasOtherPassword,
-    // An app's secret is encrypted anew with each new session secret, so compare when it was confirmed.
+    // An app's secret is encrypted again with each new session secret, so compare when it was confirmed.
     factor: factorBefore?.confirmed_at !== factorNow?.confirmed_at,
     email: was.email !== now.email,
   };

@@ -33,7 +33,7 @@ export async function findVoucher(ports: Ports, email: string, { session, device
 /**
  * Returns the ID of the user whom a device belongs to, for a sign-in with the provider, which says only at the end who is signing in.
  *
- * @returns null if there's no such device, the user is disabled, or the way in which they sign in has changed since
+ * @returns null if the device isn't known, the user is disabled, or the way in which they sign in has changed since
  */
 export async function findDeviceUser(ports: Ports, device: string | undefined): Promise<string | null> {
   const [, , , userId] = device?.split('.') ?? [];

@@ -90,7 +90,7 @@ async function linkByEmail(
   const { user, disabledAt, passwordExpiresAt } = match;
   if (disabledAt !== null) throw new SignInRefused('disabled', user);
   const event = auditEvent(ports, { who: user, address }, 'user.linked', userSubject(user), toOwningScope(user));
-  // Whoever handed the password out could have changed it, too. But in a browser in which it was entered, the person knows it.
+  // The person who handed the password out could have changed it, too. But in a browser in which it was entered, the person knows it.
   const keepsPassword = deviceUser === user.id && passwordExpiresAt === null;
   await ports.stores.links.create(toTarget(match), { issuer, subject }, keepsPassword, event);
   // If this didn't link the user, the same person may have signed in twice at the same time.

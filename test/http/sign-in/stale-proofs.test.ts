@@ -185,7 +185,7 @@ describe('a proof', () => {
       const { id } = await newUser('partner');
       const find = () => ports.stores.users.find({ kind: 'all' }, id);
       const found = await find();
-      if (!found) throw new Error('There is no such user.');
+      if (!found) throw new Error("The user doesn't exist.");
       await changeUser(ports, operator, found, { ...place, partnerId: harness.tenants.otherPartner.id });
       await deleteUser(ports, operator, found, false).then(
         () => expect.fail('The user was deleted.'),
