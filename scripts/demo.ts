@@ -6,7 +6,7 @@ import { operator } from '../core/domain/audit/audit.ts';
 import { createAccount, createCampaign, createPartner } from '../core/domain/directory/tenancies.ts';
 import { createUser } from '../core/domain/directory/users.ts';
 import type { User } from '../core/domain/model.ts';
-import type { Ports } from '../core/domain/ports/ports.ts';
+import type { Ports } from '../core/domain/ports.ts';
 import { Problem } from '../core/domain/problem.ts';
 import { ConfigError, readDatabaseLocation } from '../core/server/start/config.ts';
 import { openPorts } from './support/ports.ts';

@@ -14,7 +14,7 @@ import {
   unlinkUser,
 } from '../domain/directory/users.ts';
 import type { User } from '../domain/model.ts';
-import type { Ports } from '../domain/ports/ports.ts';
+import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { resetSecondFactor } from '../domain/sign-in/second-factor.ts';
 import { adminCommand } from '../program.ts';

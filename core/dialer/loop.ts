@@ -5,8 +5,7 @@ import { dialingLimits, nextStep, toSettlement } from '../domain/calls/dialing.t
 import { clockSkew } from '../domain/deadlines.ts';
 import { type Millis, plus } from '../domain/instant.ts';
 import type { ClaimedCall } from '../domain/model.ts';
-import type { DialingStore, HandoffResult, Provider } from '../domain/ports/dialing.ts';
-import type { Clock } from '../domain/ports/environment.ts';
+import type { Clock, DialingStore, HandoffResult, Provider } from '../domain/ports.ts';
 
 export type DialerObserver = {
   onClaim(calls: number): void;

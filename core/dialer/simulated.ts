@@ -1,8 +1,7 @@
 import { simulatedOutcome } from '#contract/calls/simulated.ts';
 import type { Conclusion } from '../domain/calls/call-states.ts';
 import { plus } from '../domain/instant.ts';
-import type { Provider } from '../domain/ports/dialing.ts';
-import type { Clock } from '../domain/ports/environment.ts';
+import type { Clock, Provider } from '../domain/ports.ts';
 
 /**
  * Returns a provider that invents outcomes for demos and tests, without making any phone ring. The phone number's

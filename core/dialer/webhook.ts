@@ -8,8 +8,7 @@ import { dialingLimits } from '../domain/calls/dialing.ts';
 import { errorCode } from '../domain/error-code.ts';
 import type { Millis } from '../domain/instant.ts';
 import type { ClaimedCall } from '../domain/model.ts';
-import type { HandoffResult, Provider } from '../domain/ports/dialing.ts';
-import type { Clock } from '../domain/ports/environment.ts';
+import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
 import { type Connections, openConnections } from './connection.ts';
 
 /**

@@ -10,8 +10,7 @@ import { type KeyVisibility, scopeFor } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus, quarterHour } from './instant.ts';
 import { changeLimits, countingDay, findKeyToChange, keyNotFound, nextMidnight } from './key-limits.ts';
 import type { Actor, AddressUse, ApiKey, ApiKeyDetails, Digest, ListedEvent, SignedInCaller, Viewer } from './model.ts';
-import type { RevokeOptions } from './ports/keys.ts';
-import type { Ports } from './ports/ports.ts';
+import type { Ports, RevokeOptions } from './ports.ts';
 import { invalidField, Problem } from './problem.ts';
 
 /**

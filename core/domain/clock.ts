@@ -4,8 +4,7 @@ import { auditEvent } from './audit/audit.ts';
 import { clockSkew } from './deadlines.ts';
 import type { Millis } from './instant.ts';
 import type { Actor } from './model.ts';
-import type { Clock, ClockStore } from './ports/environment.ts';
-import type { Ports } from './ports/ports.ts';
+import type { Clock, ClockStore, Ports } from './ports.ts';
 import { Problem } from './problem.ts';
 
 /**

@@ -6,8 +6,7 @@ import { auditEvent } from './audit/audit.ts';
 import type { KeyVisibility } from './directory/scope.ts';
 import { instant, type Millis, plus, quarterHour } from './instant.ts';
 import type { Actor, ApiKey, KeyLimits } from './model.ts';
-import type { Today } from './ports/keys.ts';
-import type { Ports } from './ports/ports.ts';
+import type { Ports, Today } from './ports.ts';
 import { Problem, type Quota } from './problem.ts';
 
 /**

@@ -6,7 +6,7 @@ import type { Route } from '#contract/routes/route.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
 import type { Turn } from '../domain/calls/call-list.ts';
 import type { Session } from '../domain/model.ts';
-import type { Ports } from '../domain/ports/ports.ts';
+import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { confirmRequest } from '../domain/sign-in/second-factor.ts';
 import { mayUse, sessionStages, stageOf } from '../domain/sign-in/session-states.ts';

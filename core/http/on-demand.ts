@@ -10,7 +10,7 @@ import { authorize, cancelCall, findActiveKey, placeCall } from '../domain/calls
 import { deadlines } from '../domain/deadlines.ts';
 import { allowsAddress } from '../domain/key-limits.ts';
 import type { ActiveKey, Digest, KnownCaller } from '../domain/model.ts';
-import type { Ports } from '../domain/ports/ports.ts';
+import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { parseInTurn, readJsonBytes } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware } from './middleware/context.ts';

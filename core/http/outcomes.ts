@@ -6,7 +6,7 @@ import { limits } from '#contract/limits.ts';
 import { dialerRoutes } from '#contract/routes/dialer.ts';
 import { type Validated, validate } from '#contract/validate.ts';
 import { reportOptOut, reportOutcome } from '../domain/calls/outcomes.ts';
-import type { Ports } from '../domain/ports/ports.ts';
+import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { dataOrThrow, parseInTurn, readBytes } from './middleware/body.ts';
 import type { Middleware } from './middleware/context.ts';

@@ -1,6 +1,6 @@
 import Application from 'koa/lib/application.js';
 import type { Logger } from 'pino';
-import type { Ports } from '../domain/ports/ports.ts';
+import type { Ports } from '../domain/ports.ts';
 import { consoleMethods, consoleRoutes } from '../http/console-routes.ts';
 import { clientAddress } from '../http/middleware/client-address.ts';
 import type { Context, HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';

@@ -5,8 +5,7 @@ import { type Dialer, type DialerObserver, startDialer } from '../dialer/loop.ts
 import { simulatedProvider } from '../dialer/simulated.ts';
 import { watchTrouble } from '../dialer/trouble.ts';
 import { type ClockWatch, describeDoubt, watchClock } from '../domain/clock.ts';
-import type { Clock, Passwords, Randomness } from '../domain/ports/environment.ts';
-import type { Ports } from '../domain/ports/ports.ts';
+import type { Clock, Passwords, Ports, Randomness } from '../domain/ports.ts';
 import { endDisallowedSessions } from '../domain/sign-in/sessions.ts';
 import { createManagementApp } from '../http/management.ts';
 import { proxyTrust } from '../http/middleware/client-address.ts';

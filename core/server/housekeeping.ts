@@ -7,7 +7,7 @@ import type { ClockWatch } from '../domain/clock.ts';
 import { createUser } from '../domain/directory/users.ts';
 import { eachDespiteErrors } from '../domain/each-despite-errors.ts';
 import type { RetentionDays } from '../domain/model.ts';
-import type { Ports } from '../domain/ports/ports.ts';
+import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { sweepSignInCodes } from '../domain/sign-in/provider.ts';
 import { resealSecrets } from '../domain/sign-in/second-factor.ts';

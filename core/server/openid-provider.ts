@@ -1,7 +1,6 @@
 import type * as OpenidClient from 'openid-client';
 import type { Logger } from 'pino';
-import type { Clock } from '../domain/ports/environment.ts';
-import type { FlowSecrets, Identity, IdentityProvider } from '../domain/ports/sign-in.ts';
+import type { Clock, FlowSecrets, Identity, IdentityProvider } from '../domain/ports.ts';
 import { ProviderError } from '../domain/sign-in/provider.ts';
 import type { OidcConfig } from './start/oidc-config.ts';
 

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hash, hkdfSync } from 'node:crypto';
-import type { Randomness, SecretBox } from '../domain/ports/environment.ts';
+import type { Randomness, SecretBox } from '../domain/ports.ts';
 import { adminCommand } from '../program.ts';
 
 /** AES-256-GCM. The nonce is random: 96 bits are enough for the few secrets that one key encrypts (NIST SP 800-38D §8.3). */

@@ -1,8 +1,5 @@
 import type { Digest } from '../domain/model.ts';
-import type { ImportStore } from '../domain/ports/directory.ts';
-import type { Clock } from '../domain/ports/environment.ts';
-import type { Stores } from '../domain/ports/ports.ts';
-import type { ThrottleStore } from '../domain/ports/sign-in.ts';
+import type { Clock, ImportStore, Stores, ThrottleStore } from '../domain/ports.ts';
 import { activityStore } from './audit/audit.ts';
 import { auditChainStore } from './audit/audit-chain.ts';
 import { type AddressRefusal, callStore, type ObserveBatch } from './calls/calls.ts';

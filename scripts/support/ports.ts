@@ -1,4 +1,4 @@
-import type { Ports } from '../../core/domain/ports/ports.ts';
+import type { Ports } from '../../core/domain/ports.ts';
 import { argon2Passwords } from '../../core/server/passwords.ts';
 import { noSecretBox } from '../../core/server/sealed-secrets.ts';
 import { systemClock, systemRandomness } from '../../core/server/start/system.ts';

@@ -4,7 +4,7 @@ import pino from 'pino';
 import { type Dialer, startDialer } from '../../core/dialer/loop.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
-import type { DialingStore, HandoffResult, Provider } from '../../core/domain/ports/dialing.ts';
+import type { DialingStore, HandoffResult, Provider } from '../../core/domain/ports.ts';
 import { fakeClock } from '../support/clock.ts';
 import { until } from '../support/until.ts';
 

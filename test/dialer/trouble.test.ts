@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { type TroubleWatch, watchTrouble } from '../../core/dialer/trouble.ts';
 import { plus } from '../../core/domain/instant.ts';
-import type { DialingStore, HandoffResult } from '../../core/domain/ports/dialing.ts';
+import type { DialingStore, HandoffResult } from '../../core/domain/ports.ts';
 import { fakeClock } from '../support/clock.ts';
 import { fakePorts } from '../support/ports.ts';
 

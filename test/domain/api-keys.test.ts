@@ -13,7 +13,7 @@ import {
   toDigest,
 } from '../../core/domain/api-keys.ts';
 import type { ApiKey, AuditEvent, KeyUsage, Viewer } from '../../core/domain/model.ts';
-import type { ApiKeyStore } from '../../core/domain/ports/keys.ts';
+import type { ApiKeyStore } from '../../core/domain/ports.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, readProblem, viewers } from '../support/ports.ts';
 

@@ -3,7 +3,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { chainHash, pruneAudit, verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ChainedEvent, Seal } from '../../core/domain/model.ts';
-import type { AuditChainStore } from '../../core/domain/ports/audit.ts';
+import type { AuditChainStore } from '../../core/domain/ports.ts';
 import type { Problem } from '../../core/domain/problem.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts } from '../support/ports.ts';

@@ -4,7 +4,7 @@ import { authorize, cancelCall, findActiveKey, placeCall } from '../../core/doma
 import { reportOutcome } from '../../core/domain/calls/outcomes.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { NewCall } from '../../core/domain/model.ts';
-import type { CallStore, Cancellation, Placement, Refusal } from '../../core/domain/ports/calls.ts';
+import type { CallStore, Cancellation, Placement, Refusal } from '../../core/domain/ports.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, readProblem } from '../support/ports.ts';
 

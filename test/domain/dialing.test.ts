@@ -4,7 +4,7 @@ import { dialingLimits, nextStep, retryDelay, toSettlement } from '../../core/do
 import { clockSkew, deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
-import type { HandoffResult, Provider } from '../../core/domain/ports/dialing.ts';
+import type { HandoffResult, Provider } from '../../core/domain/ports.ts';
 
 const now = instant(1_795_000_000_000);
 const hour = 3_600_000;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { plus } from '../../core/domain/instant.ts';
 import type { AuditEvent, Credentials, Session, Tenancy } from '../../core/domain/model.ts';
-import type { SessionBounds, SessionStore } from '../../core/domain/ports/sign-in.ts';
+import type { SessionBounds, SessionStore } from '../../core/domain/ports.ts';
 import { authenticate, endSession, resumeSession, selectTenancy, startSession, sweepSessions } from '../../core/domain/sign-in/sessions.ts';
 import { fakePorts, readProblem, tenancies, viewers } from '../support/ports.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { plus } from '../../core/domain/instant.ts';
 import type { Credentials } from '../../core/domain/model.ts';
-import type { Attempt, ThrottleCounter, ThrottleStore } from '../../core/domain/ports/sign-in.ts';
+import type { Attempt, ThrottleCounter, ThrottleStore } from '../../core/domain/ports.ts';
 import { checkPassword, countProviderSignIn, maxWindow } from '../../core/domain/sign-in/throttle.ts';
 import { fakePorts } from '../support/ports.ts';
 

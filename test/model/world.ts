@@ -9,7 +9,7 @@ import { timeouts } from '../../core/dialer/webhook.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
-import type { Randomness } from '../../core/domain/ports/environment.ts';
+import type { Randomness } from '../../core/domain/ports.ts';
 import type { Database } from '../../core/storage/engine/database.ts';
 import { inEachShard, shardOf, shardsOf } from '../../core/storage/engine/shards.ts';
 import { type Cluster, startCluster } from '../support/citus.ts';

@@ -3,7 +3,7 @@ import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { clockSkew } from '../../core/domain/deadlines.ts';
 import { createAccount, createCampaign } from '../../core/domain/directory/tenancies.ts';
 import { instant } from '../../core/domain/instant.ts';
-import type { DialingStore, Provider } from '../../core/domain/ports/dialing.ts';
+import type { DialingStore, Provider } from '../../core/domain/ports.ts';
 import { retentionStore } from '../../core/storage/calls/retention.ts';
 import { dialingStore } from '../../core/storage/dialing/dialing.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';

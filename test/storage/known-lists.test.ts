@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { forgetListedNumber } from '../../core/domain/calls/contacts.ts';
-import type { KeyedRequest } from '../../core/domain/ports/calls.ts';
+import type { KeyedRequest } from '../../core/domain/ports.ts';
 import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { callStore } from '../../core/storage/calls/calls.ts';
 import { knownLists } from '../../core/storage/protection/known-lists.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { auditEvent, operator, userSubject } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { AuditEvent, Digest, Tenancy } from '../../core/domain/model.ts';
-import type { SessionStore } from '../../core/domain/ports/sign-in.ts';
+import type { SessionStore } from '../../core/domain/ports.ts';
 import { maxSessions } from '../../core/storage/directory/sessions.ts';
 import { at, type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { clockSkew } from '../../core/domain/deadlines.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
-import type { ThrottleStore } from '../../core/domain/ports/sign-in.ts';
+import type { ThrottleStore } from '../../core/domain/ports.ts';
 import { maxWindow } from '../../core/domain/sign-in/throttle.ts';
 import { maxThrottleCounters, throttleStore } from '../../core/storage/directory/throttle.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';

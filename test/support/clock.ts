@@ -1,7 +1,7 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { Duration, type DurationLike } from 'luxon';
 import { instant, type Millis, plus } from '../../core/domain/instant.ts';
-import type { Clock, Randomness } from '../../core/domain/ports/environment.ts';
+import type { Clock, Randomness } from '../../core/domain/ports.ts';
 
 export type FakeClock = Clock & {
   set(instant: string): void;

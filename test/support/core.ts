@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
-import type { Clock, Passwords, Randomness } from '../../core/domain/ports/environment.ts';
+import type { Clock, Passwords, Randomness } from '../../core/domain/ports.ts';
 import { type Core, startCore } from '../../core/server/core.ts';
 import { readConfig } from '../../core/server/start/config.ts';
 import { createLog } from '../../core/server/start/log.ts';

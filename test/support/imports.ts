@@ -2,7 +2,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { importAll } from '../../core/domain/directory/import.ts';
 import { type ImportFile, importFileSchema } from '../../core/domain/directory/import-file.ts';
 import type { ImportedEntity, ImportKind } from '../../core/domain/model.ts';
-import type { ImportStore } from '../../core/domain/ports/directory.ts';
+import type { ImportStore } from '../../core/domain/ports.ts';
 import { fakePorts } from './ports.ts';
 
 type Step = { kind: ImportKind } & Parameters<ImportStore['write']>[1];

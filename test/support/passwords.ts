@@ -1,4 +1,4 @@
-import type { Passwords } from '../../core/domain/ports/environment.ts';
+import type { Passwords } from '../../core/domain/ports.ts';
 import { argon2Passwords } from '../../core/server/passwords.ts';
 import { testRandomness } from './clock.ts';
 

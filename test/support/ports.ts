@@ -1,8 +1,5 @@
 import type { Viewer } from '../../core/domain/model.ts';
-import type { TenancyStore } from '../../core/domain/ports/directory.ts';
-import type { Passwords } from '../../core/domain/ports/environment.ts';
-import type { Ports, Stores } from '../../core/domain/ports/ports.ts';
-import type { ThrottleStore } from '../../core/domain/ports/sign-in.ts';
+import type { Passwords, Ports, Stores, TenancyStore, ThrottleStore } from '../../core/domain/ports.ts';
 import { Problem } from '../../core/domain/problem.ts';
 import { fakeClock, unknownIds } from './clock.ts';
 

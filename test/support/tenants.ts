@@ -1,7 +1,6 @@
 import { deadlines } from '../../core/domain/deadlines.ts';
 import type { Digest, KnownCaller } from '../../core/domain/model.ts';
-import type { Clock } from '../../core/domain/ports/environment.ts';
-import type { Ports } from '../../core/domain/ports/ports.ts';
+import type { Clock, Ports } from '../../core/domain/ports.ts';
 import { createSecretBox } from '../../core/server/sealed-secrets.ts';
 import { systemClock } from '../../core/server/start/system.ts';
 import type { Storage } from '../../core/storage/index.ts';

@@ -1,6 +1,6 @@
 import type { UserVisibility } from '../../core/domain/directory/scope.ts';
 import type { AuditEvent, Credentials, ListedUser, NewPassword, NewUser, TargetUser, Viewer } from '../../core/domain/model.ts';
-import type { UserStore } from '../../core/domain/ports/directory.ts';
+import type { UserStore } from '../../core/domain/ports.ts';
 import { fakePorts, tenancies, viewers } from './ports.ts';
 
 const { account } = viewers;

@@ -5,7 +5,7 @@ import { canonicalEmail } from '#contract/text/email.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
 import { describeDoubt, findDoubt } from '../../domain/clock.ts';
-import type { Ports } from '../../domain/ports/ports.ts';
+import type { Ports } from '../../domain/ports.ts';
 import { countUnreadable } from '../../domain/sign-in/second-factor.ts';
 import { adminCommand } from '../../program.ts';
 import { createSecretBox, missingSecret } from '../../server/sealed-secrets.ts';

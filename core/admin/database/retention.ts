@@ -7,7 +7,7 @@ import { endOverdueCalls, eraseOldContacts } from '../../domain/calls/retention.
 import { requireTrustedClock } from '../../domain/clock.ts';
 import { oneDay, plus } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
-import type { Ports } from '../../domain/ports/ports.ts';
+import type { Ports } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { defaultRetention } from '../../server/start/config.ts';
 import type { AdminContext, Runner } from '../program/context.ts';

@@ -1,5 +1,5 @@
 import type { Actor, RetentionDays } from '../../domain/model.ts';
-import type { Ports } from '../../domain/ports/ports.ts';
+import type { Ports } from '../../domain/ports.ts';
 import type { DatabaseLocation } from '../../storage/engine/database.ts';
 import type { Storage } from '../../storage/index.ts';
 import type { Output } from './output.ts';

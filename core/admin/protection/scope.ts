@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import type { RuleScope } from '../../domain/model.ts';
-import type { Ports } from '../../domain/ports/ports.ts';
+import type { Ports } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 
 export type ScopeOptions = { account?: string; partner?: string; campaign?: string };

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import { oneDay, plus } from '../instant.ts';
 import type { Actor, AuditSubject, ChainedEvent, Seal } from '../model.ts';
-import type { AuditChainStore } from '../ports/audit.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { AuditChainStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { auditEvent } from './audit.ts';
 

@@ -1,6 +1,6 @@
 import type { AuditAction } from '#contract/console/activity.ts';
 import type { Actor, AuditEvent, AuditSubject, OwningScope, User } from '../model.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 import { budgetFor } from './budget.ts';
 
 /** The actor for changes made on the server itself, for example with `admin`. */

@@ -1,7 +1,7 @@
 import type { AuditAction } from '#contract/console/activity.ts';
 import { type Millis, oneHour, plus } from '../instant.ts';
 import type { AuditEvent, Budget } from '../model.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 
 /**

@@ -5,8 +5,7 @@ import { listCampaigns } from '../directory/tenancies.ts';
 import type { Millis } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
 import { type Page, toPageOfSize } from '../paging.ts';
-import type { CallScope, CountOfCampaign } from '../ports/calls.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { chartDays, type Day, type DayRange, firstDayStart, groupByDay, listDays, rangeEnd } from './days.ts';
 

@@ -4,8 +4,7 @@ import { parseTimestamp } from '#contract/text/text.ts';
 import { instant, type Millis } from '../instant.ts';
 import { toQuota } from '../key-limits.ts';
 import type { ActiveKey, Caller, CallReference, KnownCaller, NewCall } from '../model.ts';
-import type { Refusal } from '../ports/calls.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports, Refusal } from '../ports.ts';
 import { Problem, type Quota, unauthorizedDetail } from '../problem.ts';
 import { toProblem, toStopReason } from '../protection/objections.ts';
 

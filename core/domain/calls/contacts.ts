@@ -1,7 +1,7 @@
 import type { AuditAction } from '#contract/console/activity.ts';
 import { auditEvent } from '../audit/audit.ts';
 import type { Actor, AuditEvent, ContactCall, DoNotCallEntry } from '../model.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 
 /** Returns everything that's stored about the person with this phone number, for a request under Article 15 of the GDPR. */
 export async function exportContact(

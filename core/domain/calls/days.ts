@@ -2,7 +2,7 @@ import { daysBetween, localDay, plusDays, startOfDay } from '#contract/calendar.
 import { limits } from '#contract/limits.ts';
 import { instant, type Millis } from '../instant.ts';
 import type { InstantRange, RangeEnd } from '../model.ts';
-import type { Randomness } from '../ports/environment.ts';
+import type { Randomness } from '../ports.ts';
 
 /** A calendar day, as YYYY-MM-DD, and its first instant. */
 export type Day = { day: string; from: Millis };

@@ -1,7 +1,7 @@
 import { Duration } from 'luxon';
 import { plus } from '../instant.ts';
 import type { DialerTrouble } from '../model.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 
 export const troubleLimits = {
   /** Shorter interruptions aren't reported, because a provider may have restarted, or a phone number may be wrong. */

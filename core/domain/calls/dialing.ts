@@ -2,7 +2,7 @@ import { Duration } from 'luxon';
 import { clockSkew } from '../deadlines.ts';
 import { type Millis, plus } from '../instant.ts';
 import type { ClaimedCall } from '../model.ts';
-import type { HandoffResult, Provider } from '../ports/dialing.ts';
+import type { HandoffResult, Provider } from '../ports.ts';
 import { type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
 
 export const dialingLimits = {

@@ -3,8 +3,7 @@ import { isIdentifier, parseTimestamp } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { instant, type Millis } from '../instant.ts';
 import type { Actor } from '../model.ts';
-import type { Ports } from '../ports/ports.ts';
-import type { OptOut } from '../ports/protection.ts';
+import type { OptOut, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { Conclusion } from './call-states.ts';
 

@@ -2,10 +2,7 @@ import { limits } from '#contract/limits.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { oneDay, plus } from '../instant.ts';
 import type { Actor } from '../model.ts';
-import type { RetentionStore } from '../ports/calls.ts';
-import type { DialingStore } from '../ports/dialing.ts';
-import type { Clock } from '../ports/environment.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Clock, DialingStore, Ports, RetentionStore } from '../ports.ts';
 
 /**
  * Erases the contact data of calls that ended more than `days` ago, but keeps their states, and records an audit event. @returns the number

@@ -14,7 +14,7 @@ import type {
   Viewer,
 } from '../model.ts';
 import { type Page, rowsForDirectoryPage, toDirectoryPage } from '../paging.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
 import { type DirectoryAccess, scopeFor } from './scope.ts';

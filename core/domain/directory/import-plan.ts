@@ -1,6 +1,5 @@
 import type { ImportedEntity, ImportKind } from '../model.ts';
-import type { ImportStore } from '../ports/directory.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { ImportStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { ImportFile } from './import-file.ts';
 

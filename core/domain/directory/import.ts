@@ -1,8 +1,7 @@
 import type { AuditAction } from '#contract/console/activity.ts';
 import { auditEvent } from '../audit/audit.ts';
 import type { Actor, ImportAddition, ImportedEntity, ImportKind, OwningScope } from '../model.ts';
-import type { ImportStore } from '../ports/directory.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { ImportStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import type { ImportFile } from './import-file.ts';
 import { type PlannedEntity, planImport, singular } from './import-plan.ts';

@@ -3,7 +3,7 @@ import { limits } from '#contract/limits.ts';
 import { type Millis, oneDay, plus } from '../instant.ts';
 import type { EndangeredKey, ListedUser, ListFilter, SignedInCaller, UserInput, Viewer } from '../model.ts';
 import { type Page, rowsForDirectoryPage, timeCursor, timePosition, toDirectoryPage } from '../paging.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
 import { resetSecondFactor } from '../sign-in/second-factor.ts';

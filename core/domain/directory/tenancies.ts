@@ -3,7 +3,7 @@ import { limits } from '#contract/limits.ts';
 import { auditEvent } from '../audit/audit.ts';
 import type { Account, Actor, Campaign, ListFilter, Tenancy, Viewer } from '../model.ts';
 import { type Page, rowsForDirectoryPage, toDirectoryPage } from '../paging.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { scopeFor } from './scope.ts';
 

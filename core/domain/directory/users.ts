@@ -2,7 +2,7 @@ import type { PasswordChange } from '#contract/console/session.ts';
 import { auditEvent, toOwningScope, userSubject } from '../audit/audit.ts';
 import { oneDay, plus } from '../instant.ts';
 import type { Account, Actor, NewPassword, Session, TargetUser, User, UserChange, UserInput } from '../model.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requirePasswordSignIn } from '../sign-in/passwords-off.ts';
 import { ownAttempt, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';

@@ -5,7 +5,7 @@ import type { CheckNumber, CheckReason, ProtectionScope } from '#contract/protec
 import { scopeFor } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
 import type { CampaignRules, DoNotCallEntry, RuleScope, Viewer } from '../model.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 import { invalidField } from '../problem.ts';
 import { notInScope, requireAccess } from './do-not-call.ts';
 import { selectRules } from './hours/calling-hours.ts';

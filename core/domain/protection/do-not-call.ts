@@ -11,8 +11,7 @@ import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
 import { instant, type Millis } from '../instant.ts';
 import type { Actor, DoNotCallEntry, OwningScope, SignedInCaller, Viewer } from '../model.ts';
 import { type Page, rowsForPage, toPage, toPageOfSize } from '../paging.ts';
-import type { Ports } from '../ports/ports.ts';
-import type { ProtectionAccess } from '../ports/protection.ts';
+import type { Ports, ProtectionAccess } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { isCountry, notACountry } from './numbers.ts';
 

@@ -9,7 +9,7 @@ import { instantSchema, lineSchema, parseTimestamp } from '#contract/text/text.t
 import { auditEvent } from '../audit/audit.ts';
 import { instant } from '../instant.ts';
 import type { Actor, ImportedNumber, ImportedNumbers } from '../model.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 
 type InvalidLine = { line: number; message: string };
 

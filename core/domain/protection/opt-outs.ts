@@ -2,7 +2,7 @@ import type { OptOutScope } from '#contract/protection/protection.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { Actor, RuleScope, SignedInCaller, Viewer } from '../model.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { requireAdministrator } from './do-not-call.ts';
 import { findVisible } from './rules.ts';

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { Duration } from 'luxon';
 import { isPrintable } from '#contract/text/text.ts';
 import type { Credentials, Digest, Session, SignInVersion } from '../model.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 
 /** A device is no longer known after this time without a sign-in. */
 export const deviceLife = Duration.fromObject({ days: 90 });

@@ -1,4 +1,4 @@
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 
 /** Call this before a password is checked, changed or handed out in the console. @throws Problem `forbidden` if passwords are off */

@@ -6,8 +6,7 @@ import { clockSkew } from '../deadlines.ts';
 import { toTarget } from '../directory/credentials.ts';
 import { plus } from '../instant.ts';
 import type { Digest, LinkProof, SignInCode, User } from '../model.ts';
-import type { Ports } from '../ports/ports.ts';
-import type { FlowSecrets, Identity } from '../ports/sign-in.ts';
+import type { FlowSecrets, Identity, Ports } from '../ports.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 
 /**

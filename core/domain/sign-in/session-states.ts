@@ -2,7 +2,7 @@ import { Duration } from 'luxon';
 import type { AuditAction } from '#contract/console/activity.ts';
 import type { ConsoleRoutes } from '#contract/routes/console.ts';
 import type { Session } from '../model.ts';
-import type { Ports } from '../ports/ports.ts';
+import type { Ports } from '../ports.ts';
 
 /**
  * The life of a session. What it has proved decides its stage, and the stage decides which routes it can use:

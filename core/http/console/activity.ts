@@ -2,7 +2,7 @@ import { type ActivityFacetsView, type ActivityView, auditActions, missingActorN
 import * as domain from '../../domain/audit/activity.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import type { ActivityFilter } from '../../domain/model.ts';
-import type { Ports } from '../../domain/ports/ports.ts';
+import type { Ports } from '../../domain/ports.ts';
 import { eventView, personView } from '../views.ts';
 import { sendCsv } from './csv.ts';
 import type { Request } from './request.ts';

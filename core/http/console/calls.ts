@@ -6,7 +6,7 @@ import { instantRange } from '../../domain/calls/days.ts';
 import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { CallFilter, ListedCall } from '../../domain/model.ts';
-import type { Ports } from '../../domain/ports/ports.ts';
+import type { Ports } from '../../domain/ports.ts';
 import { getTurn } from '../middleware/context.ts';
 import { callDetailsView, callView } from '../views.ts';
 import { sendCsv } from './csv.ts';

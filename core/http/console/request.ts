@@ -8,7 +8,7 @@ import {
   type RouteResponse,
 } from '#contract/routes/route.ts';
 import type { SignedInCaller, Viewer } from '../../domain/model.ts';
-import type { Ports } from '../../domain/ports/ports.ts';
+import type { Ports } from '../../domain/ports.ts';
 import { readQuery } from '../middleware/body.ts';
 import { type Context, type HttpDeps, readId } from '../middleware/context.ts';
 import { getActor, getViewer, readBodyInSession } from '../middleware/session.ts';

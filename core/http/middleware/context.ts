@@ -3,7 +3,7 @@ import type { SessionView } from '#contract/console/session.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import type { Turn } from '../../domain/calls/call-list.ts';
 import type { Session, User } from '../../domain/model.ts';
-import type { Ports } from '../../domain/ports/ports.ts';
+import type { Ports } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { type RefusalReason, refusalReasons } from '../../domain/sign-in/provider.ts';
 

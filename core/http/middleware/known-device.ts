@@ -1,4 +1,4 @@
-import type { Ports } from '../../domain/ports/ports.ts';
+import type { Ports } from '../../domain/ports.ts';
 import { deviceLife, type KnownUser, makeDeviceToken, type Vouchers } from '../../domain/sign-in/devices.ts';
 import type { Context } from './context.ts';
 import { getSession, isSignedIn } from './session.ts';

@@ -5,7 +5,7 @@ import { selectTenancySchema, tenancyHeader } from '#contract/console/session.ts
 import { limits } from '#contract/limits.ts';
 import { toDigest } from '../../domain/api-keys.ts';
 import type { Actor, Digest, Proof, Session, Viewer } from '../../domain/model.ts';
-import type { Ports } from '../../domain/ports/ports.ts';
+import type { Ports } from '../../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { sessionLimits, stageOf } from '../../domain/sign-in/session-states.ts';
 import { endSession, resumeSession, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';

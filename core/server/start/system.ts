@@ -1,6 +1,6 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import { instant } from '../../domain/instant.ts';
-import type { Clock, Randomness } from '../../domain/ports/environment.ts';
+import type { Clock, Randomness } from '../../domain/ports.ts';
 
 export const systemClock: Clock = { now: () => instant(Date.now()) };
 

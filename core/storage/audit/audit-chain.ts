@@ -1,7 +1,7 @@
 import { chainHash } from '../../domain/audit/audit-chain.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ChainedEvent } from '../../domain/model.ts';
-import type { AuditChainStore } from '../../domain/ports/audit.ts';
+import type { AuditChainStore } from '../../domain/ports.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';

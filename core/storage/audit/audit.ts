@@ -4,7 +4,7 @@ import { clockSkew } from '../../domain/deadlines.ts';
 import type { ActivityVisibility } from '../../domain/directory/scope.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ActivityFilter, AuditEvent, Digest, ListedEvent, Person } from '../../domain/model.ts';
-import type { ActivityStore } from '../../domain/ports/audit.ts';
+import type { ActivityStore } from '../../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { changesSignIn } from '../../domain/sign-in/session-states.ts';
 import { both, either, equal } from '../calls/lists/text-search.ts';

@@ -2,7 +2,7 @@ import { initialStage, stageAfter, stagesBefore } from '../../domain/calls/call-
 import { instant, type Millis } from '../../domain/instant.ts';
 import { allowsAddress, countingDay } from '../../domain/key-limits.ts';
 import type { ActiveKey, Digest, NewCall } from '../../domain/model.ts';
-import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports/calls.ts';
+import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports.ts';
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { type Judgement, judge } from '../../domain/protection/judge.ts';
 import { toNetworks } from '../../domain/sign-in/networks.ts';

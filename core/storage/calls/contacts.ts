@@ -1,5 +1,5 @@
 import type { ContactCall } from '../../domain/model.ts';
-import type { ContactStore } from '../../domain/ports/calls.ts';
+import type { ContactStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { inChunks } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';

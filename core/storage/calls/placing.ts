@@ -2,7 +2,7 @@ import { isExpired } from '#contract/expiry.ts';
 import { initialStage } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { Digest, KeyLimits, NewCall } from '../../domain/model.ts';
-import type { KeyedRequest } from '../../domain/ports/calls.ts';
+import type { KeyedRequest } from '../../domain/ports.ts';
 import type { BatchColumns, BatchRows, Database, Value } from '../engine/database.ts';
 import { isAllowed, joinAuthorization } from '../keys/authorization.ts';
 import { isJudgedByCurrentRules, isUnlisted, joinProtection, placingLists } from '../protection/listed.ts';

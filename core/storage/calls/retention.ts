@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
-import type { RetentionStore } from '../../domain/ports/calls.ts';
+import type { RetentionStore } from '../../domain/ports.ts';
 import { selectUnlocked } from '../dialing/queue-changes.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { type Database, getDialect } from '../engine/database.ts';

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
 import type { DirectoryAccess } from '../../domain/directory/scope.ts';
 import type { ListFilter } from '../../domain/model.ts';
-import type { Belonging, DirectoryStore } from '../../domain/ports/directory.ts';
+import type { Belonging, DirectoryStore } from '../../domain/ports.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { either, equal, matching } from '../calls/lists/text-search.ts';
 import { inChunks } from '../engine/chunks.ts';

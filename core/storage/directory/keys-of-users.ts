@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { eachDespiteErrors } from '../../domain/each-despite-errors.ts';
 import type { AuditEvent, TargetUser } from '../../domain/model.ts';
-import type { RevokeOptions } from '../../domain/ports/keys.ts';
+import type { RevokeOptions } from '../../domain/ports.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';

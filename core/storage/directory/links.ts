@@ -1,5 +1,5 @@
 import { plus } from '../../domain/instant.ts';
-import type { LinkStore } from '../../domain/ports/sign-in.ts';
+import type { LinkStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import type { Database } from '../engine/database.ts';
 import { isUniqueViolation, rejectOrphan } from '../engine/errors.ts';

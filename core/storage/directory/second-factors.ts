@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { CheckedCode, Digest } from '../../domain/model.ts';
-import type { SecondFactorStore } from '../../domain/ports/sign-in.ts';
+import type { SecondFactorStore } from '../../domain/ports.ts';
 import { recordAudit, requireSession } from '../audit/audit.ts';
 import type { Database } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { TenancyKind } from '#contract/console/common.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { SignInVersion, Tenancy } from '../../domain/model.ts';
-import type { NewSession, SessionStore } from '../../domain/ports/sign-in.ts';
+import type { NewSession, SessionStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';

@@ -3,7 +3,7 @@ import type { Named } from '#contract/console/common.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { CampaignAccess } from '../../domain/directory/scope.ts';
 import type { ExternalNamed, Tenancy } from '../../domain/model.ts';
-import type { TenancyStore } from '../../domain/ports/directory.ts';
+import type { TenancyStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { type Condition, either, equal, matching } from '../calls/lists/text-search.ts';

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { clockSkew, deadlines } from '../../domain/deadlines.ts';
 import { instant, type Millis } from '../../domain/instant.ts';
-import type { ThrottleCounter, ThrottleStore } from '../../domain/ports/sign-in.ts';
+import type { ThrottleCounter, ThrottleStore } from '../../domain/ports.ts';
 import { maxWindow } from '../../domain/sign-in/throttle.ts';
 import { batched } from '../engine/batch.ts';
 import type { Database, Value } from '../engine/database.ts';

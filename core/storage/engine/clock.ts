@@ -1,5 +1,5 @@
 import type { Millis } from '../../domain/instant.ts';
-import type { ClockStore } from '../../domain/ports/environment.ts';
+import type { ClockStore } from '../../domain/ports.ts';
 import { required } from './columns.ts';
 import type { Database } from './database.ts';
 

@@ -3,7 +3,7 @@ import type { Named } from '#contract/console/common.ts';
 import type { KeyVisibility } from '../../domain/directory/scope.ts';
 import { type Millis, oneDay, plus } from '../../domain/instant.ts';
 import type { ApiKey, ApiKeyDetails, Place } from '../../domain/model.ts';
-import type { ApiKeyStore, DaysLeft } from '../../domain/ports/keys.ts';
+import type { ApiKeyStore, DaysLeft } from '../../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { countQueued } from '../calls/queued-calls.ts';

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { AuditEvent, KeyLimits } from '../../domain/model.ts';
-import type { Today } from '../../domain/ports/keys.ts';
+import type { Today } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { type Database, type Dialect, type Row, requireSeen } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';

@@ -1,6 +1,6 @@
 import { instant, type Millis, quarterHour } from '../../domain/instant.ts';
 import type { Caller, Digest } from '../../domain/model.ts';
-import type { Clock } from '../../domain/ports/environment.ts';
+import type { Clock } from '../../domain/ports.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database, Value } from '../engine/database.ts';
 

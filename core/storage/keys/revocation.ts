@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
-import type { RevokeOptions } from '../../domain/ports/keys.ts';
+import type { RevokeOptions } from '../../domain/ports.ts';
 import { CallsNotCancelled } from '../../domain/problem.ts';
 import { cancelQueued, type KeysWithCalls, keysHandingOff } from '../calls/queued-calls.ts';
 import { inChunks } from '../engine/chunks.ts';

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import type { DoNotCallEntry, OwningScope, RuleScope } from '../../domain/model.ts';
-import type { ProtectionAccess } from '../../domain/ports/protection.ts';
+import type { ProtectionAccess } from '../../domain/ports.ts';
 import { isAt } from '../calls/call-stages.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';

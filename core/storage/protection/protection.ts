@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { oneDay, plus } from '../../domain/instant.ts';
 import type { RuleScope } from '../../domain/model.ts';
-import type { CheckRules, ProtectionAccess, ProtectionStore, ScopeRules } from '../../domain/ports/protection.ts';
+import type { CheckRules, ProtectionAccess, ProtectionStore, ScopeRules } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { type Database, requireSeen } from '../engine/database.ts';

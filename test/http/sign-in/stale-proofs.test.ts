@@ -11,7 +11,7 @@ import {
   unlinkUser,
 } from '../../../core/domain/directory/users.ts';
 import type { User } from '../../../core/domain/model.ts';
-import type { Ports } from '../../../core/domain/ports/ports.ts';
+import type { Ports } from '../../../core/domain/ports.ts';
 import { findDeviceUser } from '../../../core/domain/sign-in/devices.ts';
 import { resetSecondFactor } from '../../../core/domain/sign-in/second-factor.ts';
 import { fakeClock } from '../../support/clock.ts';

@@ -1,6 +1,6 @@
 import { toDigest } from '../../../core/domain/api-keys.ts';
 import type { CallFilter } from '../../../core/domain/model.ts';
-import type { ScopeRules } from '../../../core/domain/ports/protection.ts';
+import type { ScopeRules } from '../../../core/domain/ports.ts';
 import { testRandomness } from '../../support/clock.ts';
 import { toCaller } from '../../support/tenants.ts';
 import { allCalls, each, type Fixtures, later, now, oneDay, type Runs, today } from '../fixtures.ts';

@@ -2,7 +2,7 @@ import { flowParameter, type SignInOptions, type SignInResult, signInResultParam
 import { limits } from '#contract/limits.ts';
 import { signInRoutes } from '#contract/routes/sign-in.ts';
 import { plus } from '../../../domain/instant.ts';
-import type { IdentityProvider } from '../../../domain/ports/sign-in.ts';
+import type { IdentityProvider } from '../../../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../../../domain/problem.ts';
 import { findDeviceUser } from '../../../domain/sign-in/devices.ts';
 import {

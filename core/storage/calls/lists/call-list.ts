@@ -4,7 +4,7 @@ import { type Stage, waitingStages } from '../../../domain/calls/call-states.ts'
 import type { KeyVisibility } from '../../../domain/directory/scope.ts';
 import type { Millis } from '../../../domain/instant.ts';
 import type { CallDetails, ListedCall } from '../../../domain/model.ts';
-import type { CallListStore } from '../../../domain/ports/calls.ts';
+import type { CallListStore } from '../../../domain/ports.ts';
 import { selectCampaigns } from '../../directory/tenancies.ts';
 import type { Database, Value } from '../../engine/database.ts';
 import { byShard, inEachShard, shardOf } from '../../engine/shards.ts';

@@ -3,7 +3,7 @@ import { parsePhoneDigits } from '#contract/text/text.ts';
 import { areOpen, areUncommon, commonStates, isOpen } from '../../../domain/calls/call-states.ts';
 import { type Millis, quarterHour } from '../../../domain/instant.ts';
 import type { CallFilter, StretchEnd } from '../../../domain/model.ts';
-import type { CallScope } from '../../../domain/ports/calls.ts';
+import type { CallScope } from '../../../domain/ports.ts';
 import { required } from '../../engine/columns.ts';
 import type { Database, Dialect } from '../../engine/database.ts';
 import { shardOf, shardsOf } from '../../engine/shards.ts';

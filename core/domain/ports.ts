@@ -1,0 +1,762 @@
+import type { OutcomeState } from '#contract/calls/dialer.ts';
+import type { Named } from '#contract/console/common.ts';
+import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import type { RestrictedKind } from '#contract/protection/numbers.ts';
+import type { OptOutScope, ProtectionScope } from '#contract/protection/protection.ts';
+import type { Conclusion, Settlement } from './calls/call-states.ts';
+import type { ActivityVisibility, CampaignAccess, DirectoryAccess, KeyVisibility, UserVisibility } from './directory/scope.ts';
+import type { Millis } from './instant.ts';
+import type {
+  Account,
+  ActiveKey,
+  ActivityFilter,
+  AddressUse,
+  ApiKey,
+  ApiKeyDetails,
+  AuditEvent,
+  CallCount,
+  CallDetails,
+  Caller,
+  CallFilter,
+  CallKey,
+  CallReference,
+  CallStretch,
+  Campaign,
+  CampaignRules,
+  ChainedEvent,
+  CheckedCode,
+  ClaimedCall,
+  ContactCall,
+  Credentials,
+  DeletionImpact,
+  DialerTrouble,
+  Digest,
+  DoNotCallEntry,
+  EndedSignIn,
+  ExternalNamed,
+  ImportAddition,
+  ImportChange,
+  ImportedEntity,
+  ImportedNumber,
+  ImportedNumbers,
+  ImportKind,
+  KeyLimits,
+  KeyUsage,
+  KnownCaller,
+  Link,
+  ListedEvent,
+  ListedUser,
+  ListFilter,
+  ManagedAccount,
+  ManagedCampaign,
+  ManagedPartner,
+  NewCall,
+  NewDoNotCall,
+  NewPassword,
+  NewUser,
+  Objection,
+  OwningScope,
+  Person,
+  RetentionDays,
+  RuleScope,
+  Seal,
+  SecondFactor,
+  Session,
+  SignInCode,
+  SignInVersion,
+  StopReason,
+  StretchEnd,
+  Subject,
+  TargetUser,
+  Tenancy,
+  User,
+  UserChange,
+} from './model.ts';
+import type { TimePosition } from './paging.ts';
+
+export type Stores = {
+  apiKeys: ApiKeyStore;
+  calls: CallStore;
+  sessions: SessionStore;
+  links: LinkStore;
+  secondFactors: SecondFactorStore;
+  users: UserStore;
+  tenancies: TenancyStore;
+  directory: DirectoryStore;
+  callList: CallListStore;
+  activity: ActivityStore;
+  dialing: DialingStore;
+  retention: RetentionStore;
+  auditChain: AuditChainStore;
+  contacts: ContactStore;
+  protection: ProtectionStore;
+  clock: ClockStore;
+};
+
+/** Everything that the domain needs from outside. */
+export type Ports = {
+  clock: Clock;
+  randomness: Randomness;
+  passwords: Passwords;
+  throttle: ThrottleStore;
+  stores: Stores;
+  /** The company's OpenID Connect provider; null if none is configured. */
+  provider: IdentityProvider | null;
+  /** Whether users can sign in with a password. If not, passwords can't be used, changed or handed out. */
+  passwordSignIn: boolean;
+  secretBox: SecretBox;
+  /** Whether everyone who signs in with a password needs a second factor. */
+  requiresSecondFactor: boolean;
+  /** The maximum number of active keys per user. */
+  maxActiveKeys: number;
+  /** The command that users type to run `admin`, as messages show it. */
+  adminCommand: string;
+  /** Counts the outcomes that a provider reports. */
+  onOutcome(state: OutcomeState): void;
+  /** Counts the calls that lists, hours or rules about numbers have stopped. */
+  onStopped(reason: StopReason, calls: number): void;
+  /** Called when numbers were added to a list, so that queued calls to them can be blocked soon. */
+  onListed(): void;
+  /** Called when calling hours have changed, so that they can be applied to held calls soon. */
+  onHoursChanged(): void;
+};
+
+export type Clock = {
+  now(): Millis;
+};
+
+export type Randomness = {
+  /** Returns bytes from a cryptographic source. */
+  bytes(size: number): Uint8Array;
+  /** Returns a new ID. It sorts after all IDs from earlier milliseconds, so that tables grow at their end. */
+  id(): string;
+  /**
+   * Returns the limits of IDs generated around a time. An ID below `lowestId` was certainly generated before that time, and an ID of at
+   * least `highestId` at that time or later.
+   */
+  idsAround(at: Millis): { lowestId: string; highestId: string };
+};
+
+export type Passwords = {
+  /** Hashes a password. @returns an argon2id hash in PHC format */
+  hash(password: string): Promise<string>;
+  /**
+   * Waits for a turn in the queue, then looks up the credentials and verifies the password. Takes the same time if there are no
+   * credentials, so that the time doesn't reveal which email addresses exist.
+   *
+   * @returns the credentials, or null if the password is wrong
+   * @throws Problem `too-many-requests` if the queue is full and turns this attempt away, or if the attempt has waited too long
+   */
+  verify(find: () => Promise<Credentials | null>, password: string, origin: Attempt): Promise<Credentials | null>;
+};
+
+/** Stores the latest time from a clock that was right: see clock.ts. */
+export type ClockStore = {
+  /** `newestAt` is null until a core has recorded a time. `serverAt` is the time on the database server; null on SQLite. */
+  read(): Promise<{ newestAt: Millis | null; serverAt: Millis | null }>;
+  /** Records a time if it's later than the recorded one. */
+  advance(now: Millis): Promise<void>;
+  /** Records a time even if it's earlier than the recorded one. */
+  set(now: Millis): Promise<void>;
+};
+
+/** Encrypts secrets that must not be readable in a copy of the database. */
+export type SecretBox = {
+  /** The beginning of every secret that's encrypted with the newest key. */
+  newest: string;
+  /** @param owner the ID of the user; the secret can't be decrypted for another user */
+  seal(owner: string, secret: Uint8Array): string;
+  /** @throws Error if none of the keys can decrypt the secret */
+  open(owner: string, sealed: string): Uint8Array;
+};
+
+/** With 'later', the keys are only marked, and `finishCancelling` cancels the queued calls of all of them at once. */
+export type RevokeOptions = { cancelQueuedCalls: boolean | 'later'; at: Millis };
+
+/**
+ * A key's current day, from its first instant to the next midnight. `ids` has the lowest ID of each quarter-hour of the day so far. IDs
+ * from `recentId` on are those of calls placed in the last few minutes.
+ */
+export type Today = { day: string; from: Millis; before: Millis; ids: readonly string[]; recentId: string };
+
+export type ApiKeyStore = {
+  /**
+   * @param maxActive the maximum number of the creator's active keys
+   * @returns false, without creating the key, if the creator already has that many, even if several processes create keys concurrently
+   */
+  create(key: ApiKey, digest: Digest, maxActive: number, event: AuditEvent): Promise<boolean>;
+  /** Counts a user's active keys. */
+  countActive(creatorId: string, at: Millis): Promise<number>;
+  /** Lists keys newest first, and by ID if they were created at the same time. `total` counts all visible keys. */
+  list(visibility: KeyVisibility, limit: number): Promise<{ apiKeys: ApiKey[]; total: number }>;
+  find(visibility: KeyVisibility, id: string): Promise<ApiKey | null>;
+  /** Lists keys by descending ID, after the cursor, for a search through all keys. */
+  page(visibility: KeyVisibility, cursor: string | null, limit: number): Promise<ApiKey[]>;
+  /**
+   * Returns the visible keys with these IDs, in no particular order, and waits until what was read is in effect on all nodes of the
+   * database. Changes need that, because they may find that a key is already revoked or limited.
+   */
+  findAll(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
+  findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
+  details(visibility: KeyVisibility, id: string): Promise<ApiKeyDetails | null>;
+  /** Returns what the key has done since this time. It may be up to a minute behind. */
+  usage(id: string, since: Millis): Promise<KeyUsage[]>;
+  /**
+   * Changes the limits of a key if their version is still `before`. If the key had no daily call limit and now has one, all calls that it
+   * has placed today are included in the count once this returns.
+   *
+   * @returns false, without changing anything, if the key was revoked or has other limits
+   */
+  limit(id: string, before: string | null, after: KeyLimits | null, today: Today, event: AuditEvent): Promise<boolean>;
+  /** Counts again the calls that a limited key has placed today, in case an earlier change of its limits was interrupted. */
+  recount(id: string, today: Today): Promise<void>;
+  /** Returns how many calls a limited key has placed on a day. */
+  placedOn(id: string, day: string): Promise<number>;
+  /** Returns the addresses from which the key was used since this time, newest first. This may be up to a minute behind. */
+  addresses(id: string, since: Millis, limit: number): Promise<AddressUse[]>;
+  countQueuedCalls(id: string): Promise<number>;
+  /**
+   * Revokes keys in one transaction, and skips those that are already revoked.
+   *
+   * @param events the audit event for each key
+   * @returns the IDs of the keys that it revoked
+   */
+  revoke(ids: readonly string[], options: RevokeOptions, events: readonly AuditEvent[]): Promise<string[]>;
+  /** Cancels the calls that a revoke or deletion left for later, or couldn't cancel. @returns the number of calls */
+  finishCancelling(at: Millis, signal?: AbortSignal): Promise<number>;
+  /** Adds up the stored counts of keys, because on PostgreSQL each change adds a row. Housekeeping runs this. */
+  compactCounts(): Promise<void>;
+  /** Counts keys by the time they have left: expired, at most 7 or 30 days, longer, or without expiry. */
+  countByDaysLeft(now: Millis): Promise<Record<DaysLeft, number>>;
+};
+
+export type DaysLeft = 'expired' | '7' | '30' | 'more' | 'never';
+
+/** A key-authenticated request. */
+export type KeyedRequest = KnownCaller & { campaignId: string; at: Millis };
+
+export type Refusal = 'unauthorized' | 'campaign-refused';
+
+/** `placedToday` counts the calls of a key that has a daily call limit; null for other keys. */
+export type Placement =
+  /** `heldUntil` is when calling hours allow the call; null if they allow it now, or none apply. */
+  | { kind: 'placed'; heldUntil: Millis | null; placedToday: number | null }
+  | { kind: 'replayed'; contactId: string; placedAt: Millis; heldUntil: Millis | null; placedToday: number | null }
+  /** The key has placed all its calls for today. */
+  | { kind: 'too-many-calls'; placedToday: number }
+  | { kind: 'request-id-conflict' }
+  /** The contact data of the call with this request ID was erased, so the calls can't be compared. */
+  | { kind: 'call-erased' }
+  /** The call's `notAfter` has passed, and the request isn't a repeat. */
+  | { kind: 'too-late' }
+  | { kind: 'do-not-call' }
+  | { kind: 'not-allowed'; objection: Objection }
+  | { kind: Refusal };
+
+export type Cancellation =
+  | { kind: 'cancelled'; contactId: string; requestId: string; cancelledAt: Millis }
+  | { kind: 'already-dialed' }
+  | { kind: 'call-not-found' }
+  | { kind: Refusal };
+
+/**
+ * Runs the three key-authenticated operations. The database decides each one, in a statement that starts after the request arrived. The
+ * statement that inserts or cancels a call also checks the key, its creator and the campaign. Concurrent requests share a statement.
+ *
+ * If an operation throws a Problem, nothing was placed or cancelled. If the result isn't known, `place` and `cancel` throw ResultUnknown.
+ */
+export type CallStore = {
+  place(request: KeyedRequest, call: NewCall): Promise<Placement>;
+  cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
+  /** @returns null for a key that isn't active, or not accepted from that address */
+  findActive(key: Caller & { at: Millis }): Promise<ActiveKey | null>;
+  authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
+};
+
+export type CallListStore = {
+  hasCampaign(access: CampaignAccess, campaignId: string): Promise<boolean>;
+  /**
+   * Lists up to `limit` calls, newest first, after the cursor. Searches only a stretch of a few thousand calls, so that each statement is
+   * short, no matter how many calls the campaign has.
+   */
+  list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
+  /** Counts matching calls, up to `max`. @returns null if it would have to read too many calls that don't match */
+  countUpTo(scope: CallScope, filter: CallFilter, max: number): Promise<number | null>;
+  /** Counts the matching calls in one stretch, as in `list`, by the quarter-hour when they were placed. */
+  count(scope: CallScope, filter: CallFilter, cursor: string | null): Promise<{ counts: CountOfCampaign[]; end: StretchEnd }>;
+  /** Whether the viewer can see the key, active or revoked. */
+  seesKey(visibility: KeyVisibility, id: string): Promise<boolean>;
+  /** Finds a call. @returns null if the campaign doesn't have it */
+  find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
+  /** Counts the calls placed since this time. */
+  summary(campaignId: string, since: Millis): Promise<CallCount[]>;
+  /**
+   * Counts the calls of several campaigns by day.
+   *
+   * @param days the first instants of the days, oldest first
+   * @param before the end of the last day; null to count later calls on that day
+   */
+  summaryOfAll(campaignIds: readonly string[], days: readonly Millis[], before: Millis | null): Promise<CountOfCampaign[]>;
+  /** Adds up the stored counts of ended calls, because on PostgreSQL each call adds a row. Housekeeping runs this. */
+  compactCounts(): Promise<void>;
+};
+
+/** The campaigns to list calls from: one, several, or all that a viewer can see. */
+export type CallScope = { kind: 'campaigns'; ids: readonly string[] } | CampaignAccess;
+
+export type CountOfCampaign = CallCount & { campaignId: string };
+
+export type RetentionStore = {
+  /** Returns the last recorded settings; null if no core has recorded any. */
+  recordedDays(): Promise<RetentionDays | null>;
+  /** Records the settings. @returns the previous ones if they were different */
+  recordDays(days: RetentionDays): Promise<RetentionDays | null>;
+  /** Counts the calls that ended before this time and still have contact data, and returns when the oldest call with contact data ended. */
+  countErasable(endedBefore: Millis): Promise<{ erasable: number; oldestEndedAt: Millis | null }>;
+  /**
+   * Erases phone number, name, time zone, variables and the provider's detail, in small batches.
+   *
+   * @param onErased called with the number of calls in each batch
+   * @returns the number of calls
+   */
+  erase(endedBefore: Millis, signal?: AbortSignal, onErased?: (calls: number) => void): Promise<number>;
+  /** Deletes counts from before this time, because charts no longer show them, in small batches. @returns the number of counts */
+  forgetCounts(before: Millis, signal?: AbortSignal): Promise<number>;
+};
+
+/** Everything that's stored about one phone number. */
+export type ContactStore = {
+  /** Returns the number's calls, oldest first. Reads all calls, in small batches. */
+  findCalls(phone: string): Promise<ContactCall[]>;
+  /**
+   * Cancels queued calls, and erases the data of calls that have ended. Skips calls that are being dialed.
+   *
+   * @param toEvent builds the event that each transaction records, from the number of calls that it has erased
+   */
+  erase(calls: readonly CallKey[], at: Millis, toEvent: (erased: number) => AuditEvent): Promise<{ cancelled: number; erased: number }>;
+};
+
+/** The result of one hand-off. `detail` may quote the provider; `reason` doesn't. */
+export type HandoffResult =
+  /** The provider has the call. It reports the outcome, or the core asks for it at `outcomeAt`. */
+  | { kind: 'taken'; outcomeAt?: Millis }
+  /** The provider refused the call permanently. */
+  | { kind: 'rejected'; detail: string; reason: string }
+  /** The provider definitely doesn't have the call. `retryAfter` is in seconds. */
+  | { kind: 'not-taken'; detail: string; reason: string; retryAfter?: number }
+  /** The request was sent, but there was no response, so the provider may have the call. */
+  | { kind: 'answer-lost'; detail: string; reason: string };
+
+/** The service that makes phones ring. */
+export type Provider = {
+  name: 'webhook' | 'simulated';
+  /** Whether several hand-offs with the same ID make only one call. */
+  deduplicates: boolean;
+  /** Responds within `dialingLimits.answer`. */
+  handOff(call: ClaimedCall): Promise<HandoffResult>;
+  /** Returns the outcome of a taken call when `outcomeAt` has come; null if the provider should have reported it by now. */
+  conclude(call: ClaimedCall): Conclusion | null;
+};
+
+/** Moves calls through their states: see call-states.ts. */
+export type DialingStore = {
+  /**
+   * Claims due calls until `leaseUntil`, oldest first and evenly across all accounts with due calls. Also lapses calls that weren't dialed
+   * in time. A call never has two claims at the same time, in any process.
+   */
+  claim(limit: number, provider: Provider['name'], now: Millis, leaseUntil: Millis): Promise<ClaimedCall[]>;
+  /** @returns false, without changing anything, if another process has claimed the call since this claim, or the call has ended */
+  settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
+  /**
+   * Ends a call that's being dialed, or that's `unknown` and not erased. Doesn't change other calls. With an opt-out, also adds the call's
+   * number to the do-not-call list of its account or partner, in the same transaction. The call may have ended, but it must have been
+   * handed off. Without a conclusion, only adds the number.
+   *
+   * @returns null if the call wasn't handed off, or `erased` if there's an opt-out and the number is no longer known
+   * @throws Problem `unavailable` if the number was added but a claim that might not have seen it is still running
+   */
+  reportOutcome(
+    contactId: string,
+    conclusion: Conclusion | null,
+    now: Millis,
+    optOut?: OptOut,
+  ): Promise<'recorded' | 'not-needed' | 'erased' | null>;
+  /** Lapses calls that weren't dialed by their `notAfter`, in small batches. @returns the number of calls */
+  lapse(now: Millis, signal?: AbortSignal): Promise<number>;
+  /** Ends calls that no dialer has claimed for `dialingLimits.life` after they were due, in small batches. @returns the number of calls */
+  endForgotten(now: Millis, signal?: AbortSignal): Promise<number>;
+  /**
+   * Makes calls due now if their `due_at` is so late that it was set by a clock that was ahead. Otherwise, they'd wait until the clock
+   * catches up. Also deletes reports of trouble that were recorded with such a clock.
+   *
+   * @param hasStepped whether the clock was just set back. If so, the next claim also checks all calls held by calling hours again
+   * @returns the number of calls
+   */
+  recoverFromClockStep(now: Millis, hasStepped: boolean, signal?: AbortSignal): Promise<number>;
+  /** Records that a core's provider isn't accepting calls; null clears the record. @param core the name of the core's process */
+  noteTrouble(core: string, trouble: DialerTrouble | null, now: Millis): Promise<void>;
+  /** Returns the oldest trouble recorded since this time. */
+  findTrouble(notedSince: Millis): Promise<DialerTrouble | null>;
+  /** Counts the due calls that wait for a dialer, and returns when the oldest became due. */
+  queue(now: Millis): Promise<{ due: number; oldestDueAt: Millis | null }>;
+};
+
+/** The rules that a scope itself has. Null means that it inherits them. */
+export type ScopeRules = {
+  hours: readonly HoursRule[] | null;
+  countries: readonly string[] | null;
+  kinds: readonly RestrictedKind[] | null;
+};
+
+/** Throws a problem if a scope's rules aren't those that a change is based on. */
+export type CheckRules = (before: ScopeRules) => void;
+
+/** The lists of an account, or of a partner and all its accounts. */
+export type ProtectionAccess = Exclude<CampaignAccess, { kind: 'nothing' }>;
+
+/**
+ * Stores the do-not-call lists, calling hours and rules about numbers. The statements that place and claim calls check all of them
+ * themselves. A change returns only once every claim that might not have seen it has ended, so no call violates an acknowledged change.
+ */
+export type ProtectionStore = {
+  /**
+   * Adds numbers to a list. A number that's already listed keeps its original date, and gets the new end date if that's later.
+   *
+   * @returns how many were new, and how many calls to these numbers are being dialed
+   * @throws Problem `unavailable` if the numbers were added but a claim that might not have seen them is still running
+   */
+  addNumbers(added: NewDoNotCall, now: Millis, event: AuditEvent | null): Promise<{ added: number; known: number; beingDialed: number }>;
+  /**
+   * Adds any number of numbers to a list, in short transactions. The first one records the event.
+   *
+   * @returns how many were new
+   * @throws Problem `unavailable` like addNumbers
+   */
+  importNumbers(
+    entry: ImportedNumbers,
+    numbers: AsyncIterable<{ id: string } & ImportedNumber>,
+    now: Millis,
+    event: AuditEvent,
+  ): Promise<number>;
+  /** Deletes an entry. @returns false if it doesn't exist */
+  lift(id: string, event: AuditEvent): Promise<boolean>;
+  /** Returns a number's entries on all lists, including those that have ended. */
+  entriesFor(phone: string): Promise<DoNotCallEntry[]>;
+  /** Deletes a number's entries from all lists, and records the event if there were any. @returns the number of deleted entries */
+  forget(phone: string, event: AuditEvent): Promise<number>;
+  findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
+  /** Lists newest first, after the cursor (an ID). */
+  listNumbers(access: ProtectionAccess, cursor: string | null, limit: number): Promise<DoNotCallEntry[]>;
+  /** Lists numbers that start with the prefix, by number, after the cursor (a number and an ID). */
+  searchNumbers(
+    access: ProtectionAccess,
+    prefix: string,
+    cursor: { phone: string; id: string } | null,
+    limit: number,
+  ): Promise<DoNotCallEntry[]>;
+  /** Returns the entries that block a number in an account now. */
+  findBlocking(owner: { accountId: string; partnerId: string }, phone: string, now: Millis): Promise<DoNotCallEntry[]>;
+  /** Returns a scope in the viewer's reach; null if it doesn't exist there. */
+  findScope(access: ProtectionAccess | { kind: 'all' }, kind: ProtectionScope, id: string): Promise<RuleScope | null>;
+  findRules(scopeId: string): Promise<ScopeRules>;
+  /** Returns the rules that apply to a campaign's calls; null if it doesn't exist. */
+  campaignRules(campaignId: string): Promise<CampaignRules | null>;
+  /** Returns whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
+  optOutScope(accountId: string): Promise<OptOutScope>;
+  setOptOutScope(accountId: string, scope: OptOutScope, event: AuditEvent): Promise<void>;
+  /** Replaces the given rules of a scope, unless the check throws. Rules can't change between the check and the replacement. */
+  setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent, check: CheckRules | null): Promise<void>;
+  /** Blocks the queued calls to numbers that were added since the last time, in small batches. @returns the number of calls */
+  blockListed(now: Millis, signal?: AbortSignal): Promise<number>;
+  /** Makes held calls due in scopes whose calling hours have changed since the last time, in small batches. @returns the number of calls */
+  makeHeldDue(now: Millis, signal: AbortSignal): Promise<number>;
+  /** Deletes entries that have ended, in small batches. @returns the number of entries */
+  deleteEnded(now: Millis, signal?: AbortSignal): Promise<number>;
+  /** Counts the calls waiting for calling hours. */
+  countHeld(now: Millis): Promise<number>;
+};
+
+/** The person asked not to be called again. @property id the ID of the new entry of the do-not-call list */
+export type OptOut = { id: string; buildEvent(owner: OwningScope): AuditEvent };
+
+export type UserFilter = { search: string; awaySince: Millis | null };
+
+export type UserStore = {
+  count(): Promise<number>;
+  /**
+   * Lists visible users whose name or email address contains the text, oldest first.
+   *
+   * @param filter.awaySince lists only users who haven't signed in since then; null for all
+   */
+  list(visibility: UserVisibility | { kind: 'all' }, filter: UserFilter, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
+  /** Finds a user, and waits until what was read is in effect on all nodes of the database. */
+  find(visibility: UserVisibility | { kind: 'all' }, id: string): Promise<ListedUser | null>;
+  /** Returns the user's keys, newest first, and the number of sessions. */
+  deletionImpact(userId: string, after: TimePosition | null, limit: number): Promise<DeletionImpact>;
+  findByEmail(email: string): Promise<Credentials | null>;
+  /** @throws Problem `conflict` if the email address is taken */
+  create(user: NewUser, event: AuditEvent): Promise<void>;
+  /**
+   * Sets the password, and ends the user's sessions except the one that the change is made in.
+   *
+   * @returns false, without changing anything, if the user isn't as expected
+   */
+  setPassword(user: TargetUser, password: NewPassword, event: AuditEvent): Promise<boolean>;
+  /**
+   * Changes the user's name, type, account and partner. Ends the user's sessions, unless only the name changes. The access of the user's keys changes immediately. If there are more than a
+   * thousand keys, the lists that show them change in batches.
+   *
+   * @param before the values that the user must still have
+   * @returns false, without changing anything, if someone else has changed the user, or the user doesn't exist
+   */
+  change(userId: string, before: UserChange, changed: UserChange, event: AuditEvent): Promise<boolean>;
+  /**
+   * Disables the user and their keys, and ends the user's sessions; null re-enables them.
+   *
+   * @returns the number of sessions it ended, or null if nothing changed or the user isn't as expected
+   */
+  setDisabled(user: TargetUser, disabledAt: Millis | null, event: AuditEvent): Promise<number | null>;
+  /**
+   * Deletes the user and their keys and sessions, with immediate effect. If there are more than a thousand keys, the remaining rows are
+   * deleted later, in batches.
+   *
+   * @returns the numbers of deleted keys and sessions, or null if the user isn't as expected
+   */
+  delete(user: TargetUser, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
+  /** Deletes the remaining data of deleted users, in small batches. @returns the number of keys */
+  finishDeletions(signal: AbortSignal): Promise<number>;
+  /** Finishes moving users' keys to the lists of their new partners, in small batches. @returns the number of keys */
+  finishMoves(signal: AbortSignal): Promise<number>;
+};
+
+export type TenancyStore = {
+  findPartner(id: string): Promise<Named | null>;
+  findAccount(id: string): Promise<Account | null>;
+  findTenancy(choice: Pick<Tenancy, 'kind' | 'id'>): Promise<Tenancy | null>;
+  createPartner(partner: Named, event: AuditEvent): Promise<void>;
+  createAccount(account: Account, event: AuditEvent): Promise<void>;
+  createCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
+  /** Lists all partners by name, for the operator. */
+  allPartners(): Promise<ExternalNamed[]>;
+  allAccounts(): Promise<(ExternalNamed & { partner: Named })[]>;
+  allCampaigns(): Promise<(ExternalNamed & { account: Named })[]>;
+  /** Lists by name, after the cursor. */
+  listAccounts(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Named[]>;
+  /** Lists campaigns by account and name. Searches the names of both, and finds a campaign by its ID. */
+  listCampaigns(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Campaign[]>;
+  /** Lists the best matches first. */
+  search(text: string, limit: number): Promise<Tenancy[]>;
+};
+
+/** Something that belongs to a partner, account or campaign. @property count null if it isn't counted, because there may be millions */
+export type Belonging = { noun: string; count: number | null };
+
+/** Manages partners, accounts and campaigns. */
+export type DirectoryStore = {
+  /**
+   * Creates the first partner, account and campaign: either all of them or none.
+   *
+   * @returns false, without creating anything, if a partner already exists. If several processes try at the same time, only one succeeds
+   */
+  setUp(
+    partner: Named,
+    account: Account,
+    campaign: Named & { accountId: string },
+    events: readonly [AuditEvent, ...AuditEvent[]],
+  ): Promise<boolean>;
+  /** @returns false if the partner, account or campaign doesn't exist */
+  rename(kind: 'partner' | 'account' | 'campaign', entity: Named, event: AuditEvent): Promise<boolean>;
+  /**
+   * Deletes a partner, account or campaign that nothing belongs to.
+   *
+   * @returns what belongs to it, if it wasn't deleted because of that; null if it doesn't exist
+   */
+  delete(kind: 'partner' | 'account' | 'campaign', id: string, event: AuditEvent): Promise<Belonging[] | null>;
+  /** Lists by name, after the cursor. */
+  partners(access: DirectoryAccess, filter: ListFilter, limit: number): Promise<ManagedPartner[]>;
+  /** Lists accounts by partner and name. @param partnerId null for the accounts of all partners */
+  accounts(access: DirectoryAccess, partnerId: string | null, filter: ListFilter, limit: number): Promise<ManagedAccount[]>;
+  /** Lists campaigns by partner, account and name. @param accountId null for the campaigns of all accounts */
+  campaigns(access: DirectoryAccess, accountId: string | null, filter: ListFilter, limit: number): Promise<ManagedCampaign[]>;
+  findPartner(access: DirectoryAccess, id: string): Promise<ManagedPartner | null>;
+  findAccount(access: DirectoryAccess, id: string): Promise<ManagedAccount | null>;
+  findCampaign(access: DirectoryAccess, id: string): Promise<ManagedCampaign | null>;
+};
+
+export type ImportStore = {
+  /** Returns existing entities by external ID. */
+  find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedEntity>>;
+  /** Returns the external IDs of the users with these email addresses, by address; null for a user who wasn't imported. */
+  findEmails(emails: readonly string[]): Promise<Map<string, string | null>>;
+  /**
+   * Writes an entire step or nothing. A user who gets another email address loses the link to an identity at the provider.
+   *
+   * @returns what changed users have lost, by their IDs
+   * @throws Problem `conflict` if something else has changed the same entities since they were read
+   */
+  write(kind: ImportKind, step: { added: readonly ImportAddition[]; changed: readonly ImportChange[] }): Promise<Map<string, EndedSignIn>>;
+};
+
+/** The random values of one sign-in with the provider. All are 32 bytes in base64url. */
+export type FlowSecrets = { state: string; nonce: string; verifier: string };
+
+/** A person's identity, according to the provider. */
+export type Identity = Subject & { email: string | null; isEmailVerified: boolean };
+
+/** An OpenID Connect provider. Nothing that it sends is stored, except issuer and subject. */
+export type IdentityProvider = {
+  issuer: string;
+  /** For the button: "Sign in with …". */
+  name: string;
+  /** Returns the page of the provider where the user signs in. @throws ProviderError */
+  authorizationUrl(flow: FlowSecrets): Promise<string>;
+  /** Checks, without asking the provider, that a callback's query contains a code for this sign-in. @throws ProviderError */
+  checkCallback(query: string, flow: FlowSecrets): Promise<void>;
+  /** Exchanges the code in a callback's query for the identity. @throws ProviderError */
+  identify(query: string, flow: FlowSecrets): Promise<Identity>;
+  /** Returns the page that ends the session at the provider; null if there is none, or if the provider hasn't answered yet. */
+  signOutUrl(): string | null;
+};
+
+/**
+ * An attempt to enter a password or code. In the queue for passwords, networks take turns. Attempts for which a session or known device
+ * vouches have a queue of their own, in which users take turns.
+ *
+ * @property vouched identifies the session or known device of the same user that the attempt comes from, if any. Wrong passwords from there
+ * count only against this session or device, so that no one else can lock the user out of it (OWASP Authentication Cheat Sheet, device
+ * cookies).
+ */
+export type Attempt = { email: string; address: string; vouched: string | null };
+
+/** Allows at most `max` attempts within `window` ms of the first one. */
+export type ThrottleCounter = { key: string; max: number; window: number };
+
+/** Counts attempts, across all processes. */
+export type ThrottleStore = {
+  /** @returns when the last of the full counters ends, at most one window from now; null if none of them is full */
+  blockedUntil(counters: readonly ThrottleCounter[], now: Millis): Promise<Millis | null>;
+  /** Increments all counters or, if one is full, none of them. @returns whether it counted */
+  take(counters: readonly ThrottleCounter[], now: Millis): Promise<boolean>;
+  giveBack(key: string): Promise<void>;
+  reset(key: string): Promise<void>;
+  /** Deletes counters whose window is over. If there are still too many, also deletes those with the fewest attempts. */
+  sweep(now: Millis): Promise<void>;
+};
+
+export type SessionBounds = { startedAfter: Millis; seenAfter: Millis; before: Millis; now: Millis };
+
+export type NewSession = { id: Digest; userId: string; at: Millis; halfOpenUntil: Millis | null };
+
+/** Stores sessions, which are identified by the digest of their ID. */
+export type SessionStore = {
+  /**
+   * Starts a session, or a half-open one that waits for a code.
+   *
+   * @param event null for a half-open session, because the user hasn't signed in yet
+   * @returns false, without starting a session, if the way in which the user signs in has changed, or the user is disabled
+   */
+  start(session: NewSession, version: SignInVersion, event: AuditEvent | null): Promise<boolean>;
+  /**
+   * Replaces a half-open session with an open one, and uses up the code.
+   *
+   * @returns false, without changing anything, if the half-open session has ended or the code was already used
+   */
+  finish(halfOpen: Digest, session: NewSession, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
+  /** Like `start`. Also returns false if the user isn't linked to this identity. */
+  startLinked(session: NewSession, version: SignInVersion, subject: Subject, event: AuditEvent): Promise<boolean>;
+  find(id: Digest): Promise<Session | null>;
+  /** Updates only an existing session, because a slow request must not bring back a deleted one. */
+  touch(id: Digest, at: Millis): Promise<void>;
+  /** @returns false if the session has ended */
+  selectTenancy(id: Digest, tenancy: Tenancy | null): Promise<boolean>;
+  end(id: Digest, event: AuditEvent): Promise<boolean>;
+  /** Ends all sessions of the event's subject. @returns the number of sessions */
+  endAll(event: AuditEvent): Promise<number>;
+  /** Deletes sessions that started, or were last seen, outside these limits. */
+  sweep(bounds: SessionBounds): Promise<void>;
+  /** Deletes sessions that were started by a way to sign in that's no longer allowed. */
+  endDisallowed(allowed: { password: boolean; issuer: string | null }): Promise<void>;
+};
+
+/** Stores the links between users and their identities at the provider. */
+export type LinkStore = {
+  find(subject: Subject): Promise<{ user: User; disabledAt: Millis | null; signInVersion: SignInVersion } | null>;
+  /**
+   * Links a user, and replaces a link to another provider. If the user's password was handed out, also ends it and removes the second
+   * factor, because they may be someone else's.
+   *
+   * @param keepsPassword whether the person has proved that they chose the password
+   * @returns false if the user is linked to another identity at this provider, this identity belongs to another user, the way in which the
+   * user signs in has changed, or the user is disabled
+   */
+  create(user: TargetUser, subject: Subject, keepsPassword: boolean, event: AuditEvent): Promise<boolean>;
+  /** Deletes a user's link. @returns false, without changing anything, if the user isn't linked, or isn't as expected */
+  delete(user: TargetUser, event: AuditEvent): Promise<boolean>;
+  /** Lists all links by email address, for the operator. */
+  list(): Promise<(Link & { email: string })[]>;
+  createCode(code: SignInCode): Promise<void>;
+  /** Returns a code and deletes it, so that it works only once. */
+  takeCode(digest: Digest): Promise<SignInCode | null>;
+  sweepCodes(before: Millis): Promise<void>;
+};
+
+export type SecondFactorStore = {
+  find(userId: string): Promise<SecondFactor | null>;
+  /**
+   * Stores an unconfirmed secret, and replaces an earlier one.
+   * @param session the session that must still be open
+   * @returns false if the user already has a second factor, or has changed the password since
+   * @throws Problem `unauthorized` if the session has ended
+   */
+  enroll(user: TargetUser, secret: string, session?: Digest): Promise<boolean>;
+  /** @returns false, without changing anything, if the unconfirmed secret is a different one */
+  confirm(userId: string, confirmed: ConfirmedFactor, event: AuditEvent): Promise<boolean>;
+  /** Uses up a code. @returns false if it was already used, or never existed */
+  use(userId: string, code: CheckedCode, events: readonly AuditEvent[]): Promise<boolean>;
+  /** Uses up a code and removes the second factor. @returns false, without changing anything, if the code was already used */
+  remove(userId: string, code: CheckedCode, event: AuditEvent): Promise<boolean>;
+  /** Uses up a code and replaces all recovery codes. @returns false, without changing anything, if the code was already used */
+  renew(userId: string, code: CheckedCode, recoveryDigests: readonly Digest[], event: AuditEvent): Promise<boolean>;
+  countRecoveryCodes(userId: string): Promise<number>;
+  /**
+   * Removes the second factor and ends the user's sessions.
+   *
+   * @returns the number of sessions; null if there's no second factor, or the user isn't as expected
+   */
+  reset(user: TargetUser, event: AuditEvent): Promise<number | null>;
+  /** Lists encrypted secrets that don't start with `prefix`, sorted by user ID, starting after the ID `after`. */
+  listSealedOtherwise(prefix: string, after: string, limit: number): Promise<{ userId: string; secret: string }[]>;
+  /** Replaces an encrypted secret, unless it has changed. */
+  reseal(userId: string, from: string, to: string): Promise<void>;
+};
+
+type ConfirmedFactor = { secret: string; step: number; recoveryDigests: readonly Digest[]; at: Millis };
+
+/** The chain of audit events: see audit-chain.ts. */
+export type AuditChainStore = {
+  /** Chains the events that aren't chained yet, oldest first, in small batches. @returns the number of events */
+  extend(signal?: AbortSignal): Promise<number>;
+  /**
+   * Returns the newest event in the chain, the newest pruned event, and the number of events that aren't chained yet. `lastSeq` is the
+   * highest number of an event; null if there are no numbered events.
+   */
+  state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number; lastSeq: number | null }>;
+  /** Returns chained events in order, with numbers after `after` and up to `last`. */
+  read(after: number, last: number, limit: number): Promise<ChainedEvent[]>;
+  /** Returns the time of the oldest chained event. */
+  oldestAt(): Promise<number | null>;
+  /** Deletes the chain's oldest events, up to and including this number, in small batches. @returns the number of events */
+  prune(last: number, signal?: AbortSignal): Promise<number>;
+};
+
+export type ActivityStore = {
+  record(event: AuditEvent): Promise<void>;
+  /** Lists events newest first, after the cursor. */
+  list(visibility: ActivityVisibility, filter: ActivityFilter, cursor: string | null, limit: number): Promise<ListedEvent[]>;
+  /** Counts matches, up to `max`. */
+  count(visibility: ActivityVisibility, filter: ActivityFilter, max: number): Promise<number>;
+  /** Returns the users who acted, with their current names, and the actions. */
+  facets(visibility: ActivityVisibility): Promise<{ actors: (Person | null)[]; actions: string[] }>;
+  /** Lists events about a key, newest first, for a viewer who can see the key: visible events, the viewer's own, and refused requests. */
+  listOfApiKey(viewer: { userId: string; visibility: ActivityVisibility }, id: string, limit: number): Promise<ListedEvent[]>;
+};
