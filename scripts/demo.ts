@@ -3,7 +3,7 @@
 import { randomBytes } from 'node:crypto';
 import { changeApiKey, createApiKey } from '../core/domain/api-keys.ts';
 import { operator } from '../core/domain/audit/audit.ts';
-import { createAccount, createCampaign, createPartner } from '../core/domain/directory/tenancies.ts';
+import { createAccount, createCampaign, createPartner } from '../core/domain/directory/directory.ts';
 import { createUser } from '../core/domain/directory/users.ts';
 import type { User } from '../core/domain/model.ts';
 import type { Ports } from '../core/domain/ports.ts';

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { type OptOutScope, optOutScopes } from '#contract/protection/protection.ts';
-import { createAccount } from '../domain/directory/tenancies.ts';
-import { setOptOuts } from '../domain/protection/opt-outs.ts';
+import { createAccount } from '../domain/directory/directory.ts';
+import { setOptOuts } from '../domain/protection/rules.ts';
 import { deleteCommand } from './directory.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';

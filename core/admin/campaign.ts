@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { createCampaign } from '../domain/directory/tenancies.ts';
+import { createCampaign } from '../domain/directory/directory.ts';
 import { deleteCommand } from './directory.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { withExamples } from './program/help.ts';

@@ -1,7 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
-import { ImportInterrupted, type ImportResult, importAll } from '../domain/directory/import.ts';
-import { importFileSchema } from '../domain/directory/import-file.ts';
+import { ImportInterrupted, type ImportResult, importAll, importFileSchema } from '../domain/directory/import.ts';
 import { oneTimePasswordNote } from '../domain/directory/users.ts';
 import type { AdminContext, Runner } from './program/context.ts';
 import { readJson } from './program/files.ts';

@@ -1,5 +1,5 @@
 import { Agent, buildConnector, type Dispatcher } from 'undici';
-import { errorCode } from '../domain/error-code.ts';
+import { errorCode } from '../domain/problem.ts';
 
 /**
  * Opens connections for requests that must not be repeated if they may have been received. The core and the recipes in `scripts/providers`

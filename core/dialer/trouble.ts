@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { troubleLimits } from '../domain/calls/dialer-trouble.ts';
+import { troubleLimits } from '../domain/calls/dialing.ts';
 import { type Millis, plus } from '../domain/instant.ts';
 import type { DialerTrouble } from '../domain/model.ts';
 import type { Clock, DialingStore, HandoffResult } from '../domain/ports.ts';

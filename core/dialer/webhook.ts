@@ -5,10 +5,10 @@ import { limits } from '#contract/limits.ts';
 import { parseRetryAfter } from '#contract/retry-after.ts';
 import { cutCodePoints, timestamp } from '#contract/text/text.ts';
 import { dialingLimits } from '../domain/calls/dialing.ts';
-import { errorCode } from '../domain/error-code.ts';
 import type { Millis } from '../domain/instant.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
+import { errorCode } from '../domain/problem.ts';
 import { type Connections, openConnections } from './connection.ts';
 
 /**

@@ -50,7 +50,7 @@ export type ListedUser = User & {
   signInVersion: SignInVersion;
 };
 
-/** Changes with every change of how a user signs in: see sign-in/session-states.ts. */
+/** Changes with every change of how a user signs in: see sign-in/sessions.ts. */
 export type SignInVersion = string;
 
 /** A user to change. `signInVersion` is the one that the user must still have; if it's missing, any will do. */
@@ -418,7 +418,7 @@ export type AuditEvent = {
   budget?: Budget | null;
 };
 
-/** The start of the hour in which a user's earlier changes count: see budget.ts. `lowestId` is the lowest ID of an event in it. */
+/** The start of the hour in which a user's earlier changes count: see audit.ts. `lowestId` is the lowest ID of an event in it. */
 export type Budget = { since: Millis; lowestId: string };
 
 /** The action can be any text, because an older or newer release may have written it. */

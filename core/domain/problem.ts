@@ -55,3 +55,11 @@ export class ResultUnknown extends Error {
 export function invalidField(path: string, message: string): Problem {
   return new Problem('invalid', message, { errors: [{ path, message }] });
 }
+
+/**
+ * Returns the code that Node and the database drivers add to their errors, such as `ENOENT` or `23505`; empty if the error doesn't have a
+ * code.
+ */
+export function errorCode(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}

@@ -5,7 +5,7 @@ import { checkSignature } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
 import { dialerRoutes } from '#contract/routes/dialer.ts';
 import { type Validated, validate } from '#contract/validate.ts';
-import { reportOptOut, reportOutcome } from '../domain/calls/outcomes.ts';
+import { reportOptOut, reportOutcome } from '../domain/calls/dialing.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { dataOrThrow, parseInTurn, readBytes } from './middleware/body.ts';

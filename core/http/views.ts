@@ -10,13 +10,13 @@ import { readableEmail } from '#contract/text/email.ts';
 import { timestamp } from '#contract/text/text.ts';
 import type { KeyDetails } from '../domain/api-keys.ts';
 import type { CancelledCall, PlacedCall } from '../domain/calls/calls.ts';
-import type { DeletionPreview } from '../domain/directory/managed-users.ts';
-import { awaySince } from '../domain/directory/managed-users.ts';
 import { scopeFor, seesOthersKeys } from '../domain/directory/scope.ts';
+import type { DeletionPreview } from '../domain/directory/users.ts';
+import { awaySince } from '../domain/directory/users.ts';
 import type { Millis } from '../domain/instant.ts';
 import type { ApiKey, CallDetails, ListedCall, ListedEvent, ListedUser, Person, Session, Tenancy, User, Viewer } from '../domain/model.ts';
 import { getCallZones } from '../domain/protection/judge.ts';
-import { isSecondFactorDue } from '../domain/sign-in/session-states.ts';
+import { isSecondFactorDue } from '../domain/sign-in/sessions.ts';
 import type { HttpDeps } from './middleware/context.ts';
 
 export function placedCallView(call: PlacedCall): PlacedCallView {

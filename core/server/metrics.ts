@@ -3,7 +3,7 @@ import { outcomeStates } from '#contract/calls/dialer.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
 import type { DialerObserver } from '../dialer/loop.ts';
 import type { StopReason } from '../domain/model.ts';
-import { stopReasons } from '../domain/protection/objections.ts';
+import { stopReasons } from '../domain/protection/judge.ts';
 import { type CodeResult, type ProviderSignInResult, providerSignInResults } from '../http/middleware/context.ts';
 import { notAnswered } from '../http/middleware/problems.ts';
 import { adminCommand } from '../program.ts';

@@ -1,7 +1,7 @@
 import type * as OpenidClient from 'openid-client';
 import type { Logger } from 'pino';
 import type { Clock, FlowSecrets, Identity, IdentityProvider } from '../domain/ports.ts';
-import { ProviderError } from '../domain/sign-in/provider.ts';
+import { ProviderError } from '../domain/sign-in/identity-provider.ts';
 import type { OidcConfig } from './start/oidc-config.ts';
 
 type Client = typeof OpenidClient;

@@ -5,7 +5,7 @@ import { toNfc } from '#contract/text/text.ts';
 import type { Attempt, Passwords, Randomness } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { FairQueue } from '../domain/sign-in/fair-queue.ts';
-import { toNetworks, toProvider } from '../domain/sign-in/networks.ts';
+import { toNetworks, toProvider } from '../domain/sign-in/throttle.ts';
 
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB of memory, two passes and one lane. */
 const recommended = { memoryCost: 19 * 1024, timeCost: 2 };

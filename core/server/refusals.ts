@@ -2,11 +2,10 @@ import { isIP } from 'node:net';
 import type { Logger } from 'pino';
 import { isPrintable } from '#contract/text/text.ts';
 import { auditEvent, sessionSubject, toOwningScope } from '../domain/audit/audit.ts';
-import { errorCode } from '../domain/error-code.ts';
 import type { Digest, User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
-import { Problem, ResultUnknown } from '../domain/problem.ts';
-import type { RefusalReason } from '../domain/sign-in/provider.ts';
+import { errorCode, Problem, ResultUnknown } from '../domain/problem.ts';
+import type { RefusalReason } from '../domain/sign-in/identity-provider.ts';
 import { refusedCodeEvent } from '../domain/sign-in/second-factor.ts';
 import type { ObserveRefusals } from '../http/middleware/context.ts';
 

@@ -1,6 +1,6 @@
 import type { UserType } from '#contract/console/common.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { createAccount, createCampaign, createPartner } from '../../core/domain/directory/tenancies.ts';
+import { createAccount, createCampaign, createPartner } from '../../core/domain/directory/directory.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import type { Ports } from '../../core/domain/ports.ts';
 

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { pruneAudit } from '../../core/domain/audit/audit-chain.ts';
-import { createPartner } from '../../core/domain/directory/tenancies.ts';
+import { createPartner } from '../../core/domain/directory/directory.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { fakeClock } from '../support/clock.ts';

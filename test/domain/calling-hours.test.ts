@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import { findTimeZone } from '#contract/time-zones.ts';
 import { instant, type Millis } from '../../core/domain/instant.ts';
-import { findOpening, selectRules } from '../../core/domain/protection/hours/calling-hours.ts';
-import { onlyZone } from '../../core/domain/protection/hours/zones.ts';
+import { findOpening, selectRules } from '../../core/domain/protection/calling-hours.ts';
 import { defaultRules, judge } from '../../core/domain/protection/judge.ts';
+import { onlyZone } from '../../core/domain/protection/zones.ts';
 import { at } from '../support/clock.ts';
 import { runs } from '../support/runs.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Outcome } from '#contract/calls/dialer.ts';
 import { authorize, cancelCall, findActiveKey, placeCall } from '../../core/domain/calls/calls.ts';
-import { reportOutcome } from '../../core/domain/calls/outcomes.ts';
+import { reportOutcome } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { NewCall } from '../../core/domain/model.ts';
 import type { CallStore, Cancellation, Placement, Refusal } from '../../core/domain/ports.ts';

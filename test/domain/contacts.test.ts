@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { recordExport } from '../../core/domain/audit/activity.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { eraseContact, exportContact } from '../../core/domain/calls/contacts.ts';
-import { endOverdueCalls, eraseOldContacts, forgetOldCounts } from '../../core/domain/calls/retention.ts';
+import { endOverdueCalls, eraseContact, eraseOldContacts, exportContact, forgetOldCounts } from '../../core/domain/calls/contacts.ts';
 import type { AuditEvent, CallKey, ContactCall } from '../../core/domain/model.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, viewers } from '../support/ports.ts';

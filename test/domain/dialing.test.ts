@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { troubleLimits } from '../../core/domain/calls/dialer-trouble.ts';
-import { dialingLimits, nextStep, retryDelay, toSettlement } from '../../core/domain/calls/dialing.ts';
+import { dialingLimits, nextStep, retryDelay, toSettlement, troubleLimits } from '../../core/domain/calls/dialing.ts';
 import { clockSkew, deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { importFileSchema } from '../../core/domain/directory/import-file.ts';
+import { importFileSchema } from '../../core/domain/directory/import.ts';
 import { accounts, ada, all, campaigns, counts, createImports, partners, pat, readRefusal, stan, tia } from '../support/imports.ts';
 
 describe('importing', () => {

@@ -6,7 +6,7 @@ import {
   listManagedUsers,
   previewDeletion,
   resetManagedUserPassword,
-} from '../../core/domain/directory/managed-users.ts';
+} from '../../core/domain/directory/users.ts';
 import type { AuditEvent, UserChange, Viewer } from '../../core/domain/model.ts';
 import { readProblem, viewers } from '../support/ports.ts';
 import { createUsers } from '../support/user-stores.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { toNetworks, toProvider } from '../../core/domain/sign-in/networks.ts';
+import { toNetworks, toProvider } from '../../core/domain/sign-in/throttle.ts';
 
 describe("an address's networks", () => {
   for (const [address, networks, provider] of [

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { findTimeZone } from '#contract/time-zones.ts';
-import { getZones } from '../../core/domain/protection/hours/zones.ts';
 import { getCountry, getNumberKind } from '../../core/domain/protection/numbers.ts';
+import { getZones } from '../../core/domain/protection/zones.ts';
 
 describe("a number's kind", () => {
   const kinds: [phone: string, kind: string, why: string][] = [

@@ -9,10 +9,9 @@ import {
   listAccounts,
   listCampaigns,
   searchTenancies,
-} from '../../core/domain/directory/tenancies.ts';
-import { errorCode } from '../../core/domain/error-code.ts';
+} from '../../core/domain/directory/directory.ts';
 import type { AuditEvent } from '../../core/domain/model.ts';
-import { Problem } from '../../core/domain/problem.ts';
+import { errorCode, Problem } from '../../core/domain/problem.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, readProblem, tenancies, viewers } from '../support/ports.ts';
 

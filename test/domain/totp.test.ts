@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { codeAt, matchingStep, otpauthUri, toBase32, totp } from '../../core/domain/sign-in/totp.ts';
+import { codeAt, matchingStep, otpauthUri, toBase32, totp } from '../../core/domain/sign-in/second-factor.ts';
 
 const secret = Buffer.from('12345678901234567890');
 

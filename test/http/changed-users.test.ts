@@ -3,7 +3,7 @@ import { activitySchema } from '#contract/console/activity.ts';
 import { apiKeyDetailsSchema, apiKeysSchema } from '#contract/console/api-keys.ts';
 import { type ChangeUser, changedUserSchema } from '#contract/console/users.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { changeManagedUser } from '../../core/domain/directory/managed-users.ts';
+import { changeManagedUser } from '../../core/domain/directory/users.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';

@@ -3,7 +3,7 @@ import { activitySchema } from '#contract/console/activity.ts';
 import { directoryAccountsSchema, directoryCampaignsSchema, directoryPartnersSchema } from '#contract/console/directory.ts';
 import { sessionSchema } from '#contract/console/session.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { createCampaign } from '../../core/domain/directory/tenancies.ts';
+import { createCampaign } from '../../core/domain/directory/directory.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
+import { changeLimits } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { changeLimits } from '../../core/domain/key-limits.ts';
 import { systemRandomness } from '../../core/server/start/system.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';

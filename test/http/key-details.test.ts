@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { activitySchema } from '#contract/console/activity.ts';
 import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
-import { forgetOldCounts } from '../../core/domain/calls/retention.ts';
+import { forgetOldCounts } from '../../core/domain/calls/contacts.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { openCore } from '../support/core-harness.ts';

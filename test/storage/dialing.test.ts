@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { clockSkew } from '../../core/domain/deadlines.ts';
-import { createAccount, createCampaign } from '../../core/domain/directory/tenancies.ts';
+import { createAccount, createCampaign } from '../../core/domain/directory/directory.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { DialingStore, Provider } from '../../core/domain/ports.ts';
 import { retentionStore } from '../../core/storage/calls/retention.ts';

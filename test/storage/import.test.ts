@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { createApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { importAll } from '../../core/domain/directory/import.ts';
-import { type ImportFile, importFileSchema } from '../../core/domain/directory/import-file.ts';
+import { type ImportFile, importAll, importFileSchema } from '../../core/domain/directory/import.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { oneDay } from '../../core/domain/instant.ts';
 import type { ImportedEntity, ImportKind } from '../../core/domain/model.ts';

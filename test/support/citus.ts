@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { createCampaign } from '../../core/domain/directory/tenancies.ts';
+import { createCampaign } from '../../core/domain/directory/directory.ts';
 import type { Ports } from '../../core/domain/ports.ts';
 import { systemClock } from '../../core/server/start/system.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';

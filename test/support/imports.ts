@@ -1,6 +1,5 @@
 import { operator } from '../../core/domain/audit/audit.ts';
-import { importAll } from '../../core/domain/directory/import.ts';
-import { type ImportFile, importFileSchema } from '../../core/domain/directory/import-file.ts';
+import { type ImportFile, importAll, importFileSchema } from '../../core/domain/directory/import.ts';
 import type { ImportedEntity, ImportKind } from '../../core/domain/model.ts';
 import type { ImportStore } from '../../core/domain/ports.ts';
 import { fakePorts } from './ports.ts';

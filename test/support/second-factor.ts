@@ -1,4 +1,4 @@
-import { codeAt, totp } from '../../core/domain/sign-in/totp.ts';
+import { codeAt, totp } from '../../core/domain/sign-in/second-factor.ts';
 import type { FakeClock } from './clock.ts';
 import { ask, textAt } from './http.ts';
 import { password } from './tenants.ts';

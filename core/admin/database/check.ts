@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { counted } from '#contract/text/count.ts';
 import { canonicalEmail } from '#contract/text/email.ts';
 import { timestamp } from '#contract/text/text.ts';
-import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
+import { findDialerTrouble } from '../../domain/calls/dialing.ts';
 import { describeDoubt, findDoubt } from '../../domain/clock.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { countUnreadable } from '../../domain/sign-in/second-factor.ts';

@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
+import { changeLimits } from '../../domain/api-keys.ts';
 import { auditEvent, toOwningScope, userSubject } from '../../domain/audit/audit.ts';
 import { changeUser, unlinkUser } from '../../domain/directory/users.ts';
-import { changeLimits } from '../../domain/key-limits.ts';
 import type { ListedUser } from '../../domain/model.ts';
 import { recordAudit } from '../../storage/audit/audit.ts';
 import { inChunks } from '../../storage/engine/chunks.ts';

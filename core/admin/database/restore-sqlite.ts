@@ -2,8 +2,7 @@ import { chownSync, constants, copyFileSync, existsSync, linkSync, mkdirSync, re
 import { chmod } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import knex, { type Knex } from 'knex';
-import { errorCode } from '../../domain/error-code.ts';
-import { Problem } from '../../domain/problem.ts';
+import { errorCode, Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
 import { flushToDisk } from '../../server/start/flush.ts';
 import { quiet } from '../../storage/engine/database.ts';

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { timestamp } from '#contract/text/text.ts';
-import { revokeAllVisible } from '../../domain/api-keys.ts';
+import { describeLimits, revokeAllVisible } from '../../domain/api-keys.ts';
 import { deleteUser, disableUser } from '../../domain/directory/users.ts';
-import { describeLimits } from '../../domain/key-limits.ts';
 import { adminCommand } from '../../program.ts';
 import { systemClock } from '../../server/start/system.ts';
 import { inChunks } from '../../storage/engine/chunks.ts';

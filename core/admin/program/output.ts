@@ -1,5 +1,5 @@
 import { safeJson, stripControls } from '#contract/text/terminal-text.ts';
-import { errorCode } from '../../domain/error-code.ts';
+import { errorCode } from '../../domain/problem.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 
 /** Writes results and errors, as text or as one JSON object each. */

@@ -1,7 +1,8 @@
 import type { AuditAction } from '#contract/console/activity.ts';
-import type { Actor, AuditEvent, AuditSubject, OwningScope, User } from '../model.ts';
+import { type Millis, oneHour, plus } from '../instant.ts';
+import type { Actor, AuditEvent, AuditSubject, Budget, OwningScope, User } from '../model.ts';
 import type { Ports } from '../ports.ts';
-import { budgetFor } from './budget.ts';
+import { Problem } from '../problem.ts';
 
 /** The actor for changes made on the server itself, for example with `admin`. */
 export const operator: Actor = { who: null, address: 'local' };
@@ -38,4 +39,34 @@ export function sessionSubject({ id, name }: User): AuditSubject {
 export function toOwningScope(user: User): OwningScope | null {
   const partnerId = user.partner?.id ?? user.account?.partnerId;
   return partnerId === undefined ? null : { accountId: user.account?.id ?? null, partnerId };
+}
+
+/**
+ * What a user adds in the console stays: rows of their own, or at least an audit event. So each user can do this many of the things below
+ * per hour, in all sessions and on all cores together. It's more than a person does by hand; `admin import` has no limit.
+ */
+export const changesPerHour = 200;
+
+/** The changes that count. What ends something or protects someone always works, such as revoking, disabling, deleting and opting out. */
+const counted: ReadonlySet<string> = new Set<AuditAction>([
+  ...(['partner.added', 'partner.changed', 'account.added', 'account.changed', 'campaign.added', 'campaign.changed'] as const),
+  ...(['user.added', 'user.changed', 'user.enabled', 'password.reset', 'api-key.created', 'api-key.limited'] as const),
+  ...(['tenancy.selected', 'list.exported', 'do-not-call.lifted', 'calling-hours.changed', 'numbers.changed'] as const),
+]);
+export const countedActions = [...counted];
+
+/** Returns the budget that an event of a signed-in user needs; null if it needs none. */
+export function budgetFor({ randomness, clock }: Ports, action: AuditAction): Budget | null {
+  if (!counted.has(action)) return null;
+  const since = plus(clock.now(), -oneHour);
+  return { since, lowestId: randomness.idsAround(since).lowestId };
+}
+
+/** @param oldest when the user did the earliest of the changes that use up the budget */
+export function budgetUsed(oldest: Millis, { at }: AuditEvent): Problem {
+  const retryAfter = Math.min(3_600, Math.max(1, Math.ceil((oldest + oneHour - at) / 1_000)));
+  const minutes = Math.ceil(retryAfter / 60);
+  const wait = minutes === 1 ? 'a minute' : `${minutes} minutes`;
+  const detail = `You've made ${changesPerHour} changes within an hour, which is the most that a user can make. Try again in ${wait}.`;
+  return new Problem('too-many-requests', detail, { retryAfter });
 }

@@ -1,7 +1,7 @@
 import type { CallState } from '#contract/calls/calls.ts';
 import { limits } from '#contract/limits.ts';
+import { listCampaigns } from '../directory/directory.ts';
 import { scopeFor } from '../directory/scope.ts';
-import { listCampaigns } from '../directory/tenancies.ts';
 import type { Millis } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
 import { type Page, toPageOfSize } from '../paging.ts';

@@ -1,12 +1,12 @@
 import type { PlaceCall } from '#contract/calls/calls.ts';
 import { counted } from '#contract/text/count.ts';
 import { parseTimestamp } from '#contract/text/text.ts';
+import { toQuota } from '../api-keys.ts';
 import { instant, type Millis } from '../instant.ts';
-import { toQuota } from '../key-limits.ts';
 import type { ActiveKey, Caller, CallReference, KnownCaller, NewCall } from '../model.ts';
 import type { Ports, Refusal } from '../ports.ts';
 import { Problem, type Quota, unauthorizedDetail } from '../problem.ts';
-import { toProblem, toStopReason } from '../protection/objections.ts';
+import { toProblem, toStopReason } from '../protection/judge.ts';
 
 export type PlacedCall = {
   requestId: string;

@@ -1,9 +1,13 @@
 import { Duration } from 'luxon';
+import type { Outcome } from '#contract/calls/dialer.ts';
+import { isIdentifier, parseTimestamp } from '#contract/text/text.ts';
+import { auditEvent } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
-import { type Millis, plus } from '../instant.ts';
-import type { ClaimedCall } from '../model.ts';
-import type { HandoffResult, Provider } from '../ports.ts';
-import { type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
+import { instant, type Millis, plus } from '../instant.ts';
+import type { Actor, ClaimedCall, DialerTrouble } from '../model.ts';
+import type { HandoffResult, OptOut, Ports, Provider } from '../ports.ts';
+import { Problem } from '../problem.ts';
+import { type Conclusion, type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
 
 export const dialingLimits = {
   /** How long a provider may take to respond to a hand-off. */
@@ -120,4 +124,69 @@ function endOfWindow(call: ClaimedCall): Millis {
 export function retryDelay(attempt: number, random: () => number): number {
   const ceiling = Math.min(dialingLimits.firstRetryDelay.toMillis() * 2 ** (attempt - 1), dialingLimits.maxRetryDelay.toMillis());
   return 100 + Math.floor(random() * ceiling);
+}
+
+/**
+ * Records the outcome that a provider reports, no matter how late. A repeated report succeeds but changes nothing, because the first
+ * outcome is kept.
+ */
+export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<void> {
+  const now = ports.clock.now();
+  const conclusion: Conclusion = {
+    state: outcome.state,
+    detail: outcome.detail ?? null,
+    // Don't store a future time, because this time determines when contact data is erased.
+    endedAt: outcome.endedAt === undefined ? now : instant(Math.min(now, parseTimestamp(outcome.endedAt))),
+    durationSeconds: outcome.durationSeconds ?? null,
+  };
+  if (await report(ports, outcome.handoffId, conclusion, now, outcome.optOut)) ports.onOutcome(outcome.state);
+}
+
+/** Adds the number of a call to the do-not-call list as an outcome with an opt-out does, but without an outcome. */
+export async function reportOptOut(ports: Ports, handoffId: string): Promise<void> {
+  await report(ports, handoffId, null, ports.clock.now(), true);
+}
+
+/** @returns whether the outcome was recorded */
+async function report(ports: Ports, handoffId: string, conclusion: Conclusion | null, now: Millis, optOut = false): Promise<boolean> {
+  const { dialing } = ports.stores;
+  const more = optOut ? [makeOptOut(ports)] : [];
+  const result = isIdentifier(handoffId) ? await dialing.reportOutcome(handoffId, conclusion, now, ...more) : null;
+  if (result === null) throw new Problem('not-found', "This hand-off doesn't exist.");
+  // Don't accept an opt-out that can't be stored, because the provider would rely on it.
+  if (result === 'erased')
+    throw new Problem('not-found', "This call's contact data was erased, so its number can't be added to the do-not-call list.");
+  if (optOut) ports.onListed();
+  return result === 'recorded';
+}
+
+const provider: Actor = { who: { id: 'provider', name: 'The provider' }, address: 'provider' };
+
+/** The number itself isn't recorded, because the audit log must not keep erased data. */
+function makeOptOut(ports: Ports): OptOut {
+  const id = ports.randomness.id();
+  const subject = { kind: 'do-not-call', id, name: '1 number' } as const;
+  return { id, buildEvent: (owner) => auditEvent(ports, provider, 'do-not-call.added', subject, owner) };
+}
+
+export const troubleLimits = {
+  /** Shorter interruptions aren't reported, because a provider may have restarted, or a phone number may be wrong. */
+  after: Duration.fromObject({ minutes: 1 }),
+  /** How often a core repeats the report while the trouble lasts. */
+  every: Duration.fromObject({ minutes: 1 }),
+  /** How long after the last hand-off the trouble is considered over. */
+  forgotten: Duration.fromObject({ hours: 1 }),
+  /**
+   * The same after a hand-off that's retried, counted from the end of the provider's `Retry-After`. Must be longer than
+   * `dialingLimits.maxRetryDelay`. A call that's still waiting for the provider would have been handed off again by then. So the refused
+   * calls have ended, or wait for calling hours.
+   */
+  noRetry: Duration.fromObject({ minutes: 10 }),
+  /** How long a report is valid. It expires because the core that wrote it may have died. */
+  noted: Duration.fromObject({ minutes: 3 }),
+};
+
+/** Returns the longest-lasting problem with the provider that a core has reported recently. It's shown to operators and users. */
+export function findDialerTrouble({ clock, stores }: Ports): Promise<DialerTrouble | null> {
+  return stores.dialing.findTrouble(plus(clock.now(), -troubleLimits.noted.toMillis()));
 }

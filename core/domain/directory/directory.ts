@@ -1,9 +1,12 @@
 import type { Named } from '#contract/console/common.ts';
 import type { CreatedSetupView, Setup } from '#contract/console/directory.ts';
+import { limits } from '#contract/limits.ts';
 import { counted } from '#contract/text/count.ts';
 import { auditEvent } from '../audit/audit.ts';
 import type {
+  Account,
   Actor,
+  Campaign,
   Digest,
   ListFilter,
   ManagedAccount,
@@ -11,6 +14,7 @@ import type {
   ManagedPartner,
   OwningScope,
   SignedInCaller,
+  Tenancy,
   Viewer,
 } from '../model.ts';
 import { type Page, rowsForDirectoryPage, toDirectoryPage } from '../paging.ts';
@@ -18,7 +22,6 @@ import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
 import { type DirectoryAccess, scopeFor } from './scope.ts';
-import { createAccount, createCampaign, createPartner, newAccount, newCampaign, newPartner } from './tenancies.ts';
 
 /** Creates the first partner, account and campaign together, and selects the account. */
 export async function setUp(ports: Ports, sessionId: Digest, { viewer, actor }: SignedInCaller, names: Setup): Promise<CreatedSetupView> {
@@ -184,4 +187,62 @@ function notInScope(path: string, kind: Kind): Problem {
 
 function getId({ id }: Named): string {
   return id;
+}
+
+/** Lists the accounts whose campaigns the viewer can see. The form for a new user shows them. */
+export async function listAccounts(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Named>> {
+  return toDirectoryPage(
+    await ports.stores.tenancies.listAccounts(scopeFor(viewer).campaigns, filter, rowsForDirectoryPage),
+    ({ id }) => id,
+  );
+}
+
+export async function listCampaigns(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Campaign>> {
+  return toDirectoryPage(
+    await ports.stores.tenancies.listCampaigns(scopeFor(viewer).campaigns, filter, rowsForDirectoryPage),
+    ({ id }) => id,
+  );
+}
+
+export async function searchTenancies(ports: Ports, viewer: Viewer, text: string): Promise<Tenancy[]> {
+  if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff can select an account or partner.');
+  return ports.stores.tenancies.search(text, limits.tenancies);
+}
+
+export async function createPartner(ports: Ports, actor: Actor, name: string): Promise<Named> {
+  const { partner, event } = newPartner(ports, actor, name);
+  await ports.stores.tenancies.createPartner(partner, event);
+  return partner;
+}
+
+export async function createAccount(ports: Ports, actor: Actor, name: string, partnerId: string): Promise<Account> {
+  const { account, event } = newAccount(ports, actor, name, partnerId);
+  await ports.stores.tenancies.createAccount(account, event);
+  return account;
+}
+
+export async function createCampaign(ports: Ports, actor: Actor, name: string, accountId: string) {
+  const account = await ports.stores.tenancies.findAccount(accountId);
+  if (!account) throw new Problem('not-found', `The account ${accountId} doesn't exist.`);
+  const { campaign, event } = newCampaign(ports, actor, name, account);
+  await ports.stores.tenancies.createCampaign(campaign, event);
+  return campaign;
+}
+
+export function newPartner(ports: Ports, actor: Actor, name: string) {
+  const partner = { id: ports.randomness.id(), name };
+  const owningScope = { accountId: null, partnerId: partner.id };
+  return { partner, event: auditEvent(ports, actor, 'partner.added', { kind: 'partner', ...partner }, owningScope) };
+}
+
+export function newAccount(ports: Ports, actor: Actor, name: string, partnerId: string) {
+  const account: Account = { id: ports.randomness.id(), name, partnerId };
+  const owningScope = { accountId: account.id, partnerId };
+  return { account, event: auditEvent(ports, actor, 'account.added', { kind: 'account', id: account.id, name }, owningScope) };
+}
+
+export function newCampaign(ports: Ports, actor: Actor, name: string, { id: accountId, partnerId }: Pick<Account, 'id' | 'partnerId'>) {
+  const campaign = { id: ports.randomness.id(), name, accountId };
+  const owningScope = { accountId, partnerId };
+  return { campaign, event: auditEvent(ports, actor, 'campaign.added', { kind: 'campaign', id: campaign.id, name }, owningScope) };
 }

@@ -1,10 +1,12 @@
+import { z } from 'zod';
 import type { AuditAction } from '#contract/console/activity.ts';
+import { userTypeSchema } from '#contract/console/common.ts';
+import { limits } from '#contract/limits.ts';
+import { emailSchema, lineSchema } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
 import type { Actor, ImportAddition, ImportedEntity, ImportKind, OwningScope } from '../model.ts';
 import type { ImportStore, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
-import type { ImportFile } from './import-file.ts';
-import { type PlannedEntity, planImport, singular } from './import-plan.ts';
 import { makeOneTimePassword } from './users.ts';
 
 type ImportCounts = { added: number; changed: number; unchanged: number };
@@ -136,3 +138,186 @@ function getOwningScope(kind: ImportKind, entity: ImportedEntity): OwningScope |
 function counts(): ImportCounts {
   return { added: 0, changed: 0, unchanged: 0 };
 }
+
+/** The singular of each kind, for messages. */
+export const singular = { partners: 'partner', accounts: 'account', campaigns: 'campaign', users: 'user' } as const;
+
+/**
+ * An entity as it will be after the import.
+ *
+ * @property verb null if a user is only disabled or enabled
+ * @property isToggled whether a user is disabled or enabled
+ * @property previousEmail the user's earlier email address, if that changes
+ */
+export type PlannedEntity = {
+  entity: ImportedEntity;
+  verb: 'added' | 'changed' | null;
+  isToggled: boolean;
+  previousEmail: string | null;
+};
+
+/** The changes that an import makes to one kind of entity. */
+type KindPlan = { kind: ImportKind; planned: PlannedEntity[]; unchanged: number };
+
+type RequestedEntity = Omit<ImportedEntity, 'id'>;
+type Entities = ReadonlyMap<string, ImportedEntity>;
+
+/** A plan with the file's entities, by external ID: as they are in the database before the import, and as they'll be after it. */
+type CheckedKind = KindPlan & { before: Entities; after: Entities };
+
+/** @throws Problem `invalid` for an externalId that's neither in the file nor in the database */
+type Lookup = (path: string, externalId: string) => ImportedEntity;
+
+const noFields = { partnerId: null, accountId: null, email: null, userType: null, disabled: null };
+
+/** Checks a whole file against itself and the database. @throws Problem `invalid` or `conflict` */
+export async function planImport(ports: Ports, imports: ImportStore, file: ImportFile): Promise<KindPlan[]> {
+  for (const [kind, entities] of Object.entries(file)) refuseRepeats(kind, 'externalId', entities);
+  refuseRepeats('users', 'email', file.users);
+  const plan = (kind: ImportKind, requested: RequestedEntity[]) => planKind(ports, imports, kind, requested);
+
+  const wantedPartners = file.partners.map((partner) => ({ ...noFields, ...partner }));
+  const partners = await plan('partners', wantedPartners);
+  const findPartner = await lookupIn(imports, partners, [...file.accounts, ...file.users].map(getPartner));
+
+  const wantedAccounts = file.accounts.map(({ partner, ...account }, index) => {
+    return { ...noFields, ...account, partnerId: findPartner(`accounts.${index}.partner`, partner).id };
+  });
+  const accounts = await plan('accounts', wantedAccounts);
+  const findAccount = await lookupIn(imports, accounts, [...file.campaigns, ...file.users].map(getAccount));
+
+  const wantedCampaigns = file.campaigns.map(({ account, ...campaign }, index) => {
+    const { id, partnerId } = findAccount(`campaigns.${index}.account`, account);
+    return { ...noFields, ...campaign, accountId: id, partnerId };
+  });
+  const campaigns = await plan('campaigns', wantedCampaigns);
+
+  const wantedUsers = file.users.map((user, index) => toRequestedUser(user, `users.${index}`, findPartner, findAccount));
+  const users = await plan('users', wantedUsers);
+  await refuseTakenEmails(imports, users);
+  return [partners, accounts, campaigns, users];
+}
+
+function getPartner({ partner }: { partner?: string | undefined }): string | undefined {
+  return partner;
+}
+
+function getAccount({ account }: { account?: string | undefined }): string | undefined {
+  return account;
+}
+
+function refuseRepeats<Field extends string>(kind: string, field: Field, entities: readonly Record<Field, string>[]): void {
+  const seen = new Set<string>();
+  for (const [index, entity] of entities.entries()) {
+    if (seen.has(entity[field])) throw invalidAt(`${kind}.${index}.${field}`, `Duplicate ${field}: ${entity[field]}.`);
+    seen.add(entity[field]);
+  }
+}
+
+async function planKind(ports: Ports, imports: ImportStore, kind: ImportKind, requested: readonly RequestedEntity[]): Promise<CheckedKind> {
+  const externalIds = requested.map(({ externalId }) => externalId);
+  const before = await imports.find(kind, externalIds);
+  const checked = requested.map((want, index) => {
+    const existing = before.get(want.externalId);
+    const disabled = want.disabled ?? existing?.disabled ?? null;
+    const entity = { ...want, id: existing?.id ?? ports.randomness.id(), disabled };
+    if (existing) refuseMove(kind, index, existing, entity);
+    return toPlanned(existing, entity);
+  });
+  const planned = checked.filter(({ verb, isToggled }) => verb !== null || isToggled);
+  const after = new Map(checked.map(({ entity }) => [entity.externalId, entity]));
+  return { kind, planned, unchanged: checked.length - planned.length, before, after };
+}
+
+function toPlanned(existing: ImportedEntity | undefined, entity: ImportedEntity): PlannedEntity {
+  const isToggled = (entity.disabled ?? false) !== (existing?.disabled ?? false);
+  if (!existing) return { entity, verb: 'added', isToggled, previousEmail: null };
+  const previousEmail = existing.email === entity.email ? null : existing.email;
+  return { entity, verb: isSame(existing, entity) ? null : 'changed', isToggled, previousEmail };
+}
+
+function refuseMove(kind: ImportKind, index: number, existing: ImportedEntity, entity: ImportedEntity): void {
+  const moves = existing.partnerId !== entity.partnerId || existing.accountId !== entity.accountId;
+  if (moves && kind !== 'users')
+    throw invalidAt(`${kind}.${index}`, `The ${singular[kind]} ${entity.externalId} already belongs elsewhere. Only users can be moved.`);
+}
+
+/** Whether nothing changes, apart from whether a user is disabled. */
+function isSame(existing: ImportedEntity, requested: ImportedEntity): boolean {
+  const fields = ['name', 'partnerId', 'accountId', 'email', 'userType'] as const;
+  return fields.every((field) => existing[field] === requested[field]);
+}
+
+/** Returns a lookup for references: first in the file, then in the database. */
+async function lookupIn(imports: ImportStore, { kind, after }: CheckedKind, externalIds: readonly (string | undefined)[]): Promise<Lookup> {
+  const elsewhere = externalIds.filter((externalId) => externalId !== undefined).filter((externalId) => !after.has(externalId));
+  const existing = await imports.find(kind, [...new Set(elsewhere)]);
+  return (path, externalId) => {
+    const entity = after.get(externalId) ?? existing.get(externalId);
+    if (!entity) throw invalidAt(path, `No ${singular[kind]} has the externalId ${externalId}.`);
+    return entity;
+  };
+}
+
+function toRequestedUser(
+  { partner, account, ...user }: ImportFile['users'][number],
+  path: string,
+  findPartner: Lookup,
+  findAccount: Lookup,
+): RequestedEntity {
+  const isComplete = { account: account && !partner, partner, staff: !partner && !account }[user.userType];
+  if (!isComplete) {
+    throw invalidAt(
+      path,
+      'An account user needs an account, a partner user needs a partner (and may be limited to one of its accounts), and staff must have neither.',
+    );
+  }
+  const ofAccount = account === undefined ? null : findAccount(`${path}.account`, account);
+  const partnerId = partner === undefined ? (ofAccount?.partnerId ?? null) : findPartner(`${path}.partner`, partner).id;
+  if (ofAccount && ofAccount.partnerId !== partnerId) {
+    throw invalidAt(`${path}.account`, `The account ${account} doesn't belong to the partner ${partner}.`);
+  }
+  return { ...user, accountId: ofAccount?.id ?? null, partnerId, disabled: user.disabled ?? null };
+}
+
+/** Checks the users in the order of the file. If a user's address changes, a user further down can have the old one. */
+async function refuseTakenEmails(imports: ImportStore, { before, after }: CheckedKind): Promise<void> {
+  const users = [...after.values()];
+  const owners = await imports.findEmails(users.map(({ email }) => email).filter((email) => email !== null));
+  for (const { externalId, email } of users) {
+    if (email === null) continue;
+    if (owners.has(email) && owners.get(email) !== externalId) {
+      throw new Problem('conflict', `Another user already has the email address ${email}.`);
+    }
+    const old = before.get(externalId)?.email ?? null;
+    if (old !== null) owners.delete(old);
+  }
+}
+
+function invalidAt(path: string, message: string): Problem {
+  return new Problem('invalid', `${path}: ${message}`);
+}
+
+const externalIdSchema = lineSchema(limits.requestId);
+const nameSchema = lineSchema(limits.name);
+
+/** Partners, accounts, campaigns and users in one file. `externalId` is the ID of each in another system. */
+export const importFileSchema = z.strictObject({
+  partners: z.array(z.strictObject({ externalId: externalIdSchema, name: nameSchema })).default([]),
+  accounts: z.array(z.strictObject({ externalId: externalIdSchema, name: nameSchema, partner: externalIdSchema })).default([]),
+  campaigns: z.array(z.strictObject({ externalId: externalIdSchema, name: nameSchema, account: externalIdSchema })).default([]),
+  users: z
+    .array(
+      z.strictObject({
+        externalId: externalIdSchema,
+        email: emailSchema,
+        name: nameSchema,
+        userType: userTypeSchema,
+        account: externalIdSchema.optional(),
+        partner: externalIdSchema.optional(),
+        disabled: z.boolean().optional(),
+      }),
+    )
+    .default([]),
+});
+export type ImportFile = z.output<typeof importFileSchema>;

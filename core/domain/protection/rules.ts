@@ -1,16 +1,20 @@
 import { hash } from 'node:crypto';
+import { readPhone } from '#contract/calls/phone.ts';
 import type { AuditAction } from '#contract/console/activity.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
-import type { NumberRules } from '#contract/protection/numbers.ts';
-import type { ProtectionScope } from '#contract/protection/protection.ts';
+import type { NumberKind, NumberRules } from '#contract/protection/numbers.ts';
+import type { CheckNumber, CheckReason, OptOutScope, ProtectionScope } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { scopeFor } from '../directory/scope.ts';
-import type { Actor, RuleScope, SignedInCaller, Viewer } from '../model.ts';
+import type { Millis } from '../instant.ts';
+import type { Actor, CampaignRules, DoNotCallEntry, RuleScope, SignedInCaller, Viewer } from '../model.ts';
 import type { CheckRules, Ports, ScopeRules } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
+import { selectRules } from './calling-hours.ts';
 import { notInScope, requireAccess, requireAdministrator } from './do-not-call.ts';
-import { isCountry, notACountry } from './numbers.ts';
+import { defaultRules, findNumberObjection, getCallZones, judge } from './judge.ts';
+import { getCountry, getNumberKind, isCountry, notACountry } from './numbers.ts';
 
 type Reference = { scope: ProtectionScope; id: string };
 type Inherited = { from: RuleScope; rules: readonly HoursRule[] };
@@ -193,4 +197,92 @@ function describeNumbers({ countries, kinds }: Partial<NumberRules>): string {
     return [`${what}: ${values.length === 0 ? ifEmpty : values.join(', ')}`];
   };
   return [...describe('countries', countries, 'all'), ...describe('restricted kinds', kinds, 'none')].join('; ');
+}
+
+/** Returns whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
+export async function showOptOuts(ports: Ports, viewer: Viewer, accountId: string): Promise<OptOutScope> {
+  const account = await findVisible(ports, viewer, { scope: 'account', id: accountId });
+  return ports.stores.protection.optOutScope(account.id);
+}
+
+export async function setOptOutsInScope(
+  ports: Ports,
+  { viewer, actor }: SignedInCaller,
+  accountId: string,
+  listedFor: OptOutScope,
+): Promise<void> {
+  requireAdministrator(viewer, 'change the scope of opt-outs');
+  const account = await findVisible(ports, viewer, { scope: 'account', id: accountId });
+  // Someone who sees only one account can't decide for all of the partner's accounts.
+  if (scopeFor(viewer).campaigns.kind === 'account')
+    throw new Problem('forbidden', "Only users who can see all of the partner's accounts can change the scope of opt-outs.");
+  await setOptOuts(ports, actor, account, listedFor);
+}
+
+/** Changes future opt-outs. The entries that are already on a list stay there. */
+export async function setOptOuts(ports: Ports, actor: Actor, { id, name, owner }: RuleScope, listedFor: OptOutScope): Promise<void> {
+  if ((await ports.stores.protection.optOutScope(id)) === listedFor) return;
+  const event = auditEvent(ports, actor, 'account.changed', { kind: 'account', id, name }, owner);
+  const detail = listedFor === 'partner' ? "opt-outs apply to all of the partner's accounts" : 'opt-outs apply only to this account';
+  await ports.stores.protection.setOptOutScope(id, listedFor, { ...event, detail });
+}
+
+type CheckedNumber = {
+  phone: string;
+  reasons: CheckReason[];
+  kind: NumberKind;
+  country: string | null;
+  zones: readonly string[];
+  entries: DoNotCallEntry[];
+  rules: readonly HoursRule[];
+  rulesFrom: RuleScope | null;
+  opensAt: Millis | null;
+};
+
+/** Says what would happen if a campaign called a number now, and why. Applies the same rules as placing a call. */
+export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumber): Promise<CheckedNumber> {
+  const access = requireAccess(scopeFor(viewer).campaigns);
+  const campaign = await ports.stores.protection.findScope(access, 'campaign', input.campaignId);
+  if (!campaign || campaign.owner.accountId === null) throw notInScope();
+  const { accountId, partnerId } = campaign.owner;
+  const read = readPhone(input.phone, { country: undefined, accept: 'valid' });
+  if ('reason' in read) throw invalidField('phone', read.reason);
+  const { phone } = read;
+  const now = ports.clock.now();
+  const rules = (await ports.stores.protection.campaignRules(campaign.id)) ?? defaultRules;
+  const blocking = await ports.stores.protection.findBlocking({ accountId, partnerId }, phone, now);
+  const entries = access.kind === 'account' ? blocking.map(withoutOthersNotes) : blocking;
+  const call = { phone, timeZone: input.timeZone ?? null, notBefore: null, notAfter: null };
+  const hours = judge({ ...rules, kinds: [...anyKind(phone)], countries: [] }, call, now, now);
+  const objection = findNumberObjection(rules, phone);
+  const reasons: (CheckReason | null)[] = [
+    entries.length > 0 ? 'do-not-call' : null,
+    objection ? (objection.kind === 'country' ? 'country' : 'number-kind') : null,
+    hours.kind === 'unknown-time-zone' ? hours.kind : null,
+    hours.kind === 'held' || hours.kind === 'outside-calling-hours' ? 'outside-calling-hours' : null,
+  ];
+  return {
+    ...{ phone, entries, kind: getNumberKind(phone), country: getCountry(phone), zones: getCallZones(call) },
+    reasons: reasons.filter((reason) => reason !== null),
+    rules: selectRules(rules.hours, phone),
+    rulesFrom: await findRulesScope(ports, campaign, rules),
+    opensAt: hours.kind === 'held' ? hours.until : hours.kind === 'outside-calling-hours' ? hours.opensAt : null,
+  };
+}
+
+/** Someone who sees only one account learns that the partner's list blocks a number, but doesn't see notes by the partner's users. */
+function withoutOthersNotes(entry: DoNotCallEntry): DoNotCallEntry {
+  return entry.scope.kind === 'account' ? entry : { ...entry, note: null, call: null, createdBy: null };
+}
+
+/** Allows all kinds and countries, so that the hours are checked even if the number itself isn't allowed. */
+function anyKind(phone: string) {
+  const kind = getNumberKind(phone);
+  return kind === 'ordinary' ? [] : [kind];
+}
+
+async function findRulesScope(ports: Ports, { id, owner }: RuleScope, { hoursFrom }: CampaignRules): Promise<RuleScope | null> {
+  if (hoursFrom === null) return null;
+  const kind: ProtectionScope = hoursFrom === id ? 'campaign' : hoursFrom === owner.accountId ? 'account' : 'partner';
+  return ports.stores.protection.findScope({ kind: 'all' }, kind, hoursFrom);
 }

@@ -5,8 +5,7 @@ import type { Millis } from '../instant.ts';
 import type { Credentials } from '../model.ts';
 import type { Attempt, Ports, ThrottleCounter } from '../ports.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
-import { toNetworks } from './networks.ts';
-import { flowLife, ProviderError } from './provider.ts';
+import { flowLife, ProviderError } from './identity-provider.ts';
 
 const quarter = Duration.fromObject({ minutes: 15 });
 const hour = Duration.fromObject({ hours: 1 });
@@ -262,4 +261,42 @@ function formatWait(seconds: number): string {
   const [count, unit] =
     seconds < 60 ? [seconds, 'second'] : seconds <= 7_200 ? [Math.ceil(seconds / 60), 'minute'] : [Math.ceil(seconds / 3_600), 'hour'];
   return `${count} ${unit}${count === 1 ? '' : 's'}`;
+}
+
+/**
+ * Returns the networks that contain an address, narrowest first. IPv4: the address and its /24. IPv6: its /64, /56 and /48, because
+ * providers assign networks of these sizes to customers (RFC 6177).
+ *
+ * @param address in its canonical form
+ */
+export function toNetworks(address: string): string[] {
+  return address.includes(':') ? toPrefixes(toGroups(address), [64, 56, 48]) : [address, ipv4Prefix(address, 3)];
+}
+
+/**
+ * Returns a network of the size that an internet provider or a large organization has. There's no counter for it, because that could lock
+ * out many users. But in the queue for passwords, all addresses in it share its turns.
+ */
+export function toProvider(address: string): string {
+  return address.includes(':') ? (toPrefixes(toGroups(address), [32])[0] ?? '') : ipv4Prefix(address, 2);
+}
+
+function ipv4Prefix(address: string, bytes: number): string {
+  return `${address.split('.').slice(0, bytes).join('.')}/${bytes * 8}`;
+}
+
+function toPrefixes(groups: readonly string[], lengths: readonly number[]): string[] {
+  const digits = groups.map((group) => group.padStart(4, '0')).join('');
+  return lengths.map((length) => `${digits.slice(0, length / 4)}/${length}`);
+}
+
+function toGroups(address: string): string[] {
+  const [left = [], right = []] = address.split('::').map((half) => half.split(':'));
+  return [...left, ...Array.from({ length: 8 - left.length - right.length }, () => ''), ...right];
+}
+
+/** Call this before a password is checked, changed or handed out in the console. @throws Problem `forbidden` if passwords are off */
+export function requirePasswordSignIn({ passwordSignIn, provider }: Ports): void {
+  if (!passwordSignIn)
+    throw new Problem('forbidden', `Passwords are turned off. Sign in with ${provider?.name ?? 'your provider'} instead.`);
 }

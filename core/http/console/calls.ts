@@ -3,7 +3,7 @@ import type { AllCallsSummaryView, CallDetailsView, CallsSummaryView, CallsView,
 import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/calls/call-list.ts';
 import { instantRange } from '../../domain/calls/days.ts';
-import { findDialerTrouble } from '../../domain/calls/dialer-trouble.ts';
+import { findDialerTrouble } from '../../domain/calls/dialing.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { CallFilter, ListedCall } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';

@@ -10,9 +10,9 @@ import type {
 } from '#contract/protection/protection.ts';
 import { timestamp } from '#contract/text/text.ts';
 import type { DoNotCallEntry, RuleScope } from '../../domain/model.ts';
-import * as check from '../../domain/protection/check.ts';
 import * as list from '../../domain/protection/do-not-call.ts';
-import * as optOuts from '../../domain/protection/opt-outs.ts';
+import * as check from '../../domain/protection/rules.ts';
+import * as optOuts from '../../domain/protection/rules.ts';
 import * as rules from '../../domain/protection/rules.ts';
 import { sendCsv } from './csv.ts';
 import type { Request } from './request.ts';

@@ -1,6 +1,6 @@
 import type { AccountsView, CampaignsView } from '#contract/console/directory.ts';
 import type { TenanciesView } from '#contract/console/session.ts';
-import * as domain from '../../domain/directory/tenancies.ts';
+import * as domain from '../../domain/directory/directory.ts';
 import { tenancyView } from '../views.ts';
 import type { Request } from './request.ts';
 

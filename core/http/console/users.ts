@@ -1,5 +1,5 @@
 import type { ChangedUserView, CreatedUserView, DeletionView, ResetPasswordView, UsersView } from '#contract/console/users.ts';
-import * as domain from '../../domain/directory/managed-users.ts';
+import * as domain from '../../domain/directory/users.ts';
 import { deletionView, userView } from '../views.ts';
 import type { Request } from './request.ts';
 

@@ -5,7 +5,7 @@ import type { Turn } from '../../domain/calls/call-list.ts';
 import type { Session, User } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
-import { type RefusalReason, refusalReasons } from '../../domain/sign-in/provider.ts';
+import { type RefusalReason, refusalReasons } from '../../domain/sign-in/identity-provider.ts';
 
 export type State = {
   /** The path of the matching route, as in the table of routes. Metrics and logs use it instead of the actual path. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import Cookies from 'cookies';
-import { sessionLimits } from '../../domain/sign-in/session-states.ts';
+import { sessionLimits } from '../../domain/sign-in/sessions.ts';
 import type { Context } from './context.ts';
 
 /**

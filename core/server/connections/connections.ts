@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
-import { toNetworks } from '../../domain/sign-in/networks.ts';
+import { toNetworks } from '../../domain/sign-in/throttle.ts';
 import { peerAddress } from '../../http/middleware/client-address.ts';
 import { limitHandshakes } from './handshakes.ts';
 import { type TurnObserver, takeTurns } from './turns.ts';

@@ -1,7 +1,7 @@
 import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { errorCode } from '../../domain/error-code.ts';
 import type { Randomness } from '../../domain/ports.ts';
+import { errorCode } from '../../domain/problem.ts';
 import type { DatabaseLocation } from '../../storage/engine/database.ts';
 import { type Config, ConfigError, secretLength } from './config.ts';
 import { flushToDisk } from './flush.ts';

@@ -1,5 +1,4 @@
-import { errorCode } from '../../domain/error-code.ts';
-import { Problem } from '../../domain/problem.ts';
+import { errorCode, Problem } from '../../domain/problem.ts';
 import type { DatabaseLocation } from '../../storage/engine/database.ts';
 import { databaseErrorText, explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { isOutage } from '../../storage/engine/errors.ts';

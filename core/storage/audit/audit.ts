@@ -1,12 +1,12 @@
 import type { Knex } from 'knex';
-import { budgetUsed, changesPerHour, countedActions } from '../../domain/audit/budget.ts';
+import { budgetUsed, changesPerHour, countedActions } from '../../domain/audit/audit.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import type { ActivityVisibility } from '../../domain/directory/scope.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ActivityFilter, AuditEvent, Digest, ListedEvent, Person } from '../../domain/model.ts';
 import type { ActivityStore } from '../../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
-import { changesSignIn } from '../../domain/sign-in/session-states.ts';
+import { changesSignIn } from '../../domain/sign-in/sessions.ts';
 import { both, either, equal } from '../calls/lists/text-search.ts';
 import { endProofs } from '../directory/proofs.ts';
 import { inChunks } from '../engine/chunks.ts';
@@ -36,7 +36,7 @@ export async function recordAudits(trx: Knex.Transaction, events: readonly Audit
 }
 
 /**
- * Checks that the user who makes these changes hasn't made too many within the last hour: see budget.ts. Counts the user's own events, so
+ * Checks that the user who makes these changes hasn't made too many within the last hour: see domain/audit/audit.ts. Counts the user's own events, so
  * the limit applies to all sessions and cores together. Reads only the index of their events by action.
  *
  * @throws Problem `too-many-requests`

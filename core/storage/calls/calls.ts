@@ -1,11 +1,11 @@
+import { allowsAddress, countingDay } from '../../domain/api-keys.ts';
 import { initialStage, stageAfter, stagesBefore } from '../../domain/calls/call-states.ts';
 import { instant, type Millis } from '../../domain/instant.ts';
-import { allowsAddress, countingDay } from '../../domain/key-limits.ts';
 import type { ActiveKey, Digest, NewCall } from '../../domain/model.ts';
 import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports.ts';
 import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { type Judgement, judge } from '../../domain/protection/judge.ts';
-import { toNetworks } from '../../domain/sign-in/networks.ts';
+import { toNetworks } from '../../domain/sign-in/throttle.ts';
 import { type BatchObserver, batched } from '../engine/batch.ts';
 import type { Database, Row } from '../engine/database.ts';
 import { isSingleRowError, isUndone } from '../engine/errors.ts';

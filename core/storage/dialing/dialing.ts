@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { type Conclusion, type Settlement, stagesBefore, toState, waitingStages } from '../../domain/calls/call-states.ts';
-import { troubleLimits } from '../../domain/calls/dialer-trouble.ts';
+import { troubleLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, plus } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';

@@ -4,7 +4,7 @@ import { stagesBefore, toState } from '../../domain/calls/call-states.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
-import { maxDaysAhead } from '../../domain/protection/hours/calling-hours.ts';
+import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
 import { isAt, isDialing, isQueued, isUndialed, stageAfterSql } from '../calls/call-stages.ts';
 import { callKey } from '../calls/calls.ts';
 import { endCalls } from '../calls/ended-calls.ts';

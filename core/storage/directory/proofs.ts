@@ -3,7 +3,7 @@ import type { AuditEvent } from '../../domain/model.ts';
 
 /**
  * Ends everything that a user has proved so far, because the way in which the user signs in has changed: all sessions except the one that
- * makes the change, and everything that's only half done. See domain/sign-in/session-states.ts.
+ * makes the change, and everything that's only half done. See domain/sign-in/sessions.ts.
  *
  * @returns the number of sessions
  */

@@ -1,4 +1,4 @@
-import { errorCode } from '../../domain/error-code.ts';
+import { errorCode } from '../../domain/problem.ts';
 import type { DatabaseLocation } from './database.ts';
 import { UnsafeFileError } from './errors.ts';
 import { parseAddresses } from './postgres/postgres-hosts.ts';

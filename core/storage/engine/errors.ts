@@ -1,5 +1,4 @@
-import { errorCode } from '../../domain/error-code.ts';
-import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
+import { errorCode, Problem, unauthorizedDetail } from '../../domain/problem.ts';
 
 const sqliteOutage = /^SQLITE_(BUSY|LOCKED|FULL|IOERR|CANTOPEN|READONLY|NOMEM|CORRUPT|NOTADB|PROTOCOL|MISUSE)/;
 const sqliteData = /^SQLITE_(CONSTRAINT|MISMATCH|TOOBIG|RANGE|ERROR)/;

@@ -1,7 +1,7 @@
 import type { Database, Dialect } from '../engine/database.ts';
 
 /**
- * The only code that decides what a key may do, except that `domain/key-limits.ts` compares addresses. It's in SQL, so that the statement
+ * The only code that decides what a key may do, except that `domain/api-keys.ts` compares addresses. It's in SQL, so that the statement
  * that places or cancels a call checks it: if a key was revoked, or its creator was deleted or moved, before the statement started, this
  * takes effect in every process. No cache is involved.
  *

@@ -55,7 +55,7 @@ const sharedHours = new Map<string, readonly HoursRule[]>();
 
 /**
  * Parses calling hours. Returns the same array for the same text, because many campaigns may share hundreds of rules. Parsing these takes
- * long, and so does preparing each array for use (`hours-rules.ts`).
+ * long, and so does preparing each array for use (`domain/protection/calling-hours.ts`).
  */
 function shareHours(json: string | null): readonly HoursRule[] {
   if (json === null) return [];

@@ -1,6 +1,6 @@
 import { stagesBefore } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
-import { listedDetail } from '../../domain/protection/objections.ts';
+import { listedDetail } from '../../domain/protection/judge.ts';
 import { isAt, stageAfterSql } from '../calls/call-stages.ts';
 import { endCalls } from '../calls/ended-calls.ts';
 import { walkQueue } from '../calls/queued-calls.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { operator } from '../../../core/domain/audit/audit.ts';
-import { createCampaign } from '../../../core/domain/directory/tenancies.ts';
+import { createCampaign } from '../../../core/domain/directory/directory.ts';
 import { callFiles } from '../../support/call-files.ts';
 import { ndjson } from '../../support/cli.ts';
 import { sharedIntegrator } from '../../support/integrator.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { sessionLimits } from '../../../core/domain/sign-in/session-states.ts';
+import { sessionLimits } from '../../../core/domain/sign-in/sessions.ts';
 import { startCoreHere } from '../../support/core.ts';
 import { ask, readCookies, readSetCookies } from '../../support/http.ts';
 import { databaseWithTenants, password, signIn } from '../../support/tenants.ts';

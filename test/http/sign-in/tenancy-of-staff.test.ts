@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { tenanciesSchema } from '#contract/console/session.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
-import { createAccount } from '../../../core/domain/directory/tenancies.ts';
+import { createAccount } from '../../../core/domain/directory/directory.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode } from '../../support/http.ts';
 import { sessionSuite } from '../../support/session-suite.ts';

@@ -15,7 +15,7 @@ import {
   ProviderError,
   SignInRefused,
   takeSignInCode,
-} from '../../../domain/sign-in/provider.ts';
+} from '../../../domain/sign-in/identity-provider.ts';
 import { countProviderSignIn, takeOnce } from '../../../domain/sign-in/throttle.ts';
 import { readBody, readQuery } from '../../middleware/body.ts';
 import type { Context, HttpDeps } from '../../middleware/context.ts';

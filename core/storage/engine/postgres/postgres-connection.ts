@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import Client, { type Query } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import { deadlines } from '../../../domain/deadlines.ts';
-import { errorCode } from '../../../domain/error-code.ts';
+import { errorCode } from '../../../domain/problem.ts';
 import type { Row } from '../database.ts';
 import { NotOnAllNodes, TookTooLong } from '../errors.ts';
 import { parseAddresses } from './postgres-hosts.ts';

@@ -3,7 +3,7 @@ import { setTimeout } from 'node:timers/promises';
 import knex, { type Knex } from 'knex';
 import type { Sharding } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
-import { errorCode } from '../../../domain/error-code.ts';
+import { errorCode } from '../../../domain/problem.ts';
 import {
   type BatchColumns,
   type BatchRows,

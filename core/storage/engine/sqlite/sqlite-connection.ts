@@ -4,7 +4,7 @@ import Transaction from 'knex/lib/dialects/sqlite3/execution/sqlite-transaction.
 import Client from 'knex/lib/dialects/sqlite3/index.js';
 import sqlite3, { type Database as Connection, type RunResult, type Statement } from 'sqlite3';
 import { deadlines } from '../../../domain/deadlines.ts';
-import { errorCode } from '../../../domain/error-code.ts';
+import { errorCode } from '../../../domain/problem.ts';
 import type { Row } from '../database.ts';
 import { isDataError, TookTooLong } from '../errors.ts';
 

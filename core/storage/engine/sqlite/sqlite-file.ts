@@ -12,8 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { errorCode } from '../../../domain/error-code.ts';
-import { Problem } from '../../../domain/problem.ts';
+import { errorCode, Problem } from '../../../domain/problem.ts';
 import { explainDatabaseError } from '../error-text.ts';
 import { UnsafeFileError } from '../errors.ts';
 import { type Checkpoints, openWalIndex, type WalIndex } from './sqlite-wal-index.ts';

@@ -1,5 +1,5 @@
 import { canonicalTimeZone } from '#contract/time-zones.ts';
-import { type PrefixTree, prefixTree } from '../prefix-tree.ts';
+import { type PrefixTree, prefixTree } from './prefix-tree.ts';
 import { zonePrefixes } from './zone-prefixes.ts';
 
 let zonesByPrefix: PrefixTree<readonly string[]> | undefined;
