@@ -33,6 +33,11 @@ describe('the configuration', () => {
     expect(readConfig({ PORT: '', LOG_LEVEL: '' })).to.deep.include({ port: 8080, logLevel: 'info' });
   });
 
+  it('ignores spaces and CR around values', () => {
+    const { database, port } = readConfig({ DATABASE_URL: ' sqlite:/data/callkey.db ', PORT: '21200\r' });
+    expect({ database, port }).to.deep.equal({ database: { kind: 'sqlite', filename: '/data/callkey.db' }, port: 21_200 });
+  });
+
   it("can't be changed after it's read", () => {
     expect(Object.isFrozen(readConfig({}))).to.equal(true);
   });
@@ -107,6 +112,9 @@ describe('the configuration', () => {
     ['DATABASE_URL', 'sqlite:', {}],
     ['DATABASE_URL', 'sqlite::memory:', {}],
     ['DATABASE_URL', 'sqlite://rel.db', {}],
+    ['HOST', '127.0.0.1\r\n::1', {}],
+    ['LOG_LEVEL', '"info"', {}],
+    ['SESSION_SECRETS', `'${secret}'`, {}],
     ['SESSION_SECRETS', 'too short', {}],
     ['SESSION_SECRETS', '', { DATABASE_URL: 'postgres://localhost/x' }],
     ['TRUSTED_PROXIES', 'everyone', {}],
@@ -137,7 +145,7 @@ describe('the configuration', () => {
     ['TLS_CERT_FILE', '/nowhere/cert.pem', { TLS_KEY_FILE: '/nowhere/key.pem' }],
     ['TLS_KEY_FILE', '', { TLS_CERT_FILE: '/nowhere/cert.pem' }],
   ] as const) {
-    it(`refuses ${variable}=${value || '(unset)'} with a one-line error that names the variable`, () => {
+    it(`refuses ${variable}=${JSON.stringify(value)} with a one-line error that names the variable`, () => {
       const message = readError({ ...more, [variable]: value });
       expect(message).to.match(new RegExp(`^${variable}: [^\n]+$`));
       if (value.length > 7) expect(message.split(' ')).not.to.include(value);

@@ -30,6 +30,5 @@ export async function openPorts(
 /** Opens a database by its DATABASE_URL. */
 export function openDirect(databaseUrl: string, others?: Partial<Ports>): Promise<{ ports: Ports; storage: Storage }> {
   const location = parseDatabaseUrl(databaseUrl);
-  if (!location) throw new Error(`${databaseUrl} doesn't name a database.`);
   return openPorts(location, others);
 }

@@ -64,6 +64,44 @@ describe('admin backup', () => {
     expect({ code, bytes: statSync(file).size }).to.deep.equal({ code: 4, bytes: 8 });
   });
 
+  describe('of a PostgreSQL database', () => {
+    onToolDatabases((databases) => {
+      if (databases.kind === 'sqlite') return;
+      let database: string;
+      const file = () => join(freshDirectory(), 'backup');
+      before(async () => {
+        database = await databases.freshDatabase();
+        await adminOn(database).json('partner', 'add', 'One');
+      });
+
+      it('reads and restores the server that the parameters of the URL name', async () => {
+        const { hostname, port, username, password, pathname } = new URL(database);
+        const named = adminOn(
+          `postgres://nobody@127.0.0.1:1${pathname}?host=${hostname}&port=${port}&user=${username}&password=${password}`,
+        );
+        const { backup } = await named.json('backup', file());
+        await adminOn(database).json('partner', 'add', 'Two');
+        await named.json('restore', backup.file);
+        const { partners } = await adminOn(database).json('partner', 'list');
+        expect(partners.map(({ name }: { name: string }) => name)).to.deep.equal(['One']);
+      });
+
+      for (const command of ['backup', 'restore'])
+        it(`is refused by ${command} if only PostgreSQL's programs read a setting that names another database`, async () => {
+          const { backup } = await adminOn(database).json('backup', file());
+          const services = join(freshDirectory(), 'services.conf');
+          writeFileSync(services, '[other]\ndbname=postgres\n');
+          const { code, stderr } = await runScript('core/admin.ts', [command, command === 'backup' ? file() : backup.file], {
+            env: { DATABASE_URL: database, PGSERVICEFILE: services, PGSERVICE: 'other' },
+          });
+          expect([code, stderr]).to.deep.equal([
+            4,
+            "error: PostgreSQL's programs and the core reach different databases with DATABASE_URL. Unset variables such as PGHOSTADDR and PGSERVICE.\n",
+          ]);
+        });
+    });
+  });
+
   describe('when interrupted', () => {
     onToolDatabases((databases) => {
       let database: string;

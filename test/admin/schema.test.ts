@@ -17,16 +17,25 @@ describe('DATABASE_URL', () => {
     ['sqlite:./rel.db', join(process.cwd(), 'rel.db')],
     ['sqlite:/abs.db', '/abs.db'],
     ['sqlite:///abs.db', '/abs.db'],
-    ['sqlite://rel.db', undefined],
-    ['sqlite://host/rel.db', undefined],
-    ['sqlite::memory:', undefined],
-    ['sqlite:', undefined],
-  ] as const) {
-    it(`${filename === undefined ? `can't be ${url}` : `names the file ${filename.replace(process.cwd(), '.')} with ${url}`}`, () => {
-      const expected: DatabaseLocation | undefined = filename === undefined ? undefined : { kind: 'sqlite', filename };
-      expect(parseDatabaseUrl(url)).to.deep.equal(expected);
+  ] as const)
+    it(`names the file ${filename.replace(process.cwd(), '.')} with ${url}`, () => {
+      expect(parseDatabaseUrl(url)).to.deep.equal({ kind: 'sqlite', filename });
     });
-  }
+
+  for (const url of [
+    'sqlite://rel.db',
+    'sqlite://host/rel.db',
+    'sqlite::memory:',
+    'sqlite:',
+    'sqlite:/a.db ',
+    'sqlite: /a.db',
+    'sqlite:"/a.db"',
+  ])
+    it(`can't be ${url}`, () => expect(() => parseDatabaseUrl(url)).to.throw(/^must be sqlite: followed by a file path/));
+
+  for (const url of ['sqlite:/a.db?mode=rwc', 'sqlite:/a.db#x', 'sqlite:/a%20b.db', 'sqlite:/a.db\r'])
+    it(`can't be ${JSON.stringify(url)}, which would create another file`, () =>
+      expect(() => parseDatabaseUrl(url)).to.throw(/without \?, #, %/));
 
   it('is refused if it starts with sqlite:// and two slashes, and the error says what to write instead', async () => {
     const { code, stderr } = await adminOn('sqlite://callkey-by-mistake.db').admin(['partner', 'add', 'One']);
@@ -62,9 +71,7 @@ describe('the schema', () => {
     let location: DatabaseLocation;
     beforeEach(async () => {
       url = await emptyDatabase(kind);
-      const parsed = parseDatabaseUrl(url);
-      if (!parsed) throw new Error('The database has no address.');
-      location = parsed;
+      location = parseDatabaseUrl(url);
     });
     async function withDatabase(work: (database: ReturnType<typeof openDatabase>) => Promise<unknown>): Promise<void> {
       const database = openDatabase(location, 'make');

@@ -17,7 +17,6 @@ const key = makeKeyValue(randomBytes);
 /** Creates a database as the previous release did, with a key that can place calls in the campaign. */
 async function previousRelease(url: string): Promise<void> {
   const location = parseDatabaseUrl(url);
-  if (!location) throw new Error('The database has no address.');
   const database = openDatabase(location, 'make');
   const { write } = database;
   await migrateToRelease(database, '0.1.0');

@@ -72,7 +72,6 @@ describe('a database from an earlier release', () => {
     ];
     beforeEach(async () => {
       const location = parseDatabaseUrl(await emptyDatabase(kind));
-      if (!location) throw new Error('The database has no address.');
       database = openDatabase(location, 'make');
       await migrateToRelease(database, 'first');
       for (const row of calls) await database.write('calls').insert(row);

@@ -90,7 +90,6 @@ export async function startCluster(more: readonly string[] = []) {
     async createWithShards(shards: number): Promise<string> {
       const name = await this.createDatabase();
       const location = parseDatabaseUrl(coordinator.url(name));
-      if (!location) throw new Error(`${name} has no address.`);
       const storage = openStorage(location, systemClock, unobserved);
       try {
         await storage.migrate();

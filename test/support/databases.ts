@@ -79,7 +79,6 @@ async function copy(database: string): Promise<string> {
 
 function parseLocation(databaseUrl: string) {
   const location = parseDatabaseUrl(databaseUrl);
-  if (!location) throw new Error(`${databaseUrl} doesn't name a database.`);
   return location;
 }
 

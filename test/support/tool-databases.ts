@@ -34,7 +34,6 @@ export function onToolDatabases(tests: (on: ToolDatabases) => void): void {
 async function migratedDatabase(server: PostgresServer): Promise<string> {
   const url = await server.createDatabase();
   const location = parseDatabaseUrl(url);
-  if (!location) throw new Error(`${url} doesn't name a database.`);
   const storage = openStorage(location, systemClock, unobserved);
   await storage.migrate().finally(() => storage.close());
   return new URL(url).pathname.slice(1);

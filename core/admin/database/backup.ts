@@ -12,7 +12,7 @@ import { ownTables } from '../../storage/engine/postgres/own-objects.ts';
 import { schemaState } from '../../storage/migrations/index.ts';
 import type { AdminContext, Runner } from '../program/context.ts';
 import { withExamples } from '../program/help.ts';
-import { ownSchema, quoted, startPostgresTool, waitForTool } from './postgres-tools.ts';
+import { ownSchema, quoted, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';
 
 export function backupCommand(program: Command, { withDatabase }: Runner): void {
   const command = program
@@ -116,6 +116,7 @@ function moveIntoPlace(partial: string, file: string): void {
  * contain those of other programs.
  */
 async function dump(database: Database, url: string, file: string): Promise<void> {
+  await requireSameServer(database, url);
   const schema = await ownSchema(database);
   const args = [...(await chooseSchema(database, schema)), ...(await excludeOtherObjects(database, schema))];
   const tool = startPostgresTool(url, 'pg_dump', ['--format=custom', ...args]);

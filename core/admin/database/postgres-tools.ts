@@ -1,18 +1,23 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
 import { Problem } from '../../domain/problem.ts';
 import type { Database } from '../../storage/engine/database.ts';
-import { parseAddresses } from '../../storage/engine/postgres/postgres-hosts.ts';
+import { toProblem } from '../../storage/engine/errors.ts';
+import { parseAddresses } from '../../storage/engine/postgres/postgres-address.ts';
 
 /** A running PostgreSQL program. `messages` returns what it wrote to standard error. */
 type PostgresTool = { name: string; child: ChildProcess; messages: () => string };
 
 /** Starts a PostgreSQL program. Passes the address in the environment, because `ps` shows arguments to every user. */
 export function startPostgresTool(url: string, name: string, args: readonly string[]): PostgresTool {
-  const child = spawn(name, args, { env: { ...process.env, ...toEnvironment(url) }, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(name, ['--no-password', ...args], {
+    env: { ...process.env, ...toEnvironment(url) },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   let messages = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    messages += text;
+  child.stderr.setEncoding('utf8').on('data', (message: string) => {
+    messages += message;
   });
   // Writing fails if the tool has exited. Ignore that error, because `waitForTool` reports why the tool exited.
   child.stdin.on('error', () => undefined);
@@ -31,6 +36,27 @@ export async function waitForTool({ name, child, messages }: PostgresTool): Prom
     throw new ToolFailed(`${name} isn't installed on this machine. Install the PostgreSQL client tools.`);
   });
   if (code !== 0) throw new ToolFailed(`${name} failed: ${extractError(messages())}`);
+}
+
+/**
+ * Makes sure that PostgreSQL's programs reach the same database as this process. Otherwise, a variable such as PGHOSTADDR or a service file,
+ * which only they read, could make them copy or overwrite another one.
+ *
+ * @throws Problem `conflict` if they don't
+ */
+export async function requireSameServer(database: Database, url: string): Promise<void> {
+  const identity = `SELECT concat_ws('/', system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database())) AS id
+    FROM pg_control_system()`;
+  const [row] = await database.query<{ id: string }>(identity).catch((error: unknown) => {
+    throw toProblem(error);
+  });
+  const tool = startPostgresTool(url, 'psql', ['--no-psqlrc', '--tuples-only', '--no-align', `--command=${identity}`]);
+  const [, id] = await Promise.all([waitForTool(tool), tool.child.stdout ? text(tool.child.stdout) : '']);
+  if (row === undefined || id.trim() !== row.id)
+    throw new Problem(
+      'conflict',
+      "PostgreSQL's programs and the core reach different databases with DATABASE_URL. Unset variables such as PGHOSTADDR and PGSERVICE.",
+    );
 }
 
 /** Returns the schema that contains, or will contain, the tables. */

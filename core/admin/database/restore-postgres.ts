@@ -11,7 +11,7 @@ import { toProblem } from '../../storage/engine/errors.ts';
 import { ownFunctions, ownTables } from '../../storage/engine/postgres/own-objects.ts';
 import { applicationName, migrationLock, openPostgres } from '../../storage/engine/postgres/postgres.ts';
 import { migrationsTable, schemaState } from '../../storage/migrations/index.ts';
-import { ownSchema, startPostgresTool, waitForTool } from './postgres-tools.ts';
+import { ownSchema, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';
 import { missingMigrations, type RestoreResult, type Revived, type RevokedKey, readRevocations } from './restore-result.ts';
 import { findWidened, readRights, type Source } from './restore-rights.ts';
 
@@ -19,6 +19,7 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
   const backup = await inspect(url, file);
   const database = openPostgres(url);
   try {
+    await requireSameServer(database, url);
     await refuseNewer(database);
     const tables: Source = { table: (name) => database.read(name), has: async (name) => database.read.schema.hasTable(name) };
     const rights = await readRights(tables);

@@ -111,14 +111,12 @@ const databaseUrl = z
   .string()
   .default('sqlite:./data/callkey.db')
   .transform((url, context) => {
-    const location = parseDatabaseUrl(url);
-    if (location) return location;
-    context.addIssue({
-      code: 'custom',
-      message:
-        'must be sqlite: followed by a file path (sqlite:./callkey.db or sqlite:/data/callkey.db), or postgres://user:password@host/database',
-    });
-    return z.NEVER;
+    try {
+      return parseDatabaseUrl(url);
+    } catch (error) {
+      context.addIssue({ code: 'custom', message: error instanceof Error ? error.message : 'is invalid' });
+      return z.NEVER;
+    }
   });
 
 const schema = z.object({
@@ -220,7 +218,12 @@ export function readDatabaseLocation(environment: Readonly<Record<string, string
 }
 
 function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly<Record<string, string | undefined>>): z.output<Schema> {
-  const set = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  // Trim values, because files of variables may end their lines with CR, and a space at the end of a path would name another file.
+  const trimmed = Object.entries(environment).map(([name, value]) => [name, value?.trim()] as const);
+  const set = Object.fromEntries(trimmed.filter(([, value]) => value !== ''));
+  for (const name of Object.keys(schema.shape))
+    if (/^(["']).*\1$|\p{Cc}/su.test(set[name] ?? ''))
+      throw new ConfigError(name, 'must not be in quotation marks or contain control characters');
   // Read only the files of the requested variables, because the user who runs `admin` may not be allowed to read the others.
   for (const name of secretVariables.filter((secret) => secret in schema.shape)) {
     const variable = `${name}_FILE`;

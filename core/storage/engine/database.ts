@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
-import { isPostgresUrl } from './postgres/postgres-hosts.ts';
+import { normalizeUrl } from './postgres/postgres-address.ts';
 
 export type Dialect = 'sqlite' | 'postgres';
 
@@ -125,13 +125,22 @@ export type OpenedDatabase = Database & {
 export type DatabaseLocation = { kind: 'sqlite'; filename: string } | { kind: 'postgres'; url: string };
 
 /**
- * Parses `sqlite:` and a path, or a `postgres://` address; undefined if it's neither. Refuses `sqlite://callkey.db`, because some tools
- * read this as a relative path and others as a host, and no one means a file in the root folder.
+ * Parses `sqlite:` and a path, or a `postgres://` address. Refuses `sqlite://callkey.db`, because some tools read this as a relative path and
+ * others as a host, and no one means a file in the root folder. Also refuses what other programs accept after a path, such as `?mode=ro`:
+ * as a part of the name, it would create an empty database.
+ *
+ * @throws Error whose message says what the address must be, and contains no part of it
  */
-export function parseDatabaseUrl(url: string): DatabaseLocation | undefined {
-  if (/^postgres(ql)?:\/\//.test(url)) return isPostgresUrl(url) ? { kind: 'postgres', url } : undefined;
-  const path = /^sqlite:(?:\/\/(?=\/)|(?!\/\/))(.+)$/.exec(url)?.[1];
-  return path === undefined || path.startsWith(':') ? undefined : { kind: 'sqlite', filename: resolve(path) };
+export function parseDatabaseUrl(url: string): DatabaseLocation {
+  if (/^postgres(ql)?:\/\//.test(url)) return { kind: 'postgres', url: normalizeUrl(url) };
+  const path = /^sqlite:(?:\/\/(?=\/)|(?!\/\/))(.+)$/s.exec(url)?.[1];
+  if (path === undefined || path.startsWith(':'))
+    throw new Error(
+      'must be sqlite: followed by a file path (sqlite:./callkey.db or sqlite:/data/callkey.db), or postgres://user:password@host/database',
+    );
+  if (/[?#%"]|^\s|\s$|\p{Cc}/u.test(path))
+    throw new Error('must be sqlite: followed by a file path without ?, #, %, quotation marks, and spaces at its start or end');
+  return { kind: 'sqlite', filename: resolve(path) };
 }
 
 /**

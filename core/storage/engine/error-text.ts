@@ -1,7 +1,7 @@
 import { errorCode } from '../../domain/problem.ts';
 import type { DatabaseLocation } from './database.ts';
 import { UnsafeFileError } from './errors.ts';
-import { parseAddresses } from './postgres/postgres-hosts.ts';
+import { parseAddresses } from './postgres/postgres-address.ts';
 
 /** The reason why a database doesn't work, and what to do about it. `remedy` is empty for an error that isn't in the table. */
 type Explanation = { cause: string; remedy: string };

@@ -55,7 +55,7 @@ export function testTwoShards(its: SharedCluster): void {
     const { database } = direct.storage;
     for (const { write } of shardsOf(database)) await write.raw('DROP INDEX calls_by_api_key');
     await database.write('schema_migrations').where({ name: '030-calls-by-key-additive' }).delete();
-    const elsewhere = openDatabase(parseDatabaseUrl(first.url(name)) ?? { kind: 'sqlite', filename: '' }, 'make');
+    const elsewhere = openDatabase(parseDatabaseUrl(first.url(name)), 'make');
     const error = await migrate(elsewhere).catch((reason: Error) => reason.message);
     expect(error).to.contain("isn't the coordinator");
     await elsewhere.close();

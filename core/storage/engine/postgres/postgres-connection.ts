@@ -5,7 +5,7 @@ import { deadlines } from '../../../domain/deadlines.ts';
 import { errorCode } from '../../../domain/problem.ts';
 import type { Row } from '../database.ts';
 import { NotOnAllNodes, TookTooLong } from '../errors.ts';
-import { parseAddresses } from './postgres-hosts.ts';
+import { parseAddresses } from './postgres-address.ts';
 
 /**
  * In ms. `connection` and `batch` together are shorter than `deadlines.answer`, so that a request gets a response even if the server hangs.

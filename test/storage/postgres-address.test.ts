@@ -1,10 +1,9 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'chai';
-import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { databaseErrorText } from '../../core/storage/engine/error-text.ts';
 import { openPostgres } from '../../core/storage/engine/postgres/postgres.ts';
-import { parseAddresses } from '../../core/storage/engine/postgres/postgres-hosts.ts';
+import { normalizeUrl, parseAddresses } from '../../core/storage/engine/postgres/postgres-address.ts';
 
 describe('a PostgreSQL address with several hosts', () => {
   it('is split into one address per host', () => {
@@ -16,23 +15,50 @@ describe('a PostgreSQL address with several hosts', () => {
     expect(parseAddresses('postgres:///callkey')).to.deep.equal(['postgres:///callkey']);
   });
 
-  it("is refused if one of its hosts can't be used, or if it asks for anything but the writable host", () => {
-    for (const good of ['', '?target_session_attrs=read-write', '?target_session_attrs=primary'])
-      expect(parseDatabaseUrl(`postgres://u@one,two/callkey${good}`)?.kind).to.equal('postgres');
-    for (const bad of [
-      'u@one:x,two/callkey',
-      'u@one,two/callkey?target_session_attrs=standby',
-      'u@one,two/callkey?target_session_attrs=any',
-    ])
-      expect(parseDatabaseUrl(`postgres://${bad}`), bad).to.equal(undefined);
-  });
-
   it('shows its hosts in errors, but not its password', () => {
     const refused = Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
     const text = databaseErrorText(refused, { kind: 'postgres', url: 'postgres://u:secret@one:1,two/callkey' });
     expect(text).to.contain('callkey at one:1, two');
     expect(text).not.to.contain('secret');
   });
+});
+
+describe('the address of a PostgreSQL database', () => {
+  for (const [url, expected] of [
+    ['postgres://u@one,two/callkey?target_session_attrs=read-write', 'postgres://u@one,two/callkey?target_session_attrs=read-write'],
+    ['postgresql://u:p@db/callkey?sslmode=require', 'postgres://u:p@db/callkey?sslmode=require'],
+    ['postgres://u:p@db/callkey?host=/cloudsql/a:b:c', 'postgres://u:p@%2Fcloudsql%2Fa%3Ab%3Ac/callkey'],
+    ['postgres:///callkey?host=/run/postgresql&user=ada', 'postgres://ada@%2Frun%2Fpostgresql/callkey'],
+    ['postgres://db:5432/x?host=one,::1&port=1,2&user=a%40b&password=c%2Fd&dbname=y', 'postgres://a%40b:c%2Fd@one:1,[::1]:2/y'],
+    ['postgres://db/callkey?port=6543', 'postgres://db:6543/callkey'],
+    ['postgres://a@b:secret@db/callkey', 'postgres://a%40b:secret@db/callkey'],
+    ['postgres:///callkey', 'postgres:///callkey'],
+  ] as const)
+    it(`is ${expected} if DATABASE_URL is ${url}`, () => {
+      expect(normalizeUrl(url)).to.equal(expected);
+      expect(normalizeUrl(expected)).to.equal(expected);
+    });
+
+  for (const [url, error] of [
+    ['postgres://u:canary/1@db/callkey', /percent-encoded/],
+    ['postgres://u:12/canary@db/callkey', /percent-encoded/],
+    ['postgres://u:canary#1@db/callkey', /percent-encoded/],
+    ['postgres://u:canary?1@db/callkey', /percent-encoded/],
+    ['postgres://u:canary%1@db/callkey', /percent-encoded/],
+    ['postgres://u@one:x,two/callkey', /valid host and port/],
+    ['postgres://u@one,two/callkey?port=1,2,3', /as many ports as hosts/],
+    ['postgres://u@db/callkey?port=canary', /valid host and port/],
+    ['postgres://u@db/callkey?target_session_attrs=standby', /target_session_attrs: read-write, primary/],
+    ['postgres://u@db/callkey?sslmode=allow', /sslmode: disable/],
+    ['postgres://u@db/callkey?ssl=true', /the parameter ssl, which isn't supported/],
+    ['postgres://u@db/callkey?user=a&user=b', /user only once/],
+    ['postgres://u@db/a%2Fb', /name a database without/],
+  ] as const)
+    it(`can't be ${url}, and the error doesn't repeat it`, () =>
+      expect(() => normalizeUrl(url))
+        .to.throw(error)
+        .with.property('message')
+        .that.does.not.contain('canary'));
 });
 
 describe('a PostgreSQL connection', () => {
