@@ -15,12 +15,11 @@ import * as apiKeys from './console/api-keys.ts';
 import * as calls from './console/calls.ts';
 import { ConsoleTurns, turnLimits } from './console/console-turns.ts';
 import * as directory from './console/directory.ts';
+import * as signIn from './console/identity-provider.ts';
 import * as protection from './console/protection.ts';
 import { type Handler, readRequest, type SessionRoute } from './console/request.ts';
-import * as signIn from './console/sign-in/provider.ts';
-import * as secondFactor from './console/sign-in/second-factor.ts';
-import * as sessions from './console/sign-in/sessions.ts';
-import * as tenancies from './console/tenancies.ts';
+import * as secondFactor from './console/second-factor.ts';
+import * as sessions from './console/sessions.ts';
 import * as users from './console/users.ts';
 import type { Context, HttpDeps, Middleware, State } from './middleware/context.ts';
 import { csrf } from './middleware/csrf.ts';
@@ -34,7 +33,6 @@ import { applyTenancyHeader, getActor, getSession, getViewer, isSignedIn, renewS
 /** Each handler has the name of its route. The compiler reports a route without a handler. */
 const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
   ...sessions,
-  ...tenancies,
   ...apiKeys,
   ...directory,
   ...calls,

@@ -1,4 +1,13 @@
-import { apiKeyHeader, isRequestId, type PlaceCall, replayedHeader, requestIdRule, validatePlaceCall } from '#contract/calls/calls.ts';
+import {
+  apiKeyHeader,
+  type CancelledCallView,
+  isRequestId,
+  type PlaceCall,
+  type PlacedCallView,
+  replayedHeader,
+  requestIdRule,
+  validatePlaceCall,
+} from '#contract/calls/calls.ts';
 import { expiresSoon } from '#contract/expiry.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
@@ -6,7 +15,7 @@ import { onDemandRoutes } from '#contract/routes/on-demand.ts';
 import type { Route } from '#contract/routes/route.ts';
 import { isIdentifier, timestamp } from '#contract/text/text.ts';
 import { allowsAddress, toDigest } from '../domain/api-keys.ts';
-import { authorize, cancelCall, findActiveKey, placeCall } from '../domain/calls/calls.ts';
+import { authorize, type CancelledCall, cancelCall, findActiveKey, type PlacedCall, placeCall } from '../domain/calls/calls.ts';
 import { deadlines } from '../domain/deadlines.ts';
 import type { ActiveKey, Digest, KnownCaller } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
@@ -16,7 +25,6 @@ import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
 import { jsonLine, quotaHeaders, refuse, write } from './middleware/problems.ts';
 import { badEncoding, isDecodable } from './middleware/request-path.ts';
 import { waitForStrangerTurn } from './stranger-turns.ts';
-import { cancelledCallView, placedCallView } from './views.ts';
 
 type Parameters = Readonly<Record<string, string>>;
 type Handler = (ctx: Context, ports: Ports, caller: KnownCaller, parameters: Parameters) => Promise<void>;
@@ -188,4 +196,16 @@ const jsonHeaders = ['Cache-Control', 'no-store', 'Content-Type', 'application/j
 
 function answer(ctx: Context, status: number, view: object, more: readonly string[] = []): void {
   write(ctx, status, [...jsonHeaders, ...more], jsonLine(view));
+}
+
+function placedCallView(call: PlacedCall): PlacedCallView {
+  const { requestId, contactId, campaignId, placedAt, heldUntil } = call;
+  const view: PlacedCallView = { requestId, contactId, campaignId, state: 'queued', placedAt: timestamp(placedAt) };
+  if (heldUntil !== null) view.heldUntil = timestamp(heldUntil);
+  return view;
+}
+
+function cancelledCallView(call: CancelledCall): CancelledCallView {
+  const { requestId, contactId, campaignId, cancelledAt } = call;
+  return { requestId, contactId, campaignId, state: 'cancelled', cancelledAt: timestamp(cancelledAt) };
 }

@@ -1,10 +1,19 @@
-import { type ActivityFacetsView, type ActivityView, auditActions, missingActorName, operatorActor } from '#contract/console/activity.ts';
+import {
+  type ActivityFacetsView,
+  type ActivityView,
+  auditActions,
+  type EventView,
+  missingActorName,
+  operatorActor,
+  staffAddress,
+} from '#contract/console/activity.ts';
+import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/audit/activity.ts';
 import { instantRange } from '../../domain/calls/days.ts';
-import type { ActivityFilter } from '../../domain/model.ts';
+import type { ActivityFilter, ListedEvent, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
-import { eventView, personView } from '../views.ts';
 import { sendCsv } from './csv.ts';
+import { isFullyShown, personView } from './people.ts';
 import type { Request } from './request.ts';
 
 export async function listActivity({ ports, viewer, query }: Request<'listActivity'>): Promise<ActivityView> {
@@ -49,4 +58,14 @@ function toFilter({ randomness }: Ports, query: Request<'exportActivity'>['query
 
 export async function recordExport({ ports, caller, body }: Request<'recordExport'>): Promise<void> {
   await domain.recordExport(ports, caller, body);
+}
+
+/** Returns an event for the viewer. Only staff can see the names of the operating system's users, and from where other staff act. */
+export function eventView({ id, at, actor, action, subject, address, detail }: ListedEvent, viewer: Viewer): EventView {
+  const shownAddress = actor && !isFullyShown(actor, viewer) ? staffAddress : address;
+  return {
+    ...{ id, at: timestamp(at), actor: actor && personView(actor, viewer), action, subject },
+    address: viewer.userType === 'staff' ? shownAddress : shownAddress.replace(/^local:.*/, 'local'),
+    ...(detail === undefined ? {} : { detail }),
+  };
 }

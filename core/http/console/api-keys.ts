@@ -1,16 +1,24 @@
 import type {
   ApiKeyDetailsView,
   ApiKeysView,
+  ApiKeyView,
   ChangedApiKeyView,
   CreatedApiKeyView,
   IdentifiedApiKeyView,
   RevocationView,
   RevokedApiKeysView,
 } from '#contract/console/api-keys.ts';
+import { isExpired } from '#contract/expiry.ts';
 import { limits } from '#contract/limits.ts';
 import { timestamp } from '#contract/text/text.ts';
+import type { KeyDetails } from '../../domain/api-keys.ts';
 import * as domain from '../../domain/api-keys.ts';
-import { apiKeyDetailsView, apiKeyView, isFullyShown } from '../views.ts';
+import { scopeFor, seesOthersKeys } from '../../domain/directory/scope.ts';
+import { awaySince } from '../../domain/directory/users.ts';
+import type { Millis } from '../../domain/instant.ts';
+import type { ApiKey, Viewer } from '../../domain/model.ts';
+import { eventView } from './activity.ts';
+import { emailFor, isFullyShown, ownerView } from './people.ts';
 import type { Request } from './request.ts';
 
 export async function listApiKeys({ ports, viewer }: Request<'listApiKeys'>): Promise<ApiKeysView> {
@@ -54,4 +62,35 @@ export async function revokeApiKeys({ ports, caller, body }: Request<'revokeApiK
 export async function identifyApiKey({ ports, viewer, body }: Request<'identifyApiKey'>): Promise<IdentifiedApiKeyView> {
   const apiKey = await domain.identifyApiKey(ports, viewer, body.sha256.toLowerCase());
   return { apiKey: apiKey && apiKeyView(apiKey, viewer, ports.clock.now()) };
+}
+
+function apiKeyView(key: ApiKey, viewer: Viewer, now: Millis): ApiKeyView {
+  const view: ApiKeyView = {
+    id: key.id,
+    name: key.name,
+    createdAt: timestamp(key.createdAt),
+    lastUsedAt: key.lastUsedAt && timestamp(key.lastUsedAt),
+    expiresAt: key.expiresAt && timestamp(key.expiresAt),
+    expiryTimeZone: key.expiryTimeZone,
+    expired: isExpired(key.expiresAt, now),
+    addresses: key.limits?.addresses ? [...key.limits.addresses] : null,
+    callsPerDay: key.limits?.callsPerDay ?? null,
+    limitsVersion: key.limits?.version ?? null,
+  };
+  if (seesOthersKeys(scopeFor(viewer).apiKeys)) view.owner = { ...ownerView(key.creator, viewer), ...emailFor(key.creator, viewer) };
+  if (key.creator.isDisabled) view.ownerDisabled = true;
+  if ((key.creator.lastSignInAt ?? key.createdAt) < awaySince(now)) view.ownerAway = true;
+  return view;
+}
+
+function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: Millis): ApiKeyDetailsView {
+  const { apiKey, createdIn, reach, usage, activity, lastUsedAddress, today } = details;
+  return {
+    apiKey: apiKeyView(apiKey, viewer, now),
+    ...{ createdIn, reach },
+    lastUsedAddress: isFullyShown(apiKey.creator, viewer) ? lastUsedAddress : null,
+    usage: usage.map(({ refused, ...counts }) => (refused > 0 ? { ...counts, refused } : counts)),
+    today: today && { ...today, resetsAt: timestamp(today.resetsAt) },
+    activity: activity.map((event) => eventView(event, viewer)),
+  };
 }

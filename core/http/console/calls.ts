@@ -1,15 +1,23 @@
 import { callStateLabels } from '#contract/calls/states.ts';
-import type { AllCallsSummaryView, CallDetailsView, CallsSummaryView, CallsView, DialerTroubleView } from '#contract/console/calls.ts';
+import type {
+  AllCallsSummaryView,
+  CallDetailsView,
+  CallsSummaryView,
+  CallsView,
+  CallView,
+  DialerTroubleView,
+} from '#contract/console/calls.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/calls/call-list.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import { findDialerTrouble } from '../../domain/calls/dialing.ts';
 import type { Millis } from '../../domain/instant.ts';
-import type { CallFilter, ListedCall } from '../../domain/model.ts';
+import type { CallDetails, CallFilter, ListedCall, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
+import { getCallZones } from '../../domain/protection/judge.ts';
 import { getTurn } from '../middleware/context.ts';
-import { callDetailsView, callView } from '../views.ts';
 import { sendCsv } from './csv.ts';
+import { ownerView } from './people.ts';
 import type { Request } from './request.ts';
 
 export async function listCalls(request: Request<'listCalls'>): Promise<CallsView> {
@@ -95,4 +103,41 @@ function countedView(countedBackTo: Millis | null) {
 async function troubleView(ports: Ports): Promise<DialerTroubleView> {
   const trouble = await findDialerTrouble(ports);
   return trouble && { since: timestamp(trouble.since), reason: trouble.reason };
+}
+
+function callView(call: ListedCall, viewer: Viewer): CallView {
+  return {
+    requestId: call.requestId,
+    contactId: call.contactId,
+    contact: { phone: call.phone, name: call.name },
+    state: call.state,
+    detail: call.detail,
+    placedAt: timestamp(call.placedAt),
+    dialedAt: call.dialedAt && timestamp(call.dialedAt),
+    endedAt: call.endedAt && timestamp(call.endedAt),
+    apiKey: call.apiKey && { id: call.apiKey.id, name: call.apiKey.name, owner: ownerView(call.apiKey.creator, viewer) },
+    simulated: call.isSimulated,
+    heldUntil: call.heldUntil && timestamp(call.heldUntil),
+    heldZone: call.heldUntil === null ? null : findZone(call),
+    campaign: call.campaign,
+  };
+}
+
+/** Returns the time zone of a contact; null unless exactly one is possible. */
+function findZone({ phone, timeZone }: ListedCall): string | null {
+  const [zone, ...others] = phone === null ? [] : getCallZones({ phone, timeZone });
+  return zone === undefined || others.length > 0 ? null : zone;
+}
+
+function callDetailsView({ call, ...details }: CallDetails, viewer: Viewer): CallDetailsView {
+  const { variables, notBefore, notAfter, durationSeconds, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = details;
+  return {
+    call: callView(call, viewer),
+    ...{ timeZone: call.timeZone, variables, durationSeconds, attempts },
+    notBefore: notBefore && timestamp(notBefore),
+    notAfter: notAfter && timestamp(notAfter),
+    firstAttemptAt: firstAttemptAt && timestamp(firstAttemptAt),
+    nextAttemptAt: nextAttemptAt && timestamp(nextAttemptAt),
+    toldLateAt: toldLateAt && timestamp(toldLateAt),
+  };
 }

@@ -1,14 +1,18 @@
 import type {
   AccountInDirectoryView,
+  AccountsView,
   CampaignInDirectoryView,
+  CampaignsView,
   CreatedSetupView,
   DirectoryAccountsView,
   DirectoryCampaignsView,
   DirectoryPartnersView,
   PartnerInDirectoryView,
 } from '#contract/console/directory.ts';
+import type { TenanciesView } from '#contract/console/session.ts';
 import * as domain from '../../domain/directory/directory.ts';
 import { getSession } from '../middleware/session.ts';
+import { tenancyView } from './people.ts';
 import type { Request } from './request.ts';
 
 export async function setUp({ ctx, ports, caller, body }: Request<'setUp'>): Promise<CreatedSetupView> {
@@ -64,4 +68,19 @@ export async function deleteAccount({ ports, caller, params }: Request<'deleteAc
 
 export async function deleteCampaign({ ports, caller, params }: Request<'deleteCampaign'>): Promise<void> {
   await domain.deleteCampaign(ports, caller, params.id);
+}
+
+export async function searchTenancies({ ports, viewer, query }: Request<'searchTenancies'>): Promise<TenanciesView> {
+  const tenancies = await domain.searchTenancies(ports, viewer, query.search);
+  return { tenancies: tenancies.map(tenancyView) };
+}
+
+export async function listAccounts({ ports, viewer, query }: Request<'listAccounts'>): Promise<AccountsView> {
+  const { items, nextCursor } = await domain.listAccounts(ports, viewer, query);
+  return { accounts: items, nextCursor };
+}
+
+export async function listCampaigns({ ports, viewer, query }: Request<'listCampaigns'>): Promise<CampaignsView> {
+  const { items, nextCursor } = await domain.listCampaigns(ports, viewer, query);
+  return { campaigns: items, nextCursor };
 }

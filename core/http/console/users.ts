@@ -1,6 +1,11 @@
-import type { ChangedUserView, CreatedUserView, DeletionView, ResetPasswordView, UsersView } from '#contract/console/users.ts';
+import type { ChangedUserView, CreatedUserView, DeletionView, ResetPasswordView, UsersView, UserView } from '#contract/console/users.ts';
+import { isExpired } from '#contract/expiry.ts';
+import { timestamp } from '#contract/text/text.ts';
+import type { DeletionPreview } from '../../domain/directory/users.ts';
 import * as domain from '../../domain/directory/users.ts';
-import { deletionView, userView } from '../views.ts';
+import type { Millis } from '../../domain/instant.ts';
+import type { ListedUser } from '../../domain/model.ts';
+import { viewerView } from './people.ts';
 import type { Request } from './request.ts';
 
 export async function listUsers({ ports, viewer, query }: Request<'listUsers'>): Promise<UsersView> {
@@ -35,4 +40,30 @@ export async function resetPassword({ ports, caller, params }: Request<'resetPas
 
 export async function resetSecondFactor({ ports, caller, params }: Request<'resetSecondFactor'>): Promise<void> {
   await domain.resetManagedUserSecondFactor(ports, caller, params.id);
+}
+
+function userView(user: ListedUser): UserView {
+  const { account, partnerName } = user;
+  return {
+    ...viewerView(user),
+    account: account && { id: account.id, name: account.name, ...(partnerName === null ? {} : { partnerName }) },
+    createdAt: timestamp(user.createdAt),
+    lastSignInAt: user.lastSignInAt && timestamp(user.lastSignInAt),
+    disabledAt: user.disabledAt && timestamp(user.disabledAt),
+    apiKeys: user.apiKeys,
+    link: user.link && { ...user.link, linkedAt: timestamp(user.link.linkedAt) },
+    secondFactor: user.hasSecondFactor,
+  };
+}
+
+function deletionView({ user, apiKeys, sessions }: DeletionPreview, now: Millis): DeletionView {
+  return {
+    user: userView(user),
+    apiKeys: apiKeys.items.map(({ id, name, lastUsedAt, expiresAt, queuedCalls }) => ({
+      ...{ id, name, queuedCalls, expired: isExpired(expiresAt, now) },
+      lastUsedAt: lastUsedAt && timestamp(lastUsedAt),
+    })),
+    nextCursor: apiKeys.nextCursor,
+    sessions,
+  };
 }

@@ -1,15 +1,15 @@
 import type { EnrolledSecondFactorView, RecoveryCodesView, SecondFactorView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
-import { Problem } from '../../../domain/problem.ts';
-import { findVoucher } from '../../../domain/sign-in/devices.ts';
-import * as domain from '../../../domain/sign-in/second-factor.ts';
-import { readBody } from '../../middleware/body.ts';
-import type { CodeResult, Context, HttpDeps } from '../../middleware/context.ts';
-import { readVouchers, rememberChangedDevice, rememberDevice } from '../../middleware/known-device.ts';
-import { getHalfOpenSession, getSession, startNewSession } from '../../middleware/session.ts';
-import { sessionView } from '../../views.ts';
-import type { Request } from '../request.ts';
+import { Problem } from '../../domain/problem.ts';
+import { findVoucher } from '../../domain/sign-in/devices.ts';
+import * as domain from '../../domain/sign-in/second-factor.ts';
+import { readBody } from '../middleware/body.ts';
+import type { CodeResult, Context, HttpDeps } from '../middleware/context.ts';
+import { readVouchers, rememberChangedDevice, rememberDevice } from '../middleware/known-device.ts';
+import { getHalfOpenSession, getSession, startNewSession } from '../middleware/session.ts';
+import type { Request } from './request.ts';
+import { sessionView } from './sessions.ts';
 
 const { enterCode: route } = sessionRoutes;
 

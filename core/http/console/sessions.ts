@@ -2,15 +2,17 @@ import type { z } from 'zod';
 import type { SessionView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
-import * as users from '../../../domain/directory/users.ts';
-import { Problem } from '../../../domain/problem.ts';
-import * as domain from '../../../domain/sign-in/sessions.ts';
-import { readBody } from '../../middleware/body.ts';
-import type { Context, HttpDeps } from '../../middleware/context.ts';
-import { readVouchers, rememberChangedDevice, rememberDevice } from '../../middleware/known-device.ts';
-import { signOut as endSession, getSession, startNewSession } from '../../middleware/session.ts';
-import { sessionView } from '../../views.ts';
-import type { Request } from '../request.ts';
+import * as users from '../../domain/directory/users.ts';
+import type { Session } from '../../domain/model.ts';
+import { Problem } from '../../domain/problem.ts';
+import * as domain from '../../domain/sign-in/sessions.ts';
+import { isSecondFactorDue } from '../../domain/sign-in/sessions.ts';
+import { readBody } from '../middleware/body.ts';
+import type { Context, HttpDeps } from '../middleware/context.ts';
+import { readVouchers, rememberChangedDevice, rememberDevice } from '../middleware/known-device.ts';
+import { signOut as endSession, getSession, startNewSession } from '../middleware/session.ts';
+import { tenancyView, viewerView } from './people.ts';
+import type { Request } from './request.ts';
 
 const { signIn: route } = sessionRoutes;
 
@@ -51,4 +53,20 @@ export async function selectTenancy({ ctx, deps, ports, viewer, body }: Request<
   const { id, data } = getSession(ctx);
   const { tenancy } = await domain.selectTenancy(ports, id, viewer, body.kind === null ? null : body);
   return sessionView({ ...data, tenancy }, deps);
+}
+
+export function sessionView(session: Session, { dialer, hasReference, ports, version }: HttpDeps): SessionView {
+  const { user, tenancy } = session;
+  return {
+    viewer: viewerView(user),
+    tenancy: tenancy && tenancyView(tenancy),
+    ...(session.passwordChangeDue ? { passwordChangeDue: true } : {}),
+    secondFactor: session.hasSecondFactor,
+    ...(isSecondFactorDue(ports, session) ? { secondFactorDue: true } : {}),
+    dialer,
+    reference: hasReference,
+    version,
+    ...(session.issuer !== null && ports.provider ? { signedInWith: ports.provider.name } : {}),
+    ...(session.beganWithLink ? { justLinked: true } : {}),
+  };
 }

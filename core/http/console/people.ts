@@ -1,0 +1,37 @@
+import type { Named } from '#contract/console/common.ts';
+import type { SessionView, TenanciesView } from '#contract/console/session.ts';
+import { readableEmail } from '#contract/text/email.ts';
+import type { Person, Tenancy, User, Viewer } from '../../domain/model.ts';
+
+/**
+ * Whether a viewer sees everything about a person. If not, the person is one of the service's staff, and only other staff see their email
+ * address, and the addresses from which they or their keys reach the core. This is the only code that decides it.
+ */
+export function isFullyShown({ isStaff }: Pick<Person, 'isStaff'>, { userType }: Viewer): boolean {
+  return userType === 'staff' || !isStaff;
+}
+
+export function personView(person: Person, viewer: Viewer): Named & { email?: string } {
+  return { id: person.id, name: person.name, ...emailFor(person, viewer) };
+}
+
+export function emailFor(person: Person, viewer: Viewer): { email?: string } {
+  return person.email !== null && isFullyShown(person, viewer) ? { email: readableEmail(person.email) } : {};
+}
+
+export function ownerView(creator: Named, viewer: Viewer) {
+  return { isYou: creator.id === viewer.id, name: creator.name };
+}
+
+export function viewerView({ id, email, name, userType, account, partner }: User): SessionView['viewer'] {
+  return { id, email: readableEmail(email), name, userType, account: named(account), partner: named(partner) };
+}
+
+/** Returns an account with its partner's name, because two accounts may have the same name. */
+export function tenancyView({ kind, id, name, partnerName }: Tenancy): TenanciesView['tenancies'][number] {
+  return { kind, id, name, ...(kind === 'account' ? { partnerName } : {}) };
+}
+
+function named(entity: Named | null): Named | null {
+  return entity && { id: entity.id, name: entity.name };
+}
