@@ -11,7 +11,7 @@ import { readPhone } from '#contract/calls/phone.ts';
 import { isSigned, isSigningSecret, sign } from '#contract/calls/signature.ts';
 import { counted } from '#contract/text/count.ts';
 import { validate } from '#contract/validate.ts';
-import { openConnections } from '../core/dialer/connection.ts';
+import { openConnections } from '../core/dialer/webhook.ts';
 
 const usage = 'Usage: DIALER_SECRETS=whsec_… npm run provider-check -- URL [--phone +12025550123] [--port 8080] [--wait 60]';
 

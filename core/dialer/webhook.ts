@@ -1,4 +1,4 @@
-import { type Dispatcher, request } from 'undici';
+import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 import type { Handoff } from '#contract/calls/dialer.ts';
 import { sign } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
@@ -9,7 +9,6 @@ import type { Millis } from '../domain/instant.ts';
 import type { ClaimedCall } from '../domain/model.ts';
 import type { Clock, HandoffResult, Provider } from '../domain/ports.ts';
 import { errorCode } from '../domain/problem.ts';
-import { type Connections, openConnections } from './connection.ts';
 
 /**
  * In ms. The time for a response includes connecting, so the connection timeout must be shorter. That way, a call to a provider that's down
@@ -102,4 +101,50 @@ function toFailure(error: unknown, { unsentReason }: Connections): HandoffResult
   if (reason !== null) return { kind: 'not-taken', detail: `The provider couldn't be reached: ${reason}.`, reason };
   const cause = error instanceof Error && error.name === 'TimeoutError' ? 'no response in time' : errorCode(error) || 'connection lost';
   return { kind: 'answer-lost', detail: `The provider's response was lost (${cause}).`, reason: `no response (${cause})` };
+}
+
+/**
+ * Opens connections for requests that must not be repeated if they may have been received. The core and the recipes in `scripts/providers`
+ * use it to decide which requests definitely weren't sent.
+ */
+export type Connections = {
+  dispatcher: Dispatcher;
+  /**
+   * Says why the request definitely wasn't sent: the connection couldn't be opened, or TLS failed. Returns null if the first byte may have
+   * been sent, because no later error shows how much arrived.
+   */
+  unsentReason(error: unknown): string | null;
+};
+
+/** Explains each error to the operator. */
+const reasons: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused',
+  ECONNRESET: 'connection reset',
+  EHOSTUNREACH: 'host unreachable',
+  ENETUNREACH: 'network unreachable',
+  ENOTFOUND: 'host not found',
+  EAI_AGAIN: 'host name not resolved',
+  ETIMEDOUT: 'connection timed out',
+  UND_ERR_CONNECT_TIMEOUT: 'connection timed out',
+};
+
+/** @param timeout in ms, for connecting including TLS. Must be shorter than the caller's wait for the response */
+export function openConnections(timeout: number): Connections {
+  const openOne = buildConnector({ timeout });
+  const notSent = new WeakSet<Error>();
+  const connect: buildConnector.connector = (options, callback) => {
+    openOne(options, (...[error, socket]: buildConnector.CallbackArgs) => {
+      if (!error) return callback(null, socket);
+      notSent.add(error);
+      callback(error, null);
+    });
+  };
+  return {
+    dispatcher: new Agent({ connect }),
+    unsentReason(error) {
+      if (!(error instanceof Error) || !notSent.has(error)) return null;
+      const code = errorCode(error);
+      return reasons[code] ?? (code || error.message);
+    },
+  };
 }

@@ -22,13 +22,11 @@ import * as secondFactor from './console/second-factor.ts';
 import * as sessions from './console/sessions.ts';
 import * as users from './console/users.ts';
 import type { Context, HttpDeps, Middleware, State } from './middleware/context.ts';
-import { csrf } from './middleware/csrf.ts';
 import { isUnchanged, setEncodedBody, toEtag } from './middleware/encoding.ts';
-import { methodNotAllowed } from './middleware/not-found.ts';
-import { hasKeyHeader, jsonLine, refuse } from './middleware/problems.ts';
-import { setRequestId } from './middleware/request-id.ts';
-import { badEncoding, isDecodable } from './middleware/request-path.ts';
-import { applyTenancyHeader, getActor, getSession, getViewer, isSignedIn, renewSession } from './middleware/session.ts';
+import { setRequestId } from './middleware/every-request.ts';
+import { badEncoding, isDecodable, methodNotAllowed } from './middleware/paths.ts';
+import { hasKeyHeader, jsonLine, refuse } from './middleware/responses.ts';
+import { applyTenancyHeader, csrf, getActor, getSession, getViewer, isSignedIn, renewSession } from './middleware/session.ts';
 
 /** Each handler has the name of its route. The compiler reports a route without a handler. */
 const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {

@@ -6,11 +6,9 @@ import type { Registry } from 'prom-client';
 import { isLoopback } from '#contract/server-address.ts';
 import { Problem } from '../domain/problem.ts';
 import type { State } from './middleware/context.ts';
-import { requireHost } from './middleware/host.ts';
-import { methodNotAllowed } from './middleware/not-found.ts';
-import { jsonLine, problems, toBody, writeProblem } from './middleware/problems.ts';
-import { requestId, setRequestId } from './middleware/request-id.ts';
-import { hasReadablePath } from './middleware/request-path.ts';
+import { requestId, requireHost, setRequestId } from './middleware/every-request.ts';
+import { hasReadablePath, methodNotAllowed } from './middleware/paths.ts';
+import { jsonLine, problems, toBody, writeProblem } from './middleware/responses.ts';
 
 /**
  * Creates the application of the management listener, which only the operator's machines should reach. It shows whether the process is

@@ -22,8 +22,8 @@ import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { parseInTurn, readJsonBytes } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
-import { jsonLine, quotaHeaders, refuse, write } from './middleware/problems.ts';
-import { badEncoding, isDecodable } from './middleware/request-path.ts';
+import { badEncoding, isDecodable } from './middleware/paths.ts';
+import { jsonLine, quotaHeaders, refuse, write } from './middleware/responses.ts';
 import { waitForStrangerTurn } from './stranger-turns.ts';
 
 type Parameters = Readonly<Record<string, string>>;

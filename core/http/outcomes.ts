@@ -10,8 +10,8 @@ import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { dataOrThrow, parseInTurn, readBytes } from './middleware/body.ts';
 import type { Middleware } from './middleware/context.ts';
-import { refuse } from './middleware/problems.ts';
-import { setRequestId } from './middleware/request-id.ts';
+import { setRequestId } from './middleware/every-request.ts';
+import { refuse } from './middleware/responses.ts';
 
 const { path, method, body, status } = dialerRoutes.reportOutcome;
 

@@ -13,12 +13,12 @@ import { pagePath, readWebConsole } from '../http/web-console.ts';
 import { adminCommand, commandLinePackage, version, webConsoleFolder } from '../program.ts';
 import { openStorage } from '../storage/index.ts';
 import { createApp } from './app.ts';
-import { reloadCertificate } from './connections/certificate-reload.ts';
 import type { CutReason } from './connections/connections.ts';
 import { type Listener, listen } from './connections/listener.ts';
+import { reloadCertificate } from './connections/tls.ts';
 import { createFirstUser, type FirstUser, type Housekeeping, startHousekeeping } from './housekeeping.ts';
+import { openIdentityProvider } from './identity-provider.ts';
 import { createMetrics } from './metrics.ts';
-import { openIdProvider } from './openid-provider.ts';
 import { collectRefusals, type Refusals } from './refusals.ts';
 import { createSecretBox } from './sealed-secrets.ts';
 import type { Config } from './start/config.ts';
@@ -86,7 +86,7 @@ export async function startCore(
       stores: storage.stores,
       throttle: storage.throttle,
       passwords,
-      provider: config.oidc && openIdProvider(config.oidc, { clock, log }),
+      provider: config.oidc && openIdentityProvider(config.oidc, { clock, log }),
       passwordSignIn: config.passwordSignIn,
       maxActiveKeys: config.maxActiveKeys,
       adminCommand,

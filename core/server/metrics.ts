@@ -5,12 +5,10 @@ import type { DialerObserver } from '../dialer/loop.ts';
 import type { StopReason } from '../domain/model.ts';
 import { stopReasons } from '../domain/protection/judge.ts';
 import { type CodeResult, type ProviderSignInResult, providerSignInResults } from '../http/middleware/context.ts';
-import { notAnswered } from '../http/middleware/problems.ts';
+import { notAnswered } from '../http/middleware/responses.ts';
 import { adminCommand } from '../program.ts';
 import type { ObserveBatch } from '../storage/calls/calls.ts';
 import { type CutReason, cutReasons } from './connections/connections.ts';
-import { RequestDurations } from './request-durations.ts';
-import { watchedGauges } from './watched-gauges.ts';
 
 /** The connections of a database pool. */
 type PoolUse = () => { used: number; free: number; waiting: number };
@@ -220,4 +218,99 @@ function toResult(status: number): (typeof results)[number] {
   if (status === 401) return 'refused';
   if (status === 429) return 'throttled';
   return status >= 500 || status === notAnswered ? 'undecided' : 'accepted';
+}
+
+/** One number, or a number for each value of the gauge's label. */
+type Reading = number | Readonly<Record<string, number>>;
+type Definition = { name: string; help: string; label?: string };
+
+/**
+ * Sets several gauges with one read when Prometheus scrapes, so that all values are from the same moment. If the read fails, the gauges
+ * have no values, because old ones would be misleading.
+ *
+ * @returns a function that starts the read
+ */
+export function watchedGauges<Key extends string>(
+  registry: Registry,
+  definitions: Readonly<Record<Key, Definition>>,
+): (look: () => Promise<Readonly<Record<Key, Reading>>>) => void {
+  let look: (() => Promise<Readonly<Record<string, Reading>>>) | undefined;
+  let looking: Promise<void> | undefined;
+
+  async function show(): Promise<void> {
+    const values = await look?.().catch(() => undefined);
+    for (const [key, { gauge, label }] of gauges) {
+      gauge.reset();
+      const reading = values?.[key] ?? {};
+      if (typeof reading === 'number') gauge.set(reading);
+      else if (label === undefined) gauge.set(Number.NaN);
+      else for (const [value, figure] of Object.entries(reading)) gauge.set({ [label]: value }, figure);
+    }
+  }
+
+  const collect = () => {
+    looking ??= show().finally(() => {
+      looking = undefined;
+    });
+    return looking;
+  };
+  const gauges = Object.entries<Definition>(definitions).map(([key, { name, help, label }]) => {
+    const gauge = new Gauge({ name, help, labelNames: label === undefined ? [] : [label], registers: [registry], collect });
+    return [key, { gauge, label }] as const;
+  });
+  return (current) => {
+    look = current;
+  };
+}
+
+type Labels = { route: string; method: string; status: number };
+type Series = { labels: Labels; counts: number[]; sum: number };
+
+/** In seconds. Anything longer has a bucket of its own. */
+const bounds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+const about = { name: 'callkey_http_request_duration_seconds', help: 'Duration of requests, by route, method and status' };
+
+/**
+ * A histogram that only counts when it observes a request, and computes its values when Prometheus scrapes. prom-client's own histogram
+ * looks up labels and bounds as text, and took three times as long for each request (measured: 1.2 µs instead of 0.4).
+ */
+export class RequestDurations extends Histogram<keyof Labels> {
+  readonly #series = new Map<string, Series>();
+
+  constructor(registers: ConstructorParameters<typeof Histogram>[0]['registers']) {
+    super({ ...about, labelNames: ['route', 'method', 'status'], buckets: bounds, ...(registers && { registers }) });
+  }
+
+  add(labels: Labels, seconds: number): void {
+    const name = `${labels.status} ${labels.method} ${labels.route}`;
+    let series = this.#series.get(name);
+    if (!series) {
+      series = { labels, counts: [...bounds, 0].map(() => 0), sum: 0 };
+      this.#series.set(name, series);
+    }
+    let bucket = 0;
+    while (seconds > (bounds[bucket] ?? seconds)) bucket++;
+    series.counts[bucket] = (series.counts[bucket] ?? 0) + 1;
+    series.sum += seconds;
+  }
+
+  /** prom-client calls this when Prometheus scrapes, and in `get`. Its types don't mention it. */
+  async getForPromString() {
+    return { ...about, type: 'histogram', aggregator: 'sum', values: Array.from(this.#series.values(), toValues).flat() };
+  }
+}
+
+function toValues({ labels, counts, sum }: Series) {
+  const toValue = (what: string, more: object, value: number) => ({
+    metricName: `${about.name}_${what}`,
+    labels: more,
+    sharedLabels: labels,
+    value,
+  });
+  let count = 0;
+  const inBuckets = counts.map((inBucket, index) => {
+    count += inBucket;
+    return toValue('bucket', { le: bounds[index] ?? '+Inf' }, count);
+  });
+  return [...inBuckets, toValue('sum', {}, sum), toValue('count', {}, count)];
 }

@@ -6,7 +6,7 @@ import { Webhook } from 'standardwebhooks';
 import { request } from 'undici';
 import { z } from 'zod';
 import { type Handoff, handoffSchema, type Outcome } from '#contract/calls/dialer.ts';
-import { openConnections } from '../../core/dialer/connection.ts';
+import { openConnections } from '../../core/dialer/webhook.ts';
 import { readBytes } from '../../core/http/middleware/body.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { shareLookups } from '../../core/http/session-lookups.ts';
+import { shareLookups } from '../../core/http/middleware/session.ts';
 import { until } from '../support/until.ts';
 
 describe('session lookups', () => {

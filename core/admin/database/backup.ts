@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import { auditEvent } from '../../domain/audit/audit.ts';
 import { errorCode, Problem } from '../../domain/problem.ts';
-import { flushToDisk } from '../../server/start/flush.ts';
+import { flushToDisk } from '../../server/start/session-secrets.ts';
 import type { Database } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { ownTables } from '../../storage/engine/postgres/own-objects.ts';

@@ -4,7 +4,7 @@ import { dirname } from 'node:path';
 import knex, { type Knex } from 'knex';
 import { errorCode, Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
-import { flushToDisk } from '../../server/start/flush.ts';
+import { flushToDisk } from '../../server/start/session-secrets.ts';
 import { quiet } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { isLocked } from '../../storage/engine/errors.ts';

@@ -22,9 +22,8 @@ import {
 import { countProviderSignIn, takeOnce } from '../../domain/sign-in/throttle.ts';
 import { readBody, readQuery } from '../middleware/body.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
-import { CoreCookies, publicPath } from '../middleware/core-cookies.ts';
-import { readVouchers, rememberDevice } from '../middleware/known-device.ts';
-import { startNewSession } from '../middleware/session.ts';
+import { CoreCookies, publicPath } from '../middleware/cookies.ts';
+import { readVouchers, rememberDevice, startNewSession } from '../middleware/session.ts';
 import { sessionView } from './sessions.ts';
 
 export async function showSignIn(ctx: Context, { ports, publicUrl }: HttpDeps): Promise<void> {

@@ -6,8 +6,14 @@ import { findVoucher } from '../../domain/sign-in/devices.ts';
 import * as domain from '../../domain/sign-in/second-factor.ts';
 import { readBody } from '../middleware/body.ts';
 import type { CodeResult, Context, HttpDeps } from '../middleware/context.ts';
-import { readVouchers, rememberChangedDevice, rememberDevice } from '../middleware/known-device.ts';
-import { getHalfOpenSession, getSession, startNewSession } from '../middleware/session.ts';
+import {
+  getHalfOpenSession,
+  getSession,
+  readVouchers,
+  rememberChangedDevice,
+  rememberDevice,
+  startNewSession,
+} from '../middleware/session.ts';
 import type { Request } from './request.ts';
 import { sessionView } from './sessions.ts';
 

@@ -9,8 +9,14 @@ import * as domain from '../../domain/sign-in/sessions.ts';
 import { isSecondFactorDue } from '../../domain/sign-in/sessions.ts';
 import { readBody } from '../middleware/body.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
-import { readVouchers, rememberChangedDevice, rememberDevice } from '../middleware/known-device.ts';
-import { signOut as endSession, getSession, startNewSession } from '../middleware/session.ts';
+import {
+  signOut as endSession,
+  getSession,
+  readVouchers,
+  rememberChangedDevice,
+  rememberDevice,
+  startNewSession,
+} from '../middleware/session.ts';
 import { tenancyView, viewerView } from './people.ts';
 import type { Request } from './request.ts';
 

@@ -7,11 +7,11 @@ import { toDigest } from '../../domain/api-keys.ts';
 import type { Actor, Digest, Proof, Session, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
+import { deviceLife, type KnownUser, makeDeviceToken, type Vouchers } from '../../domain/sign-in/devices.ts';
 import { endSession, resumeSession, sessionLimits, stageOf, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
-import { shareLookups } from '../session-lookups.ts';
 import { readBody } from './body.ts';
 import type { Context, HttpDeps, Middleware, State } from './context.ts';
-import { CoreCookies, publicPath } from './core-cookies.ts';
+import { CoreCookies, publicPath } from './cookies.ts';
 
 const cookieName = 'callkey_session';
 const idBytes = 32;
@@ -154,4 +154,79 @@ export async function applyTenancyHeader(ctx: Context, ports: Ports): Promise<vo
 /** Returns koa-session's object. The library's types don't define the content of a session. */
 function koaSession(ctx: Context): KoaSession {
   return ctx['session'];
+}
+
+/**
+ * Shares lookups of the same ID: all requests that arrive while a lookup is in progress share a second one that starts after it. So each
+ * request sees everything that was committed before it arrived, and hundreds of requests with one session can't fill the database's queue
+ * and delay other users.
+ */
+export function shareLookups<Id, Found>(find: (id: Id) => Promise<Found>): (id: Id) => Promise<Found> {
+  const inProgress = new Map<Id, Promise<Found>>();
+  const next = new Map<Id, Promise<Found>>();
+
+  function start(id: Id): Promise<Found> {
+    const lookUp = find(id).finally(() => inProgress.delete(id));
+    inProgress.set(id, lookUp);
+    return lookUp;
+  }
+
+  async function startAfter(earlier: Promise<Found>, id: Id): Promise<Found> {
+    await earlier.catch(() => undefined);
+    next.delete(id);
+    return start(id);
+  }
+
+  return (id) => {
+    const current = inProgress.get(id);
+    if (!current) return start(id);
+    const following = next.get(id) ?? startAfter(current, id);
+    next.set(id, following);
+    return following;
+  };
+}
+
+const deviceCookie = 'callkey_device';
+
+/** Marks the browser as a known device again, after a change that its session has made to how the user signs in. */
+export async function rememberChangedDevice(ctx: Context, ports: Ports): Promise<void> {
+  const session = await ports.stores.sessions.find(getSession(ctx).id);
+  if (session) rememberDevice(ctx, ports, session);
+}
+
+/**
+ * Marks the browser as a known device. From now on, wrong passwords from elsewhere don't keep the user from signing in with it.
+ *
+ * @param user as they signed in here, not as they are now, because they may have set up a second factor in the meantime
+ */
+export function rememberDevice(ctx: Context, ports: Ports, user: KnownUser): void {
+  const options = { maxAge: deviceLife.toMillis(), sameSite: 'strict' } as const;
+  ctx.cookies.set(deviceCookie, makeDeviceToken(ports, user), options);
+}
+
+/** Reads the device and session in a request's cookies. @returns no device if its cookie doesn't have a valid signature */
+export function readVouchers(ctx: Context): Vouchers {
+  return { session: isSignedIn(ctx) ? getSession(ctx) : null, device: ctx.cookies.get(deviceCookie, { signed: true }) };
+}
+
+/**
+ * Refuses requests that another site makes a browser send (OWASP Cross-Site Request Forgery Prevention Cheat Sheet). Checks Fetch Metadata
+ * if the browser sends it, and otherwise Origin. Accepts requests with neither, because they come from programs other than browsers, which
+ * other sites can't control.
+ */
+export function csrf(deps: HttpDeps): Middleware {
+  return async (ctx, next) => {
+    const site = ctx.get('Sec-Fetch-Site');
+    const origin = ctx.get('Origin');
+    const own = `${deps.isSecure(ctx) ? 'https' : 'http'}://${ctx.get('Host')}`;
+    const isCrossSite = site === '' ? origin !== '' && !isSameOrigin(origin, own) : site !== 'same-origin' && site !== 'none';
+    if (isCrossSite) throw new Problem('cross-site', 'This request came from another site.');
+    await next();
+  };
+}
+
+/** Compares parsed origins, because programs and proxies may write the default port, or a host in upper case. */
+function isSameOrigin(a: string, b: string): boolean {
+  const parsed = URL.parse(a)?.origin;
+  return parsed !== undefined && parsed === URL.parse(b)?.origin;
 }

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { toNetworks } from '../../domain/sign-in/throttle.ts';
 import { peerAddress } from '../../http/middleware/client-address.ts';
-import { limitHandshakes } from './handshakes.ts';
+import { limitHandshakes } from './tls.ts';
 import { type TurnObserver, takeTurns } from './turns.ts';
 
 /**

@@ -3,8 +3,8 @@ import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { type ProblemBody, problemMediaType, requestIdHeader } from '#contract/problems.ts';
-import { jsonLine, toBody } from '../../http/middleware/problems.ts';
-import { SecureResponse } from './secure-response.ts';
+import { jsonLine, toBody } from '../../http/middleware/responses.ts';
+import { SecureResponse } from './tls.ts';
 
 /**
  * The part of Node's parser that a server uses. Node doesn't document it, and has no setting to handle one request at a time. If a later

@@ -1,10 +1,9 @@
-import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Randomness } from '../../domain/ports.ts';
 import { errorCode } from '../../domain/problem.ts';
 import type { DatabaseLocation } from '../../storage/engine/database.ts';
 import { type Config, ConfigError, secretLength } from './config.ts';
-import { flushToDisk } from './flush.ts';
 import { toDatabaseError } from './start-errors.ts';
 
 /**
@@ -80,4 +79,14 @@ export function readSecret(file: string): { secret: string; fault: string | null
       fault: `every user of this machine can open ${file}. Run chmod 600 ${file}. If anyone may have read it, delete it instead: the core generates a new one`,
     };
   return { secret, fault: null };
+}
+
+/** Writes a file's content, or a folder's entries, to the disk, so that it survives a power failure. */
+export function flushToDisk(path: string): void {
+  const descriptor = openSync(path, 'r');
+  try {
+    fsyncSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
 }

@@ -2,7 +2,7 @@ import type * as OpenidClient from 'openid-client';
 import type { Logger } from 'pino';
 import type { Clock, FlowSecrets, Identity, IdentityProvider } from '../domain/ports.ts';
 import { ProviderError } from '../domain/sign-in/identity-provider.ts';
-import type { OidcConfig } from './start/oidc-config.ts';
+import type { OidcConfig } from './start/config.ts';
 
 type Client = typeof OpenidClient;
 type Metadata = OpenidClient.ServerMetadata;
@@ -27,7 +27,7 @@ const cancelledByUser: readonly unknown[] = ['access_denied', 'login_required', 
  * The company's provider, implemented with `openid-client`. Its discovery document is requested only when someone signs in, and again if
  * there was no response, so that a provider that's down doesn't keep a core from starting.
  */
-export function openIdProvider(config: OidcConfig, { clock, log }: { clock: Clock; log: Logger }): IdentityProvider {
+export function openIdentityProvider(config: OidcConfig, { clock, log }: { clock: Clock; log: Logger }): IdentityProvider {
   const { issuer, clientId, clientSecret, name, publicUrl } = config;
   const redirectUri = `${publicUrl}/console/oidc/callback`;
   let known: { metadata: Metadata; until: number } | null = null;

@@ -3,7 +3,7 @@ import { apiKeyHeader, rateLimitHeader, rateLimitPolicyHeader } from '#contract/
 import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
 import { Problem, type Quota, ResultUnknown, unauthorizedDetail } from '../../domain/problem.ts';
 import type { Context, Middleware, ObserveRefusals } from './context.ts';
-import { requestNames } from './request-id.ts';
+import { requestNames } from './every-request.ts';
 
 const unauthorizedBody = jsonLine(toBody('unauthorized', unauthorizedDetail));
 const problemHeaders = ['Content-Type', problemMediaType, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];

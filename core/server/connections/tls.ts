@@ -1,5 +1,28 @@
+import { X509Certificate } from 'node:crypto';
+import { unwatchFile, watchFile } from 'node:fs';
+import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
+import type { Logger } from 'pino';
+import { readTls, type Tls } from '../start/config.ts';
+
+type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
+
+/** Once browsers have seen this, they use only https for a year (RFC 6797), even if someone types http or follows an http link. */
+const header = ['Strict-Transport-Security', 'max-age=31536000'] as const;
+
+/** A response over TLS. It always has the header above, so that the header can't be used to distinguish responses. */
+export class SecureResponse extends ServerResponse {
+  override writeHead(status: number, headers?: Headers): this;
+  override writeHead(status: number, message?: string, headers?: Headers): this;
+  override writeHead(status: number, ...rest: [first?: string | Headers, second?: Headers]): this {
+    const rawHeaders = rest.pop();
+    // Setting the header would make Node write headers on a slower path.
+    if (Array.isArray(rawHeaders)) return super.writeHead(status, [...rawHeaders, ...header]);
+    this.setHeader(...header);
+    return typeof rawHeaders === 'object' ? super.writeHead(status, rawHeaders) : super.writeHead(status);
+  }
+}
 
 type Handshakes = {
   /** Starts the handshake of a new connection, or makes it wait until another handshake of its network has finished. */
@@ -60,5 +83,34 @@ export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stu
       for (const { underWay, waiting } of networks.values())
         if (waiting.size > 0) for (const [socket, since] of underWay) if (since < latest) cut(socket);
     },
+  };
+}
+
+/** In ms. The files are polled, because a watcher would keep watching the old file if a renewal replaces a symbolic link. */
+const interval = 5_000;
+
+/**
+ * Uses renewed certificates for new connections, without a restart.
+ *
+ * @returns a function that stops it
+ */
+export function reloadCertificate(tls: Tls, use: (renewed: Tls) => void, log: Logger): () => void {
+  let current = tls;
+  const look = () => {
+    try {
+      const files = readTls(tls.certFile, tls.keyFile);
+      if (files.cert.equals(current.cert) && files.key.equals(current.key)) return;
+      use(files);
+      current = files;
+      log.info({ validTo: new X509Certificate(files.cert).validToDate.toISOString() }, 'certificate reloaded');
+    } catch (err) {
+      // This also happens if only one of the two files has been replaced so far.
+      log.warn({ err }, 'certificate not reloaded: still using the previous one');
+    }
+  };
+  const files = [tls.certFile, tls.keyFile];
+  for (const file of files) watchFile(file, { interval, persistent: false }, look);
+  return () => {
+    for (const file of files) unwatchFile(file, look);
   };
 }
