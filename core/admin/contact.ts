@@ -5,11 +5,9 @@ import { counted, formatCount } from '#contract/text/count.ts';
 import { timestamp, toPlainPhone } from '#contract/text/text.ts';
 import { eraseContact, exportContact, forgetListedNumber } from '../domain/calls/contacts.ts';
 import type { ContactCall } from '../domain/model.ts';
-import type { AdminContext, Runner } from './program/context.ts';
-import { withExamples } from './program/help.ts';
-import { parseInput } from './program/input.ts';
-import { shortName, table } from './program/table.ts';
-import { entryJson } from './protection/do-not-call.ts';
+import type { AdminContext, Runner } from './command-line.ts';
+import { parseInput, shortName, table, withExamples } from './command-line.ts';
+import { entryJson } from './do-not-call.ts';
 
 export function contactCommands(program: Command, { withDatabase }: Runner): void {
   const contact = program.command('contact').description('export or erase data about a phone number');

@@ -2,12 +2,9 @@ import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { ImportInterrupted, type ImportResult, importAll, importFileSchema } from '../domain/directory/import.ts';
 import { oneTimePasswordNote } from '../domain/directory/users.ts';
-import type { AdminContext, Runner } from './program/context.ts';
-import { readJson } from './program/files.ts';
-import { withExamples } from './program/help.ts';
-import { parseInput } from './program/input.ts';
-import type { Output } from './program/output.ts';
-import { table } from './program/table.ts';
+import type { AdminContext, Output, Runner } from './command-line.ts';
+import { parseInput, table, withExamples } from './command-line.ts';
+import { readJson } from './files.ts';
 
 export function importCommand(program: Command, { withDatabase }: Runner): void {
   const command = program

@@ -14,11 +14,8 @@ import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
 import { explainDatabaseError } from '../storage/engine/error-text.ts';
-import type { AdminContext, Runner } from './program/context.ts';
-import { withExamples } from './program/help.ts';
-import { parseInput } from './program/input.ts';
-import { oneLine } from './program/output.ts';
-import { shortName, table } from './program/table.ts';
+import type { AdminContext, Runner } from './command-line.ts';
+import { oneLine, parseInput, shortName, table, withExamples } from './command-line.ts';
 import { findUser } from './user.ts';
 
 /** The operator can see every key. */

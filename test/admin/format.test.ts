@@ -2,8 +2,7 @@ import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { stripControls } from '#contract/text/terminal-text.ts';
-import { oneLine, outputTo } from '../../core/admin/program/output.ts';
-import { shortName, table } from '../../core/admin/program/table.ts';
+import { oneLine, outputTo, shortName, table } from '../../core/admin/command-line.ts';
 
 describe('formatting a table', () => {
   it('makes each column as wide as its widest cell, with two spaces between columns and no trailing space', () => {

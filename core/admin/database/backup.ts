@@ -10,8 +10,8 @@ import type { Database } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { ownTables } from '../../storage/engine/postgres/own-objects.ts';
 import { schemaState } from '../../storage/migrations/index.ts';
-import type { AdminContext, Runner } from '../program/context.ts';
-import { withExamples } from '../program/help.ts';
+import type { AdminContext, Runner } from '../command-line.ts';
+import { withExamples } from '../command-line.ts';
 import { ownSchema, quoted, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';
 
 export function backupCommand(program: Command, { withDatabase }: Runner): void {

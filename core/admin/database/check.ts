@@ -18,8 +18,8 @@ import { findClusterFaults, findRoleFaults } from '../../storage/engine/postgres
 import { freeBytes, requireRights } from '../../storage/engine/rights.ts';
 import type { Storage } from '../../storage/index.ts';
 import { countWrongCounts, repairCounts } from '../../storage/keys/key-counts.ts';
-import type { AdminContext, Runner } from '../program/context.ts';
-import { withExamples } from '../program/help.ts';
+import type { AdminContext, Runner } from '../command-line.ts';
+import { withExamples } from '../command-line.ts';
 import { acceptCommand } from './clock.ts';
 
 export function checkCommand(program: Command, { withDatabase }: Runner): void {

@@ -6,8 +6,8 @@ import type { ListedUser } from '../../domain/model.ts';
 import { recordAudit } from '../../storage/audit/audit.ts';
 import { inChunks } from '../../storage/engine/chunks.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../../storage/engine/tables.ts';
+import type { AdminContext } from '../command-line.ts';
 import { everyKey } from '../key.ts';
-import type { AdminContext } from '../program/context.ts';
 
 /** The tables of a database. In a database from an earlier release, some of them, and some columns, may be missing. */
 export type Source = { table(name: string): Knex.QueryBuilder; has(table: string): Promise<boolean> };

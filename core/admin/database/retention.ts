@@ -10,8 +10,8 @@ import type { RetentionDays } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { defaultRetention } from '../../server/start/config.ts';
-import type { AdminContext, Runner } from '../program/context.ts';
-import { withExamples } from '../program/help.ts';
+import type { AdminContext, Runner } from '../command-line.ts';
+import { withExamples } from '../command-line.ts';
 import { acceptCommand } from './clock.ts';
 
 export function retentionCommands(program: Command, { withDatabase }: Runner): void {

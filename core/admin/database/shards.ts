@@ -4,8 +4,8 @@ import { Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
 import { countCalls, createShards, findClusterFaults, requireCoordinator } from '../../storage/engine/postgres/cluster.ts';
 import { maxShards } from '../../storage/engine/shards.ts';
-import type { AdminContext, Runner } from '../program/context.ts';
-import { withExamples } from '../program/help.ts';
+import type { AdminContext, Runner } from '../command-line.ts';
+import { withExamples } from '../command-line.ts';
 import { assertNoOtherConnections } from './restore-postgres.ts';
 
 export function shardCommands(program: Command, { withDatabase }: Runner): void {

@@ -9,19 +9,15 @@ import { type DoNotCallReason, doNotCallReasonSchema } from '#contract/protectio
 import { countrySchema } from '#contract/protection/numbers.ts';
 import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
-import { instant } from '../../domain/instant.ts';
-import type { DoNotCallEntry, RuleScope } from '../../domain/model.ts';
-import type { Ports, ProtectionAccess } from '../../domain/ports.ts';
-import { Problem } from '../../domain/problem.ts';
-import { addNumbers, importNumbers, liftEntry, listPage, type NumberImportResult } from '../../domain/protection/do-not-call.ts';
-import { isCountry, notACountry } from '../../domain/protection/numbers.ts';
-import type { AdminContext, Runner } from '../program/context.ts';
-import { createSkippedLines, openInput } from '../program/files.ts';
-import { withExamples } from '../program/help.ts';
-import { nameSchema, parseInput } from '../program/input.ts';
-import type { Output } from '../program/output.ts';
-import { shortName, table } from '../program/table.ts';
-import { findScope, type ScopeOptions, withScope } from './scope.ts';
+import { instant } from '../domain/instant.ts';
+import type { DoNotCallEntry, RuleScope } from '../domain/model.ts';
+import type { Ports, ProtectionAccess } from '../domain/ports.ts';
+import { Problem } from '../domain/problem.ts';
+import { addNumbers, importNumbers, liftEntry, listPage, type NumberImportResult } from '../domain/protection/do-not-call.ts';
+import { isCountry, notACountry } from '../domain/protection/numbers.ts';
+import { type AdminContext, nameSchema, type Output, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
+import { createSkippedLines, openInput } from './files.ts';
+import { findScope, type ScopeOptions, withScope } from './rules.ts';
 
 const kinds = ['account', 'partner'] as const;
 const account = '--account 01a20138-3d19-7da7-9907-3a9fb48fa32a';

@@ -5,8 +5,8 @@ import { join, resolve } from 'node:path';
 import { csvStart } from '#contract/files/csv.ts';
 import { type OpenFile, openFile } from '#contract/files/open-file.ts';
 import { openText } from '#contract/files/text-file.ts';
-import { Problem } from '../../domain/problem.ts';
-import { oneLine } from './output.ts';
+import { Problem } from '../domain/problem.ts';
+import { oneLine } from './command-line.ts';
 
 /** Only the owner can read these files, because they may contain phone numbers. */
 const privateFile = 0o600;
