@@ -168,7 +168,13 @@ describe('a core on PostgreSQL', function () {
       execFileSync('chown', ['postgres', directory]);
       await server.query(`CREATE TABLESPACE small LOCATION '${directory}'`);
       await server.query('CREATE DATABASE callkey_small TABLESPACE small');
-      const database = Object.assign(new URL(direct), { pathname: '/callkey_small' }).href;
+      // A role that may not create temporary tables, as a hardened server's.
+      await server.query(`REVOKE TEMP ON DATABASE callkey_small FROM PUBLIC; CREATE ROLE small LOGIN PASSWORD 'small'`);
+      const [pathname, username] = ['/callkey_small', 'small'];
+      const owner = await connected(Object.assign(new URL(direct), { pathname }).href);
+      await owner.query('GRANT CREATE ON SCHEMA public TO small');
+      await owner.end();
+      const database = Object.assign(new URL(direct), { pathname, username, password: 'small' }).href;
       const core = await startCoreHere(database);
       const { tenants, key } = await withKey(database, core);
       const ready = async () => (await ask('GET', `${core.managementUrl}/readyz`)).status;

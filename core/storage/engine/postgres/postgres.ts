@@ -73,13 +73,16 @@ const databaseSize = `SELECT pg_database_size(current_database()) AS database,
 const diskFull = '53100';
 
 /**
- * Makes PostgreSQL write a row to a new file, to find out whether there's room on the disk, and rolls it back. The table is temporary,
- * because the core's role may not be allowed to create other tables.
+ * Makes PostgreSQL write 256 KiB, to find out whether there's room on the disk, and rolls them back. Uses a table that the core must be able to
+ * insert into, because its role may not be allowed to create any, not even temporary ones.
  */
 async function findRoom(pool: Knex): Promise<void> {
   const trx = await pool.transaction();
   try {
-    await trx.raw('CREATE TEMPORARY TABLE room_for_calls AS SELECT 1 AS n');
+    // PostgreSQL can't compress random digits.
+    const filler = `(SELECT string_agg(md5(random()::text), '') FROM generate_series(1, 8192))`;
+    await trx.raw(`INSERT INTO audit_events (id, at, action, subject_kind, subject_id, subject_name, address)
+      VALUES (gen_random_uuid()::text, 0, 'probe', 'server', '', ${filler}, '')`);
   } finally {
     await trx.rollback();
   }
