@@ -62,8 +62,8 @@ export async function fillLists(database: Database, url: string, { accountId, pa
     ...{ partner_id: `'${partnerId}'`, reason: `'imported'`, source: `'admin'`, created_at: 'i' },
   });
   await fillTable(database, url, 'do_not_call', statements);
-  await database.write('accounts').where({ id: accountId }).update({ lists_numbers: 1 });
-  await database.write('partners').where({ id: partnerId }).update({ lists_numbers: 1, lists_version: 1 });
+  await database.write('accounts').where({ id: accountId }).update({ has_do_not_call: 1 });
+  await database.write('partners').where({ id: partnerId }).update({ has_do_not_call: 1, do_not_call_version: 1 });
 }
 
 /**

@@ -2,7 +2,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
 import { createSecretBox } from '../../core/server/sealed-secrets.ts';
-import { tallyKeys } from '../../core/storage/keys/key-counts.ts';
+import { countKeyChanges } from '../../core/storage/keys/key-counts.ts';
 import { adminOn, describeAdmin } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { emptyDatabase } from '../support/databases.ts';
@@ -92,12 +92,12 @@ describeAdmin('admin check', ({ admin, json, kind, database }) => {
       created_at: instant(1),
     };
     await write('api_keys').insert([1, 2].map((n) => ({ ...key, id: `key-${n}`, digest: `digest-${n}` })));
-    await write.transaction((trx) => tallyKeys(trx, ['key-1', 'key-2'], 1));
-    const keyCounts = () => read('api_key_tallies').select('scope', 'id').sum({ keys: 'keys' }).groupBy('scope', 'id').orderBy('scope');
+    await write.transaction((trx) => countKeyChanges(trx, ['key-1', 'key-2'], 1));
+    const keyCounts = () => read('api_key_counts').select('scope', 'id').sum({ keys: 'keys' }).groupBy('scope', 'id').orderBy('scope');
     const right = await keyCounts();
     expect((await admin(['check'])).stdout).to.contain('ok     key counts: match the API keys');
-    await write('api_key_tallies').where({ scope: 'creator_id' }).update({ keys: 40 });
-    await write('api_key_tallies').where({ scope: 'partner_id' }).delete();
+    await write('api_key_counts').where({ scope: 'creator_id' }).update({ keys: 40 });
+    await write('api_key_counts').where({ scope: 'partner_id' }).delete();
     const result = await admin(['check']);
     expect(result.code, result.stdout).to.equal(1);
     expect(result.stdout).not.to.match(/^FAIL {3}key counts: 2 kept counts .+ check --repair$/m);

@@ -201,7 +201,7 @@ const restored: Attack['run'] = async (trial) => {
     (await Promise.all(cluster.nodes.map((node) => node.query<Row>(name, sql)))).flat();
   const isWritable = async () => (await onAll('SELECT 1 WHERE NOT pg_is_in_recovery()').catch(() => [])).length === backups.length;
   await ledger.expect(isWritable, 60_000, 'a node was not restored');
-  const digest = `SELECT md5(concat((SELECT string_agg(id, ' ' ORDER BY id) FROM api_keys), (SELECT string_agg(id, ' ' ORDER BY id) FROM retired_api_keys))) AS keys`;
+  const digest = `SELECT md5(concat((SELECT string_agg(id, ' ' ORDER BY id) FROM api_keys), (SELECT string_agg(id, ' ' ORDER BY id) FROM revoked_api_keys))) AS keys`;
   const areEqual = async () => new Set((await onAll<{ keys: string }>(digest)).map(({ keys }) => keys)).size === 1;
   await ledger.expect(areEqual, 20_000, 'the nodes have different keys');
   const calls = await listCalls(scene.database);

@@ -172,7 +172,7 @@ describe('API keys in the console', () => {
       it("keeps the key's name for the audit trail, but not its digest", async () => {
         const { id, keyValue } = await createKey(core.url, cookie, 'Old CRM');
         await revoke(id);
-        const rows: object[] = await direct.storage.database.read('retired_api_keys');
+        const rows: object[] = await direct.storage.database.read('revoked_api_keys');
         expect(rows[0]).to.include({ id, name: 'Old CRM', creator_name: 'Ada Account' });
         expect(JSON.stringify(rows)).not.to.contain(hash('sha256', keyValue, 'hex'));
       });

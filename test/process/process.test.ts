@@ -166,7 +166,7 @@ describe('the core process', () => {
       const { text: metrics } = await ask('GET', `${core.managementUrl}/metrics`);
       await core.stop();
       const tables = await Promise.all(
-        ['users', 'api_keys', 'retired_api_keys', 'sessions', 'audit_events', 'calls', 'sign_in_attempts'].map((table) =>
+        ['users', 'api_keys', 'revoked_api_keys', 'sessions', 'audit_events', 'calls', 'sign_in_attempts'].map((table) =>
           direct.storage.database.read(table),
         ),
       );

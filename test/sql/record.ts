@@ -60,7 +60,7 @@ export async function recordAll(kind: DatabaseKind): Promise<Map<string, string>
     lists.unlistedAt(tenants.campaign.id, '');
     const refresh = recorded('knownLists.refresh', lists.refresh);
     await refresh();
-    await storage.database.write('partners').increment('lists_version');
+    await storage.database.write('partners').increment('do_not_call_version');
     await refresh();
   } finally {
     await recorded('keyUse.write', close)();

@@ -35,8 +35,8 @@ function rowAt(stage: 'queued' | 'unknown' | HandoffStage): CallRow {
       handoff: isHandoffStage(stage) ? stage : attempted ? 'doubt' : null,
       dialed_at: stage === 'taken' ? instant(3) : null,
     },
-    ...{ ended_at: stage === 'unknown' ? instant(4) : null, duration_seconds: null, detail: null, told_late_at: null },
-    ...{ held_until: null, answered_held_until: null },
+    ...{ ended_at: stage === 'unknown' ? instant(4) : null, duration_seconds: null, detail: null, late_outcome_at: null },
+    ...{ held_until: null, response_held_until: null },
   };
 }
 

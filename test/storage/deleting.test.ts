@@ -81,7 +81,7 @@ describe('a user with thousands of API keys', () => {
       expect(await direct.storage.database.read('users').where({ id: tenants.users.account.id })).to.deep.equal([]);
       expect(await countWrongCounts(direct.storage.database)).to.equal(0);
       expect([await authorize(0), (await listKeys('partner')).total]).to.deep.equal(['authorized', 1]);
-      expect(await direct.storage.database.read('retired_api_keys').where({ creator_name: 'Ada Account' })).to.have.length(many);
+      expect(await direct.storage.database.read('revoked_api_keys').where({ creator_name: 'Ada Account' })).to.have.length(many);
     });
 
     it('has the queued calls of all their keys cancelled before the request returns', async () => {
@@ -97,7 +97,7 @@ describe('a user with thousands of API keys', () => {
         .whereNot({ contact_id: 'c0' })
         .update({ state: 'queued', due_at: clock.now(), cancelled_at: null, ended_at: null });
       const core = await startCoreHere(database, { clock });
-      const unfinished = () => direct.storage.database.read('retired_api_keys').whereNotNull('cancelling_since').pluck('id');
+      const unfinished = () => direct.storage.database.read('revoked_api_keys').whereNotNull('cancelling_since').pluck('id');
       await until(async () => (await left()) === 1 && (await unfinished()).length === 0);
       expect(await statesOfCalls()).to.deep.equal(['queued', 'cancelled', 'cancelled']);
       await core.close();

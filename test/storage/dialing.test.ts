@@ -263,7 +263,7 @@ describe('the dialing store', () => {
         const ended = await call('c');
         expect(await call('other')).to.deep.equal(other);
         expect(ended).to.include({ state: 'completed', handoff: 'taken', due_at: null, detail: 'Talked.', dialed_at: now });
-        expect(ended).to.include({ ended_at: instant(now + 9), duration_seconds: 42, told_late_at: null });
+        expect(ended).to.include({ ended_at: instant(now + 9), duration_seconds: 42, late_outcome_at: null });
         expect(await store.reportOutcome('c', { ...outcome, state: 'busy' }, now)).to.equal('not-needed');
         expect(await call('c')).to.deep.equal(ended);
       });
@@ -310,7 +310,7 @@ describe('the dialing store', () => {
         expect(results.toSorted()).to.deep.equal(['not-needed', 'recorded']);
         const ended = await call('c');
         expect(ended).to.include({ state: states[results.indexOf('recorded')], detail: 'Talked.', duration_seconds: 42, due_at: null });
-        expect(ended).to.include({ ended_at: instant(now + 9), dialed_at: now, told_late_at: instant(now + lease + 5) });
+        expect(ended).to.include({ ended_at: instant(now + 9), dialed_at: now, late_outcome_at: instant(now + lease + 5) });
         for (const dialer of [fenced, claimed]) {
           expect(await store.settle(dialer, taken)).to.equal(false);
           expect(await store.settle(dialer, { event: 'must-not-repeat', to: 'unknown', ...unknown })).to.equal(false);

@@ -74,14 +74,14 @@ describe('a running core', () => {
         ...{ id: 'idle', user_id: harness.tenants.users.account.id, tenancy_kind: null, tenancy_id: null },
         ...{ started_at: plus(soon, -day), last_seen_at: plus(soon, -day) },
       });
-      await write('sign_in_attempts').insert({ key: 'over', points: 1, expire: soon });
+      await write('sign_in_attempts').insert({ key: 'over', attempts: 1, expires_at: soon });
       await write('api_key_usage').insert({ api_key_id: 'key', quarter_at: plus(soon, -31 * day), placed: 1, cancelled: 0 });
       await write('call_counts').insert({ campaign_id: 'g', quarter_at: plus(soon, -31 * day), state: 'busy', calls: 1 });
       await write('audit_events').insert(audit('1', clock.now()));
 
-      await write('retired_api_keys').insert({
+      await write('revoked_api_keys').insert({
         ...{ id: 'revoked', name: 'R', creator_id: 'u', creator_name: 'U', creator_partner_id: null, account_id: null, partner_id: 'p' },
-        ...{ retired_at: clock.now(), cancelling_since: clock.now() },
+        ...{ revoked_at: clock.now(), cancelling_since: clock.now() },
       });
       await addCall({ contact_id: 'of-revoked', api_key_id: 'revoked', due_at: clock.now() });
       await write('protection_rules').insert({
@@ -92,7 +92,7 @@ describe('a running core', () => {
       if (kind === 'sqlite') return;
       const changes = [1, 1].map((calls) => ({ campaign_id: 'g', quarter_at: clock.now(), state: 'busy', calls }));
       await write('call_count_changes').insert(changes);
-      await write('api_key_tallies').insert([1, 1].map((keys) => ({ scope: 'account_id', id: 'a', keys })));
+      await write('api_key_counts').insert([1, 1].map((keys) => ({ scope: 'account_id', id: 'a', keys })));
     }
 
     /** Returns the names of the sweeps that still have rows to process. */
@@ -121,7 +121,7 @@ describe('a running core', () => {
           makeHeldDue: await hasRow('protection_rules', { hours_changed: 'e' }),
           chainAudit: await hasRow('audit_events', { id: '1', seq: null }),
           compactCallCounts: await twice('call_count_changes', { campaign_id: 'g' }),
-          compactKeyCounts: await twice('api_key_tallies', { id: 'a' }),
+          compactKeyCounts: await twice('api_key_counts', { id: 'a' }),
         }),
       };
     }
@@ -147,7 +147,7 @@ describe('a running core', () => {
     it('runs the other sweeps if some fail', async () => {
       await start();
       await database().write.raw('ALTER TABLE calls RENAME COLUMN not_after TO renamed');
-      await database().write.raw('ALTER TABLE sign_in_attempts RENAME COLUMN expire TO renamed');
+      await database().write.raw('ALTER TABLE sign_in_attempts RENAME COLUMN expires_at TO renamed');
       clock.advance({ hours: 1, milliseconds: 1 });
       await passAnHour();
       const failing = ['lapse', 'endForgotten', 'recoverFromClockStep', 'sweepThrottle'];

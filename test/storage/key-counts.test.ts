@@ -103,7 +103,7 @@ describe('the total number of keys', () => {
       await Promise.all([compactCounts(), compactCounts(), add('account', 'account', 2), revoke(['key-2'])]);
       await compactCounts();
       await expectToBeRight();
-      const rows: { scope: string; id: string }[] = await write()('api_key_tallies').select('scope', 'id');
+      const rows: { scope: string; id: string }[] = await write()('api_key_counts').select('scope', 'id');
       expect(new Set(rows.map(({ scope, id }) => `${scope} ${id}`)).size).to.equal(rows.length);
     });
   });

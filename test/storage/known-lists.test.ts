@@ -35,8 +35,8 @@ describe('the do-not-call lists that a process remembers', () => {
       return addNumbers(there.ports, operator, { ...entry, phones, country: undefined });
     };
     const currentVersion = async () => {
-      const partner = await here.storage.database.read('partners').where({ id: tenants.partner.id }).first('lists_version');
-      return partner?.lists_version ?? null;
+      const partner = await here.storage.database.read('partners').where({ id: tenants.partner.id }).first('do_not_call_version');
+      return partner?.do_not_call_version ?? null;
     };
 
     it('never let through a call to a number that was already listed, even if it was listed right after they were refreshed', async () => {

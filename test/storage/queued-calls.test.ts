@@ -48,7 +48,7 @@ describe('queued calls', () => {
       return Object.fromEntries(Object.entries(Object.groupBy(rows, (state) => state)).map(([state, of]) => [state, of?.length ?? 0]));
     };
     const unfinished = (): Promise<string[]> =>
-      direct.storage.database.read('retired_api_keys').whereNotNull('cancelling_since').pluck('id');
+      direct.storage.database.read('revoked_api_keys').whereNotNull('cancelling_since').pluck('id');
     const viewer = () => ({ ...tenants.users.account, tenancy: null });
     const revoke = (id: string) => revokeApiKey(direct.ports, { viewer: viewer(), actor: operator }, id, true);
 
@@ -162,11 +162,11 @@ describe('queued calls', () => {
       const problem: unknown = await revoke('goes').catch((error: unknown) => error);
       expect(problem).to.include({ code: 'unavailable', retryAfter: 60 });
       expect(problem).to.have.nested.property('cause.message', "A statement that writes calls didn't finish in time.");
-      const [left] = await direct.storage.database.read('retired_api_keys');
+      const [left] = await direct.storage.database.read('revoked_api_keys');
       expect(left).to.deep.equal({
         ...{ id: 'goes', name: 'goes', creator_id: tenants.users.account.id, creator_name: tenants.users.account.name },
         ...{ creator_partner_id: tenants.partner.id, account_id: tenants.account.id, partner_id: tenants.partner.id },
-        ...{ retired_at: clock.now(), cancelling_since: clock.now() },
+        ...{ revoked_at: clock.now(), cancelling_since: clock.now() },
       });
     });
 

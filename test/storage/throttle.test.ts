@@ -26,9 +26,9 @@ describe('attempt counters', () => {
     after(() => direct.close());
 
     const counters = () => direct.storage.database.write('sign_in_attempts');
-    const points = async (): Promise<Record<string, number>> => {
-      const rows: { key: string; points: number }[] = await counters().orderBy('key');
-      return Object.fromEntries(rows.map((row) => [row.key, row.points]));
+    const attempts = async (): Promise<Record<string, number>> => {
+      const rows: { key: string; attempts: number }[] = await counters().orderBy('key');
+      return Object.fromEntries(rows.map((row) => [row.key, row.attempts]));
     };
     const take = (at: number = now, ...which: (typeof one)[]) => throttle.take(which.length === 0 ? [one, other] : which, instant(at));
 
@@ -37,7 +37,7 @@ describe('attempt counters', () => {
       expect(await throttle.blockedUntil([one, other], now)).to.equal(null);
       expect(await take(now + 1)).to.equal(true);
       expect(await take(now + 2)).to.equal(false);
-      expect(await points()).to.deep.equal({ one: 2, other: 2 });
+      expect(await attempts()).to.deep.equal({ one: 2, other: 2 });
       expect(await throttle.blockedUntil([one, other], instant(now + 2))).to.equal(now + window);
       expect([
         await throttle.blockedUntil([other], instant(now + 2)),
@@ -47,8 +47,8 @@ describe('attempt counters', () => {
 
     it('block attempts until the last full counter expires', async () => {
       await counters().insert([
-        { key: 'one', points: 2, expire: instant(now + window) },
-        { key: 'other', points: 3, expire: instant(now + 2 * window) },
+        { key: 'one', attempts: 2, expires_at: instant(now + window) },
+        { key: 'other', attempts: 3, expires_at: instant(now + 2 * window) },
       ]);
       expect(await throttle.blockedUntil([one, other], now)).to.equal(now + 2 * window);
     });
@@ -57,7 +57,7 @@ describe('attempt counters', () => {
       await take();
       await take();
       expect(await take(now + window)).to.equal(true);
-      expect(await points()).to.deep.equal({ one: 1, other: 3 });
+      expect(await attempts()).to.deep.equal({ one: 1, other: 3 });
     });
 
     it('also count on a core whose clock is behind by up to five minutes, but not by more', async () => {
@@ -67,7 +67,7 @@ describe('attempt counters', () => {
       expect(await throttle.blockedUntil([one], instant(now - 1))).to.equal(null);
       expect(await take(now - 1, one)).to.equal(true);
       expect(await take(now, one)).to.equal(true);
-      expect(await points()).to.deep.equal({ one: 2 });
+      expect(await attempts()).to.deep.equal({ one: 2 });
     });
 
     it('restart if the clock was set back by more than their window', async () => {
@@ -75,7 +75,7 @@ describe('attempt counters', () => {
       await take(now + 400 * 86_400_000);
       expect(await throttle.blockedUntil([one], now)).to.equal(null);
       expect(await take()).to.equal(true);
-      expect(await points()).to.deep.equal({ one: 1, other: 1 });
+      expect(await attempts()).to.deep.equal({ one: 1, other: 1 });
     });
 
     it("refuse an attempt that exceeds a limit together with concurrent attempts, and don't count it", async () => {
@@ -88,13 +88,13 @@ describe('attempt counters', () => {
           if (mode === 'read') return run;
           return async (rows) => {
             await run(rows);
-            await counters().increment('points', 2);
-            return counters().select('key', 'points');
+            await counters().increment('attempts', 2);
+            return counters().select('key', 'attempts');
           };
         },
       });
       expect(await takeWithOthers([one, other], now)).to.equal(false);
-      expect(await points()).to.deep.equal({ one: 2, other: 2 });
+      expect(await attempts()).to.deep.equal({ one: 2, other: 2 });
     });
 
     it('are changed on the writing connection and read on another', async () => {
@@ -110,31 +110,31 @@ describe('attempt counters', () => {
       await throttle.giveBack('one');
       await throttle.giveBack('one');
       await throttle.giveBack('none');
-      expect(await points()).to.deep.equal({ one: 0, other: 1 });
+      expect(await attempts()).to.deep.equal({ one: 0, other: 1 });
     });
 
     it('are reset one at a time', async () => {
       await take();
       await throttle.reset('one');
-      expect(await points()).to.deep.equal({ other: 1 });
+      expect(await attempts()).to.deep.equal({ other: 1 });
     });
 
     it("are deleted when they expire, or if they expire so late that even a core with a fast clock can't have started them", async () => {
       const longest = plus(now, maxWindow + clockSkew.toMillis());
       const expires = { over: now, live: plus(now, 1), longest, ahead: plus(longest, 1) };
-      await counters().insert(Object.entries(expires).map(([key, expire]) => ({ key, points: 1, expire })));
+      await counters().insert(Object.entries(expires).map(([key, expires_at]) => ({ key, attempts: 1, expires_at })));
       await throttle.sweep(now);
-      expect(Object.keys(await points())).to.deep.equal(['live', 'longest']);
+      expect(Object.keys(await attempts())).to.deep.equal(['live', 'longest']);
     });
 
     if (kind === 'postgres') {
       it('are deleted without waiting for counters locked by an attempt', async () => {
-        await counters().insert(['locked', 'over'].map((key) => ({ key, points: 1, expire: now })));
+        await counters().insert(['locked', 'over'].map((key) => ({ key, attempts: 1, expires_at: now })));
         await direct.storage.database.write.transaction(async (trx) => {
           await trx('sign_in_attempts').where({ key: 'locked' }).forUpdate().first();
           await throttle.sweep(now);
         });
-        expect(await points()).to.deep.equal({ locked: 1 });
+        expect(await attempts()).to.deep.equal({ locked: 1 });
       });
     }
 
@@ -145,10 +145,10 @@ describe('attempt counters', () => {
           ? 'WITH RECURSIVE s (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM s WHERE n < ?) SELECT n FROM s'
           : 'SELECT generate_series(1, CAST(? AS integer)) AS n';
       await direct.storage.database.write.raw(
-        `INSERT INTO sign_in_attempts (key, points, expire) SELECT 'flood:' || n, 1, CAST(? AS bigint) + n FROM (${series}) AS numbers`,
+        `INSERT INTO sign_in_attempts (key, attempts, expires_at) SELECT 'flood:' || n, 1, CAST(? AS bigint) + n FROM (${series}) AS numbers`,
         [expire, maxThrottleCounters + 500],
       );
-      await counters().insert({ key: 'full', points: 10, expire });
+      await counters().insert({ key: 'full', attempts: 10, expires_at: expire });
       const { take: takeFrom } = throttleStore(direct.storage.database);
       const count = async () => Number((await counters().count({ rows: '*' }).first<{ rows: number | string }>()).rows);
       for (let n = 0; n < 999; n++) await takeFrom([{ key: 'one', max: 2_000, window }], now);
@@ -156,9 +156,9 @@ describe('attempt counters', () => {
       await takeFrom([{ key: 'one', max: 2_000, window }], now);
       expect(await count()).to.equal(maxThrottleCounters);
       expect(
-        (await counters().whereIn('key', ['one', 'full']).orderBy('points')).map((row: { points: number }) => row.points),
+        (await counters().whereIn('key', ['one', 'full']).orderBy('attempts')).map((row: { attempts: number }) => row.attempts),
       ).to.deep.equal([10, 1_000]);
-      const { first } = await counters().whereLike('key', 'flood:%').min({ first: 'expire' }).first<{ first: number }>();
+      const { first } = await counters().whereLike('key', 'flood:%').min({ first: 'expires_at' }).first<{ first: number }>();
       expect(first).to.equal(expire + 503);
     });
   });

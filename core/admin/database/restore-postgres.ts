@@ -101,11 +101,11 @@ type RemovedRecords = {
 
 /** Finds the API keys that are revoked, and the users who are deleted or disabled, in the database that will be replaced. */
 async function findRemoved({ read }: Database): Promise<RemovedRecords> {
-  if (!(await read.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], disabled: [] };
+  if (!(await read.schema.hasTable('revoked_api_keys'))) return { apiKeys: [], users: [], disabled: [] };
   const { describeKey, areCallsDue } = await readRevocations(read);
-  const apiKeys: RevokedKey[] = await read('retired_api_keys')
-    .select('id', 'name', 'creator_id as creatorId', 'creator_name as creatorName', 'retired_at as revokedAt')
-    .orderBy(['retired_at', 'id']);
+  const apiKeys: RevokedKey[] = await read('revoked_api_keys')
+    .select('id', 'name', 'creator_id as creatorId', 'creator_name as creatorName', 'revoked_at as revokedAt')
+    .orderBy(['revoked_at', 'id']);
   const users: { id: string; deletedAt: number }[] = await read('audit_events')
     .where({ action: 'user.deleted' })
     .groupBy('subject_id')

@@ -49,7 +49,7 @@ export async function readRevocations(
   // Earlier releases don't have all columns.
   const pluckIds = async (table: string, column: string, id: string) =>
     new Set<string>((await read.schema.hasColumn(table, column)) ? await read(table).whereNotNull(column).pluck(id) : []);
-  const cancellingKeys = await pluckIds('retired_api_keys', 'cancelling_since', 'id');
+  const cancellingKeys = await pluckIds('revoked_api_keys', 'cancelling_since', 'id');
   const cancellingUsers = await pluckIds('users', 'cancelling_since', 'id');
   const queued = new Set<string>(await read('calls').distinct().whereNotNull('due_at').whereRaw(isQueued).pluck('api_key_id'));
   const reasons = new Map<string, string>();

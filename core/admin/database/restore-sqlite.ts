@@ -143,11 +143,11 @@ function inUseError(target: string): Problem {
 async function findRevived(database: Knex): Promise<Revived> {
   const rights = await readRights(tablesOf(database, 'main'));
   const widened = findWidened(rights, await readRights(tablesOf(database, 'backup'), [...rights.keys.keys()]));
-  if (!(await database.schema.hasTable('retired_api_keys'))) return { apiKeys: [], users: [], enabled: [], widened };
+  if (!(await database.schema.hasTable('revoked_api_keys'))) return { apiKeys: [], users: [], enabled: [], widened };
   const { describeKey, areCallsDue } = await readRevocations(database);
   const apiKeys: RevokedKey[] = await database.raw(
-    `SELECT r.id, r.name, r.creator_id AS "creatorId", r.creator_name AS "creatorName", r.retired_at AS "revokedAt"
-     FROM main.retired_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.retired_at, r.id`,
+    `SELECT r.id, r.name, r.creator_id AS "creatorId", r.creator_name AS "creatorName", r.revoked_at AS "revokedAt"
+     FROM main.revoked_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.revoked_at, r.id`,
   );
   const columns = await columnsOfUsers(database, 'main');
   // Exclude users who are being deleted: a user with many keys is deleted in batches, and the user's row is deleted last.

@@ -416,7 +416,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
     (rows) => `SELECT r.n, ${limitColumns(database.kind)},
        ${database.isShard ? '' : `CASE WHEN k.calls_per_day IS NOT NULL THEN ${placedToday} END AS placed_today,`} k.id IS NOT NULL AND ${keyIsActive} AS is_active, c.id IS NOT NULL AND ${keyHasAccess} AS has_access,
        x.contact_id, x.request_id, ${stageSql('x')} AS stage, x.placed_at, x.cancelled_at,
-       x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after, x.answered_held_until,
+       x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after, x.response_held_until,
        p.rules_version, ${isListed({ listing: listingSql('a', 'p'), account: 'a.id', phone: 'r.phone', at: 'r.at' })} AS is_listed
      FROM ${rows}
      LEFT JOIN ${keyOfRequest[database.kind]} ON k.digest = r.digest
@@ -455,7 +455,7 @@ function toRepeat(call: NewCall, row: Row, placedToday: number | null): Placemen
   const values = callRow(call);
   const isAnother = Object.keys(callColumns).some((column, index) => column !== 'contact_id' && values[index] !== row[column]);
   if (isAnother) return { kind: 'request-id-conflict' };
-  const heldUntil = row['answered_held_until'];
+  const heldUntil = row['response_held_until'];
   return {
     kind: 'replayed',
     contactId: String(row['contact_id']),

@@ -28,10 +28,10 @@ export const countEnded: Count = {
  * taken back.
  */
 export const countTold: Count = {
-  reads: [...counted, 'told_late_at'],
+  reads: [...counted, 'late_outcome_at'],
   sql: insertCounts(
     `SELECT campaign_id, ${quarterAt}, state, 1 FROM changed
-     UNION ALL SELECT campaign_id, ${quarterAt}, '${replaced}', -1 FROM changed WHERE told_late_at IS NOT NULL`,
+     UNION ALL SELECT campaign_id, ${quarterAt}, '${replaced}', -1 FROM changed WHERE late_outcome_at IS NOT NULL`,
   ),
 };
 

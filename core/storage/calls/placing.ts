@@ -124,7 +124,7 @@ export function callsToPlace(database: Database, groups: string, more: Readonly<
 export const newCall: Readonly<Record<string, string>> = {
   ...{ campaign_id: 'r.campaign_id', account_id: 'r.account_id', api_key_id: 'r.api_key_id', state: `'${initialStage}'` },
   ...Object.fromEntries(Object.keys(placingColumns).map((column) => [column, `r.${column}`])),
-  answered_held_until: 'r.held_until',
+  response_held_until: 'r.held_until',
 };
 
 /** Returns a statement that inserts calls of keys without a daily call limit. */

@@ -33,9 +33,9 @@ export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } |
 /** Builds the SQL condition that a call belongs to one of these keys. If there may be a million keys, it looks up each row's key. */
 function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string[] } {
   const placedBy = (table: string) => `SELECT 1 FROM ${table} k WHERE k.id = calls.api_key_id`;
-  if (keys === 'marked') return { sql: `EXISTS (${placedBy('retired_api_keys')} AND k.cancelling_since IS NOT NULL)`, bindings: [] };
+  if (keys === 'marked') return { sql: `EXISTS (${placedBy('revoked_api_keys')} AND k.cancelling_since IS NOT NULL)`, bindings: [] };
   if ('ids' in keys) return { sql: `api_key_id IN (${keys.ids.map(() => '?')})`, bindings: keys.ids };
-  const placedByUser = ['api_keys', 'retired_api_keys'].map((table) => `EXISTS (${placedBy(table)} AND k.creator_id = ?)`);
+  const placedByUser = ['api_keys', 'revoked_api_keys'].map((table) => `EXISTS (${placedBy(table)} AND k.creator_id = ?)`);
   return { sql: `(${placedByUser.join(' OR ')})`, bindings: [keys.creatorId, keys.creatorId] };
 }
 

@@ -22,7 +22,7 @@ const counts = {
  * hour, and an opt-out reported later would have no number. The expression must match the index.
  */
 const retainedSince = (on: Knex) =>
-  `${getDialect(on) === 'postgres' ? 'greatest' : 'max'}(ended_at, coalesce(dialed_at, ended_at), coalesce(told_late_at, ended_at))`;
+  `${getDialect(on) === 'postgres' ? 'greatest' : 'max'}(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at))`;
 
 /** The detail is the provider's free text, which may contain names and numbers. */
 export const erasedColumns = { phone: null, name: null, time_zone: null, variables: null, detail: null };

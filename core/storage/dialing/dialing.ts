@@ -172,7 +172,7 @@ function outcomeStatement(database: Database) {
     { ...conclusionColumns, told_at: 'bigint' },
     // If the call's data was erased, it stays erased, because the detail may name the person.
     (rows) => `UPDATE calls SET ${conclusionSql}, handoff = '${columnsAt('taken').handoff}',
-       dialed_at = coalesce(dialed_at, first_attempt_at), told_late_at = CASE WHEN ${isAt('unknown')} THEN r.told_at END
+       dialed_at = coalesce(dialed_at, first_attempt_at), late_outcome_at = CASE WHEN ${isAt('unknown')} THEN r.told_at END
      FROM ${rows} WHERE ${isHandedOff} AND ${isAt(...stagesBefore('outcome'))} AND phone IS NOT NULL`,
     { returned: ['contact_id'], count: countTold, rows: 'one' },
   );
@@ -219,7 +219,7 @@ function handedOff(on: Knex, contactId: string) {
 function cancelIfRevokedStatement(database: Database) {
   const cancel = database.prepareCounted(
     { campaign_id: 'text', contact_id: 'text' },
-    (rows) => `UPDATE calls SET ${cancelledAtSql('k.cancelling_since')} FROM ${rows} CROSS JOIN retired_api_keys k
+    (rows) => `UPDATE calls SET ${cancelledAtSql('k.cancelling_since')} FROM ${rows} CROSS JOIN revoked_api_keys k
      WHERE calls.campaign_id = r.campaign_id AND calls.contact_id = r.contact_id AND ${isAt('retry')}
        AND k.id = calls.api_key_id AND k.cancelling_since IS NOT NULL`,
     { returned: ['contact_id'], count: countEnded, rows: 'one' },

@@ -6,7 +6,7 @@ import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
-import { tallyKeys } from '../keys/key-counts.ts';
+import { countKeyChanges } from '../keys/key-counts.ts';
 import { revokeKeys } from '../keys/revocation.ts';
 import { endProofs } from './proofs.ts';
 
@@ -165,7 +165,7 @@ async function recordPartner(trx: Knex.Transaction, ids: string[], partnerId: st
   const keys = () => trx('api_keys').whereIn('id', ids);
   // Lock the keys, because someone may be revoking them.
   const locked: string[] = await keys().orderBy('id').forNoKeyUpdate().pluck('id');
-  await tallyKeys(trx, locked, -1, ['creator_partner_id']);
+  await countKeyChanges(trx, locked, -1, ['creator_partner_id']);
   await keys().update({ creator_partner_id: partnerId ?? trx.ref('partner_id') });
-  await tallyKeys(trx, locked, 1, ['creator_partner_id']);
+  await countKeyChanges(trx, locked, 1, ['creator_partner_id']);
 }

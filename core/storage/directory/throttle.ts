@@ -21,15 +21,15 @@ const skew = clockSkew.toMillis();
  * SQL: whether a counter is full. If a counter expires later than its window and the clock skew between cores allow, the clock that set it
  * was ahead. Such a counter is treated as expired, because otherwise it would block attempts until the correct time catches up.
  */
-const isFull = `kept.points >= asked.max AND kept.expire > asked.now AND kept.expire <= asked.until + ${skew}`;
-const isLive = `kept.expire > (SELECT max(now) FROM asked) AND kept.expire <= excluded.expire + ${skew}`;
+const isFull = `kept.attempts >= asked.max AND kept.expires_at > asked.now AND kept.expires_at <= asked.until + ${skew}`;
+const isLive = `kept.expires_at > (SELECT max(now) FROM asked) AND kept.expires_at <= excluded.expires_at + ${skew}`;
 
 /** Stores throttle counters. They're in the database, so that they apply to all processes and survive restarts. */
 export function throttleStore(database: Database): ThrottleStore {
   const { write } = database;
   const look = database.prepare(
     { n: 'bigint', ...columns },
-    (rows) => `SELECT asked.n, max(kept.expire) AS until FROM sign_in_attempts AS kept
+    (rows) => `SELECT asked.n, max(kept.expires_at) AS until FROM sign_in_attempts AS kept
       JOIN (SELECT * FROM ${rows}) AS asked ON asked.key = kept.key WHERE ${isFull} GROUP BY asked.n`,
     'read',
   );
@@ -54,12 +54,12 @@ export function throttleStore(database: Database): ThrottleStore {
   const count = database.prepare(
     columns,
     (rows) => `WITH asked AS (SELECT * FROM ${rows})
-      INSERT INTO sign_in_attempts AS kept (key, points, expire) SELECT key, 1, until FROM asked
+      INSERT INTO sign_in_attempts AS kept (key, attempts, expires_at) SELECT key, 1, until FROM asked
       WHERE NOT EXISTS (SELECT 1 FROM asked JOIN sign_in_attempts AS kept ON kept.key = asked.key WHERE ${isFull})
       ON CONFLICT (key) DO UPDATE SET
-        points = CASE WHEN ${isLive} THEN kept.points + 1 ELSE 1 END,
-        expire = CASE WHEN ${isLive} THEN kept.expire ELSE excluded.expire END
-      RETURNING key, points`,
+        attempts = CASE WHEN ${isLive} THEN kept.attempts + 1 ELSE 1 END,
+        expires_at = CASE WHEN ${isLive} THEN kept.expires_at ELSE excluded.expires_at END
+      RETURNING key, attempts`,
     'write',
   );
   let takes = 0;
@@ -72,16 +72,16 @@ export function throttleStore(database: Database): ThrottleStore {
     async take(counters, now) {
       const counted = await count(toRows(counters, now));
       if (++takes % sweepAfterTakes === 0) await store.sweep(now);
-      const points = new Map(counted.map((row) => [row['key'], Number(row['points'])]));
-      if (counters.every(({ key, max }) => (points.get(key) ?? Number.POSITIVE_INFINITY) <= max)) return true;
+      const attempts = new Map(counted.map((row) => [row['key'], Number(row['attempts'])]));
+      if (counters.every(({ key, max }) => (attempts.get(key) ?? Number.POSITIVE_INFINITY) <= max)) return true;
       // On PostgreSQL, the statement sees the counters as they were when it started, so concurrent attempts may have exceeded a limit
       // together. Undo this one.
-      for (const { key } of counters) if (points.has(key)) await store.giveBack(key);
+      for (const { key } of counters) if (attempts.has(key)) await store.giveBack(key);
       return false;
     },
 
     async giveBack(key) {
-      await write('sign_in_attempts').where({ key }).where('points', '>', 0).decrement('points', 1);
+      await write('sign_in_attempts').where({ key }).where('attempts', '>', 0).decrement('attempts', 1);
     },
 
     async reset(key) {
@@ -90,14 +90,14 @@ export function throttleStore(database: Database): ThrottleStore {
 
     async sweep(now) {
       const over = write('sign_in_attempts')
-        .where('expire', '<=', now)
-        .orWhere('expire', '>', now + maxWindow + skew);
+        .where('expires_at', '<=', now)
+        .orWhere('expires_at', '>', now + maxWindow + skew);
       await deleteFound(database, over);
-      // Keep the counters with the most points, because a flood of made-up addresses leaves counters with one point each, and a counter
+      // Keep the counters with the most attempts, because a flood of made-up addresses leaves counters with one attempt each, and a counter
       // that blocks has more.
       await deleteFound(
         database,
-        write('sign_in_attempts').orderBy('points', 'desc').orderBy('expire', 'desc').offset(maxThrottleCounters),
+        write('sign_in_attempts').orderBy('attempts', 'desc').orderBy('expires_at', 'desc').offset(maxThrottleCounters),
       );
     },
   };

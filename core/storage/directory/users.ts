@@ -55,7 +55,7 @@ function selectListed(read: Knex): Knex.QueryBuilder {
     .leftJoin('second_factors as sf', 'sf.user_id', 'u.id')
     .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at', 'u.sign_in_version')
     .select('l.issuer', 'l.subject', 'l.linked_at', 'sf.confirmed_at')
-    .select(read('api_key_tallies').sum('keys').where('scope', 'creator_id').where('id', read.ref('u.id')).as('api_keys'));
+    .select(read('api_key_counts').sum('keys').where('scope', 'creator_id').where('id', read.ref('u.id')).as('api_keys'));
 }
 
 function narrowToVisibleUsers(users: Knex.QueryBuilder, visibility: UserVisibility | { kind: 'all' }): Knex.QueryBuilder {
@@ -290,7 +290,7 @@ export async function deleteLink(trx: Knex.Transaction, userId: string): Promise
 
 /** Counts a user's keys. Uses the stored counts, because there may be a million. */
 async function countKeys(trx: Knex.Transaction, creatorId: string): Promise<number> {
-  const counted = await trx('api_key_tallies')
+  const counted = await trx('api_key_counts')
     .where({ scope: 'creator_id', id: creatorId })
     .sum({ keys: 'keys' })
     .first<{ keys: number | string | null }>();

@@ -78,6 +78,6 @@ export function byShard<Item>(database: Database, items: readonly Item[], campai
  */
 export async function countSeparately(trx: Knex.Transaction, { sql }: Count, changed: readonly object[]): Promise<void> {
   if (changed.length === 0) return;
-  const rows = 'jsonb_to_recordset(?::jsonb) AS c (campaign_id text, placed_at bigint, state text, told_late_at bigint)';
+  const rows = 'jsonb_to_recordset(?::jsonb) AS c (campaign_id text, placed_at bigint, state text, late_outcome_at bigint)';
   await trx.raw(`WITH changed AS (SELECT * FROM ${rows}) ${sql}`, [JSON.stringify(changed)]);
 }

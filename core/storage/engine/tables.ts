@@ -13,8 +13,8 @@ declare module 'knex/types/tables.js' {
     campaigns: CampaignRow;
     users: UserRow;
     api_keys: ApiKeyRow;
-    retired_api_keys: RevokedApiKeyRow;
-    api_key_tallies: KeyCountRow;
+    revoked_api_keys: RevokedApiKeyRow;
+    api_key_counts: KeyCountRow;
     api_key_usage: KeyUsageRow;
     api_key_days: KeyDayRow;
     api_key_addresses: KeyAddressRow;
@@ -39,10 +39,10 @@ declare module 'knex/types/tables.js' {
 }
 
 type NamedRow = { id: string; external_id: string | null; name: string; created_at: Millis };
-/** `lists_numbers` is 1 once the do-not-call list has had an entry. */
-type PartnerRow = NamedRow & { lists_numbers: number | null; lists_version: number | null; rules_version: number | null };
+/** `has_do_not_call` is 1 once the do-not-call list has had an entry. */
+type PartnerRow = NamedRow & { has_do_not_call: number | null; do_not_call_version: number | null; rules_version: number | null };
 /** `opt_outs_for_partner` is 1 if opt-outs during the account's calls apply to all of its partner's accounts. */
-type AccountRow = NamedRow & { partner_id: string; lists_numbers: number | null; opt_outs_for_partner: number | null };
+type AccountRow = NamedRow & { partner_id: string; has_do_not_call: number | null; opt_outs_for_partner: number | null };
 type CampaignRow = NamedRow & { account_id: string };
 
 /** The scope is the account or, if that's null, the partner. */
@@ -130,7 +130,7 @@ export type ApiKeyRow = {
 /** The data about a revoked key that the list of calls shows. Its digest is deleted. */
 type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {
   creator_name: string;
-  retired_at: Millis;
+  revoked_at: Millis;
   /** Set if the key's queued calls must be cancelled, until that's done. */
   cancelling_since: Millis | null;
 };
@@ -192,7 +192,7 @@ export type SecondFactorRow = {
 
 type RecoveryCodeRow = { user_id: string; digest: string };
 
-type ThrottleRow = { key: string; points: number; expire: Millis };
+type ThrottleRow = { key: string; attempts: number; expires_at: Millis };
 
 export type AuditEventRow = {
   id: string;
@@ -253,9 +253,9 @@ export type CallRow = {
   duration_seconds: number | null;
   detail: string | null;
   /** When the provider reported the outcome of a call that had been `unknown`. */
-  told_late_at: Millis | null;
+  late_outcome_at: Millis | null;
   /** When calling hours allow the call; null if it isn't waiting for that. */
   held_until: Millis | null;
   /** The `heldUntil` in the response to the placed call. */
-  answered_held_until: Millis | null;
+  response_held_until: Millis | null;
 };

@@ -11,7 +11,7 @@ import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
-import { tallyKeys } from './key-counts.ts';
+import { countKeyChanges } from './key-counts.ts';
 import { effectiveTimeZone, limitKey, parseLimits, recountKey } from './key-limits.ts';
 import { cancelInFlight, finishCancelling, revokeKeys } from './revocation.ts';
 
@@ -63,7 +63,7 @@ export function narrowFoundToVisible(keys: Knex.QueryBuilder, visibility: KeyVis
 /**
  * Selects keys by ID, named `k`. They're selected first, because otherwise SQLite would search all keys of a user instead of a hundred IDs.
  */
-export function keysById(read: Knex, table: 'api_keys' | 'retired_api_keys', ids: readonly string[]): Knex.QueryBuilder {
+export function keysById(read: Knex, table: 'api_keys' | 'revoked_api_keys', ids: readonly string[]): Knex.QueryBuilder {
   return read('some as k').withMaterialized('some', read(table).whereIn('id', ids));
 }
 
@@ -72,7 +72,7 @@ async function countVisible(read: Knex, visibility: KeyVisibility): Promise<numb
   const countKeys = (keys: Knex.QueryBuilder) => readSum(keys.count({ total: '*' }));
   const unlisted = (await unlistedUsers(read, visibility)).map(({ id }: { id: string }) => id);
   const storedCount = async (scope: keyof ApiKeyRow, id: string) => {
-    const kept = await readSum(read('api_key_tallies').where({ scope, id }).sum({ total: 'keys' }));
+    const kept = await readSum(read('api_key_counts').where({ scope, id }).sum({ total: 'keys' }));
     return unlisted.length === 0 ? kept : kept - (await countKeys(read('api_keys').where(scope, id).whereIn('creator_id', unlisted)));
   };
   switch (visibility.kind) {
@@ -179,7 +179,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
           time_zone: key.timeZone,
           last_used_at: null,
         });
-        await tallyKeys(trx, [key.id], 1);
+        await countKeyChanges(trx, [key.id], 1);
         await recordAudit(trx, event);
         return true;
       });
@@ -302,11 +302,11 @@ const byDaysLeft = `WITH bounds (now, week, month) AS (VALUES (CAST(? AS bigint)
     .join(', ')} FROM bounds`;
 
 /** Two compactions at the same time are harmless, because each adds up only the rows that it has deleted itself. */
-const compaction = `WITH changed AS (SELECT scope, id FROM api_key_tallies GROUP BY scope, id HAVING count(*) > 1),
+const compaction = `WITH changed AS (SELECT scope, id FROM api_key_counts GROUP BY scope, id HAVING count(*) > 1),
   removed AS (
-    DELETE FROM api_key_tallies t USING changed c WHERE t.scope = c.scope AND t.id = c.id RETURNING t.scope, t.id, t.keys
+    DELETE FROM api_key_counts t USING changed c WHERE t.scope = c.scope AND t.id = c.id RETURNING t.scope, t.id, t.keys
   )
-  INSERT INTO api_key_tallies SELECT scope, id, sum(keys) FROM removed GROUP BY scope, id`;
+  INSERT INTO api_key_counts SELECT scope, id, sum(keys) FROM removed GROUP BY scope, id`;
 
 function toApiKey(row: ListedRow): ApiKey {
   const owningScope = { accountId: row.account_id, partnerId: row.partner_id };

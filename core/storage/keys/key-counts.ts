@@ -9,13 +9,13 @@ const scopes = ['creator_id', 'creator_partner_id', 'account_id', 'partner_id'] 
  * Adds keys to the stored counts, or removes them. Every transaction that creates, revokes or moves keys must call this while it has locked
  * them. On PostgreSQL, it adds rows, which housekeeping adds up: see migration 003.
  */
-export async function tallyKeys(
+export async function countKeyChanges(
   trx: Knex.Transaction,
   ids: readonly string[],
   by: 1 | -1,
   columns: readonly (typeof scopes)[number][] = scopes,
 ): Promise<void> {
-  const merge = getDialect(trx) === 'sqlite' ? 'ON CONFLICT (scope, id) DO UPDATE SET keys = api_key_tallies.keys + excluded.keys' : '';
+  const merge = getDialect(trx) === 'sqlite' ? 'ON CONFLICT (scope, id) DO UPDATE SET keys = api_key_counts.keys + excluded.keys' : '';
   for (const chunk of inChunks(ids)) {
     const isOne = `id IN (${chunk.map(() => '?')})`;
     const counts = columns.map(
@@ -23,13 +23,13 @@ export async function tallyKeys(
         `SELECT '${column}', ${column}, ${by} * count(*) FROM api_keys WHERE ${isOne} AND ${column} IS NOT NULL GROUP BY ${column}`,
     );
     const values = columns.flatMap(() => chunk);
-    await trx.raw(`INSERT INTO api_key_tallies (scope, id, keys) ${counts.join(' UNION ALL ')} ${merge}`, values);
+    await trx.raw(`INSERT INTO api_key_counts (scope, id, keys) ${counts.join(' UNION ALL ')} ${merge}`, values);
   }
 }
 
 /** The stored counts minus the real ones. Both change in the same transaction, so a single statement sees a consistent state. */
 const differences = `SELECT scope, id, sum(keys) AS surplus FROM (
-    SELECT scope, id, keys FROM api_key_tallies
+    SELECT scope, id, keys FROM api_key_counts
     ${scopes.map((column) => `UNION ALL SELECT '${column}', ${column}, -count(*) FROM api_keys WHERE ${column} IS NOT NULL GROUP BY ${column}`).join(' ')}
   ) AS both_ways GROUP BY scope, id HAVING sum(keys) <> 0`;
 
@@ -56,7 +56,7 @@ export function repairCounts(database: Database): Promise<void> {
     // This lock is needed because two repairs at the same time would subtract the same differences twice.
     await database.lockMigrations(trx);
     const merge = database.kind === 'sqlite' ? 'WHERE true ON CONFLICT DO UPDATE SET keys = keys + excluded.keys' : '';
-    await trx.raw(`INSERT INTO api_key_tallies SELECT scope, id, -surplus FROM (${differences}) AS wrong ${merge}`).options(longTimeout);
+    await trx.raw(`INSERT INTO api_key_counts SELECT scope, id, -surplus FROM (${differences}) AS wrong ${merge}`).options(longTimeout);
   });
 }
 

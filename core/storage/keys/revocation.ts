@@ -5,7 +5,7 @@ import { CallsNotCancelled } from '../../domain/problem.ts';
 import { cancelQueued, type KeysWithCalls, keysHandingOff } from '../calls/queued-calls.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
-import { tallyKeys } from './key-counts.ts';
+import { countKeyChanges } from './key-counts.ts';
 
 /**
  * Revokes keys permanently: deletes the rows with their digests, so that the keys can't become valid again, and keeps the data that the
@@ -21,11 +21,11 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
   const cancellingSince = options.cancelQueuedCalls ? at : null;
   const columns = ['id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id'];
   const creatorName = trx('users').select('name').where('users.id', trx.ref('api_keys.creator_id'));
-  const revoked = ['retired_api_keys', ...columns, 'creator_name', 'retired_at', 'cancelling_since'];
+  const revoked = ['revoked_api_keys', ...columns, 'creator_name', 'revoked_at', 'cancelling_since'];
   await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??, ??)', revoked)).insert(
     keys().select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince])),
   );
-  await tallyKeys(trx, ids, -1);
+  await countKeyChanges(trx, ids, -1);
   await keys().delete();
   return ids;
 }
@@ -68,7 +68,7 @@ const unmarkBatchSize = 10_000;
 
 /** Cancels the queued calls of all keys that are still marked. @returns the number of calls */
 export async function finishCancelling(database: Database, at: Millis, signal?: AbortSignal): Promise<number> {
-  const marked = database.read('retired_api_keys').whereNotNull('cancelling_since').orderBy('id').limit(unmarkBatchSize);
+  const marked = database.read('revoked_api_keys').whereNotNull('cancelling_since').orderBy('id').limit(unmarkBatchSize);
   for (let changed = 0, last = ''; ; ) {
     const ids: string[] = await marked.clone().where('id', '>', last).pluck('id');
     const next = ids.at(-1);
@@ -93,5 +93,5 @@ async function cancelAll(database: Database, keys: KeysWithCalls, at: Millis, si
 async function unmark(database: Database, keys: KeysWithCalls, ids: readonly string[], at: Millis): Promise<void> {
   const handingOff = await keysHandingOff(database, keys, at);
   const done = ids.filter((id) => !handingOff.has(id));
-  for (const chunk of inChunks(done)) await database.write('retired_api_keys').whereIn('id', chunk).update({ cancelling_since: null });
+  for (const chunk of inChunks(done)) await database.write('revoked_api_keys').whereIn('id', chunk).update({ cancelling_since: null });
 }

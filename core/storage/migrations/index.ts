@@ -36,6 +36,7 @@ import * as directImports from './041-direct-imports.ts';
 import * as retentionSinceReport from './042-retention-since-report.ts';
 import * as signInVersions from './043-sign-in-versions.ts';
 import * as canonicalEmails from './045-canonical-emails.ts';
+import * as plainNames from './046-plain-names.ts';
 
 type Step = (trx: Knex, dialect: Dialect) => Promise<void>;
 /** @property upCalls changes only the tables of calls. If they're divided into shards, it runs once in each */
@@ -78,6 +79,7 @@ const migrations: readonly Migration[] = [
   { name: '042-retention-since-report', upCalls: retentionSinceReport.upCalls },
   { name: '043-sign-in-versions', up: signInVersions.up },
   { name: '045-canonical-emails', up: canonicalEmails.up },
+  { name: '046-plain-names', up: plainNames.up, upCalls: plainNames.upCalls },
 ];
 
 export const migrationsTable = 'schema_migrations';

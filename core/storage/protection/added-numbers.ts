@@ -31,8 +31,8 @@ export async function insertNumbers(trx: Knex.Transaction, entry: NewDoNotCall, 
   if (!first) return result;
   await trx(owner.accountId === null ? 'partners' : 'accounts')
     .where({ id: scopeId })
-    .whereNull('lists_numbers')
-    .update({ lists_numbers: 1 });
+    .whereNull('has_do_not_call')
+    .update({ has_do_not_call: 1 });
   await raiseVersion(trx, owner.partnerId, rows, now);
   const token = first.id;
   await trx('do_not_call_sweeps')
@@ -91,12 +91,12 @@ function getEnd({ endsAt }: Pick<ImportedNumber, 'endsAt'>): number {
 
 /** Transactions that add to one partner's lists wait for each other here, so they commit in the order of their versions. */
 async function raiseVersion(trx: Knex.Transaction, partnerId: string, rows: readonly DoNotCallRow[], now: Millis): Promise<void> {
-  const version = trx.raw('CASE WHEN lists_version >= ? THEN lists_version + 1 ELSE ? END', [now, now]);
-  const [raised] = await trx('partners').where({ id: partnerId }).update({ lists_version: version }).returning('lists_version');
+  const version = trx.raw('CASE WHEN do_not_call_version >= ? THEN do_not_call_version + 1 ELSE ? END', [now, now]);
+  const [raised] = await trx('partners').where({ id: partnerId }).update({ do_not_call_version: version }).returning('do_not_call_version');
   const phones = rows.map(({ phone }) => phone).join(' ');
   await trx('do_not_call_additions').insert({
     partner_id: partnerId,
-    version: required(raised?.lists_version ?? null, 'lists_version'),
+    version: required(raised?.do_not_call_version ?? null, 'do_not_call_version'),
     phones,
   });
 }

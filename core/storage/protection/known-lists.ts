@@ -54,8 +54,8 @@ export function knownLists(database: Database): KnownLists {
   async function refresh(): Promise<void> {
     await findPartners();
     for (const ids of inChunks([...byPartner.keys()])) {
-      const rows = await read('partners').whereIn('id', ids).whereNotNull('lists_version').select('id', 'lists_version');
-      for (const { id, lists_version: version } of rows) {
+      const rows = await read('partners').whereIn('id', ids).whereNotNull('do_not_call_version').select('id', 'do_not_call_version');
+      for (const { id, do_not_call_version: version } of rows) {
         const lists = byPartner.get(id);
         if (!lists || version === null || lists.version === version) continue;
         if (!lists.filter || !(await addNewer(lists, lists.filter))) await fill(lists, version);

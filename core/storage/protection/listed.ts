@@ -20,7 +20,7 @@ export function isListed({ listing, account, phone, at }: { listing: string; acc
  * @param account the alias of the account @param partner the alias of its partner
  */
 export function listingSql(account: string, partner: string): string {
-  return `CASE WHEN ${account}.lists_numbers IS NOT NULL OR ${partner}.lists_numbers IS NOT NULL THEN ${partner}.id END`;
+  return `CASE WHEN ${account}.has_do_not_call IS NOT NULL OR ${partner}.has_do_not_call IS NOT NULL THEN ${partner}.id END`;
 }
 
 /**
@@ -38,7 +38,7 @@ export const isJudgedByCurrentRules = 'p.id = a.partner_id AND p.rules_version I
  * transaction that adds entries increases the version.
  */
 export const placingLists = {
-  listing: `CASE WHEN (p.lists_version = r.unlisted_at) IS NOT TRUE THEN ${listingSql('a', 'p')} END`,
+  listing: `CASE WHEN (p.do_not_call_version = r.unlisted_at) IS NOT TRUE THEN ${listingSql('a', 'p')} END`,
 } as const;
 
 /** SQL: the number of call `r` isn't on a list. */

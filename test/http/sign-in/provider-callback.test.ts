@@ -157,10 +157,10 @@ describe('signing in with the provider', () => {
     it('after a hundred failures, but not after successes', async () => {
       const { write } = at.harness.direct.storage.database;
       expect(await signInWithProvider(at.harness)).to.equal('done');
-      expect(await write('sign_in_attempts').where('key', 'like', 'provider:%').where('points', '>', 0)).to.deep.equal([]);
+      expect(await write('sign_in_attempts').where('key', 'like', 'provider:%').where('attempts', '>', 0)).to.deep.equal([]);
       at.harness.provider.person = { ...ada, email: 'eve@example.com', subject: 'eve' };
       expect(await signInWithProvider(at.harness)).to.equal('failed');
-      await write('sign_in_attempts').where('key', 'like', 'provider:%').update({ points: 100 });
+      await write('sign_in_attempts').where('key', 'like', 'provider:%').update({ attempts: 100 });
       at.harness.provider.person = ada;
       const asked = at.harness.provider.requests.length;
       const browser = new TestBrowser();
@@ -209,7 +209,7 @@ describe('signing in with the provider', () => {
         expect(await signInWithProvider(at.harness, known)).to.equal('done');
         at.harness.provider.forgery = { signature: 'stranger' };
         expect(await signInWithProvider(at.harness)).to.equal('failed');
-        await counters().update({ points: 100 });
+        await counters().update({ attempts: 100 });
         at.harness.provider.forgery = {};
         expect(await signInWithProvider(at.harness)).to.equal('throttled');
       });
@@ -218,7 +218,7 @@ describe('signing in with the provider', () => {
         expect(await signInStrictly(known)).to.equal('done');
         at.harness.provider.forgery = { signature: 'stranger' };
         expect(await signInStrictly(known)).to.equal('failed');
-        await counters().update({ points: 100 });
+        await counters().update({ attempts: 100 });
         expect(await signInStrictly(known)).to.equal('throttled');
       });
 

@@ -201,8 +201,8 @@ describe('second-factor codes', () => {
         await database().write('sign_in_attempts').delete();
         await enterCode(await halfOpen(email, { from }), '000000', { from });
         expect((await enterCode(await halfOpen(email, { from }), app.code(), { from })).status).to.equal(201);
-        const left = await database().read('sign_in_attempts').orderBy('key').select('key', 'points');
-        expect(left.map(({ key, points }) => [key.split(':')[0], points])).to.deep.equal([
+        const left = await database().read('sign_in_attempts').orderBy('key').select('key', 'attempts');
+        expect(left.map(({ key, attempts }) => [key.split(':')[0], attempts])).to.deep.equal([
           ['account', 0],
           ['address', 2],
           // Wrong codes count for a day, so that someone who knows the password gets only a few guesses between two sign-ins of the user.

@@ -34,7 +34,7 @@ describe('the sign-in throttle', () => {
     /** An address that the other guesses don't come from. */
     const elsewhere = '203.0.113.1';
     const readPoints = async (counter: string): Promise<number[]> =>
-      (await counters().where('key', 'like', `${counter}:%`)).map(({ points }: { points: number }) => points);
+      (await counters().where('key', 'like', `${counter}:%`)).map(({ attempts }: { attempts: number }) => attempts);
     type Guess = { at?: RunningCore; from?: string; cookie?: string };
     const tryPassword = (email: string, attempt: string, { at = core, from = '198.51.100.1', cookie }: Guess = {}) =>
       ask('POST', `${at.url}/console/session`, {
@@ -43,14 +43,14 @@ describe('the sign-in throttle', () => {
         ...(cookie === undefined ? {} : { cookie }),
       });
     /** Sets the counters as if this many wrong passwords had been tried, starting now. */
-    const fill = async (counter: string, points: number) => {
+    const fill = async (counter: string, attempts: number) => {
       await tryPassword('ada@example.com', 'wrong');
-      await counters().where('key', 'like', `${counter}:%`).update({ points });
+      await counters().where('key', 'like', `${counter}:%`).update({ attempts });
     };
     /** Sets the counter as if a hundred wrong passwords had been tried for one account, from many addresses. */
     const fillFor = async (email: string, counter: string) => {
       await tryPassword(email, 'wrong');
-      await counters().where('key', 'like', `${counter}:%`).update({ points: 100 });
+      await counters().where('key', 'like', `${counter}:%`).update({ attempts: 100 });
     };
     /** Returns a value that changes whenever a row is written, even if the row stays the same. */
     const versions = async (): Promise<unknown> =>
@@ -241,7 +241,7 @@ describe('the sign-in throttle', () => {
       it('for many accounts from one address are throttled after a hundred', async () => {
         await tryPassword('x1@example.com', 'wrong');
         // Set the counter, because checking ninety-eight more passwords would take seconds.
-        await counters().where('key', 'like', 'address:%').update({ points: 99 });
+        await counters().where('key', 'like', 'address:%').update({ attempts: 99 });
         expect((await tryPassword('x2@example.com', 'wrong')).status).to.equal(401);
         expect((await tryPassword('x3@example.com', 'wrong')).status).to.equal(429);
       });

@@ -54,7 +54,7 @@ export function createKeysRuns({
       async finishCancelling(finishCancelling) {
         const { key } = await placed();
         await stores.apiKeys.revoke([key.id], { ...revokeOptions, cancelQueuedCalls: false }, []);
-        await storage.database.write('retired_api_keys').where({ id: key.id }).update({ cancelling_since: now });
+        await storage.database.write('revoked_api_keys').where({ id: key.id }).update({ cancelling_since: now });
         await finishCancelling(now, AbortSignal.timeout(60_000));
       },
       compactCounts: (compactCounts) => compactCounts(),

@@ -22,7 +22,7 @@ type ListedRow = Pick<CallRow, (typeof listedColumns)[number]>;
 
 const shownColumns = [
   ...(['variables', 'not_before', 'not_after', 'duration_seconds'] as const),
-  ...(['attempt', 'first_attempt_at', 'due_at', 'handoff', 'told_late_at'] as const),
+  ...(['attempt', 'first_attempt_at', 'due_at', 'handoff', 'late_outcome_at'] as const),
 ];
 type ShownRow = ListedRow & Pick<CallRow, (typeof shownColumns)[number]>;
 
@@ -142,7 +142,7 @@ async function visibleKeys(read: Knex, visibility: KeyVisibility, ids: string[])
     ...columns,
     'u.name as creator_name',
   );
-  const revoked = narrowToVisible(keysById(read, 'retired_api_keys', ids), visibility).select(...columns, 'k.creator_name');
+  const revoked = narrowToVisible(keysById(read, 'revoked_api_keys', ids), visibility).select(...columns, 'k.creator_name');
   const rows: KeyRow[][] = await Promise.all([active, revoked]);
   return new Map(rows.flat().map((key) => [key.id, key]));
 }
@@ -159,7 +159,7 @@ function callDetails(row: ShownRow, call: ListedCall): CallDetails {
     attempts: row.attempt,
     firstAttemptAt: row.first_attempt_at,
     nextAttemptAt: isWaiting ? row.due_at : null,
-    toldLateAt: row.told_late_at,
+    toldLateAt: row.late_outcome_at,
   };
 }
 

@@ -35,7 +35,7 @@ WHERE k.digest = r.digest;
 -- calls.place
 
 INSERT INTO calls (campaign_id, account_id, api_key_id, state, contact_id, request_id, phone, name, time_zone,
-  variables, not_before, not_after, placed_at, due_at, held_until, answered_held_until)
+  variables, not_before, not_after, placed_at, due_at, held_until, response_held_until)
 SELECT r.campaign_id, r.account_id, r.api_key_id, 'queued', r.contact_id, r.request_id, r.phone, r.name,
   r.time_zone, r.variables, r.not_before, r.not_after, r.placed_at, r.due_at, r.held_until, r.held_until
 FROM (
@@ -45,7 +45,7 @@ FROM (
     (e.value->>9)::bigint AS due_at, (e.value->>10)::bigint AS held_until
   FROM (
     SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE
-      WHEN (p.lists_version = r.unlisted_at) IS NOT TRUE THEN CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+      WHEN (p.do_not_call_version = r.unlisted_at) IS NOT TRUE THEN CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
     END AS listing, r.rows AS rows
     FROM (
       SELECT (e.value->>0)::text AS digest, (e.value->>1)::text AS campaign_id, (e.value->>2)::bigint AS at, (e.value->>3)::text AS limits_version,
@@ -123,10 +123,10 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.response_held_until, p.rules_version, (CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+    WHERE d.partner_id = CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.account_id IS NULL OR d.account_id = a.id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
@@ -186,13 +186,13 @@ ORDER BY 1, 2
 ON CONFLICT (api_key_id, day)
 DO UPDATE SET placed = api_key_days.placed;
 
-INSERT INTO calls (campaign_id,account_id,api_key_id,state,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after,placed_at,due_at,held_until,answered_held_until)
-SELECT campaign_id,account_id,api_key_id,state,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after,placed_at,due_at,held_until,answered_held_until
+INSERT INTO calls (campaign_id,account_id,api_key_id,state,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after,placed_at,due_at,held_until,response_held_until)
+SELECT campaign_id,account_id,api_key_id,state,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after,placed_at,due_at,held_until,response_held_until
 FROM (
   SELECT r.campaign_id AS campaign_id, r.account_id AS account_id, r.api_key_id AS api_key_id, 'queued' AS state,
     r.contact_id AS contact_id, r.request_id AS request_id, r.phone AS phone, r.name AS name, r.time_zone AS time_zone,
     r.variables AS variables, r.not_before AS not_before, r.not_after AS not_after, r.placed_at AS placed_at,
-    r.due_at AS due_at, r.held_until AS held_until, r.held_until AS answered_held_until, r.calls_per_day,
+    r.due_at AS due_at, r.held_until AS held_until, r.held_until AS response_held_until, r.calls_per_day,
     r.placed, row_number() OVER (PARTITION BY r.api_key_id, r.day ORDER BY r.contact_id) AS nth
   FROM (
     SELECT g.api_key_id, g.campaign_id, g.account_id, g.listing, g.day, g.calls_per_day, g.placed, (e.value->>0)::text AS contact_id,
@@ -201,7 +201,7 @@ FROM (
       (e.value->>8)::bigint AS placed_at, (e.value->>9)::bigint AS due_at, (e.value->>10)::bigint AS held_until
     FROM (
       SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE
-        WHEN (p.lists_version = r.unlisted_at) IS NOT TRUE THEN CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+        WHEN (p.do_not_call_version = r.unlisted_at) IS NOT TRUE THEN CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
       END AS listing, r.day AS day, k.calls_per_day AS calls_per_day, coalesce((
         SELECT d.placed
         FROM api_key_days d
@@ -351,10 +351,10 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.response_held_until, p.rules_version, (CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+    WHERE d.partner_id = CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.account_id IS NULL OR d.account_id = a.id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
@@ -450,10 +450,10 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.response_held_until, p.rules_version, (CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+    WHERE d.partner_id = CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.account_id IS NULL OR d.account_id = a.id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
@@ -498,10 +498,10 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.response_held_until, p.rules_version, (CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+    WHERE d.partner_id = CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.account_id IS NULL OR d.account_id = a.id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
@@ -659,10 +659,10 @@ where ("campaign_id", "contact_id") in (($6, $7))
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+      AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+        WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.account_id IS NULL OR d.account_id = la.id)
           AND (d.ends_at IS NULL OR d.ends_at >= CAST($11 AS bigint))
@@ -676,10 +676,10 @@ returning "contact_id", "request_id", "campaign_id", "phone", "name", "time_zone
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+      AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+        WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.account_id IS NULL OR d.account_id = la.id)
           AND (d.ends_at IS NULL OR d.ends_at >= CAST($12 AS bigint))
@@ -786,10 +786,10 @@ with "changed" as (
       CROSS JOIN partners lp
       WHERE la.id = calls.account_id
         AND lp.id = la.partner_id
-        AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+        AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
           SELECT 1
           FROM do_not_call d
-          WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+          WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END
             AND d.phone = calls.phone
             AND (d.account_id IS NULL OR d.account_id = la.id)
             AND (d.ends_at IS NULL OR d.ends_at >= CAST($6 AS bigint))
@@ -828,7 +828,7 @@ WITH changed AS (
   FROM (
     SELECT (($1::jsonb->0)->>0)::text AS campaign_id, (($1::jsonb->0)->>1)::text AS contact_id
   ) AS r
-  CROSS JOIN retired_api_keys k
+  CROSS JOIN revoked_api_keys k
   WHERE calls.campaign_id = r.campaign_id
     AND calls.contact_id = r.contact_id
     AND ((state = 'dialing' AND handoff IN ('retry')))
@@ -861,10 +861,10 @@ with "changed" as (
       CROSS JOIN partners lp
       WHERE la.id = calls.account_id
         AND lp.id = la.partner_id
-        AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+        AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
           SELECT 1
           FROM do_not_call d
-          WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+          WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END
             AND d.phone = calls.phone
             AND (d.account_id IS NULL OR d.account_id = la.id)
             AND (d.ends_at IS NULL OR d.ends_at >= CAST($6 AS bigint))
@@ -907,7 +907,7 @@ FROM changed;
 WITH changed AS (
   UPDATE calls
   SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds,
-    handoff = 'taken', dialed_at = coalesce(dialed_at, first_attempt_at), told_late_at = CASE WHEN (state = 'unknown') THEN r.told_at END
+    handoff = 'taken', dialed_at = coalesce(dialed_at, first_attempt_at), late_outcome_at = CASE WHEN (state = 'unknown') THEN r.told_at END
   FROM (
     SELECT (($1::jsonb->0)->>0)::text AS contact_id, (($1::jsonb->0)->>1)::text AS outcome, (($1::jsonb->0)->>2)::text AS detail,
       (($1::jsonb->0)->>3)::bigint AS ended_at, (($1::jsonb->0)->>4)::bigint AS duration_seconds, (($1::jsonb->0)->>5)::bigint AS told_at
@@ -916,7 +916,7 @@ WITH changed AS (
     AND handoff IS NOT NULL
     AND (state = 'unknown' OR (state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))
     AND phone IS NOT NULL
-  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.told_late_at, calls.contact_id
+  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.late_outcome_at, calls.contact_id
 ), counted AS (
   INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
   SELECT campaign_id, placed_at - placed_at % 900000, state, 1
@@ -924,7 +924,7 @@ WITH changed AS (
   UNION ALL
   SELECT campaign_id, placed_at - placed_at % 900000, 'unknown', -1
   FROM changed
-  WHERE told_late_at IS NOT NULL
+  WHERE late_outcome_at IS NOT NULL
 )
 SELECT contact_id
 FROM changed;
@@ -961,14 +961,14 @@ where do_not_call.ends_at IS NOT NULL
 returning "id";
 
 update "accounts"
-set "lists_numbers" = $1
+set "has_do_not_call" = $1
 where "id" = $2
-  and "lists_numbers" is null;
+  and "has_do_not_call" is null;
 
 update "partners"
-set "lists_version" = CASE WHEN lists_version >= $1 THEN lists_version + 1 ELSE $2 END
+set "do_not_call_version" = CASE WHEN do_not_call_version >= $1 THEN do_not_call_version + 1 ELSE $2 END
 where "id" = $3
-returning "lists_version";
+returning "do_not_call_version";
 
 insert into "do_not_call_additions" ("partner_id", "phones", "version")
 values ($1, $2, $3);
@@ -1218,7 +1218,7 @@ where "k"."creator_id" = $2;
 
 with "some" as materialized (
   select *
-  from "retired_api_keys"
+  from "revoked_api_keys"
   where "id" in ($1)
 )
 select "k"."id", "k"."name", "k"."creator_id", "k"."creator_name"
@@ -1370,7 +1370,7 @@ where "k"."creator_id" = $2;
 
 with "some" as materialized (
   select *
-  from "retired_api_keys"
+  from "revoked_api_keys"
   where 1 = $1
 )
 select "k"."id", "k"."name", "k"."creator_id", "k"."creator_name"
@@ -1609,7 +1609,7 @@ where "k"."creator_id" = $2;
 
 with "some" as materialized (
   select *
-  from "retired_api_keys"
+  from "revoked_api_keys"
   where "id" in ($1)
 )
 select "k"."id", "k"."name", "k"."creator_id", "k"."creator_name"
@@ -1620,7 +1620,7 @@ where "k"."creator_id" = $2;
 
 select "campaign_id", "request_id", "contact_id", "api_key_id", "phone", "name", "state", "detail",
   "placed_at", "dialed_at", "ended_at", "provider", "held_until", "time_zone", "variables", "not_before",
-  "not_after", "duration_seconds", "attempt", "first_attempt_at", "due_at", "handoff", "told_late_at"
+  "not_after", "duration_seconds", "attempt", "first_attempt_at", "due_at", "handoff", "late_outcome_at"
 from "calls"
 where "campaign_id" = $1
   and "contact_id" = $2
@@ -1638,7 +1638,7 @@ where "k"."creator_id" = $2;
 
 with "some" as materialized (
   select *
-  from "retired_api_keys"
+  from "revoked_api_keys"
   where "id" in ($1)
 )
 select "k"."id", "k"."name", "k"."creator_id", "k"."creator_name"

@@ -24,14 +24,14 @@ select count(*) as "calls"
 from "calls"
 where "ended_at" is not null
   and "phone" is not null
-  and greatest(ended_at, coalesce(dialed_at, ended_at), coalesce(told_late_at, ended_at)) < $1
+  and greatest(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at)) < $1
 limit $2;
 
-select min(greatest(ended_at, coalesce(dialed_at, ended_at), coalesce(told_late_at, ended_at))) AS since
+select min(greatest(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at))) AS since
 from "calls"
 where "ended_at" is not null
   and "phone" is not null
-  and greatest(ended_at, coalesce(dialed_at, ended_at), coalesce(told_late_at, ended_at)) < $1
+  and greatest(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at)) < $1
 limit $2;
 
 -- retention.erase
@@ -41,7 +41,7 @@ with "some" as materialized (
   from "calls"
   where "ended_at" is not null
     and "phone" is not null
-    and greatest(ended_at, coalesce(dialed_at, ended_at), coalesce(told_late_at, ended_at)) < $1
+    and greatest(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at)) < $1
   limit $2
   for update skip locked
 )

@@ -33,7 +33,7 @@ insert into "api_keys" ("account_id", "created_at", "creator_id", "creator_partn
   "expiry_time_zone", "id", "last_used_at", "name", "partner_id", "time_zone")
 values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12);
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_id', creator_id, 1 * count(*)
 FROM api_keys
 WHERE id IN ($1)
@@ -221,7 +221,7 @@ order by "k"."created_at" desc, "k"."id" desc
 limit $3;
 
 select sum("keys") as "total"
-from "api_key_tallies"
+from "api_key_counts"
 where "scope" = $1
   and "id" = $2
 limit $3;
@@ -526,8 +526,8 @@ where "id" in ($1)
 order by "id" asc
 for update;
 
-insert into "retired_api_keys" ("id", "name", "creator_id", "creator_partner_id", "account_id", "partner_id",
-  "creator_name", "retired_at", "cancelling_since")
+insert into "revoked_api_keys" ("id", "name", "creator_id", "creator_partner_id", "account_id", "partner_id",
+  "creator_name", "revoked_at", "cancelling_since")
 select "id", "name", "creator_id", "creator_partner_id", "account_id", "partner_id", (
   select "name"
   from "users"
@@ -536,7 +536,7 @@ select "id", "name", "creator_id", "creator_partner_id", "account_id", "partner_
 from "api_keys"
 where "id" in ($3);
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_id', creator_id, -1 * count(*)
 FROM api_keys
 WHERE id IN ($1)
@@ -620,14 +620,14 @@ WHERE due_at IS NOT NULL
   AND api_key_id IN ($2)
   AND ((state = 'dialing' AND handoff IN ('open')));
 
-update "retired_api_keys"
+update "revoked_api_keys"
 set "cancelling_since" = $1
 where "id" in ($2);
 
 -- apiKeys.finishCancelling
 
 select "id"
-from "retired_api_keys"
+from "revoked_api_keys"
 where "cancelling_since" is not null
   and "id" > $1
 order by "id" asc
@@ -639,7 +639,7 @@ WHERE due_at IS NOT NULL
   AND (account_id,due_at,placed_at,api_key_id,contact_id) > ($1, $2, $3, $4, $5)
   AND EXISTS (
     SELECT 1
-    FROM retired_api_keys k
+    FROM revoked_api_keys k
     WHERE k.id = calls.api_key_id
       AND k.cancelling_since IS NOT NULL
   )
@@ -693,13 +693,13 @@ WHERE due_at IS NOT NULL
   AND due_at > $1
   AND EXISTS (
     SELECT 1
-    FROM retired_api_keys k
+    FROM revoked_api_keys k
     WHERE k.id = calls.api_key_id
       AND k.cancelling_since IS NOT NULL
   )
   AND ((state = 'dialing' AND handoff IN ('open')));
 
-update "retired_api_keys"
+update "revoked_api_keys"
 set "cancelling_since" = $1
 where "id" in ($2);
 
@@ -707,16 +707,16 @@ where "id" in ($2);
 
 WITH changed AS (
   SELECT scope, id
-  FROM api_key_tallies
+  FROM api_key_counts
   GROUP BY scope, id
   HAVING count(*) > 1
 ), removed AS (
-  DELETE FROM api_key_tallies t USING changed c
+  DELETE FROM api_key_counts t USING changed c
   WHERE t.scope = c.scope
     AND t.id = c.id
   RETURNING t.scope, t.id, t.keys
 )
-INSERT INTO api_key_tallies
+INSERT INTO api_key_counts
 SELECT scope, id, sum(keys)
 FROM removed
 GROUP BY scope, id;

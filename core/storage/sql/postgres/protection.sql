@@ -17,14 +17,14 @@ where do_not_call.ends_at IS NOT NULL
 returning "id";
 
 update "accounts"
-set "lists_numbers" = $1
+set "has_do_not_call" = $1
 where "id" = $2
-  and "lists_numbers" is null;
+  and "has_do_not_call" is null;
 
 update "partners"
-set "lists_version" = CASE WHEN lists_version >= $1 THEN lists_version + 1 ELSE $2 END
+set "do_not_call_version" = CASE WHEN do_not_call_version >= $1 THEN do_not_call_version + 1 ELSE $2 END
 where "id" = $3
-returning "lists_version";
+returning "do_not_call_version";
 
 insert into "do_not_call_additions" ("partner_id", "phones", "version")
 values ($1, $2, $3);
@@ -57,9 +57,9 @@ WHERE state = 'dialing'
   AND account_id = $2;
 
 update "partners"
-set "lists_numbers" = $1
+set "has_do_not_call" = $1
 where "id" = $2
-  and "lists_numbers" is null;
+  and "has_do_not_call" is null;
 
 SELECT count(*) AS calls
 FROM calls
@@ -93,14 +93,14 @@ where do_not_call.ends_at IS NOT NULL
 returning "id";
 
 update "accounts"
-set "lists_numbers" = $1
+set "has_do_not_call" = $1
 where "id" = $2
-  and "lists_numbers" is null;
+  and "has_do_not_call" is null;
 
 update "partners"
-set "lists_version" = CASE WHEN lists_version >= $1 THEN lists_version + 1 ELSE $2 END
+set "do_not_call_version" = CASE WHEN do_not_call_version >= $1 THEN do_not_call_version + 1 ELSE $2 END
 where "id" = $3
-returning "lists_version";
+returning "do_not_call_version";
 
 insert into "do_not_call_additions" ("partner_id", "phones", "version")
 values ($1, $2, $3);
@@ -356,10 +356,10 @@ SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id, CASE
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+      AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+        WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.account_id IS NULL OR d.account_id = la.id)
           AND (d.ends_at IS NULL OR d.ends_at >= 1795251600000)
@@ -390,10 +390,10 @@ with "changed" as (
         CROSS JOIN partners lp
         WHERE la.id = calls.account_id
           AND lp.id = la.partner_id
-          AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+          AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
             SELECT 1
             FROM do_not_call d
-            WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+            WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END
               AND d.phone = calls.phone
               AND (d.account_id IS NULL OR d.account_id = la.id)
               AND (d.ends_at IS NULL OR d.ends_at >= 1795251600000)
@@ -514,10 +514,10 @@ from "campaigns"
 inner join "accounts" on "accounts"."id" = "campaigns"."account_id"
 where "campaigns"."id" in ($1);
 
-select "id", "lists_version"
+select "id", "do_not_call_version"
 from "partners"
 where "id" in ($1)
-  and "lists_version" is not null;
+  and "do_not_call_version" is not null;
 
 SELECT max(phone) AS last, count(*) AS found
 FROM (

@@ -13,7 +13,7 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
   "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
-    from "api_key_tallies"
+    from "api_key_counts"
     where "scope" = $1
       and "id" = "u"."id"
   ) as "api_keys"
@@ -31,7 +31,7 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
   "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
-    from "api_key_tallies"
+    from "api_key_counts"
     where "scope" = $1
       and "id" = "u"."id"
   ) as "api_keys"
@@ -49,7 +49,7 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
   "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
-    from "api_key_tallies"
+    from "api_key_counts"
     where "scope" = $1
       and "id" = "u"."id"
   ) as "api_keys"
@@ -67,7 +67,7 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
   "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
-    from "api_key_tallies"
+    from "api_key_counts"
     where "scope" = $1
       and "id" = "u"."id"
   ) as "api_keys"
@@ -84,7 +84,7 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
   "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
-    from "api_key_tallies"
+    from "api_key_counts"
     where "scope" = $1
       and "id" = "u"."id"
   ) as "api_keys"
@@ -102,7 +102,7 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
   "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
-    from "api_key_tallies"
+    from "api_key_counts"
     where "scope" = $1
       and "id" = "u"."id"
   ) as "api_keys"
@@ -124,7 +124,7 @@ select "u"."id", "u"."email", "u"."name", "u"."user_type", "u"."account_id", "u"
   "up"."name" as "partner_name", "u"."created_at", "u"."last_sign_in_at", "u"."disabled_at", "u"."sign_in_version",
   "l"."issuer", "l"."subject", "l"."linked_at", "sf"."confirmed_at", (
     select sum("keys")
-    from "api_key_tallies"
+    from "api_key_counts"
     where "scope" = $1
       and "id" = "u"."id"
   ) as "api_keys"
@@ -364,7 +364,7 @@ delete from "second_factors"
 where "user_id" = $1;
 
 select sum("keys") as "keys"
-from "api_key_tallies"
+from "api_key_counts"
 where "scope" = $1
   and "id" = $2
 limit $3;
@@ -389,8 +389,8 @@ where "id" in ($1, …)
 order by "id" asc
 for update;
 
-insert into "retired_api_keys" ("id", "name", "creator_id", "creator_partner_id", "account_id", "partner_id",
-  "creator_name", "retired_at", "cancelling_since")
+insert into "revoked_api_keys" ("id", "name", "creator_id", "creator_partner_id", "account_id", "partner_id",
+  "creator_name", "revoked_at", "cancelling_since")
 select "id", "name", "creator_id", "creator_partner_id", "account_id", "partner_id", (
   select "name"
   from "users"
@@ -399,7 +399,7 @@ select "id", "name", "creator_id", "creator_partner_id", "account_id", "partner_
 from "api_keys"
 where "id" in ($3, …);
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_id', creator_id, -1 * count(*)
 FROM api_keys
 WHERE id IN ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27,$28,$29,$30,$31,$32,$33,$34,$35,$36,$37,$38,$39,$40,$41,$42,$43,$44,$45,$46,$47,$48,$49,$50,$51,$52,$53,$54,$55,$56,$57,$58,$59,$60,$61,$62,$63,$64,$65,$66,$67,$68,$69,$70,$71,$72,$73,$74,$75,$76,$77,$78,$79,$80,$81,$82,$83,$84,$85,$86,$87,$88,$89,$90,$91,$92,$93,$94,$95,$96,$97,$98,$99,$100,$101,$102,$103,$104,$105,$106,$107,$108,$109,$110,$111,$112,$113,$114,$115,$116,$117,$118,$119,$120,$121,$122,$123,$124,$125,$126,$127,$128,$129,$130,$131,$132,$133,$134,$135,$136,$137,$138,$139,$140,$141,$142,$143,$144,$145,$146,$147,$148,$149,$150,$151,$152,$153,$154,$155,$156,$157,$158,$159,$160,$161,$162,$163,$164,$165,$166,$167,$168,$169,$170,$171,$172,$173,$174,$175,$176,$177,$178,$179,$180,$181,$182,$183,$184,$185,$186,$187,$188,$189,$190,$191,$192,$193,$194,$195,$196,$197,$198,$199,$200,$201,$202,$203,$204,$205,$206,$207,$208,$209,$210,$211,$212,$213,$214,$215,$216,$217,$218,$219,$220,$221,$222,$223,$224,$225,$226,$227,$228,$229,$230,$231,$232,$233,$234,$235,$236,$237,$238,$239,$240,$241,$242,$243,$244,$245,$246,$247,$248,$249,$250,$251,$252,$253,$254,$255,$256,$257,$258,$259,$260,$261,$262,$263,$264,$265,$266,$267,$268,$269,$270,$271,$272,$273,$274,$275,$276,$277,$278,$279,$280,$281,$282,$283,$284,$285,$286,$287,$288,$289,$290,$291,$292,$293,$294,$295,$296,$297,$298,$299,$300,$301,$302,$303,$304,$305,$306,$307,$308,$309,$310,$311,$312,$313,$314,$315,$316,$317,$318,$319,$320,$321,$322,$323,$324,$325,$326,$327,$328,$329,$330,$331,$332,$333,$334,$335,$336,$337,$338,$339,$340,$341,$342,$343,$344,$345,$346,$347,$348,$349,$350,$351,$352,$353,$354,$355,$356,$357,$358,$359,$360,$361,$362,$363,$364,$365,$366,$367,$368,$369,$370,$371,$372,$373,$374,$375,$376,$377,$378,$379,$380,$381,$382,$383,$384,$385,$386,$387,$388,$389,$390,$391,$392,$393,$394,$395,$396,$397,$398,$399,$400,$401,$402,$403,$404,$405,$406,$407,$408,$409,$410,$411,$412,$413,$414,$415,$416,$417,$418,$419,$420,$421,$422,$423,$424,$425,$426,$427,$428,$429,$430,$431,$432,$433,$434,$435,$436,$437,$438,$439,$440,$441,$442,$443,$444,$445,$446,$447,$448,$449,$450,$451,$452,$453,$454,$455,$456,$457,$458,$459,$460,$461,$462,$463,$464,$465,$466,$467,$468,$469,$470,$471,$472,$473,$474,$475,$476,$477,$478,$479,$480,$481,$482,$483,$484,$485,$486,$487,$488,$489,$490,$491,$492,$493,$494,$495,$496,$497,$498,$499,$500)
@@ -438,7 +438,7 @@ WHERE due_at IS NOT NULL
       AND k.creator_id = $6
   ) OR EXISTS (
     SELECT 1
-    FROM retired_api_keys k
+    FROM revoked_api_keys k
     WHERE k.id = calls.api_key_id
       AND k.creator_id = $7
   ))
@@ -463,8 +463,8 @@ where 1 = $1
 order by "id" asc
 for update;
 
-insert into "retired_api_keys" ("id", "name", "creator_id", "creator_partner_id", "account_id", "partner_id",
-  "creator_name", "retired_at", "cancelling_since")
+insert into "revoked_api_keys" ("id", "name", "creator_id", "creator_partner_id", "account_id", "partner_id",
+  "creator_name", "revoked_at", "cancelling_since")
 select "id", "name", "creator_id", "creator_partner_id", "account_id", "partner_id", (
   select "name"
   from "users"
@@ -503,8 +503,8 @@ where 1 = $1
 order by "id" asc
 for update;
 
-insert into "retired_api_keys" ("id", "name", "creator_id", "creator_partner_id", "account_id", "partner_id",
-  "creator_name", "retired_at", "cancelling_since")
+insert into "revoked_api_keys" ("id", "name", "creator_id", "creator_partner_id", "account_id", "partner_id",
+  "creator_name", "revoked_at", "cancelling_since")
 select "id", "name", "creator_id", "creator_partner_id", "account_id", "partner_id", (
   select "name"
   from "users"
@@ -544,7 +544,7 @@ where "id" in ($1, …)
 order by "id" asc
 for no key update;
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_partner_id', creator_partner_id, -1 * count(*)
 FROM api_keys
 WHERE id IN ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27,$28,$29,$30,$31,$32,$33,$34,$35,$36,$37,$38,$39,$40,$41,$42,$43,$44,$45,$46,$47,$48,$49,$50,$51,$52,$53,$54,$55,$56,$57,$58,$59,$60,$61,$62,$63,$64,$65,$66,$67,$68,$69,$70,$71,$72,$73,$74,$75,$76,$77,$78,$79,$80,$81,$82,$83,$84,$85,$86,$87,$88,$89,$90,$91,$92,$93,$94,$95,$96,$97,$98,$99,$100,$101,$102,$103,$104,$105,$106,$107,$108,$109,$110,$111,$112,$113,$114,$115,$116,$117,$118,$119,$120,$121,$122,$123,$124,$125,$126,$127,$128,$129,$130,$131,$132,$133,$134,$135,$136,$137,$138,$139,$140,$141,$142,$143,$144,$145,$146,$147,$148,$149,$150,$151,$152,$153,$154,$155,$156,$157,$158,$159,$160,$161,$162,$163,$164,$165,$166,$167,$168,$169,$170,$171,$172,$173,$174,$175,$176,$177,$178,$179,$180,$181,$182,$183,$184,$185,$186,$187,$188,$189,$190,$191,$192,$193,$194,$195,$196,$197,$198,$199,$200)
@@ -555,7 +555,7 @@ update "api_keys"
 set "creator_partner_id" = $1
 where "id" in ($2, …);
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_partner_id', creator_partner_id, 1 * count(*)
 FROM api_keys
 WHERE id IN ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27,$28,$29,$30,$31,$32,$33,$34,$35,$36,$37,$38,$39,$40,$41,$42,$43,$44,$45,$46,$47,$48,$49,$50,$51,$52,$53,$54,$55,$56,$57,$58,$59,$60,$61,$62,$63,$64,$65,$66,$67,$68,$69,$70,$71,$72,$73,$74,$75,$76,$77,$78,$79,$80,$81,$82,$83,$84,$85,$86,$87,$88,$89,$90,$91,$92,$93,$94,$95,$96,$97,$98,$99,$100,$101,$102,$103,$104,$105,$106,$107,$108,$109,$110,$111,$112,$113,$114,$115,$116,$117,$118,$119,$120,$121,$122,$123,$124,$125,$126,$127,$128,$129,$130,$131,$132,$133,$134,$135,$136,$137,$138,$139,$140,$141,$142,$143,$144,$145,$146,$147,$148,$149,$150,$151,$152,$153,$154,$155,$156,$157,$158,$159,$160,$161,$162,$163,$164,$165,$166,$167,$168,$169,$170,$171,$172,$173,$174,$175,$176,$177,$178,$179,$180,$181,$182,$183,$184,$185,$186,$187,$188,$189,$190,$191,$192,$193,$194,$195,$196,$197,$198,$199,$200)
@@ -569,14 +569,14 @@ where "creator_id" = $1
 order by "created_at" desc, "id" desc
 limit $4;
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_partner_id', creator_partner_id, -1 * count(*)
 FROM api_keys
 WHERE id IN ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27,$28,$29,$30,$31,$32,$33,$34,$35,$36,$37,$38,$39,$40,$41,$42,$43,$44,$45,$46,$47,$48,$49,$50)
   AND creator_partner_id IS NOT NULL
 GROUP BY creator_partner_id;
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_partner_id', creator_partner_id, 1 * count(*)
 FROM api_keys
 WHERE id IN ($1,$2,$3,$4,$5,$6,$7,$8,$9,$10,$11,$12,$13,$14,$15,$16,$17,$18,$19,$20,$21,$22,$23,$24,$25,$26,$27,$28,$29,$30,$31,$32,$33,$34,$35,$36,$37,$38,$39,$40,$41,$42,$43,$44,$45,$46,$47,$48,$49,$50)
@@ -1087,7 +1087,7 @@ where "user_id" = $2
 
 -- throttle.blockedUntil
 
-SELECT asked.n, max(kept.expire) AS until
+SELECT asked.n, max(kept.expires_at) AS until
 FROM sign_in_attempts AS kept
 JOIN (
   SELECT *
@@ -1097,9 +1097,9 @@ JOIN (
     FROM jsonb_array_elements($1::jsonb) AS e(value)
   ) AS r
 ) AS asked ON asked.key = kept.key
-WHERE kept.points >= asked.max
-  AND kept.expire > asked.now
-  AND kept.expire <= asked.until + 300000
+WHERE kept.attempts >= asked.max
+  AND kept.expires_at > asked.now
+  AND kept.expires_at <= asked.until + 300000
 GROUP BY asked.n;
 
 -- throttle.take
@@ -1111,39 +1111,39 @@ WITH asked AS (
     FROM jsonb_array_elements($1::jsonb) AS e(value)
   ) AS r
 )
-INSERT INTO sign_in_attempts AS kept (key, points, expire)
+INSERT INTO sign_in_attempts AS kept (key, attempts, expires_at)
 SELECT key, 1, until
 FROM asked
 WHERE NOT EXISTS (
   SELECT 1
   FROM asked
   JOIN sign_in_attempts AS kept ON kept.key = asked.key
-  WHERE kept.points >= asked.max
-    AND kept.expire > asked.now
-    AND kept.expire <= asked.until + 300000
+  WHERE kept.attempts >= asked.max
+    AND kept.expires_at > asked.now
+    AND kept.expires_at <= asked.until + 300000
 )
 ON CONFLICT (key)
-DO UPDATE SET points = CASE
-  WHEN kept.expire > (
+DO UPDATE SET attempts = CASE
+  WHEN kept.expires_at > (
     SELECT max(now)
     FROM asked
-  ) AND kept.expire <= excluded.expire + 300000 THEN kept.points + 1
+  ) AND kept.expires_at <= excluded.expires_at + 300000 THEN kept.attempts + 1
   ELSE 1
-END, expire = CASE
-  WHEN kept.expire > (
+END, expires_at = CASE
+  WHEN kept.expires_at > (
     SELECT max(now)
     FROM asked
-  ) AND kept.expire <= excluded.expire + 300000 THEN kept.expire
-  ELSE excluded.expire
+  ) AND kept.expires_at <= excluded.expires_at + 300000 THEN kept.expires_at
+  ELSE excluded.expires_at
 END
-RETURNING key, points;
+RETURNING key, attempts;
 
 -- throttle.giveBack
 
 update "sign_in_attempts"
-set "points" = "points" - $1
+set "attempts" = "attempts" - $1
 where "key" = $2
-  and "points" > $3;
+  and "attempts" > $3;
 
 -- throttle.reset
 
@@ -1156,8 +1156,8 @@ delete from "sign_in_attempts"
 where "key" in (
   select "key"
   from "sign_in_attempts"
-  where "expire" <= $1
-    or "expire" > $2
+  where "expires_at" <= $1
+    or "expires_at" > $2
   for update skip locked
 );
 
@@ -1165,6 +1165,6 @@ delete from "sign_in_attempts"
 where "key" in (
   select "key"
   from "sign_in_attempts"
-  order by "points" desc, "expire" desc offset $1
+  order by "attempts" desc, "expires_at" desc offset $1
   for update skip locked
 );

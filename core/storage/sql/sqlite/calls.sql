@@ -25,7 +25,7 @@ WHERE k.digest = r.digest;
 -- calls.place
 
 INSERT INTO calls (campaign_id, account_id, api_key_id, state, contact_id, request_id, phone, name, time_zone,
-  variables, not_before, not_after, placed_at, due_at, held_until, answered_held_until)
+  variables, not_before, not_after, placed_at, due_at, held_until, response_held_until)
 SELECT r.campaign_id, r.account_id, r.api_key_id, 'queued', r.contact_id, r.request_id, r.phone, r.name,
   r.time_zone, r.variables, r.not_before, r.not_after, r.placed_at, r.due_at, r.held_until, r.held_until
 FROM (
@@ -34,7 +34,7 @@ FROM (
     e.value->>7 AS not_after, e.value->>8 AS placed_at, e.value->>9 AS due_at, e.value->>10 AS held_until
   FROM (
     SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE
-      WHEN (p.lists_version = r.unlisted_at) IS NOT TRUE THEN CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+      WHEN (p.do_not_call_version = r.unlisted_at) IS NOT TRUE THEN CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
     END AS listing, r.rows AS rows
     FROM (
       SELECT value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
@@ -117,10 +117,10 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.response_held_until, p.rules_version, (CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+    WHERE d.partner_id = CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.account_id IS NULL OR d.account_id = a.id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
@@ -139,13 +139,13 @@ LEFT JOIN partners p ON p.id = a.partner_id
 LEFT JOIN calls x ON x.campaign_id = c.id
   AND x.request_id = r.request_id;
 
-INSERT INTO calls (campaign_id,account_id,api_key_id,state,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after,placed_at,due_at,held_until,answered_held_until)
-SELECT campaign_id,account_id,api_key_id,state,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after,placed_at,due_at,held_until,answered_held_until
+INSERT INTO calls (campaign_id,account_id,api_key_id,state,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after,placed_at,due_at,held_until,response_held_until)
+SELECT campaign_id,account_id,api_key_id,state,contact_id,request_id,phone,name,time_zone,variables,not_before,not_after,placed_at,due_at,held_until,response_held_until
 FROM (
   SELECT r.campaign_id AS campaign_id, r.account_id AS account_id, r.api_key_id AS api_key_id, 'queued' AS state,
     r.contact_id AS contact_id, r.request_id AS request_id, r.phone AS phone, r.name AS name, r.time_zone AS time_zone,
     r.variables AS variables, r.not_before AS not_before, r.not_after AS not_after, r.placed_at AS placed_at,
-    r.due_at AS due_at, r.held_until AS held_until, r.held_until AS answered_held_until, r.calls_per_day,
+    r.due_at AS due_at, r.held_until AS held_until, r.held_until AS response_held_until, r.calls_per_day,
     r.placed, row_number() OVER (PARTITION BY r.api_key_id, r.day ORDER BY r.contact_id) AS nth
   FROM (
     SELECT g.api_key_id, g.campaign_id, g.account_id, g.listing, g.day, g.calls_per_day, g.placed, e.value->>0 AS contact_id,
@@ -154,7 +154,7 @@ FROM (
       e.value->>9 AS due_at, e.value->>10 AS held_until
     FROM (
       SELECT k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id, CASE
-        WHEN (p.lists_version = r.unlisted_at) IS NOT TRUE THEN CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+        WHEN (p.do_not_call_version = r.unlisted_at) IS NOT TRUE THEN CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
       END AS listing, r.day AS day, k.calls_per_day AS calls_per_day, coalesce((
         SELECT d.placed
         FROM api_key_days d
@@ -294,10 +294,10 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.response_held_until, p.rules_version, (CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+    WHERE d.partner_id = CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.account_id IS NULL OR d.account_id = a.id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
@@ -374,10 +374,10 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.response_held_until, p.rules_version, (CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+    WHERE d.partner_id = CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.account_id IS NULL OR d.account_id = a.id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
@@ -417,10 +417,10 @@ END AS placed_today, k.id IS NOT NULL AND ((k.expires_at IS NULL OR k.expires_at
     END
   END) AS has_access, x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage,
   x.placed_at, x.cancelled_at, x.phone, x.name, x.time_zone, x.variables, x.not_before, x.not_after,
-  x.answered_held_until, p.rules_version, (CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END IS NOT NULL AND (
+  x.response_held_until, p.rules_version, (CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END IS NOT NULL AND (
     SELECT 1
     FROM do_not_call d
-    WHERE d.partner_id = CASE WHEN a.lists_numbers IS NOT NULL OR p.lists_numbers IS NOT NULL THEN p.id END
+    WHERE d.partner_id = CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
       AND d.phone = r.phone
       AND (d.account_id IS NULL OR d.account_id = a.id)
       AND (d.ends_at IS NULL OR d.ends_at >= r.at)
@@ -550,10 +550,10 @@ where (`campaign_id`, `contact_id`) in (values (?, ?))
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+      AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+        WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.account_id IS NULL OR d.account_id = la.id)
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
@@ -567,10 +567,10 @@ returning `contact_id`, `request_id`, `campaign_id`, `phone`, `name`, `time_zone
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+      AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+        WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.account_id IS NULL OR d.account_id = la.id)
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
@@ -661,10 +661,10 @@ where (`campaign_id`, `contact_id`) in (values (?, ?))
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+      AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+        WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.account_id IS NULL OR d.account_id = la.id)
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
@@ -694,7 +694,7 @@ FROM (
   SELECT value->>0 AS campaign_id, value->>1 AS contact_id
   FROM jsonb_each(?)
 ) AS r
-CROSS JOIN retired_api_keys k
+CROSS JOIN revoked_api_keys k
 WHERE calls.campaign_id = r.campaign_id
   AND calls.contact_id = r.contact_id
   AND ((state = 'dialing' AND handoff IN ('retry')))
@@ -715,10 +715,10 @@ where (`campaign_id`, `contact_id`) in (values (?, ?))
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+      AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+        WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.account_id IS NULL OR d.account_id = la.id)
           AND (d.ends_at IS NULL OR d.ends_at >= ?)
@@ -743,7 +743,7 @@ RETURNING calls.contact_id;
 
 UPDATE calls
 SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds,
-  handoff = 'taken', dialed_at = coalesce(dialed_at, first_attempt_at), told_late_at = CASE WHEN (state = 'unknown') THEN r.told_at END
+  handoff = 'taken', dialed_at = coalesce(dialed_at, first_attempt_at), late_outcome_at = CASE WHEN (state = 'unknown') THEN r.told_at END
 FROM (
   SELECT value->>0 AS contact_id, value->>1 AS outcome, value->>2 AS detail, value->>3 AS ended_at, value->>4 AS duration_seconds,
     value->>5 AS told_at
@@ -787,14 +787,14 @@ where do_not_call.ends_at IS NOT NULL
 returning `id`;
 
 update `accounts`
-set `lists_numbers` = ?
+set `has_do_not_call` = ?
 where `id` = ?
-  and `lists_numbers` is null;
+  and `has_do_not_call` is null;
 
 update `partners`
-set `lists_version` = CASE WHEN lists_version >= ? THEN lists_version + 1 ELSE ? END
+set `do_not_call_version` = CASE WHEN do_not_call_version >= ? THEN do_not_call_version + 1 ELSE ? END
 where `id` = ?
-returning `lists_version`;
+returning `do_not_call_version`;
 
 insert into `do_not_call_additions` (`partner_id`, `phones`, `version`)
 values (?, ?, ?);
@@ -996,7 +996,7 @@ where `k`.`creator_id` = ?;
 
 with `some` as materialized (
   select *
-  from `retired_api_keys`
+  from `revoked_api_keys`
   where `id` in (?)
 )
 select `k`.`id`, `k`.`name`, `k`.`creator_id`, `k`.`creator_name`
@@ -1148,7 +1148,7 @@ where `k`.`creator_id` = ?;
 
 with `some` as materialized (
   select *
-  from `retired_api_keys`
+  from `revoked_api_keys`
   where 1 = ?
 )
 select `k`.`id`, `k`.`name`, `k`.`creator_id`, `k`.`creator_name`
@@ -1384,7 +1384,7 @@ where `k`.`creator_id` = ?;
 
 with `some` as materialized (
   select *
-  from `retired_api_keys`
+  from `revoked_api_keys`
   where `id` in (?)
 )
 select `k`.`id`, `k`.`name`, `k`.`creator_id`, `k`.`creator_name`
@@ -1395,7 +1395,7 @@ where `k`.`creator_id` = ?;
 
 select `campaign_id`, `request_id`, `contact_id`, `api_key_id`, `phone`, `name`, `state`, `detail`,
   `placed_at`, `dialed_at`, `ended_at`, `provider`, `held_until`, `time_zone`, `variables`, `not_before`,
-  `not_after`, `duration_seconds`, `attempt`, `first_attempt_at`, `due_at`, `handoff`, `told_late_at`
+  `not_after`, `duration_seconds`, `attempt`, `first_attempt_at`, `due_at`, `handoff`, `late_outcome_at`
 from `calls`
 where `campaign_id` = ?
   and `contact_id` = ?
@@ -1413,7 +1413,7 @@ where `k`.`creator_id` = ?;
 
 with `some` as materialized (
   select *
-  from `retired_api_keys`
+  from `revoked_api_keys`
   where `id` in (?)
 )
 select `k`.`id`, `k`.`name`, `k`.`creator_id`, `k`.`creator_name`

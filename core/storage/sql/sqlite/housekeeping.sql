@@ -24,14 +24,14 @@ select count(*) as `calls`
 from `calls`
 where `ended_at` is not null
   and `phone` is not null
-  and max(ended_at, coalesce(dialed_at, ended_at), coalesce(told_late_at, ended_at)) < ?
+  and max(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at)) < ?
 limit ?;
 
-select min(max(ended_at, coalesce(dialed_at, ended_at), coalesce(told_late_at, ended_at))) AS since
+select min(max(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at))) AS since
 from `calls`
 where `ended_at` is not null
   and `phone` is not null
-  and max(ended_at, coalesce(dialed_at, ended_at), coalesce(told_late_at, ended_at)) < ?
+  and max(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at)) < ?
 limit ?;
 
 -- retention.erase
@@ -41,7 +41,7 @@ with `some` as materialized (
   from `calls`
   where `ended_at` is not null
     and `phone` is not null
-    and max(ended_at, coalesce(dialed_at, ended_at), coalesce(told_late_at, ended_at)) < ?
+    and max(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at)) < ?
   limit ?
 )
 update `calls`

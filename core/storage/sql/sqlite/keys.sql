@@ -32,7 +32,7 @@ insert into `api_keys` (`account_id`, `created_at`, `creator_id`, `creator_partn
   `expiry_time_zone`, `id`, `last_used_at`, `name`, `partner_id`, `time_zone`)
 values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_id', creator_id, 1 * count(*)
 FROM api_keys
 WHERE id IN (?)
@@ -57,7 +57,7 @@ WHERE id IN (?)
   AND partner_id IS NOT NULL
 GROUP BY partner_id
 ON CONFLICT (scope, id)
-DO UPDATE SET keys = api_key_tallies.keys + excluded.keys;
+DO UPDATE SET keys = api_key_counts.keys + excluded.keys;
 
 insert into `audit_events` (`account_id`, `action`, `actor_id`, `actor_name`, `address`, `at`, `detail`, `id`,
   `partner_id`, `subject_id`, `subject_kind`, `subject_name`)
@@ -200,7 +200,7 @@ order by `k`.`created_at` desc, `k`.`id` desc
 limit ?;
 
 select sum(`keys`) as `total`
-from `api_key_tallies`
+from `api_key_counts`
 where `scope` = ?
   and `id` = ?
 limit ?;
@@ -504,8 +504,8 @@ from `api_keys`
 where `id` in (?)
 order by `id` asc;
 
-insert into `retired_api_keys` (`id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`,
-  `creator_name`, `retired_at`, `cancelling_since`)
+insert into `revoked_api_keys` (`id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`,
+  `creator_name`, `revoked_at`, `cancelling_since`)
 select `id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`, (
   select `name`
   from `users`
@@ -514,7 +514,7 @@ select `id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_
 from `api_keys`
 where `id` in (?);
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_id', creator_id, -1 * count(*)
 FROM api_keys
 WHERE id IN (?)
@@ -539,7 +539,7 @@ WHERE id IN (?)
   AND partner_id IS NOT NULL
 GROUP BY partner_id
 ON CONFLICT (scope, id)
-DO UPDATE SET keys = api_key_tallies.keys + excluded.keys;
+DO UPDATE SET keys = api_key_counts.keys + excluded.keys;
 
 delete from `api_keys`
 where `id` in (?);
@@ -579,14 +579,14 @@ WHERE due_at IS NOT NULL
   AND api_key_id IN (?)
   AND ((state = 'dialing' AND handoff IN ('open')));
 
-update `retired_api_keys`
+update `revoked_api_keys`
 set `cancelling_since` = ?
 where `id` in (?);
 
 -- apiKeys.finishCancelling
 
 select `id`
-from `retired_api_keys`
+from `revoked_api_keys`
 where `cancelling_since` is not null
   and `id` > ?
 order by `id` asc
@@ -598,7 +598,7 @@ WHERE due_at IS NOT NULL
   AND (account_id,due_at,placed_at,api_key_id,contact_id) > (?, ?, ?, ?, ?)
   AND EXISTS (
     SELECT 1
-    FROM retired_api_keys k
+    FROM revoked_api_keys k
     WHERE k.id = calls.api_key_id
       AND k.cancelling_since IS NOT NULL
   )
@@ -631,13 +631,13 @@ WHERE due_at IS NOT NULL
   AND due_at > ?
   AND EXISTS (
     SELECT 1
-    FROM retired_api_keys k
+    FROM revoked_api_keys k
     WHERE k.id = calls.api_key_id
       AND k.cancelling_since IS NOT NULL
   )
   AND ((state = 'dialing' AND handoff IN ('open')));
 
-update `retired_api_keys`
+update `revoked_api_keys`
 set `cancelling_since` = ?
 where `id` in (?);
 

@@ -17,14 +17,14 @@ where do_not_call.ends_at IS NOT NULL
 returning `id`;
 
 update `accounts`
-set `lists_numbers` = ?
+set `has_do_not_call` = ?
 where `id` = ?
-  and `lists_numbers` is null;
+  and `has_do_not_call` is null;
 
 update `partners`
-set `lists_version` = CASE WHEN lists_version >= ? THEN lists_version + 1 ELSE ? END
+set `do_not_call_version` = CASE WHEN do_not_call_version >= ? THEN do_not_call_version + 1 ELSE ? END
 where `id` = ?
-returning `lists_version`;
+returning `do_not_call_version`;
 
 insert into `do_not_call_additions` (`partner_id`, `phones`, `version`)
 values (?, ?, ?);
@@ -46,9 +46,9 @@ WHERE state = 'dialing'
   AND account_id = ?;
 
 update `partners`
-set `lists_numbers` = ?
+set `has_do_not_call` = ?
 where `id` = ?
-  and `lists_numbers` is null;
+  and `has_do_not_call` is null;
 
 SELECT count(*) AS calls
 FROM calls
@@ -82,14 +82,14 @@ where do_not_call.ends_at IS NOT NULL
 returning `id`;
 
 update `accounts`
-set `lists_numbers` = ?
+set `has_do_not_call` = ?
 where `id` = ?
-  and `lists_numbers` is null;
+  and `has_do_not_call` is null;
 
 update `partners`
-set `lists_version` = CASE WHEN lists_version >= ? THEN lists_version + 1 ELSE ? END
+set `do_not_call_version` = CASE WHEN do_not_call_version >= ? THEN do_not_call_version + 1 ELSE ? END
 where `id` = ?
-returning `lists_version`;
+returning `do_not_call_version`;
 
 insert into `do_not_call_additions` (`partner_id`, `phones`, `version`)
 values (?, ?, ?);
@@ -312,10 +312,10 @@ SELECT account_id,due_at,placed_at,api_key_id,contact_id,campaign_id, CASE
     CROSS JOIN partners lp
     WHERE la.id = calls.account_id
       AND lp.id = la.partner_id
-      AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+      AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
         SELECT 1
         FROM do_not_call d
-        WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+        WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END
           AND d.phone = calls.phone
           AND (d.account_id IS NULL OR d.account_id = la.id)
           AND (d.ends_at IS NULL OR d.ends_at >= 1795251600000)
@@ -342,10 +342,10 @@ with `some` as materialized (
       CROSS JOIN partners lp
       WHERE la.id = calls.account_id
         AND lp.id = la.partner_id
-        AND (CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END IS NOT NULL AND (
+        AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
           SELECT 1
           FROM do_not_call d
-          WHERE d.partner_id = CASE WHEN la.lists_numbers IS NOT NULL OR lp.lists_numbers IS NOT NULL THEN lp.id END
+          WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END
             AND d.phone = calls.phone
             AND (d.account_id IS NULL OR d.account_id = la.id)
             AND (d.ends_at IS NULL OR d.ends_at >= 1795251600000)
@@ -441,10 +441,10 @@ from `campaigns`
 inner join `accounts` on `accounts`.`id` = `campaigns`.`account_id`
 where `campaigns`.`id` in (?);
 
-select `id`, `lists_version`
+select `id`, `do_not_call_version`
 from `partners`
 where `id` in (?)
-  and `lists_version` is not null;
+  and `do_not_call_version` is not null;
 
 SELECT max(phone) AS last, count(*) AS found
 FROM (

@@ -13,7 +13,7 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
   `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
-    from `api_key_tallies`
+    from `api_key_counts`
     where `scope` = ?
       and `id` = `u`.`id`
   ) as `api_keys`
@@ -31,7 +31,7 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
   `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
-    from `api_key_tallies`
+    from `api_key_counts`
     where `scope` = ?
       and `id` = `u`.`id`
   ) as `api_keys`
@@ -49,7 +49,7 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
   `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
-    from `api_key_tallies`
+    from `api_key_counts`
     where `scope` = ?
       and `id` = `u`.`id`
   ) as `api_keys`
@@ -67,7 +67,7 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
   `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
-    from `api_key_tallies`
+    from `api_key_counts`
     where `scope` = ?
       and `id` = `u`.`id`
   ) as `api_keys`
@@ -84,7 +84,7 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
   `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
-    from `api_key_tallies`
+    from `api_key_counts`
     where `scope` = ?
       and `id` = `u`.`id`
   ) as `api_keys`
@@ -102,7 +102,7 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
   `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
-    from `api_key_tallies`
+    from `api_key_counts`
     where `scope` = ?
       and `id` = `u`.`id`
   ) as `api_keys`
@@ -124,7 +124,7 @@ select `u`.`id`, `u`.`email`, `u`.`name`, `u`.`user_type`, `u`.`account_id`, `u`
   `up`.`name` as `partner_name`, `u`.`created_at`, `u`.`last_sign_in_at`, `u`.`disabled_at`, `u`.`sign_in_version`,
   `l`.`issuer`, `l`.`subject`, `l`.`linked_at`, `sf`.`confirmed_at`, (
     select sum(`keys`)
-    from `api_key_tallies`
+    from `api_key_counts`
     where `scope` = ?
       and `id` = `u`.`id`
   ) as `api_keys`
@@ -358,7 +358,7 @@ delete from `second_factors`
 where `user_id` = ?;
 
 select sum(`keys`) as `keys`
-from `api_key_tallies`
+from `api_key_counts`
 where `scope` = ?
   and `id` = ?
 limit ?;
@@ -381,8 +381,8 @@ from `api_keys`
 where `id` in (?, …)
 order by `id` asc;
 
-insert into `retired_api_keys` (`id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`,
-  `creator_name`, `retired_at`, `cancelling_since`)
+insert into `revoked_api_keys` (`id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`,
+  `creator_name`, `revoked_at`, `cancelling_since`)
 select `id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`, (
   select `name`
   from `users`
@@ -391,7 +391,7 @@ select `id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_
 from `api_keys`
 where `id` in (?, …);
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_id', creator_id, -1 * count(*)
 FROM api_keys
 WHERE id IN (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
@@ -416,7 +416,7 @@ WHERE id IN (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?
   AND partner_id IS NOT NULL
 GROUP BY partner_id
 ON CONFLICT (scope, id)
-DO UPDATE SET keys = api_key_tallies.keys + excluded.keys;
+DO UPDATE SET keys = api_key_counts.keys + excluded.keys;
 
 delete from `api_keys`
 where `id` in (?, …);
@@ -432,7 +432,7 @@ WHERE due_at IS NOT NULL
       AND k.creator_id = ?
   ) OR EXISTS (
     SELECT 1
-    FROM retired_api_keys k
+    FROM revoked_api_keys k
     WHERE k.id = calls.api_key_id
       AND k.creator_id = ?
   ))
@@ -445,8 +445,8 @@ from `api_keys`
 where 1 = ?
 order by `id` asc;
 
-insert into `retired_api_keys` (`id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`,
-  `creator_name`, `retired_at`, `cancelling_since`)
+insert into `revoked_api_keys` (`id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`,
+  `creator_name`, `revoked_at`, `cancelling_since`)
 select `id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`, (
   select `name`
   from `users`
@@ -483,8 +483,8 @@ from `api_keys`
 where 1 = ?
 order by `id` asc;
 
-insert into `retired_api_keys` (`id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`,
-  `creator_name`, `retired_at`, `cancelling_since`)
+insert into `revoked_api_keys` (`id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`,
+  `creator_name`, `revoked_at`, `cancelling_since`)
 select `id`, `name`, `creator_id`, `creator_partner_id`, `account_id`, `partner_id`, (
   select `name`
   from `users`
@@ -522,27 +522,27 @@ from `api_keys`
 where `id` in (?, …)
 order by `id` asc;
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_partner_id', creator_partner_id, -1 * count(*)
 FROM api_keys
 WHERE id IN (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
   AND creator_partner_id IS NOT NULL
 GROUP BY creator_partner_id
 ON CONFLICT (scope, id)
-DO UPDATE SET keys = api_key_tallies.keys + excluded.keys;
+DO UPDATE SET keys = api_key_counts.keys + excluded.keys;
 
 update `api_keys`
 set `creator_partner_id` = ?
 where `id` in (?, …);
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_partner_id', creator_partner_id, 1 * count(*)
 FROM api_keys
 WHERE id IN (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
   AND creator_partner_id IS NOT NULL
 GROUP BY creator_partner_id
 ON CONFLICT (scope, id)
-DO UPDATE SET keys = api_key_tallies.keys + excluded.keys;
+DO UPDATE SET keys = api_key_counts.keys + excluded.keys;
 
 select `id`, `created_at`, `partner_id`, `creator_partner_id`
 from `api_keys`
@@ -551,23 +551,23 @@ where `creator_id` = ?
 order by `created_at` desc, `id` desc
 limit ?;
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_partner_id', creator_partner_id, -1 * count(*)
 FROM api_keys
 WHERE id IN (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
   AND creator_partner_id IS NOT NULL
 GROUP BY creator_partner_id
 ON CONFLICT (scope, id)
-DO UPDATE SET keys = api_key_tallies.keys + excluded.keys;
+DO UPDATE SET keys = api_key_counts.keys + excluded.keys;
 
-INSERT INTO api_key_tallies (scope, id, keys)
+INSERT INTO api_key_counts (scope, id, keys)
 SELECT 'creator_partner_id', creator_partner_id, 1 * count(*)
 FROM api_keys
 WHERE id IN (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)
   AND creator_partner_id IS NOT NULL
 GROUP BY creator_partner_id
 ON CONFLICT (scope, id)
-DO UPDATE SET keys = api_key_tallies.keys + excluded.keys;
+DO UPDATE SET keys = api_key_counts.keys + excluded.keys;
 
 update `users`
 set `moving_keys` = ?
@@ -1070,7 +1070,7 @@ where `user_id` = ?
 
 -- throttle.blockedUntil
 
-SELECT asked.n, max(kept.expire) AS until
+SELECT asked.n, max(kept.expires_at) AS until
 FROM sign_in_attempts AS kept
 JOIN (
   SELECT *
@@ -1079,9 +1079,9 @@ JOIN (
     FROM jsonb_each(?)
   ) AS r
 ) AS asked ON asked.key = kept.key
-WHERE kept.points >= asked.max
-  AND kept.expire > asked.now
-  AND kept.expire <= asked.until + 300000
+WHERE kept.attempts >= asked.max
+  AND kept.expires_at > asked.now
+  AND kept.expires_at <= asked.until + 300000
 GROUP BY asked.n;
 
 -- throttle.take
@@ -1093,39 +1093,39 @@ WITH asked AS (
     FROM jsonb_each(?)
   ) AS r
 )
-INSERT INTO sign_in_attempts AS kept (key, points, expire)
+INSERT INTO sign_in_attempts AS kept (key, attempts, expires_at)
 SELECT key, 1, until
 FROM asked
 WHERE NOT EXISTS (
   SELECT 1
   FROM asked
   JOIN sign_in_attempts AS kept ON kept.key = asked.key
-  WHERE kept.points >= asked.max
-    AND kept.expire > asked.now
-    AND kept.expire <= asked.until + 300000
+  WHERE kept.attempts >= asked.max
+    AND kept.expires_at > asked.now
+    AND kept.expires_at <= asked.until + 300000
 )
 ON CONFLICT (key)
-DO UPDATE SET points = CASE
-  WHEN kept.expire > (
+DO UPDATE SET attempts = CASE
+  WHEN kept.expires_at > (
     SELECT max(now)
     FROM asked
-  ) AND kept.expire <= excluded.expire + 300000 THEN kept.points + 1
+  ) AND kept.expires_at <= excluded.expires_at + 300000 THEN kept.attempts + 1
   ELSE 1
-END, expire = CASE
-  WHEN kept.expire > (
+END, expires_at = CASE
+  WHEN kept.expires_at > (
     SELECT max(now)
     FROM asked
-  ) AND kept.expire <= excluded.expire + 300000 THEN kept.expire
-  ELSE excluded.expire
+  ) AND kept.expires_at <= excluded.expires_at + 300000 THEN kept.expires_at
+  ELSE excluded.expires_at
 END
-RETURNING key, points;
+RETURNING key, attempts;
 
 -- throttle.giveBack
 
 update `sign_in_attempts`
-set `points` = `points` - ?
+set `attempts` = `attempts` - ?
 where `key` = ?
-  and `points` > ?;
+  and `attempts` > ?;
 
 -- throttle.reset
 
@@ -1138,14 +1138,14 @@ delete from `sign_in_attempts`
 where `key` in (
   select `key`
   from `sign_in_attempts`
-  where `expire` <= ?
-    or `expire` > ?
+  where `expires_at` <= ?
+    or `expires_at` > ?
 );
 
 delete from `sign_in_attempts`
 where `key` in (
   select `key`
   from `sign_in_attempts`
-  order by `points` desc, `expire` desc
+  order by `attempts` desc, `expires_at` desc
   limit ? offset ?
 );
