@@ -2,12 +2,9 @@ import { useEffect } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
 import { Announcer } from './components/announcer.tsx';
 import { Tooltip } from './components/tooltip.tsx';
-import { SecondFactorDue } from './screens/account/second-factor-due.tsx';
+import { ChangePassword, SecondFactorDue } from './screens/session/account.tsx';
 import { BecameIncompatible, Incompatible, Splash, Unreachable } from './screens/session/cannot-connect.tsx';
-import { ChangePassword } from './screens/session/change-password.tsx';
-import { ConfirmApp } from './screens/session/confirm-app.tsx';
-import { SessionEnded } from './screens/session/session-ended.tsx';
-import { SignIn } from './screens/session/sign-in.tsx';
+import { ConfirmApp, SessionEnded, SignIn } from './screens/session/sign-in.tsx';
 import { Shell } from './screens/shell/shell.tsx';
 import { useIgnoredCommands } from './state/commands.ts';
 import {

@@ -1,7 +1,7 @@
 import './no-eval.ts';
 import { render } from 'preact';
 import { App } from './app.tsx';
-import { followAddresses } from './state/address/addresses.ts';
+import { followAddresses } from './state/addresses.ts';
 import { startClock } from './state/clock.ts';
 import { offerCommands } from './state/commands.ts';
 import { followTheme } from './state/preferences.ts';

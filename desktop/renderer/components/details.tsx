@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import { linkTo } from '../state/address/addresses.ts';
+import { linkTo } from '../state/addresses.ts';
 import { whisper } from '../state/announcement.ts';
 import { CopyButton } from './copy-button.tsx';
 import { Icon } from './icons.tsx';

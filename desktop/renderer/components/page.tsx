@@ -1,12 +1,14 @@
+import { signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { linkTo } from '../state/address/addresses.ts';
-import { formatAge } from '../state/format/format-time.ts';
-import type { Resource } from '../state/loading/resource.ts';
+import { linkTo } from '../state/addresses.ts';
+import { formatAge } from '../state/format.ts';
+import { formatMembership, userTypeLabels } from '../state/labels.ts';
+import type { Resource } from '../state/list.ts';
+import { session } from '../state/session.ts';
 import { CopyButton } from './copy-button.tsx';
 import { Icon } from './icons.tsx';
-import { Stale } from './loadable.tsx';
-import { NewLinkNotice } from './new-link.tsx';
+import { Stale } from './list.tsx';
 
 type PageProps<Value> = {
   title: string;
@@ -80,5 +82,34 @@ function Freshness<Value>({ resource }: { resource: Resource<Value> }) {
         <Icon name="refresh" />
       </button>
     </span>
+  );
+}
+
+/** The ID of the viewer who has closed the notice. */
+const closedBy = signal<string | null>(null);
+
+/**
+ * Tells someone who has just been linked which account they're in. They were recognized by email address alone, and may not know the
+ * account that someone has created with that address.
+ */
+function NewLinkNotice() {
+  const { viewer, signedInWith, justLinked } = session.value ?? {};
+  if (!viewer || !justLinked || closedBy.value === viewer.id) return null;
+  const facts = [userTypeLabels[viewer.userType], formatMembership(viewer)].filter((text) => text !== '');
+  return (
+    <div class="banner" role="status">
+      <p>
+        You’ve signed in with {signedInWith} for the first time. You’re now <bdi>{viewer.name}</bdi> (<bdi>{viewer.email}</bdi>,{' '}
+        <bdi>{facts.join(', ')}</bdi>). If this isn’t your account, sign out and tell your administrator.
+      </p>
+      <button
+        type="button"
+        onClick={() => {
+          closedBy.value = viewer.id;
+        }}
+      >
+        This is me
+      </button>
+    </div>
   );
 }

@@ -1,6 +1,6 @@
 import { DateTime } from 'luxon';
 import { now, ownZone } from '../state/clock.ts';
-import { formatDay, formatInstant, formatMinute, formatRelative } from '../state/format/format-time.ts';
+import { formatDay, formatInstant, formatMinute, formatRelative } from '../state/format.ts';
 
 /** Beyond 30 days, a date is more useful than a relative time. */
 const nearMs = 30 * 86_400_000;

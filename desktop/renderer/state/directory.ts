@@ -2,9 +2,8 @@ import type { Named } from '#contract/console/common.ts';
 import type { DirectoryAccountsView, DirectoryCampaignsView, DirectoryPartnersView } from '#contract/console/directory.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { Result } from '../../ipc.ts';
-import { oneOf, text, viewFields } from './address/fields.ts';
-import type { Pages } from './loading/pages.ts';
-import { mapped } from './loading/resource.ts';
+import { oneOf, text, viewFields } from './filters.ts';
+import { mapped, type Pages } from './list.ts';
 
 export type DirectoryKind = 'partner' | 'account' | 'campaign';
 /** A partner, account or campaign. `count` is the number of its accounts or campaigns; null for a campaign. */

@@ -4,9 +4,9 @@ import type { SignInResult } from '#contract/console/sign-in.ts';
 import type { Failure, ProviderSignIn, RequestInput, Result, SignIn, SignInAnswer, StartupState } from '../../ipc.ts';
 import { readTypedAddress } from '../../server-address.ts';
 import { announce, dismissAnnouncement } from './announcement.ts';
-import { isTransient } from './format/failure-text.ts';
-import { forgetViews } from './loading/view.ts';
+import { isTransient } from './failure-text.ts';
 import { openDialog, resetNavigation } from './navigation.ts';
+import { forgetViews } from './remembered.ts';
 
 /** Null until the main process has responded. */
 export const startupState = signal<StartupState | null>(null);

@@ -1,12 +1,6 @@
 import { expect } from 'chai';
 import type { ActivityView } from '#contract/console/activity.ts';
-import {
-  actorName,
-  addressLabel,
-  describeSubject,
-  labelActors,
-  mergeActivity,
-} from '../../../desktop/renderer/screens/activity/activity-list.ts';
+import { actorName, addressLabel, describeSubject, labelActors, mergeActivity } from '../../../desktop/renderer/state/activity.ts';
 
 const event = (id: string, changes: Partial<ActivityView['events'][number]> = {}): ActivityView['events'][number] => ({
   id,

@@ -9,7 +9,7 @@ import {
   text,
   viewFields,
   writeView,
-} from '../../../desktop/renderer/state/address/fields.ts';
+} from '../../../desktop/renderer/state/filters.ts';
 
 const fields = viewFields<{
   campaign: string;

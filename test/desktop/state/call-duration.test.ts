@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { callDurationMs } from '../../../desktop/renderer/screens/calls/call-duration.ts';
+import { callDurationMs } from '../../../desktop/renderer/state/calls.ts';
 
 describe("a call's duration", () => {
   const dialedAt = '2026-11-21T12:00:00.000Z';

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { percentages, stack } from '../../../desktop/renderer/components/charts/charts.ts';
-import { outcomesByDay } from '../../../desktop/renderer/components/charts/outcomes.ts';
+import { outcomesByDay, percentages, stack } from '../../../desktop/renderer/state/charts.ts';
 
 describe('a chart of days', () => {
   it('scales its highest day to 100, and stacks each series on top of the previous series', () => {

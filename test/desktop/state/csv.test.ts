@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { parse } from 'csv-parse/sync';
-import { toCsv } from '../../../desktop/renderer/state/format/csv.ts';
+import { toCsv } from '../../../desktop/renderer/state/format.ts';
 
 describe('a CSV file', () => {
   it('can be read back unchanged, with commas, quotes, line breaks and any script', () => {

@@ -7,7 +7,7 @@ import {
   resolve,
   timeZonesAfter,
   toExpirationChoice,
-} from '../../../desktop/renderer/screens/api-keys/expiration.ts';
+} from '../../../desktop/renderer/state/expiration.ts';
 
 const now = DateTime.fromISO('2026-11-21T12:00:00Z');
 const draft = (changes: Partial<ExpirationDraft>): ExpirationDraft => ({ choice: '', date: '', timeZone: 'Europe/Berlin', ...changes });

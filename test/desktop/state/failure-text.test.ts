@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Failure } from '../../../desktop/ipc.ts';
-import { describeFailure, fieldError, generalError } from '../../../desktop/renderer/state/format/failure-text.ts';
+import { describeFailure, fieldError, generalError } from '../../../desktop/renderer/state/failure-text.ts';
 
 const refused = (changes: Partial<Extract<Failure, { kind: 'refused' }>> = {}): Failure => ({
   kind: 'refused',

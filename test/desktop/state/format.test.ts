@@ -1,14 +1,15 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
-import { formatNumber, pluralize } from '../../../desktop/renderer/state/format/format.ts';
 import {
   formatAge,
   formatDay,
   formatDuration,
   formatInstant,
   formatMinute,
+  formatNumber,
   formatRelative,
-} from '../../../desktop/renderer/state/format/format-time.ts';
+  pluralize,
+} from '../../../desktop/renderer/state/format.ts';
 
 describe('a relative time', () => {
   const now = DateTime.fromISO('2026-11-21T12:00:00Z');

@@ -7,7 +7,7 @@ import {
   lockOutWarning,
   summarizeLimits,
   toDraft,
-} from '../../../desktop/renderer/screens/api-keys/key-limits.ts';
+} from '../../../desktop/renderer/state/api-keys.ts';
 
 const key: ApiKeyView = {
   id: 'k',

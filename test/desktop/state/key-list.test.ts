@@ -11,7 +11,7 @@ import {
   labelKeys,
   listOwners,
   paginate,
-} from '../../../desktop/renderer/screens/api-keys/list/key-list.ts';
+} from '../../../desktop/renderer/state/api-keys.ts';
 
 const now = DateTime.fromISO('2026-11-21T12:00:00Z');
 const key = (changes: Partial<ApiKeyView> = {}): ApiKeyView => ({

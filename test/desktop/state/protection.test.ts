@@ -3,21 +3,18 @@ import { completeLine, csvRow, csvStart } from '#contract/files/csv.ts';
 import { doNotCallHead } from '#contract/files/table.ts';
 import { type HoursRule, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CheckedNumberView } from '#contract/protection/protection.ts';
-import { describeHeld, describeState } from '../../../desktop/renderer/screens/calls/held.ts';
+import { describeHeld, describeState } from '../../../desktop/renderer/state/calls.ts';
+import { addChecked, describeAdded, readFile, readNumbers } from '../../../desktop/renderer/state/pasted-numbers.ts';
 import {
   describeDates,
+  describeHours,
+  describeOpening,
   describePrefixes,
+  describeReasons,
   formatWindows,
   leavesNumbersOpen,
   toWeeks,
-} from '../../../desktop/renderer/screens/protection/calling-hours/week.ts';
-import {
-  addChecked,
-  describeAdded,
-  readFile,
-  readNumbers,
-} from '../../../desktop/renderer/screens/protection/do-not-call/pasted-numbers.ts';
-import { describeHours, describeOpening, describeReasons } from '../../../desktop/renderer/screens/protection/numbers/check-text.ts';
+} from '../../../desktop/renderer/state/protection.ts';
 
 const workdays = ['mon', 'tue', 'wed', 'thu', 'fri'] as const;
 const rule = (prefix: string, from: string, to: string, days: readonly Weekday[] = workdays): HoursRule => ({

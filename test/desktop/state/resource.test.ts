@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { Failure, Result } from '../../../desktop/ipc.ts';
-import { loadNext } from '../../../desktop/renderer/state/loading/pages.ts';
-import { Resource } from '../../../desktop/renderer/state/loading/resource.ts';
+import { loadNext, Resource } from '../../../desktop/renderer/state/list.ts';
 
 const unreachable: Failure = { kind: 'unreachable', detail: 'Nothing listens.' };
 const loaded = (value: string): Result<string> => ({ ok: true, value });

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import type { SessionView } from '#contract/console/session.ts';
 import type { Bridge, Failure, Result, StartupState } from '../../../desktop/ipc.ts';
+import { describeUpdate, describeVersions } from '../../../desktop/renderer/state/server-marks.ts';
 import * as state from '../../../desktop/renderer/state/session.ts';
-import { describeUpdate, describeVersions } from '../../../desktop/renderer/state/versions.ts';
 
 const tenancy = { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerName: 'Northwind Voice' } as const;
 const view = (changes: Partial<SessionView> = {}): SessionView => ({

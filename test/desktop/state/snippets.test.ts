@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { expect } from 'chai';
-import { exampleCall } from '../../../desktop/renderer/screens/api-keys/snippets.ts';
+import { exampleCall } from '../../../desktop/renderer/state/api-keys.ts';
 
 describe('the example command for placing a call', () => {
   const command = exampleCall('https://calls.example.com/', 'c1', 'test-1');

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { sortAfterPress, sorted } from '../../../desktop/renderer/state/format/sorting.ts';
+import { sortAfterPress, sorted } from '../../../desktop/renderer/state/format.ts';
 
 describe('a sorted column', () => {
   const rows = ['Key 10', 'key 2', null, 'Äpfel', 'Key 2'];

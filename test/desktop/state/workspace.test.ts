@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { SessionView } from '#contract/console/session.ts';
-import { windowTitle } from '../../../desktop/renderer/state/workspace.ts';
+import { windowTitle } from '../../../desktop/renderer/state/labels.ts';
 
 const session = (changes: Partial<SessionView['viewer']>, tenancy: SessionView['tenancy'] = null): SessionView => ({
   viewer: {

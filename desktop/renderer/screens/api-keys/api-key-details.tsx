@@ -1,21 +1,21 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console/api-keys.ts';
-import { stack } from '../../components/charts/charts.ts';
-import { DayChart } from '../../components/charts/day-chart.tsx';
+import { AccessScope, ExpiryBadge, OwnerTag, RefusedBadge } from '../../components/api-key.tsx';
+import { DayChart } from '../../components/charts.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { Details, Facts } from '../../components/details.tsx';
-import { Loadable, useFreshResource, useResource } from '../../components/loadable.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Field, FormActions, FormError, focusFirstInvalid, TextField, useAction } from '../../components/form.tsx';
+import { Loadable, useFreshResource, useResource } from '../../components/list.tsx';
 import { Day, Moment, toExpiry } from '../../components/time.tsx';
-import { formatAddress } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/addresses.ts';
+import { addressesProblem, callsPerDayProblem, changedLimits, lockOutWarning, toDraft } from '../../state/api-keys.ts';
+import { stack } from '../../state/charts.ts';
 import { ownZone } from '../../state/clock.ts';
-import { describeFailure, isNotFound } from '../../state/format/failure-text.ts';
-import { formatNumber, pluralize } from '../../state/format/format.ts';
-import { formatInstant, formatIsoDay } from '../../state/format/format-time.ts';
-import { actionLabel, capitalized } from '../../state/format/labels.ts';
-import { LimitApiKey } from './dialogs/limit-api-key.tsx';
-import { AccessScope } from './key-access.tsx';
-import { ExpiryBadge, OwnerTag, RefusedBadge } from './list/api-key-table.tsx';
+import { describeFailure, fieldError, generalError, isNotFound } from '../../state/failure-text.ts';
+import { formatInstant, formatIsoDay, formatNumber, pluralize } from '../../state/format.ts';
+import { actionLabel, capitalized } from '../../state/labels.ts';
 
 type OpenApiKeyProps = {
   id: string;
@@ -269,5 +269,96 @@ function RecentActivity({ view: { activity } }: { view: ApiKeyDetailsView }) {
         ))}
       </ul>
     </section>
+  );
+}
+
+type LimitApiKeyProps = {
+  view: ApiKeyDetailsView;
+  onChanged: (apiKey: ApiKeyView) => void;
+  onClose: () => void;
+};
+
+/** Limits the addresses from which a key is accepted, and the calls that it can place per day. */
+function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
+  // Keeps the key as it was when the dialog opened, because the changes are based on that version.
+  const [apiKey] = useState(view.apiKey);
+  const [draft, setDraft] = useState(() => toDraft(apiKey));
+  const [hasTried, setTried] = useState(false);
+  const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+  const problems = { addresses: addressesProblem(draft.addresses), callsPerDay: callsPerDayProblem(draft.callsPerDay) };
+  const input = (changes: Partial<typeof draft>) => {
+    setDraft({ ...draft, ...changes });
+    clearError();
+  };
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    setTried(true);
+    if (problems.addresses !== null || problems.callsPerDay !== null) {
+      focusFirstInvalid(form.current);
+      return;
+    }
+    const change = changedLimits(apiKey, draft);
+    if (change === null) {
+      close();
+      return;
+    }
+    void run(
+      () => window.callkey.request('changeApiKey', { id: apiKey.id, ...change }),
+      (changed) => onChanged(changed.apiKey),
+    );
+  }
+
+  return (
+    <Dialog
+      title="Limit API key"
+      lead={
+        <>Limits reduce the harm that a leaked key can do. Changes to {<strong>{apiKey.name}</strong>} take effect at its next request.</>
+      }
+      onDismiss={close}
+    >
+      <form ref={form} onSubmit={submit} noValidate>
+        <Field
+          label="Addresses"
+          error={(hasTried ? problems.addresses : null) ?? fieldError(failure, 'addresses')}
+          hint={
+            <>
+              The key will be accepted only from these IP addresses and networks, one per line, such as 192.0.2.7 or 10.0.0.0/8. Leave it
+              empty to allow any address. {view.lastUsedAddress !== null && <>Last used from {view.lastUsedAddress}.</>}
+            </>
+          }
+          warning={lockOutWarning(draft.addresses, view)}
+        >
+          {(binding) => (
+            <textarea
+              {...binding}
+              rows={4}
+              spellcheck={false}
+              autocomplete="off"
+              data-autofocus
+              value={draft.addresses}
+              onInput={({ currentTarget }) => input({ addresses: currentTarget.value })}
+            />
+          )}
+        </Field>
+        <TextField
+          label="Calls per day"
+          error={(hasTried ? problems.callsPerDay : null) ?? fieldError(failure, 'callsPerDay')}
+          hint={
+            view.today
+              ? `Each day starts at midnight in ${view.today.timeZone}. Calls placed today: ${view.today.placed}.`
+              : 'Leave it empty for no limit. Calls over the limit are refused until the next midnight in the key’s time zone.'
+          }
+          type="text"
+          inputMode="numeric"
+          autocomplete="off"
+          value={draft.callsPerDay}
+          onInput={(callsPerDay) => input({ callsPerDay })}
+        />
+        <FormError text={generalError(failure, ['addresses', 'callsPerDay'])} />
+        <FormActions verb="Save" verbing="Saving…" isBusy={isBusy} onCancel={close} />
+      </form>
+    </Dialog>
   );
 }

@@ -1,19 +1,16 @@
 import type { ComponentChildren } from 'preact';
 import type { CallDetailsView, CallView } from '#contract/console/calls.ts';
+import { OwnerTag } from '../../components/api-key.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { Details, Facts } from '../../components/details.tsx';
-import { Loadable, useFreshResource } from '../../components/loadable.tsx';
+import { Loadable, useFreshResource } from '../../components/list.tsx';
 import { Moment } from '../../components/time.tsx';
-import { formatAddress } from '../../state/address/addresses.ts';
+import { formatAddress } from '../../state/addresses.ts';
+import { callDurationMs, describeHeld } from '../../state/calls.ts';
 import { ownZone } from '../../state/clock.ts';
-import { describeFailure, isNotFound } from '../../state/format/failure-text.ts';
-import { formatNumber } from '../../state/format/format.ts';
-import { formatDuration } from '../../state/format/format-time.ts';
-import { capitalized } from '../../state/format/labels.ts';
-import { OwnerTag } from '../api-keys/list/api-key-table.tsx';
-import { callDurationMs } from './call-duration.ts';
-import { CallBadge } from './call-table.tsx';
-import { describeHeld } from './held.ts';
+import { describeFailure, isNotFound } from '../../state/failure-text.ts';
+import { formatDuration, formatNumber } from '../../state/format.ts';
+import { callStateLabels, callStateTones, capitalized } from '../../state/labels.ts';
 
 type CallDetailsProps = {
   campaignId: string;
@@ -126,5 +123,15 @@ function Copyable({ text, what }: { text: string; what: string }) {
       <code>{text}</code>
       <CopyButton text={text} noun={what} />
     </span>
+  );
+}
+
+/** Shows the outcome of a call, and whether it's simulated. */
+export function CallBadge({ call: { state, simulated } }: { call: CallView }) {
+  return (
+    <>
+      <span class={`badge ${callStateTones[state]}`}>{callStateLabels[state]}</span>
+      {simulated && <span class="badge">Simulated</span>}
+    </>
   );
 }

@@ -1,12 +1,12 @@
 import { useState } from 'preact/hooks';
-import { useView } from '../../components/use-view.ts';
+import { useView } from '../../components/list.tsx';
 import type { ScreenProps } from '../../state/navigation.ts';
-import { CallingHours } from './calling-hours/calling-hours.tsx';
-import { DoNotCall } from './do-not-call/do-not-call.tsx';
-import { AllowedNumbers } from './numbers/allowed-numbers.tsx';
-import { CheckNumber } from './numbers/check-number.tsx';
-import { protectionView, type Tab, tabLabels, tabs } from './protection-view.ts';
-import { homeScope } from './scope-select.tsx';
+import { protectionView, type Tab, tabLabels, tabs } from '../../state/protection.ts';
+import { AllowedNumbers } from './allowed-numbers.tsx';
+import { CallingHours } from './calling-hours.tsx';
+import { CheckNumber } from './check-number.tsx';
+import { DoNotCall } from './do-not-call.tsx';
+import { homeScope } from './tenancy.tsx';
 
 const pages = { 'do-not-call': DoNotCall, 'calling-hours': CallingHours, numbers: AllowedNumbers } as const;
 

@@ -1,8 +1,8 @@
 import { useEffect } from 'preact/hooks';
 import type { Failure } from '../../../ipc.ts';
-import { Dialog } from '../../components/forms/dialog.tsx';
-import { useAction } from '../../components/forms/use-action.ts';
-import { Mark } from '../../components/mark.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { useAction } from '../../components/form.tsx';
+import { Mark } from '../../components/icons.tsx';
 import { connectionError, loadStartupState, refreshKey, resetSession, server } from '../../state/session.ts';
 
 const retryMs = 5_000;

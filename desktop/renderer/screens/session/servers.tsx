@@ -1,14 +1,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { describeLineProblem, normalizeLine } from '#contract/text/text.ts';
 import { maxServerLabel, type RememberedServer, serverColors } from '../../../ipc.ts';
-import { Dialog } from '../../components/forms/dialog.tsx';
-import { Field, focusFirstInvalid } from '../../components/forms/field.tsx';
-import { TextField } from '../../components/forms/text-field.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Field, focusFirstInvalid, TextField } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { announce, warn } from '../../state/announcement.ts';
+import { serverHost } from '../../state/labels.ts';
 import { knownServers, loadServers } from '../../state/server-marks.ts';
 import { addServer, forgetServer, server, session, switchServer } from '../../state/session.ts';
-import { serverHost } from '../../state/workspace.ts';
 
 /** Lists the servers that the user has signed in to, to switch to one or forget it. */
 export function Servers({ onClose }: { onClose: () => void }) {

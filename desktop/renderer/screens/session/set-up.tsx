@@ -1,10 +1,8 @@
 import { useState } from 'preact/hooks';
 import type { Setup } from '#contract/console/directory.ts';
-import { FormError } from '../../components/forms/field.tsx';
-import { TextField } from '../../components/forms/text-field.tsx';
-import { useAction } from '../../components/forms/use-action.ts';
+import { FormError, TextField, useAction } from '../../components/form.tsx';
 import { Page } from '../../components/page.tsx';
-import { fieldError, generalError, isConflict } from '../../state/format/failure-text.ts';
+import { fieldError, generalError, isConflict } from '../../state/failure-text.ts';
 import { setSession } from '../../state/session.ts';
 
 const prefilled: Setup = { partner: 'My organization', account: 'My account', campaign: 'My first campaign' };

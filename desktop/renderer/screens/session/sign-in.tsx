@@ -1,15 +1,31 @@
-import { useCallback, useEffect, useState } from 'preact/hooks';
-import type { Failure } from '../../../ipc.ts';
-import { FormError } from '../../components/forms/field.tsx';
-import { TextField } from '../../components/forms/text-field.tsx';
-import { useAction } from '../../components/forms/use-action.ts';
-import { useAutofocus } from '../../components/forms/use-autofocus.ts';
-import { Mark } from '../../components/mark.tsx';
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import type { SignInOptions, SignInResult } from '#contract/console/sign-in.ts';
+import type { Failure, Result, SignInAnswer } from '../../../ipc.ts';
+import { CodeField } from '../../components/confirm.tsx';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { FormError, TextField, useAction, useAutofocus } from '../../components/form.tsx';
+import { Mark } from '../../components/icons.tsx';
+import { useRetries } from '../../components/list.tsx';
+import { announce } from '../../state/announcement.ts';
 import { hasOtherServers, useCommands } from '../../state/commands.ts';
-import { fieldError, generalError } from '../../state/format/failure-text.ts';
-import { email, server, signIn, signOutFailed, startupState } from '../../state/session.ts';
-import { EnterCode } from './enter-code.tsx';
-import { ProviderButton, ProviderNotices, useSignInOptions } from './provider-sign-in.tsx';
+import { describeFailure, fieldError, generalError, isTransient } from '../../state/failure-text.ts';
+import { Resource } from '../../state/list.ts';
+import {
+  email,
+  enterCode,
+  enterCodeAgain,
+  leftProvider,
+  resetSession,
+  server,
+  session,
+  signIn,
+  signInAgain,
+  signInResult,
+  signInWithProvider,
+  signOutFailed,
+  startupState,
+} from '../../state/session.ts';
 import { Servers } from './servers.tsx';
 
 export function SignIn() {
@@ -182,4 +198,270 @@ function missingFields(fields: { server: string; email: string; password: string
   );
   const [first] = errors;
   return first ? { kind: 'refused', code: 'invalid', detail: first.message, errors, retryAfterSeconds: null } : null;
+}
+
+/** The step of a sign-in after the password, for users with a second factor. */
+function EnterCode({ onBack }: { onBack: () => void }) {
+  const [code, setCode] = useState('');
+  const { isBusy, failure, form, run, unlessBusy } = useAction();
+  useAutofocus(form);
+  return (
+    <main class="entrance">
+      <form
+        ref={form}
+        class="card"
+        noValidate
+        aria-labelledby="code-title"
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (code.trim() !== '') void run(() => enterCode(code));
+        }}
+      >
+        <Mark />
+        <h1 id="code-title">Enter your code</h1>
+        <CodeField error={fieldError(failure, 'code')} value={code} onInput={setCode} autofocus />
+        <FormError text={generalError(failure, ['code'])} />
+        <button type="submit" class="primary" aria-disabled={isBusy || code.trim() === ''}>
+          {isBusy ? 'Signing in…' : 'Sign in'}
+        </button>
+        <button type="button" class="quiet" onClick={unlessBusy(onBack)}>
+          Back
+        </button>
+      </form>
+    </main>
+  );
+}
+
+/** Used until a core has responded. Signing in says what's wrong with a server that can't be used. */
+const passwordOnly: SignInOptions = { password: true, oidc: null };
+
+async function loadOptions(address: string): Promise<Result<SignInOptions>> {
+  const result: Result<SignInOptions> | null = address.trim() === '' ? null : await window.callkey.getSignInOptions(address);
+  return result && (result.ok || isTransient(result.failure)) ? result : { ok: true, value: passwordOnly };
+}
+
+/**
+ * Asks a server which ways to sign in it offers. Retries while the server is unreachable, because only the password form is shown until it
+ * responds.
+ *
+ * @param address empty if no server is chosen yet
+ */
+function useSignInOptions(address: string): SignInOptions & { problem: string | null } {
+  const resource = useMemo(() => new Resource(() => loadOptions(address), passwordOnly), [address]);
+  useEffect(() => void resource.refresh(), [resource]);
+  useRetries(resource);
+  const { value, failure } = resource.state.value;
+  const problem = failure && isTransient(failure) ? `${describeFailure(failure)} The console retries every few seconds.` : null;
+  return { ...(value ?? passwordOnly), problem };
+}
+
+type ButtonProps = { name: string; keepSignedIn: boolean | null; staysOnPage?: boolean; isPrimary: boolean };
+
+/** Shows the button for signing in with the provider, and what happened the last time. */
+function ProviderButton({ name, keepSignedIn, staysOnPage = false, isPrimary }: ButtonProps) {
+  const { isBusy, failure, run } = useAction();
+  // In the app, the sign-in continues in the system's browser until it's done or cancelled.
+  const isWaiting = isBusy && window.callkey.capabilities.choosesServer;
+
+  return (
+    <>
+      {isWaiting ? (
+        <ContinueInBrowser />
+      ) : (
+        <button
+          type="button"
+          class={isPrimary ? 'primary' : undefined}
+          aria-disabled={isBusy}
+          onClick={() => void run(() => signInWithProvider({ server: server.value.trim(), keepSignedIn, staysOnPage }))}
+        >
+          Sign in with {name}
+        </button>
+      )}
+      <FormError text={generalError(failure, [])} />
+    </>
+  );
+}
+
+/** Without a default browser, systems may open nothing and report no error, so the link can also be copied. */
+function ContinueInBrowser() {
+  const [link, setLink] = useState<string | null>(null);
+  useEffect(() => void window.callkey.readSignInLink().then(setLink), []);
+  return (
+    <>
+      <p class="notice" role="status">
+        Continue in your browser. The app signs you in when you’re done there. If no page has opened, open it again, or paste its link into
+        a browser on this computer.
+      </p>
+      <div class="actions at-start">
+        <button type="button" onClick={() => void window.callkey.openSignInLink()}>
+          Open again
+        </button>
+        {link !== null && <CopyButton text={link} noun="link" label="Copy link" />}
+        <button type="button" onClick={() => void window.callkey.cancelSignIn()}>
+          Cancel
+        </button>
+      </div>
+    </>
+  );
+}
+
+const resultTexts: Readonly<Record<SignInResult, string | null>> = {
+  done: null,
+  app: null,
+  failed:
+    'You couldn’t be signed in. Check that you used the right account. If you did, ask your administrator whether there’s a user here with that account’s email address.',
+  unreachable: 'The provider isn’t responding. Try again in a moment. If that doesn’t help, ask your administrator.',
+  expired: 'This sign-in took too long, or started in another browser. Try again.',
+  cancelled: 'The sign-in was cancelled.',
+  throttled: 'Too many sign-ins have failed from your network. Try again in 15 minutes.',
+};
+
+/** Says how the last sign-in with the provider ended, or that signing out here didn't sign the user out at the provider. */
+function ProviderNotices({ oidc }: Pick<SignInOptions, 'oidc'>) {
+  const text = signInResult.value && resultTexts[signInResult.value];
+  return (
+    <>
+      {text && (
+        <p class="notice" role="alert">
+          {text}
+        </p>
+      )}
+      {leftProvider.value && oidc?.signOutUrl && (
+        <p class="notice" role="status">
+          You’re signed out of Callkey, but you may still be signed in to {oidc.name}.{' '}
+          <button type="button" class="quiet" onClick={() => void window.callkey.signOutOfProvider(server.value)}>
+            Sign out of {oidc.name}
+          </button>
+          {window.callkey.capabilities.choosesServer && <CopyButton text={oidc.signOutUrl} noun="sign-out link" />}
+        </p>
+      )}
+    </>
+  );
+}
+
+/** Asks the user to sign in again, in a dialog over the current screen, so that typed text isn't lost. */
+export function SessionEnded() {
+  const [password, setPassword] = useState('');
+  const [needsCode, setNeedsCode] = useState(false);
+  const [code, setCode] = useState('');
+  const { isBusy, failure, form, run, clearError, unlessBusy } = useAction();
+  const email = session.value?.viewer.email ?? '';
+  const options = useSignInOptions(server.value);
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    if (password === '' || (needsCode && code.trim() === '')) return;
+    const announceReturn = () => announce('Signed in again. Your work is as you left it.');
+    // Signing in closes this dialog, so the callback for an unmounted component runs.
+    const next = (answer: SignInAnswer) => {
+      if (!('viewer' in answer)) setNeedsCode(true);
+    };
+    void run(() => (needsCode ? enterCodeAgain(code) : signInAgain(password)), next, announceReturn);
+  }
+
+  function startOver(): void {
+    setPassword('');
+    setNeedsCode(false);
+    setCode('');
+    clearError();
+  }
+
+  const passwordError = fieldError(failure, 'password') === null ? null : 'Incorrect password.';
+  const otherError = (other: Failure) => (passwordError === null && fieldError(other, 'code') === null ? describeFailure(other) : null);
+  return (
+    <Dialog
+      title="Your session has ended"
+      lead={
+        <>
+          Sign in again as <strong>{email}</strong>. Your work on this screen is kept.
+        </>
+      }
+      isAlert
+      onDismiss={() => undefined}
+    >
+      <form ref={form} onSubmit={submit} noValidate>
+        {needsCode && <CodeField error={fieldError(failure, 'code')} value={code} onInput={setCode} autofocus />}
+        {options.password && !needsCode && (
+          <TextField
+            label="Password"
+            error={passwordError}
+            type="password"
+            autocomplete="current-password"
+            value={password}
+            onInput={setPassword}
+            autofocus
+          />
+        )}
+        {options.oidc && !needsCode && (
+          <ProviderButton name={options.oidc.name} keepSignedIn={null} staysOnPage isPrimary={!options.password} />
+        )}
+        <FormError text={failure ? otherError(failure) : options.problem} />
+        <div class="actions">
+          <button type="button" aria-disabled={isBusy} onClick={unlessBusy(resetSession)}>
+            Discard and sign out
+          </button>
+          {needsCode && (
+            <button type="button" aria-disabled={isBusy} onClick={unlessBusy(startOver)}>
+              Back
+            </button>
+          )}
+          {options.password && (
+            <button type="submit" class="primary" aria-disabled={isBusy || password === ''}>
+              {isBusy ? 'Signing in…' : 'Sign in again'}
+            </button>
+          )}
+        </div>
+      </form>
+    </Dialog>
+  );
+}
+
+/** Asks before handing the sign-in over to a program on this computer. Otherwise, any link could do that. */
+export function ConfirmApp() {
+  const { isBusy, failure, run } = useAction();
+  const [isOver, setOver] = useState(false);
+  return (
+    <main class="entrance">
+      <div class="card">
+        <Mark />
+        <h1>Sign in to the app?</h1>
+        {isOver ? (
+          <p role="status">Go back to the Callkey app. You can close this tab.</p>
+        ) : (
+          <>
+            <p>
+              The Callkey app on this computer wants to sign in as you. Continue only if you just started signing in there. If you came here
+              from a link, cancel.
+            </p>
+            <FormError
+              text={failure?.kind === 'session-ended' ? 'This took too long. Start again in the app.' : generalError(failure, [])}
+            />
+            <div class="actions">
+              <button
+                type="button"
+                onClick={() => {
+                  signInResult.value = null;
+                }}
+              >
+                Cancel
+              </button>
+              <button
+                type="button"
+                class="primary"
+                aria-disabled={isBusy}
+                onClick={() =>
+                  void run(
+                    () => window.callkey.confirmApp(),
+                    () => setOver(true),
+                  )
+                }
+              >
+                Sign in to the app
+              </button>
+            </div>
+          </>
+        )}
+      </div>
+    </main>
+  );
 }

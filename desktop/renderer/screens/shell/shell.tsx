@@ -1,29 +1,43 @@
 import type { ComponentType } from 'preact';
 import { useCallback, useEffect, useLayoutEffect } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
-import type { Command } from '../../../ipc.ts';
-import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, showCommand } from '../../../screens.ts';
-import { Empty, Loadable, useFreshResource } from '../../components/loadable.tsx';
+import { limits } from '#contract/limits.ts';
+import type { Command, RequestInput } from '../../../ipc.ts';
+import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, shortcutAt, showCommand } from '../../../screens.ts';
+import { ReferenceLink } from '../../components/api-key.tsx';
+import { PickerDialog } from '../../components/choose.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Field, useAction } from '../../components/form.tsx';
+import { Icon, MarkIcon } from '../../components/icons.tsx';
+import { Empty, Loadable, useFreshResource } from '../../components/list.tsx';
 import { Page } from '../../components/page.tsx';
+import { formatAddress } from '../../state/addresses.ts';
+import { announce } from '../../state/announcement.ts';
 import { canUseKeys, useCommands } from '../../state/commands.ts';
+import {
+  formatMembership,
+  formatWorkspace,
+  serverHost,
+  tenancyPartner,
+  userTypeLabels,
+  windowTitle,
+  workspaceName,
+} from '../../state/labels.ts';
+import { mapped } from '../../state/list.ts';
 import { arrivals, dialogCount, openDialog, type ScreenProps, screen, showScreen, startAtHeading } from '../../state/navigation.ts';
-import { serverName } from '../../state/server-marks.ts';
+import { type Theme, theme, themes } from '../../state/preferences.ts';
+import { describeUpdate, describeVersions, serverName } from '../../state/server-marks.ts';
 import { refreshKey, server, sessionChangedElsewhere, setSession, signOut, tenancyKey } from '../../state/session.ts';
-import { windowTitle } from '../../state/workspace.ts';
-import { YourAccount } from '../account/your-account.tsx';
-import { Activity } from '../activity/activity.tsx';
+import { Activity } from '../activity.tsx';
 import { ApiKeys } from '../api-keys/api-keys.tsx';
 import { Calls } from '../calls/calls.tsx';
-import { Directory } from '../directory/directory.tsx';
+import { Directory } from '../directory.tsx';
 import { Protection } from '../protection/protection.tsx';
-import { ChangePassword } from '../session/change-password.tsx';
+import { ChangePassword, YourAccount } from '../session/account.tsx';
 import { Servers } from '../session/servers.tsx';
 import { SetUp } from '../session/set-up.tsx';
-import { TenancySwitcher } from '../session/tenancy-switcher.tsx';
 import { Users } from '../users/users.tsx';
-import { Help } from './help.tsx';
 import { Palette } from './palette.tsx';
-import { Sidebar } from './sidebar.tsx';
 
 /** The component for each screen in desktop/screens.ts. The compiler reports a missing one. */
 const components: Readonly<Record<ScreenName, ComponentType<ScreenProps>>> = {
@@ -210,4 +224,214 @@ function ChooseTenancy({ title }: { title: string }) {
       </Empty>
     </Page>
   );
+}
+
+type SidebarProps = { session: SessionView; current: ScreenName; onPalette: () => void };
+
+const isMac = navigator.userAgent.includes('Mac OS');
+
+const opens = (dialog: typeof openDialog.value) => () => {
+  openDialog.value = dialog;
+};
+
+/** Shows the navigation, with the current screen marked. */
+function Sidebar({ session, current, onPalette }: SidebarProps) {
+  return (
+    <header class="sidebar">
+      <Workspace session={session} />
+      <nav aria-label="Screens">
+        <ul>
+          {screensFor(session.viewer).map(({ name, icon, label }, index) => (
+            <li key={name}>
+              <a class="button" href={formatAddress(name, null)} aria-current={name === current ? 'page' : undefined}>
+                <Icon name={icon} />
+                {label}
+                {window.callkey.capabilities.hasMenu && (
+                  <span class="keys" aria-hidden="true">
+                    {shortcutAt(index).replace('CmdOrCtrl+', isMac ? '⌘' : 'Ctrl ')}
+                  </span>
+                )}
+              </a>
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <button type="button" class="go-to" onClick={onPalette}>
+        <Icon name="search" />
+        Go to…
+        <span class="keys" aria-hidden="true">
+          {isMac ? '⌘K' : 'Ctrl K'}
+        </span>
+      </button>
+      <ViewerPanel session={session} />
+    </header>
+  );
+}
+
+/** Shows the viewer's tenancy and the server. Staff can switch the tenancy here. */
+function Workspace({ session }: { session: SessionView }) {
+  const names = (
+    <span>
+      <span class="name clip">{workspaceName(session)}</span>
+      {tenancyPartner(session) !== '' && <span class="caption clip">{tenancyPartner(session)}</span>}
+      <span class="caption clip" data-tip={serverHost(server.value)}>
+        {serverName(server.value)}
+      </span>
+    </span>
+  );
+  if (session.viewer.userType !== 'staff') {
+    return (
+      <div class="place mark">
+        <MarkIcon />
+        {names}
+      </div>
+    );
+  }
+  return (
+    <button type="button" class="place mark" onClick={opens('switch-tenancy')}>
+      <MarkIcon />
+      {names}
+      <Icon name="switch" />
+    </button>
+  );
+}
+
+function ViewerPanel({ session: { viewer, version } }: { session: SessionView }) {
+  const membership = formatMembership(viewer);
+  const update = describeUpdate(version);
+  return (
+    <div class="who">
+      <p>
+        <span class="name clip">{viewer.name}</span>
+        <span class="caption">
+          {userTypeLabels[viewer.userType]}
+          {membership === '' ? '' : ` · ${membership}`}
+        </span>
+      </p>
+      {update !== null && (
+        <p class="caption" role="status">
+          {update}
+        </p>
+      )}
+      {window.callkey.capabilities.choosesServer && (
+        <button type="button" class="quiet" onClick={opens('switch-server')}>
+          Switch server
+        </button>
+      )}
+      <button type="button" class="quiet" onClick={opens('help')}>
+        Help
+      </button>
+      <button type="button" class="quiet" onClick={opens('your-account')}>
+        Your account
+      </button>
+      <button type="button" class="quiet" onClick={() => void signOut()}>
+        Sign out
+      </button>
+    </div>
+  );
+}
+
+const shortcuts: readonly (readonly [string, string])[] = [
+  [isMac ? '⌘K' : 'Ctrl K', 'Go to a screen, key, user, or campaign'],
+  ['/', 'Search the list'],
+  ['↓ ↑ or j k', 'Next or previous row'],
+  ['← →', 'Move within a row'],
+  ['Enter', 'Open details'],
+  ['Space', 'Select a row'],
+  ['Delete', 'Revoke the key, or delete the user'],
+  ['Esc', 'Close details or a dialog'],
+  ['?', 'Show this help'],
+];
+
+const themeLabels: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' };
+
+/** Shows the shortcuts, the documentation, and the choice of colors. */
+function Help({ session, onClose }: { session: SessionView; onClose: () => void }) {
+  return (
+    <Dialog title="Help" onDismiss={onClose}>
+      <dl class="facts">
+        {shortcuts.map(([keys, what]) => (
+          <>
+            <dt key={`${keys}-keys`}>
+              <kbd>{keys}</kbd>
+            </dt>
+            <dd key={keys}>{what}</dd>
+          </>
+        ))}
+      </dl>
+      <p>
+        <ReferenceLink verb="explains how to place calls." />
+      </p>
+      <Field label="Colors">
+        {(binding) => (
+          <select
+            {...binding}
+            value={theme.value}
+            onChange={({ currentTarget }) => {
+              theme.value = themes.find((name) => name === currentTarget.value) ?? 'system';
+            }}
+          >
+            {themes.map((name) => (
+              <option key={name} value={name}>
+                {themeLabels[name]}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      <p class="hint">{describeVersions(session.version)}</p>
+      <div class="actions">
+        <button type="button" onClick={onClose} data-autofocus>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+/** Finds accounts and partners as the user types, and selects one. */
+function TenancySwitcher({ session, onClose }: { session: SessionView; onClose: () => void }) {
+  const { isBusy, failure, run, unlessBusy } = useAction();
+
+  function select(choice: RequestInput<'selectTenancy'>): void {
+    void run(
+      () => window.callkey.request('selectTenancy', choice),
+      (selected) => {
+        onClose();
+        setSession(selected);
+        announce(selected.tenancy ? `Selected ${formatWorkspace(selected)}.` : 'Selection cleared.');
+      },
+    );
+  }
+
+  return (
+    <PickerDialog
+      title="Switch account or partner"
+      label="Find an account or partner"
+      listLabel="Accounts and partners"
+      placeholder="Type a name"
+      find={findTenancies}
+      empty="There are no accounts yet. Create them in Directory."
+      onChoose={({ tenancy: { kind, id } }) => select({ kind, id })}
+      isBusy={isBusy}
+      failure={failure}
+      onClose={unlessBusy(onClose)}
+    >
+      {session.tenancy && (
+        <button type="button" aria-disabled={isBusy} onClick={() => select({ kind: null })}>
+          Clear selection
+        </button>
+      )}
+    </PickerDialog>
+  );
+}
+
+function findTenancies(search: string) {
+  return mapped(window.callkey.request('searchTenancies', { search }), ({ tenancies }) => ({
+    options: tenancies.map((tenancy) => {
+      const { kind, id, name, partnerName = '' } = tenancy;
+      return { id: `${kind}:${id}`, name, caption: kind === 'partner' ? 'Partner' : `Account · ${partnerName}`, tenancy };
+    }),
+    isAll: tenancies.length < limits.tenancies,
+  }));
 }

@@ -1,28 +1,35 @@
-import { useCallback, useState } from 'preact/hooks';
-import type { UsersView, UserView } from '#contract/console/users.ts';
-import { OneTimeSecret, SecretDialog } from '../../components/forms/secret.tsx';
+import type { ComponentChildren } from 'preact';
+import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import type { SessionView } from '#contract/console/session.ts';
+import type { DeletionView, UsersView, UserView } from '#contract/console/users.ts';
+import { Details, Facts } from '../../components/details.tsx';
+import { ExportPagesButton } from '../../components/export-buttons.tsx';
 import { Icon } from '../../components/icons.tsx';
-import { Empty, Loadable } from '../../components/loadable.tsx';
+import { Empty, Loadable, MoreButton, usePages, useResource, useView } from '../../components/list.tsx';
 import { Page } from '../../components/page.tsx';
-import { ExportPagesButton } from '../../components/table/export-pages-button.tsx';
-import { MoreButton } from '../../components/table/more-button.tsx';
-import { focusRow } from '../../components/table/table-focus.ts';
-import { usePages } from '../../components/use-pages.ts';
-import { useView } from '../../components/use-view.ts';
+import { OneTimeSecret, SecretDialog } from '../../components/secret.tsx';
+import { Clip, type Column, DataTable, focusRow } from '../../components/table.tsx';
+import { Day, Moment } from '../../components/time.tsx';
+import { formatAddress } from '../../state/addresses.ts';
 import { announce } from '../../state/announcement.ts';
+import { viewerAsOwner } from '../../state/api-keys.ts';
 import { canUseKeys } from '../../state/commands.ts';
-import { pluralize } from '../../state/format/format.ts';
-import type { Pages } from '../../state/loading/pages.ts';
-import { mapped } from '../../state/loading/resource.ts';
+import { describeFailure, isNotFound } from '../../state/failure-text.ts';
+import { formatNumber, pluralize, sortAfterPress } from '../../state/format.ts';
+import { formatMembership, userTypeLabels } from '../../state/labels.ts';
+import { mapped, type Pages } from '../../state/list.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
-import { DisableUser, EditUser } from './change-user.tsx';
-import { CreateUser } from './create-user.tsx';
-import { DeleteUser } from './delete-user.tsx';
-import { Invitation } from './invitation.tsx';
-import { ResetPassword, ResetSecondFactor, UnlinkUser } from './reset-password.tsx';
-import { OpenUser, UserDetails } from './user-details.tsx';
-import { UserList, UserSearch } from './user-list.tsx';
-import { type UserListView, userCsvHead, userCsvRow, userListView, usersInView } from './user-list-view.ts';
+import { type UserColumn, type UserListView, userCsvHead, userCsvRow, userListView, usersInView } from '../../state/users.ts';
+import {
+  CreateUser,
+  DeleteUser,
+  DisableUser,
+  EditUser,
+  Invitation,
+  ResetPassword,
+  ResetSecondFactor,
+  UnlinkUser,
+} from './user-dialogs.tsx';
 
 /** @property isNew whether the user was just created; otherwise, only the password is new */
 type NewPassword = { user: UserView; password: OneTimeSecret; isNew: boolean };
@@ -249,5 +256,222 @@ export function Users({ session, title }: ScreenProps) {
         />
       )}
     </>
+  );
+}
+
+type UserListProps = {
+  users: readonly UserView[];
+  settings: UserListView;
+  session: SessionView;
+  onChange: (changes: Partial<UserListView>) => void;
+  openId: string;
+  onOpen: (user: UserView) => void;
+  onDelete: (user: UserView) => void;
+};
+
+type UserSearchProps = { settings: UserListView; onChange: (changes: Partial<UserListView>) => void };
+
+const shownLabels = { all: 'All', away: 'Not signed in for 90 days' } as const;
+
+function UserSearch({ settings: { search, show }, onChange }: UserSearchProps) {
+  return (
+    <search class="toolbar">
+      <label class="grow">
+        <span class="visually-hidden">Search by name or email</span>
+        <input
+          type="search"
+          placeholder="Search by name or email"
+          value={search}
+          onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
+        />
+      </label>
+      {/* biome-ignore lint/a11y/useSemanticElements: A fieldset is for a form's fields; these are buttons. */}
+      <div class="chips" role="group" aria-label="Show">
+        {(['all', 'away'] as const).map((name) => (
+          <button key={name} type="button" aria-pressed={name === show} onClick={() => onChange({ show: name })}>
+            {shownLabels[name]}
+          </button>
+        ))}
+      </div>
+    </search>
+  );
+}
+
+function UserList({ users, settings: { sort }, session, onChange, openId, onOpen, onDelete }: UserListProps) {
+  const viewerId = session.viewer.id;
+  const columns = useMemo(() => columnsFor(viewerId), [viewerId]);
+  if (users.length === 0) return <Empty title="No matching users" />;
+  return (
+    <DataTable
+      label="Users"
+      columns={columns}
+      rows={users}
+      getId={({ id }) => id}
+      getName={({ name }) => name}
+      openId={openId}
+      getHref={({ id }) => formatAddress('users', { open: id })}
+      onOpen={onOpen}
+      sort={sort}
+      onSort={(column) => onChange({ sort: sortAfterPress(sort, column, column === 'keys' || column === 'seen') })}
+      action={{
+        icon: 'trash',
+        label: ({ name }) => `Delete ${name}`,
+        isPossible: ({ id }) => id !== viewerId,
+        run: onDelete,
+      }}
+    />
+  );
+}
+
+const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
+  {
+    name: 'name',
+    label: 'Name',
+    width: 'name',
+    cell: ({ id, name, email, disabledAt, secondFactor }) => (
+      <>
+        <span class="line">
+          <Clip>{name}</Clip>
+          {id === viewerId && <span class="tag you">You</span>}
+          {disabledAt !== null && <span class="badge warn">Disabled</span>}
+          {secondFactor && (
+            <span class="badge" data-tip="Has a second factor">
+              2FA
+            </span>
+          )}
+        </span>
+        <span class="second-line under-wide">
+          <Clip>{email}</Clip>
+        </span>
+      </>
+    ),
+  },
+  { name: 'email', label: 'Email', width: 'text', needs: 'wide', cell: ({ email }) => <Clip class="faint">{email}</Clip> },
+  { name: 'type', label: 'Type', width: 'type', cell: ({ userType }) => <span class="badge">{userTypeLabels[userType]}</span> },
+  { name: 'place', label: 'Belongs to', width: 'text', cell: (user) => <Clip>{formatMembership(user)}</Clip> },
+  { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },
+  {
+    name: 'seen',
+    label: 'Last sign-in',
+    width: 'day',
+    cell: ({ lastSignInAt }) => (lastSignInAt === null ? <span class="faint">Never</span> : <Day at={lastSignInAt} />),
+  },
+];
+
+type UserDetailsProps = {
+  user: UserView;
+  isYou: boolean;
+  canSeeKeys: boolean;
+  onEdit: () => void;
+  onDisable: () => void;
+  onReset: () => void;
+  onResetFactor: () => void;
+  onUnlink: () => void;
+  onDelete: () => void;
+  onClose: () => void;
+};
+
+/** Shows everything about a user, and the actions for them. */
+function UserDetails({
+  user,
+  isYou,
+  canSeeKeys,
+  onEdit,
+  onDisable,
+  onReset,
+  onResetFactor,
+  onUnlink,
+  onDelete,
+  onClose,
+}: UserDetailsProps) {
+  const membership = formatMembership(user);
+  return (
+    <Details
+      title={user.name}
+      badge={
+        <span class="line">
+          <span class="badge">{userTypeLabels[user.userType]}</span> {user.disabledAt !== null && <span class="badge warn">Disabled</span>}
+        </span>
+      }
+      onClose={onClose}
+    >
+      <div class="actions at-start">
+        {canSeeKeys && user.apiKeys > 0 && (
+          <a class="button" href={formatAddress('api-keys', { owner: isYou ? viewerAsOwner : user.email })}>
+            Show API keys
+          </a>
+        )}
+        <a class="button" href={formatAddress('activity', { actor: user.id })}>
+          Show activity
+        </a>
+        <button type="button" onClick={onEdit}>
+          Edit…
+        </button>
+        {!isYou && (
+          <>
+            <button type="button" onClick={onReset}>
+              Reset password…
+            </button>
+            {user.secondFactor && (
+              <button type="button" onClick={onResetFactor}>
+                Reset second factor…
+              </button>
+            )}
+            {user.link && (
+              <button type="button" onClick={onUnlink}>
+                Unlink…
+              </button>
+            )}
+            <button type="button" class={user.disabledAt === null ? 'warns' : undefined} onClick={onDisable}>
+              {user.disabledAt === null ? 'Disable…' : 'Enable…'}
+            </button>
+            <button type="button" class="warns" onClick={onDelete}>
+              Delete…
+            </button>
+          </>
+        )}
+      </div>
+      <Facts
+        facts={[
+          ['Email', <bdi key="email">{user.email}</bdi>],
+          ...(membership === '' ? [] : ([['Belongs to', <bdi key="membership">{membership}</bdi>]] as const)),
+          ['API keys', formatNumber(user.apiKeys)],
+          ['Last sign-in', user.lastSignInAt === null ? 'Never' : <Moment key="seen" at={user.lastSignInAt} />],
+          ['Second factor', user.secondFactor ? 'On' : 'Off'],
+          ...(user.link === null ? [] : ([['Linked to', <bdi key="link">{user.link.issuer}</bdi>]] as const)),
+          ...(user.disabledAt === null ? [] : ([['Disabled', <Moment key="disabled" at={user.disabledAt} />]] as const)),
+          ['Created', <Moment key="created" at={user.createdAt} />],
+        ]}
+      />
+      {isYou && <p class="hint">This is your own account. Another administrator can reset your password, or disable or delete you.</p>}
+    </Details>
+  );
+}
+
+type OpenUserProps = {
+  id: string;
+  /** The user, if they are in the list. */
+  listed: UserView | undefined;
+  /** When the list was last loaded. Whenever it's loaded, this user is loaded again as well. */
+  listLoadedAt: number;
+  onClose: () => void;
+  children: (user: UserView) => ComponentChildren;
+};
+
+/** Finds the user that an address names. If there are many users, the list may not include this one. */
+function OpenUser({ id, listed, listLoadedAt, onClose, children }: OpenUserProps) {
+  const load = async () => (listed ? { ok: true as const, value: null } : window.callkey.request('previewDeletion', { id }));
+  const resource = useResource<DeletionView | null>(load, listed ? 'listed' : id);
+  const { value, failure } = resource.state.value;
+  useEffect(() => {
+    if (!listed) void resource.refreshIfOlder(0);
+  }, [resource, listLoadedAt]);
+  if (listed) return <>{children(listed)}</>;
+  if (value) return <>{children(value.user)}</>;
+  if (!failure) return null;
+  return (
+    <Details title="User" onClose={onClose}>
+      <p>{isNotFound(failure) ? 'This user was deleted, or you don’t have access to them.' : describeFailure(failure)}</p>
+    </Details>
   );
 }

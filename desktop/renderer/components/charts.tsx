@@ -1,0 +1,176 @@
+import { useRef, useState } from 'preact/hooks';
+import type { CallsSummaryView } from '#contract/console/calls.ts';
+import { type Chart, outcomeGroups, outcomesByDay, percentages, stack, sum } from '../state/charts.ts';
+import { formatIsoDay, formatNumber, pluralize } from '../state/format.ts';
+import { Moment } from './time.tsx';
+
+/**
+ * @property summary null while it's loading. The chart's space is already reserved, so that the list doesn't move
+ * @property filter which calls are counted; if it's empty, all calls of the last 30 days
+ * @property day the chosen day; empty for all days
+ * @property note what's missing from the counts
+ */
+type OutcomeChartProps = {
+  summary: CallsSummaryView | null;
+  day: string;
+  filter?: Readonly<Record<string, string | null>> & { from: string; to: string };
+  note?: string;
+  onChoose: (day: string) => void;
+};
+
+/** Shows the outcomes of calls by the day they were placed, for all days or the one that the user chooses. */
+export function OutcomeChart({ summary: loaded, day, filter, note = '', onChoose }: OutcomeChartProps) {
+  // While the counts for another filter load, the previous counts are still shown.
+  const last = useRef(loaded);
+  if (loaded) last.current = loaded;
+  const summary = last.current;
+  const chart = stack(summary ? outcomesByDay(summary) : []);
+  const isFiltered = filter !== undefined && Object.values(filter).some((value) => value !== null && value !== '');
+  if (summary && chart.total === 0 && !isFiltered) return null;
+  const [first, final] = [chart.columns[0], chart.columns.at(-1)];
+  const hasRange = filter !== undefined && (filter.from !== '' || filter.to !== '');
+  const days = hasRange && first && final ? `${formatIsoDay(first.day)} – ${formatIsoDay(final.day)}` : 'Last 30 days';
+  const chosen = chart.columns.find((column) => column.day === day);
+  const shown = chosen ? [chosen] : chart.columns;
+  const groups = outcomeGroups.map((group, index) => ({ ...group, count: sum(shown.map(({ counts }) => counts[index] ?? 0)) }));
+  const shares = percentages(groups.map(({ count }) => count));
+  return (
+    <section class="outcomes" aria-label={hasRange ? `Outcomes, ${days}` : 'Outcomes in the last 30 days'} aria-busy={loaded === null}>
+      <DayChart
+        chart={chart}
+        classes={outcomeGroups.map(({ name }) => name)}
+        what="calls"
+        height={110}
+        text={`${pluralize(chart.total, 'call')} placed ${hasRange ? `on ${days}` : 'in the last 30 days'}, by day and outcome`}
+        chosen={chosen?.day}
+        onChoose={(pressed) => onChoose(pressed === day ? '' : pressed)}
+      />
+      <div>
+        <select aria-label="Days" value={chosen?.day ?? ''} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
+          <option value="">{days}</option>
+          {chart.columns.toReversed().map((column, ago) => (
+            <option key={column.day} value={column.day}>
+              {!hasRange && ['Today, ', 'Yesterday, '][ago]}
+              {formatIsoDay(column.day)}
+            </option>
+          ))}
+        </select>
+        <ul class="legend">
+          {groups.map(({ name, label, count }, index) => (
+            <li key={name}>
+              <svg viewBox="0 0 10 10" aria-hidden="true" focusable="false">
+                <rect class={name} width="10" height="10" rx="3" />
+              </svg>
+              {label}
+              <span class="end">{summary && `${formatNumber(count)} · ${shares[index]}`}</span>
+            </li>
+          ))}
+        </ul>
+        {note !== '' && <p class="hint">{note}</p>}
+        {summary?.countedBackTo !== undefined && (
+          <p class="hint">
+            Counts only calls placed since <Moment at={summary.countedBackTo} />
+          </p>
+        )}
+      </div>
+    </section>
+  );
+}
+
+type DayChartProps = {
+  chart: Chart;
+  /** The CSS class of each series. */
+  classes: readonly string[];
+  /** What the numbers count: "placed". */
+  what: string;
+  /** In pixels. */
+  height: number;
+  /** A text version of the chart. */
+  text: string;
+  /** The highlighted day. */
+  chosen?: string | undefined;
+  onChoose?: (day: string) => void;
+};
+
+const step = 10;
+const gap = 2;
+
+/** A chart with a column per day. Each column's tooltip shows its total, and screen readers read `text`. */
+export function DayChart({ chart: { columns }, classes, what, height, text, chosen, onChoose }: DayChartProps) {
+  const [first, last] = [columns[0], columns.at(-1)];
+  return (
+    <div class="chart">
+      <svg role="img" aria-label={text} viewBox={`0 0 ${columns.length * step} 100`} height={height} preserveAspectRatio="none">
+        {columns.map(({ day, total, segments }, index) => (
+          // biome-ignore lint/a11y/noStaticElementInteractions: Keyboard users choose the day from a list instead.
+          <g
+            key={day}
+            class={day === chosen ? 'chosen' : undefined}
+            data-tip={`${formatIsoDay(day)}: ${formatNumber(total)} ${what}`}
+            onClick={onChoose && (() => onChoose(day))}
+          >
+            <rect class="hit" x={index * step} y={0} width={step} height={100} />
+            {segments.map(({ series, from, height: part }) => (
+              <rect
+                key={series}
+                class={classes[series] ?? ''}
+                x={index * step + gap / 2}
+                y={Math.max(0, 100 - from - part)}
+                width={step - gap}
+                height={part}
+              />
+            ))}
+          </g>
+        ))}
+      </svg>
+      <div class="axis" aria-hidden="true">
+        <span>{first ? formatIsoDay(first.day) : '\u00a0'}</span>
+        <span>{last && formatIsoDay(last.day)}</span>
+      </div>
+    </div>
+  );
+}
+
+type DayRangeProps = { from: string; to: string; onChange: (range: { from: string; to: string }) => void };
+
+/** Shows the first and last day of a filter, in the format of date inputs: "2026-11-21". If one is moved past the other, both move. */
+export function DayRange({ from, to, onChange }: DayRangeProps) {
+  // Keeps what the user is typing until the year is complete. Otherwise, the list would reload, and the other day would move.
+  const [typed, setTyped] = useState<{ end: 'from' | 'to'; value: string } | null>(null);
+  const change = (end: 'from' | 'to', value: string, range: { from: string; to: string }) => {
+    const isIncomplete = isYearIncomplete(value);
+    setTyped(isIncomplete ? { end, value } : null);
+    if (!isIncomplete) onChange(range);
+  };
+  return (
+    <div class="day-range">
+      <label>
+        <span>
+          From<span class="visually-hidden"> day</span>
+        </span>
+        <input
+          class="compact"
+          type="date"
+          value={typed?.end === 'from' ? typed.value : from}
+          onInput={({ currentTarget: { value } }) => change('from', value, { from: value, to: to !== '' && value > to ? value : to })}
+        />
+      </label>
+      <label>
+        <span>
+          To<span class="visually-hidden"> day</span>
+        </span>
+        <input
+          class="compact"
+          type="date"
+          value={typed?.end === 'to' ? typed.value : to}
+          onInput={({ currentTarget: { value } }) => change('to', value, { from: value !== '' && value < from ? value : from, to: value })}
+        />
+      </label>
+    </div>
+  );
+}
+
+/** While the user types 2026, the input reports the years 2, 20 and 202. */
+function isYearIncomplete(day: string): boolean {
+  return day !== '' && day < '1970';
+}

@@ -1,0 +1,385 @@
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type { ApiKeyView, CreatedApiKeyView } from '#contract/console/api-keys.ts';
+import type { SessionView } from '#contract/console/session.ts';
+import { customRange } from '#contract/expiry.ts';
+import { limits } from '#contract/limits.ts';
+import { countCodePoints, describeLineProblem, normalizeLine } from '#contract/text/text.ts';
+import type { Failure, Result } from '../../../ipc.ts';
+import { KeyAccess, ReferenceLink } from '../../components/api-key.tsx';
+import { type Campaign, CampaignSelect, firstPage } from '../../components/choose.tsx';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Field, FormActions, FormError, focusFirstInvalid, TextField, useAction } from '../../components/form.tsx';
+import { useFreshResource } from '../../components/list.tsx';
+import { OneTimeSecret, SecretDialog } from '../../components/secret.tsx';
+import { toExpiry } from '../../components/time.tsx';
+import { warn } from '../../state/announcement.ts';
+import { exampleCall, isNameTaken, keyLine, summarizeLimits } from '../../state/api-keys.ts';
+import { clockLead, now, ownZone, readClock } from '../../state/clock.ts';
+import {
+  dateForChoice,
+  describeClockLead,
+  describeRange,
+  type ExpirationChoice,
+  type ExpirationDraft,
+  expirationChoices,
+  expirationLabels,
+  resolve,
+  timeZonesAfter,
+  toExpirationChoice,
+} from '../../state/expiration.ts';
+import { describeFailure, fieldError, generalError, isInDoubt } from '../../state/failure-text.ts';
+import { formatInstant, formatNumber } from '../../state/format.ts';
+import { describeKeyAccess } from '../../state/labels.ts';
+import { server } from '../../state/session.ts';
+
+type CreateApiKeyProps = {
+  session: SessionView;
+  /** The listed keys, whose names are already in use. */
+  listed: readonly ApiKeyView[];
+  /** The key that the new one replaces. */
+  replaced: ApiKeyView | null;
+  onCreated: (view: NewApiKey) => void;
+  /** Called if the core didn't respond, so the key may have been created. */
+  onMaybeCreated: () => void;
+  onClose: () => void;
+};
+
+export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCreated, onClose }: CreateApiKeyProps) {
+  const [name, setName] = useState(replaced?.name ?? '');
+  const [chosen, choose] = useState<Omit<ExpirationDraft, 'timeZone'> & { timeZone?: string }>({
+    choice: replaced ? toExpirationChoice(replaced) : '',
+    date: '',
+  });
+  // Follows the machine's time zone, unless the user chooses another one.
+  const draft: ExpirationDraft = { timeZone: ownZone.value, ...chosen };
+  useState(readClock);
+  const [copiesLimits, setCopiesLimits] = useState(true);
+  const [hasTried, setTried] = useState(false);
+  const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
+
+  const line = normalizeLine(name, limits.apiKeyName);
+  const length = countCodePoints(line);
+  // Computed again every minute, because the range and the date of every choice change at midnight.
+  const resolved = resolve(draft, now.value);
+  const nameError = (hasTried || line !== '' ? nameProblem(line) : null) ?? fieldError(failure, 'name');
+  const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
+  const problemAt = (field: 'choice' | 'date') =>
+    (!resolved.ok && resolved.field === field && (hasTried || (field === 'date' && draft.date !== '')) ? resolved.problem : null) ??
+    (field === (draft.choice === 'custom' ? 'date' : 'choice') ? expirationError : null);
+
+  useEffect(() => {
+    if (isInDoubt(failure)) onMaybeCreated();
+  }, [failure]);
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    setTried(true);
+    if (nameProblem(line) !== null || !resolved.ok) {
+      focusFirstInvalid(form.current);
+      return;
+    }
+    const { expiration } = resolved;
+    const create = () => window.callkey.request('createApiKey', { name, expiration, timeZone: draft.timeZone });
+    void run<NewApiKey>(copiesLimits && replaced ? () => createLimited(create, replaced) : create, onCreated, onCreatedAfterClose);
+  }
+  const close = unlessBusy(onClose);
+
+  return (
+    <Dialog
+      title={replaced ? 'Replace API key' : 'Create API key'}
+      lead={
+        replaced && (
+          <>
+            Create a replacement for <strong>{replaced.name}</strong> and update your integration with its value. The old key keeps working
+            until you revoke it.
+          </>
+        )
+      }
+      onDismiss={close}
+    >
+      {/* The two keys' access differs if someone else created the old key. */}
+      {replaced && <KeyAccess id={replaced.id} subject="The old key" />}
+      <form ref={form} onSubmit={submit} noValidate>
+        <TextField
+          label="Name"
+          error={nameError}
+          hint="Name the system that will use the key. The name is the only way to tell your keys apart."
+          warning={
+            !replaced && isNameTaken(listed, line)
+              ? 'A key with this name already exists. The name is the only way to tell keys apart.'
+              : null
+          }
+          aside={
+            <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
+              {formatNumber(length)} / {formatNumber(limits.apiKeyName)}
+            </span>
+          }
+          type="text"
+          autocomplete="off"
+          required
+          value={name}
+          onInput={setName}
+          autofocus
+        />
+        <ExpirationFields
+          draft={draft}
+          choiceError={problemAt('choice')}
+          dateError={problemAt('date')}
+          resolved={resolved.ok ? resolved.text : ''}
+          onChange={(changes) => {
+            choose({ ...chosen, ...changes });
+            clearError();
+          }}
+        />
+        {replaced && summarizeLimits(replaced) !== '' && (
+          <div class="check">
+            <input
+              id="carry-limits"
+              type="checkbox"
+              checked={copiesLimits}
+              onChange={({ currentTarget }) => setCopiesLimits(currentTarget.checked)}
+            />
+            <label for="carry-limits">Copy the old key’s limits: {summarizeLimits(replaced)}</label>
+          </div>
+        )}
+        <Guidance session={session} />
+        <FormError
+          text={
+            failure && isInDoubt(failure)
+              ? `${describeFailure(failure)} The server may still have created the key. Check the list, and revoke the key if it’s there.`
+              : generalError(failure, ['name', 'expiration', 'timeZone'])
+          }
+        />
+        <FormActions verb="Create Key" verbing="Creating…" isBusy={isBusy} onCancel={close} />
+      </form>
+    </Dialog>
+  );
+}
+
+/**
+ * Creates a key with the limits of another. If the new key can't be limited, it's still returned, with the reason, because its value is
+ * shown only once.
+ */
+async function createLimited(create: () => Promise<Result<CreatedApiKeyView>>, replaced: ApiKeyView): Promise<Result<NewApiKey>> {
+  const created = await create();
+  if (!created.ok) return created;
+  const { addresses, callsPerDay } = replaced;
+  const { apiKey } = created.value;
+  const limited = await window.callkey.request('changeApiKey', { id: apiKey.id, addresses, callsPerDay });
+  return { ok: true, value: { ...created.value, ...(limited.ok ? { apiKey: limited.value.apiKey } : { limitFailure: limited.failure }) } };
+}
+
+/** Handles a key that was created only after the form had been closed, so that its value can't be shown. */
+function onCreatedAfterClose({ apiKey }: CreatedApiKeyView): void {
+  void window.callkey.dismissSecret();
+  warn(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);
+}
+
+function nameProblem(line: string): string | null {
+  return line === '' ? 'Enter a name for the key.' : describeLineProblem(line, limits.apiKeyName);
+}
+
+function Guidance({ session }: { session: SessionView }) {
+  const reach = describeKeyAccess(session);
+  return (
+    <p class="hint">
+      {reach !== null && (
+        <>
+          Like you, the new key has access to <strong>{reach}</strong>. To limit its access, create it as a user with less access.{' '}
+        </>
+      )}
+      Use one key per integration: revoking a key immediately stops everything that uses it.
+    </p>
+  );
+}
+
+type ExpirationFieldsProps = {
+  draft: ExpirationDraft;
+  choiceError: string | null;
+  dateError: string | null;
+  /** The expiration time of the draft, or empty. */
+  resolved: string;
+  onChange: (changes: Partial<ExpirationDraft>) => void;
+};
+
+/** Shows the fields for the expiration, the last day of a custom one, and the time zone that the day is in. */
+function ExpirationFields({ draft, choiceError, dateError, resolved, onChange }: ExpirationFieldsProps) {
+  const range = customRange(now.value, draft.timeZone);
+  return (
+    <>
+      <Choices draft={draft} error={choiceError} onChange={onChange} />
+      {clockLead.value !== 0 && (
+        <p class="warning" role="status">
+          {describeClockLead(clockLead.value)}
+        </p>
+      )}
+      {draft.choice === 'custom' && (
+        <Field label="Last day" error={dateError} hint={`Any day ${describeRange(now.value, draft.timeZone)}.`}>
+          {(binding) => (
+            <input
+              {...binding}
+              type="date"
+              required
+              min={range.earliest}
+              max={range.latest}
+              value={draft.date}
+              onInput={({ currentTarget }) => onChange({ date: currentTarget.value })}
+            />
+          )}
+        </Field>
+      )}
+      <div class="resolved" hidden={resolved === ''}>
+        <output>{resolved}</output>
+        {draft.choice !== '' && draft.choice !== 'none' && <ZoneField timeZone={draft.timeZone} onChange={onChange} />}
+      </div>
+    </>
+  );
+}
+
+type ChoicesProps = { draft: ExpirationDraft; error: string | null; onChange: (changes: { choice: ExpirationChoice }) => void };
+
+/** Shows radio buttons, each with the date that it results in. */
+function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps) {
+  const id = useId();
+  const invalid = error === null ? undefined : 'true';
+  return (
+    <fieldset aria-describedby={error === null ? undefined : `${id}-error`}>
+      <legend>Expiration</legend>
+      <div class="choices">
+        {expirationChoices.map((each, index) => (
+          <div key={each} class="choice">
+            <input
+              type="radio"
+              name={id}
+              checked={each === choice}
+              // The group counts as one field, so only its first button is marked and gets the focus.
+              aria-invalid={index === 0 ? invalid : undefined}
+              aria-labelledby={`${id}-${each}`}
+              aria-describedby={`${id}-${each}-day`}
+              onChange={() => onChange({ choice: each })}
+            />
+            <span id={`${id}-${each}`}>{expirationLabels[each]}</span>
+            <span id={`${id}-${each}-day`} class="caption">
+              {dateForChoice(each, now.value, timeZone)}
+            </span>
+          </div>
+        ))}
+      </div>
+      {error !== null && (
+        <p id={`${id}-error`} class="error">
+          {error}
+        </p>
+      )}
+    </fieldset>
+  );
+}
+
+/** Shows the machine's own zone; a button offers others. */
+function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (changes: { timeZone: string }) => void }) {
+  const [isOpen, setOpen] = useState(timeZone !== ownZone.peek());
+  const select = useRef<HTMLSelectElement>(null);
+  const wasPressed = useRef(false);
+  // Focuses the list only after the button was pressed, because the button then disappears. A list that's shown from the start must not
+  // take the focus from the expiration choices.
+  useLayoutEffect(() => {
+    if (wasPressed.current) select.current?.focus();
+  }, [isOpen]);
+  if (!isOpen) {
+    return (
+      <p class="hint">
+        Your computer’s time zone.{' '}
+        <button
+          type="button"
+          class="link"
+          onClick={() => {
+            wasPressed.current = true;
+            setOpen(true);
+          }}
+        >
+          Use another time zone
+        </button>
+      </p>
+    );
+  }
+  return (
+    <Field label="Time zone" hint="The key stops working at the end of its last day in this time zone.">
+      {(binding) => (
+        <select {...binding} ref={select} value={timeZone} onChange={({ currentTarget }) => onChange({ timeZone: currentTarget.value })}>
+          {timeZonesAfter(ownZone.value).map((zone) => (
+            <option key={zone} value={zone}>
+              {zone === ownZone.value ? `${zone} (this computer)` : zone}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
+/** @property limitFailure why the key didn't get the limits of the key that it replaces */
+export type NewApiKey = CreatedApiKeyView & { limitFailure?: Failure };
+
+/** A new key with its value. */
+export type ShownKey = { apiKey: ApiKeyView; secret: OneTimeSecret; limitFailure: Failure | undefined };
+
+export function shownKey({ apiKey, keyValue, limitFailure }: NewApiKey): ShownKey {
+  return { apiKey, secret: new OneTimeSecret(keyValue), limitFailure };
+}
+
+type SaveKeyValueProps = { session: SessionView; shown: ShownKey; onClose: (unsaved: boolean) => void };
+
+export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
+  const { apiKey, secret, limitFailure } = shown;
+  const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage));
+  const { value: view, failure } = campaigns.state.value;
+  // The command doesn't work without a campaign, so it can't be copied before the campaigns have loaded.
+  const isLoading = view === null && failure === null;
+  const [chosen, choose] = useState<Campaign | null>(null);
+  const campaign = chosen ?? view?.campaigns[0];
+  const hasSeveral = view !== null && (view.campaigns.length > 1 || view.nextCursor !== null);
+  const snippet = exampleCall(server.value, campaign?.id ?? '{campaignId}', `test-${apiKey.id.slice(-12)}`);
+  const { expiresAt, expiryTimeZone } = apiKey;
+  return (
+    <SecretDialog
+      title="Save your key"
+      lead={
+        <>
+          This is the only time you’ll see the value of <strong>{apiKey.name}</strong>. Store it where your integration keeps its secrets.
+        </>
+      }
+      label="Key value"
+      secret={secret}
+      asLine={keyLine}
+      lost="This key value can’t be shown again. If you lose it, revoke the key and create a new one."
+      onClose={onClose}
+    >
+      {limitFailure && (
+        <p class="warning" role="alert">
+          This key couldn’t be limited. {describeFailure(limitFailure)} After you close this dialog, limit the key in its details.
+        </p>
+      )}
+      <div class="field">
+        <div class="label-row">
+          <h3>
+            {campaign || isLoading ? 'Try it: place a test call in ' : 'Example call'}
+            {campaign && !hasSeveral && <bdi>{campaign.name}</bdi>}
+          </h3>
+          {campaign && hasSeveral && (
+            <CampaignSelect campaigns={view} chosen={campaign} isRequired onChange={(_id, picked) => choose(picked)} />
+          )}
+          {!isLoading && <CopyButton text={snippet} noun="command" />}
+        </div>
+        <pre aria-busy={isLoading}>{snippet}</pre>
+        <p class="hint">
+          Paste this command into a terminal, then paste the key when prompted. No one has this phone number, so no one is called.{' '}
+          <ReferenceLink verb="has examples in eight languages." />
+        </p>
+      </div>
+      <p class="hint">
+        This key has access to {describeKeyAccess(session)} and works until{' '}
+        {expiresAt === null ? 'it’s revoked' : formatInstant(toExpiry(expiresAt, expiryTimeZone))}.
+      </p>
+    </SecretDialog>
+  );
+}

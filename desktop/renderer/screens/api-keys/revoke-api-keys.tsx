@@ -1,0 +1,327 @@
+import type { TargetedMouseEvent } from 'preact';
+import { useState } from 'preact/hooks';
+import type { ApiKeyView, RevocationView, RevokedApiKeysView, RevokeReason } from '#contract/console/api-keys.ts';
+import { limits } from '#contract/limits.ts';
+import { describeLineProblem, normalizeLine } from '#contract/text/text.ts';
+import { Expiry, KeyAccess } from '../../components/api-key.tsx';
+import {
+  AlreadyRemoved,
+  CancelCalls,
+  type Confirmation,
+  ConfirmationField,
+  ConfirmDanger,
+  DangerActions,
+  isConfirmed,
+} from '../../components/confirm.tsx';
+import { Facts } from '../../components/details.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Field, FormError, TextField, useAction } from '../../components/form.tsx';
+import { useResource } from '../../components/list.tsx';
+import { Clip } from '../../components/table.tsx';
+import { Day, ExpiryDay, Moment, Time } from '../../components/time.tsx';
+import { formatAddress } from '../../state/addresses.ts';
+import { hasExpired } from '../../state/api-keys.ts';
+import { now } from '../../state/clock.ts';
+import { describeFailure } from '../../state/failure-text.ts';
+import { formatNumber, pluralize } from '../../state/format.ts';
+
+type RevokeApiKeyProps = {
+  apiKey: ApiKeyView;
+  /** A newer key with the same name, if any. */
+  replacement: ApiKeyView | null;
+  onReplace: () => void;
+  onRevoked: () => void;
+  onAlreadyRevoked: () => void;
+  onClose: () => void;
+};
+
+/** @property queuedCalls null before the core has counted them */
+type Preview = Pick<RevocationView, 'apiKey'> & Partial<Pick<RevocationView, 'lastDay'>> & { queuedCalls: number | null };
+
+export function RevokeApiKey({ apiKey, replacement, onReplace, onRevoked, onAlreadyRevoked, onClose }: RevokeApiKeyProps) {
+  const [reason, setReason] = useState<ReasonDraft>({ reason: replacement ? 'replaced' : '', note: '' });
+  // Until the preview arrives, the dialog shows the list's data, so that nothing in it moves.
+  const preview = useResource<Preview>(() => window.callkey.request('previewRevocation', { id: apiKey.id }), '', {
+    apiKey,
+    queuedCalls: null,
+  });
+  const { owner } = apiKey;
+  return (
+    <ConfirmDanger
+      title="Revoke API Key?"
+      lead={
+        <>
+          <strong>{apiKey.name}</strong>
+          {owner && !owner.isYou && (
+            <>
+              , created by <strong>{owner.name}</strong>
+              {owner.email !== undefined && ` (${owner.email})`},
+            </>
+          )}{' '}
+          {hasExpired(apiKey, now.value)
+            ? 'has expired and no longer works. Revoking it removes it from the list. You can’t undo this.'
+            : 'will stop working immediately. You can’t undo this.'}
+        </>
+      }
+      preview={preview}
+      describe={(view) => (
+        <>
+          <Facts
+            facts={[
+              ['Created', <Moment key="created" at={apiKey.createdAt} />],
+              ['Last used', view.apiKey.lastUsedAt === null ? 'Never' : <Time key="used" at={view.apiKey.lastUsedAt} />],
+              ['Expiry', <Expiry key="expiry" apiKey={apiKey} />],
+              ['ID', <code key="id">{apiKey.id}</code>],
+            ]}
+          />
+          <KeyAccess id={apiKey.id} />
+          <ReasonFields draft={reason} onChange={setReason} />
+          {reason.reason === 'leaked' && <LastDay view={view} replacement={replacement} onReplace={onReplace} onClose={onClose} />}
+        </>
+      )}
+      countQueuedCalls={(view) => view.queuedCalls}
+      verb="Revoke"
+      verbing="Revoking…"
+      isReady={isComplete(reason)}
+      suggestsCancelling={reason.reason === 'leaked'}
+      act={(cancelQueuedCalls) =>
+        window.callkey.request('revokeApiKey', { id: apiKey.id, cancelQueuedCalls: cancelQueuedCalls ? 'true' : null, ...toReason(reason) })
+      }
+      onDone={onRevoked}
+      onAlreadyRemoved={onAlreadyRevoked}
+      onClose={onClose}
+    />
+  );
+}
+
+/** Beyond this many keys, the user must type how many there are. */
+const confirmAbove = 10;
+
+type RevokeApiKeysProps = { apiKeys: readonly ApiKeyView[]; onRevoked: (view: RevokedApiKeysView) => void; onClose: () => void };
+
+/** Says how many of the keys will stop working. It may not be all of them, because some may have expired. */
+function describeEffect(apiKeys: readonly ApiKeyView[]): string {
+  const expired = apiKeys.filter((key) => hasExpired(key, now.value)).length;
+  if (expired === 0) return 'They’ll stop working immediately.';
+  if (expired === apiKeys.length) return 'They’ve all already expired.';
+  const active = pluralize(apiKeys.length - expired, 'key');
+  return `${active} will stop working immediately; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} already expired.`;
+}
+
+/** Asks before revoking several keys together, and names each with its creator. The focus starts on Cancel. */
+export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProps) {
+  const [cancelQueuedCalls, setCancel] = useState(false);
+  const [typed, setTyped] = useState('');
+  const [reason, setReason] = useState<ReasonDraft>({ reason: '', note: '' });
+  const { isBusy, failure, run, unlessBusy } = useAction();
+  const close = unlessBusy(onClose);
+  const count = formatNumber(apiKeys.length);
+  const confirmation: Confirmation | null =
+    apiKeys.length > confirmAbove ? { label: `To revoke ${count} keys, type ${count}`, text: String(apiKeys.length) } : null;
+  const isTooMany = apiKeys.length > limits.revokedApiKeys;
+  const isReady = isConfirmed(confirmation, typed) && !isTooMany && isComplete(reason);
+  // The keys may be gone because the response to an earlier attempt was lost.
+  if (apiKeys.length === 0 && !isBusy) return <AlreadyRemoved onAlreadyRemoved={onClose} />;
+
+  return (
+    <Dialog
+      title={`Revoke ${count} API keys?`}
+      lead={`${describeEffect(apiKeys)} You can’t undo this.`}
+      isAlert
+      isWide="very"
+      onDismiss={close}
+    >
+      <KeyTable apiKeys={apiKeys} />
+      <ReasonFields draft={reason} onChange={setReason} />
+      <CancelCalls calls={null} isChosen={cancelQueuedCalls} onChoose={setCancel} />
+      {confirmation && !isTooMany && <ConfirmationField confirmation={confirmation} value={typed} onInput={setTyped} />}
+      <FormError text={isTooMany ? `Select at most ${limits.revokedApiKeys} keys at a time.` : failure && describeFailure(failure)} />
+      <DangerActions
+        verb={`Revoke ${count} keys`}
+        verbing="Revoking…"
+        isBusy={isBusy}
+        isReady={isReady}
+        onCancel={close}
+        onAct={() =>
+          void run(
+            () => window.callkey.request('revokeApiKeys', { ids: apiKeys.map(({ id }) => id), cancelQueuedCalls, ...toReason(reason) }),
+            onRevoked,
+          )
+        }
+      />
+    </Dialog>
+  );
+}
+
+function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
+  const hasOwners = apiKeys.some(({ owner }) => owner !== undefined);
+  return (
+    <div class="short-table">
+      <table class="stacks">
+        <colgroup>
+          <col />
+          {hasOwners && <col class="text" />}
+          <col class="day" />
+          <col class="day" />
+          <col class="day" />
+        </colgroup>
+        <thead>
+          <tr>
+            <th scope="col">Key</th>
+            {hasOwners && <th scope="col">Created by</th>}
+            <th scope="col">Created</th>
+            <th scope="col">Last used</th>
+            <th scope="col">Expiry</th>
+          </tr>
+        </thead>
+        <tbody>
+          {apiKeys.map(({ id, name, owner, createdAt, lastUsedAt, expiresAt, expiryTimeZone }) => (
+            <tr key={id}>
+              <th scope="row">
+                <Clip>{name}</Clip>
+                <Clip class="caption">{id}</Clip>
+              </th>
+              {hasOwners && (
+                <td data-label="Created by">
+                  {owner && <Clip>{owner.isYou ? 'You' : owner.name}</Clip>}
+                  {owner?.email !== undefined && <Clip class="caption">{owner.email}</Clip>}
+                </td>
+              )}
+              <td data-label="Created">
+                <Day at={createdAt} />
+              </td>
+              <td data-label="Last used">{lastUsedAt === null ? <span class="faint">Never</span> : <Day at={lastUsedAt} />}</td>
+              <td data-label="Expiry">
+                {expiresAt === null ? <span class="faint">No expiration</span> : <ExpiryDay at={expiresAt} zone={expiryTimeZone} />}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+/** The form's input. An empty reason means that none was chosen. */
+type ReasonDraft = { reason: RevokeReason | ''; note: string };
+
+const labels: Readonly<Record<RevokeReason, string>> = {
+  leaked: 'It leaked',
+  replaced: 'It was replaced',
+  unused: 'It’s no longer needed',
+  left: 'Someone left',
+  other: 'Another reason',
+};
+const reasons = Object.entries(labels) as [RevokeReason, string][];
+
+/** Whether the key can be revoked. The form asks for a reason, but doesn't require one, because revoking may be urgent. */
+function isComplete({ reason, note }: ReasonDraft): boolean {
+  return reason !== 'other' || noteProblem(note) === null;
+}
+
+function toReason({ reason, note }: ReasonDraft): { reason?: RevokeReason; note?: string } {
+  if (reason === '') return {};
+  return reason === 'other' ? { reason, note: normalizeLine(note, limits.revokeNote) } : { reason };
+}
+
+function noteProblem(note: string): string | null {
+  const line = normalizeLine(note, limits.revokeNote);
+  return line === '' ? 'Enter the reason.' : describeLineProblem(line, limits.revokeNote);
+}
+
+/** Asks why keys are revoked. */
+function ReasonFields({ draft, onChange }: { draft: ReasonDraft; onChange: (draft: ReasonDraft) => void }) {
+  return (
+    <>
+      <Field label="Reason" hint="Shown on the Activity screen.">
+        {(binding) => (
+          <select
+            {...binding}
+            value={draft.reason}
+            onChange={({ currentTarget }) =>
+              onChange({ ...draft, reason: reasons.find(([reason]) => reason === currentTarget.value)?.[0] ?? '' })
+            }
+          >
+            <option value="">Not specified</option>
+            {reasons.map(([reason, label]) => (
+              <option key={reason} value={reason}>
+                {label}
+              </option>
+            ))}
+          </select>
+        )}
+      </Field>
+      {draft.reason === 'other' && (
+        <TextField
+          label="Why?"
+          error={draft.note === '' ? null : noteProblem(draft.note)}
+          type="text"
+          autocomplete="off"
+          value={draft.note}
+          onInput={(note) => onChange({ ...draft, note })}
+        />
+      )}
+    </>
+  );
+}
+
+type LastDayProps = {
+  /** Without `lastDay` until it has loaded. */
+  view: Pick<RevocationView, 'apiKey'> & Partial<Pick<RevocationView, 'lastDay'>>;
+  replacement: ApiKeyView | null;
+  onReplace: () => void;
+  onClose: () => void;
+};
+
+/** Shows what a leaked key has done in the last 24 hours, and which key replaces it. */
+function LastDay({ view: { apiKey, lastDay }, replacement, onReplace, onClose }: LastDayProps) {
+  const follow = (event: TargetedMouseEvent<HTMLAnchorElement>) => {
+    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+    event.preventDefault();
+    const address = event.currentTarget.href;
+    onClose();
+    // Waits until the dialog is closed, because an open dialog prevents going to another address.
+    requestAnimationFrame(() => location.assign(address));
+  };
+  return (
+    <section>
+      <h3>The last 24 hours</h3>
+      {lastDay && (
+        <>
+          <p>
+            {pluralize(lastDay.placed, 'call')} placed.{' '}
+            <a href={formatAddress('calls', { apiKey: apiKey.id })} onClick={follow}>
+              Show the key’s calls
+            </a>
+          </p>
+          {lastDay.addresses.length > 0 && (
+            <ul class="events">
+              {lastDay.addresses.map(({ address, lastUsedAt }) => (
+                <li key={address}>
+                  <Moment at={lastUsedAt} />
+                  <code>{address}</code>
+                </li>
+              ))}
+            </ul>
+          )}
+        </>
+      )}
+      {replacement ? (
+        <p>
+          The key’s replacement keeps working:{' '}
+          <a href={formatAddress('api-keys', { open: replacement.id })} onClick={follow}>
+            {replacement.name}
+          </a>
+          , created <Moment at={replacement.createdAt} />.
+        </p>
+      ) : (
+        <p>
+          The key has no replacement yet.{' '}
+          <button type="button" onClick={onReplace}>
+            Replace…
+          </button>
+        </p>
+      )}
+    </section>
+  );
+}

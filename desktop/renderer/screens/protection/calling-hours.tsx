@@ -1,0 +1,329 @@
+import { useState } from 'preact/hooks';
+import { type HoursRule, hoursRulesSchema, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
+import type { CallingHoursView } from '#contract/protection/protection.ts';
+import { parseJson } from '#contract/text/json.ts';
+import { Dialog } from '../../components/dialog.tsx';
+import { Field, FormActions, FormError, useAction } from '../../components/form.tsx';
+import { Icon } from '../../components/icons.tsx';
+import { Empty, Loadable, useFreshResource } from '../../components/list.tsx';
+import { Page } from '../../components/page.tsx';
+import { announce } from '../../state/announcement.ts';
+import { fieldError, generalError, isConflict } from '../../state/failure-text.ts';
+import type { Resource } from '../../state/list.ts';
+import {
+  dayLabels,
+  describeDates,
+  describePrefixes,
+  formatWindows,
+  leavesNumbersOpen,
+  toWeeks,
+  type Week,
+  type Window,
+} from '../../state/protection.ts';
+import { type NamedScope, ScopeSelect, saveRules, type TabProps, useScope, withName } from './tenancy.tsx';
+
+/** Shows the week in which people may be called, including hours that the scope inherits. */
+export function CallingHours({ title, home, canChange, view, onView, tabs, check }: TabProps) {
+  const { scope: chosen, choose } = useScope(home, view, onView);
+  const resource = useFreshResource<CallingHoursView>(`hours/${chosen.kind}/${chosen.id}`, () =>
+    window.callkey.request('showCallingHours', { scope: chosen.kind, id: chosen.id }),
+  );
+  const [isEditing, setEditing] = useState(false);
+  const hours = resource.state.value.value;
+  const scope = withName(chosen, hours);
+  return (
+    <>
+      <Page
+        title={title}
+        actions={
+          <>
+            {check}
+            {canChange && hours && (
+              <button type="button" class="primary" onClick={() => setEditing(true)}>
+                {hours.rules.length === 0 ? 'Set hours…' : 'Change hours…'}
+              </button>
+            )}
+          </>
+        }
+        head={
+          <>
+            {tabs}
+            <div class="toolbar">
+              <ScopeSelect home={home} kinds={['partner', 'account', 'campaign']} chosen={scope} onChoose={choose} />
+            </div>
+          </>
+        }
+        resource={resource}
+        foot={<span>Calling hours use the time zone of the person being called.</span>}
+      >
+        <Loadable resource={resource} noun="calling hours" isInPage>
+          {({ rules, inherited }) =>
+            rules.length > 0 ? (
+              <Hours rules={rules} />
+            ) : inherited && inherited.rules.length > 0 ? (
+              <>
+                <p class="notice">
+                  <span>
+                    Inherited from the {inherited.from.kind} <bdi>{inherited.from.name}</bdi>. Rules set here replace all of these.
+                  </span>
+                </p>
+                <Hours rules={inherited.rules} />
+              </>
+            ) : (
+              <Empty title="No calling hours">
+                <p>People may be called at any time. If you set calling hours, a call waits until they begin in the person’s time zone.</p>
+              </Empty>
+            )
+          }
+        </Loadable>
+      </Page>
+      {isEditing && hours && (
+        <EditHours
+          scope={scope}
+          hours={hours}
+          resource={resource}
+          onSaved={(saved) => {
+            setEditing(false);
+            resource.change(saved);
+            announce('Calling hours were saved.');
+          }}
+          onClose={() => setEditing(false)}
+        />
+      )}
+    </>
+  );
+}
+
+function Hours({ rules }: { rules: readonly HoursRule[] }) {
+  const weeks = toWeeks(rules);
+  const dates = describeDates(rules);
+  return (
+    <div class="hours">
+      {leavesNumbersOpen(rules) && (
+        <p class="notice">Numbers that no rule matches may be called at any time. To change this, add hours for all numbers.</p>
+      )}
+      {weeks.map((week) => (
+        <WeekTable key={week.prefixes.join()} week={week} label={describePrefixes(week.prefixes, weeks.length > 1)} />
+      ))}
+      {dates.length > 0 && (
+        <section>
+          <h2>On these dates</h2>
+          <dl class="facts dates">
+            {dates.map(({ date, text }) => (
+              <div key={`${date} ${text}`}>
+                <dt>{date}</dt>
+                <dd>{text}</dd>
+              </div>
+            ))}
+          </dl>
+        </section>
+      )}
+    </div>
+  );
+}
+
+function WeekTable({ week, label }: { week: Week; label: string }) {
+  return (
+    <section>
+      <h2>{label}</h2>
+      <table class="week">
+        <thead class="visually-hidden">
+          <tr>
+            <th scope="col">Day</th>
+            <th scope="col">Hours</th>
+          </tr>
+        </thead>
+        <tbody>
+          {week.days.map(({ day, windows }) => (
+            <tr key={day}>
+              <th scope="row">{dayLabels[day]}</th>
+              <td>
+                <DayBar windows={windows} />
+                <span class={windows.length === 0 ? 'faint' : ''}>{formatWindows(windows)}</span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+const dayMinutes = 24 * 60;
+
+/** Shows a day from midnight to midnight, with marks every six hours. The text next to it says the same. */
+function DayBar({ windows }: { windows: readonly Window[] }) {
+  return (
+    <svg class="day-bar" viewBox={`0 0 ${dayMinutes} 10`} preserveAspectRatio="none" aria-hidden="true" focusable="false">
+      <rect class="closed" width={dayMinutes} height="10" />
+      {windows.map(({ from, to }) => (
+        <rect key={from} class="open" x={from} width={to - from} height="10" />
+      ))}
+      {[6, 12, 18].map((hour) => (
+        <rect key={hour} class="mark" x={hour * 60 - 1} width="2" height="10" />
+      ))}
+    </svg>
+  );
+}
+
+type EditHoursProps = {
+  scope: NamedScope;
+  /** The saved hours, which someone else may change while the dialog is open. */
+  hours: CallingHoursView;
+  resource: Resource<CallingHoursView>;
+  onSaved: (hours: CallingHoursView) => void;
+  onClose: () => void;
+};
+
+const workdays: Weekday[] = ['mon', 'tue', 'wed', 'thu', 'fri'];
+const newRule: HoursRule = { prefix: '', days: workdays, from: '09:00', to: '20:00' };
+
+/** Edits all rules of a partner, account or campaign. Nothing is saved until all of them are valid. */
+function EditHours({ scope, hours: { rules: saved, version }, resource, onSaved, onClose }: EditHoursProps) {
+  const [opened] = useState(saved);
+  const [rules, setRules] = useState<readonly HoursRule[]>(saved.length === 0 ? [newRule] : saved);
+  const [fileProblem, setFileProblem] = useState<string | null>(null);
+  const { isBusy, failure, form, run, unlessBusy, clearError } = useAction();
+  const close = unlessBusy(onClose);
+  const isOutdated = !isBusy && JSON.stringify(saved) !== JSON.stringify(opened);
+  const change = (changed: readonly HoursRule[]) => {
+    clearError();
+    setRules(changed);
+  };
+  return (
+    <Dialog title={`Calling hours for ${scope.name}`} isWide="very" onDismiss={close}>
+      <form
+        ref={form}
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          const input = { scope: scope.kind, id: scope.id, rules: [...rules], version };
+          void run(() => saveRules(resource, () => window.callkey.request('setCallingHours', input)), onSaved);
+        }}
+      >
+        <p class="hint">
+          Times are in the time zone of the person being called. The rules with the longest matching prefix apply. A day without a rule is
+          closed. A rule for a date replaces all other rules on that date.
+        </p>
+        <div class="rules">
+          {rules.map((rule, index) => (
+            <RuleFields
+              key={index}
+              rule={rule}
+              error={fieldError(failure, `rules.${index}`)}
+              onChange={(changed) => change(rules.with(index, changed))}
+              onRemove={() => change(rules.toSpliced(index, 1))}
+            />
+          ))}
+          {rules.length === 0 && <p class="notice">Without rules, inherited hours apply.</p>}
+        </div>
+        <div class="actions at-start">
+          <button type="button" onClick={() => change([...rules, newRule])}>
+            <Icon name="plus" /> Add hours
+          </button>
+          <button type="button" onClick={() => change([...rules, { prefix: '', date: '', closed: true }])}>
+            <Icon name="plus" /> Add a date
+          </button>
+        </div>
+        <Field label="Or load a JSON file" hint="It replaces all rules above." error={fileProblem}>
+          {(binding) => (
+            <input
+              {...binding}
+              type="file"
+              accept=".json,application/json"
+              onChange={({ currentTarget }) =>
+                void currentTarget.files?.[0]?.text().then((text) => {
+                  const read = hoursRulesSchema.safeParse(parseJson(text));
+                  setFileProblem(read.success ? null : 'This isn’t a list of rules. See the examples in the documentation.');
+                  if (read.success) change(read.data);
+                })
+              }
+            />
+          )}
+        </Field>
+        {isOutdated && (
+          <p class="warning" role="status">
+            These hours were changed after you opened this dialog. If you save, your rules will replace those changes.
+          </p>
+        )}
+        <FormError
+          text={generalError(
+            isOutdated && failure && isConflict(failure) ? null : failure,
+            rules.map((_, index) => `rules.${index}`),
+          )}
+        />
+        <FormActions verb="Save" verbing="Saving…" isBusy={isBusy} onCancel={close} />
+      </form>
+    </Dialog>
+  );
+}
+
+type RuleFieldsProps = { rule: HoursRule; error: string | null; onChange: (rule: HoursRule) => void; onRemove: () => void };
+
+function RuleFields({ rule, error, onChange, onRemove }: RuleFieldsProps) {
+  const { prefix, days, date, from, to, closed } = rule;
+  // A time input doesn't accept 24:00, so 00:00 stands for the end of the day.
+  const setTime = (time: 'from' | 'to', text: string) => onChange({ ...rule, [time]: time === 'to' && text === '00:00' ? '24:00' : text });
+  return (
+    <fieldset class="rule" aria-invalid={error === null ? undefined : 'true'} tabIndex={error === null ? undefined : -1}>
+      <legend class="visually-hidden">Rule</legend>
+      <input
+        class="prefix"
+        type="text"
+        inputMode="tel"
+        aria-label="Numbers that start with"
+        placeholder="All numbers"
+        value={prefix}
+        onInput={({ currentTarget }) => onChange({ ...rule, prefix: currentTarget.value.replaceAll(' ', '') })}
+      />
+      {days ? (
+        <span class="days">
+          {weekdays.map((day) => (
+            <button
+              key={day}
+              type="button"
+              aria-pressed={days.includes(day)}
+              onClick={() => onChange({ ...rule, days: weekdays.filter((each) => (each === day) !== days.includes(each)) })}
+            >
+              {dayLabels[day].slice(0, 3)}
+            </button>
+          ))}
+        </span>
+      ) : (
+        <input
+          type="date"
+          aria-label="Date"
+          value={date}
+          onInput={({ currentTarget }) => onChange({ ...rule, date: currentTarget.value })}
+        />
+      )}
+      {!days && (
+        <label class="check">
+          <input
+            type="checkbox"
+            checked={closed === true}
+            onChange={({ currentTarget }) =>
+              onChange(currentTarget.checked ? { prefix, date, closed: true } : { prefix, date, from: '09:00', to: '20:00' })
+            }
+          />
+          Closed
+        </label>
+      )}
+      {!closed && (
+        <span class="line">
+          <input type="time" aria-label="From" value={from} onInput={({ currentTarget }) => setTime('from', currentTarget.value)} /> –{' '}
+          <input
+            type="time"
+            aria-label="To"
+            value={to === '24:00' ? '00:00' : to}
+            onInput={({ currentTarget }) => setTime('to', currentTarget.value)}
+          />
+        </span>
+      )}
+      <button type="button" class="quiet icon-only" aria-label="Remove this rule" data-tip="Remove" onClick={onRemove}>
+        <Icon name="trash" />
+      </button>
+      {error !== null && <p class="error">{error}</p>}
+    </fieldset>
+  );
+}

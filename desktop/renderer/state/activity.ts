@@ -1,0 +1,60 @@
+import { type ActivityFacetsView, type ActivityView, missingActorName, staffAddress } from '#contract/console/activity.ts';
+import { day, text, viewFields } from './filters.ts';
+import { formatIsoDay, pluralize } from './format.ts';
+import { listNouns } from './labels.ts';
+
+type ActivitySettings = { actor: string; action: string; from: string; to: string };
+
+export const activityView = viewFields<ActivitySettings>('activity', [], { actor: text(), action: text(), from: day(), to: day() });
+
+export type ActivityEvent = ActivityView['events'][number];
+
+/** Returns the name that the viewer sees for the actor. */
+export function actorName({ actor, action }: ActivityEvent, viewerId: string): string {
+  if (!actor) return missingActorName(action);
+  return actor.id === viewerId ? 'You' : actor.name;
+}
+
+/** Returns the users in a filter, by ID. Users with the same name are distinguished by their email address. */
+export function labelActors(actors: ActivityFacetsView['actors'], viewerId: string): (readonly [string, string])[] {
+  const isShared = (name: string) => actors.filter((each) => each.name === name).length > 1;
+  return actors.map(({ id, name, email }) => {
+    if (id === viewerId) return [id, 'You'];
+    return [id, email !== undefined && isShared(name) ? `${name} (${email})` : name];
+  });
+}
+
+/** Describes what an action was about. A saved list is recorded as `api-keys (116 rows)` or `calls (from 2026-10-01 to 2026-10-31)`. */
+export function describeSubject(action: string, name: string): string {
+  if (action !== 'list.exported') return name;
+  const [, list = '', rows] = /^([a-z-]+)(?: \((\d+) rows\))?$/.exec(name) ?? [];
+  const noun = listNouns[list];
+  if (noun === undefined) return describeDetail(name);
+  return rows === undefined ? `${noun}s` : pluralize(Number(rows), noun);
+}
+
+/** Formats the dates in an event's detail: "from 1 Oct 2026 to 31 Oct 2026". */
+export function describeDetail(detail: string): string {
+  return detail.replace(/\b\d{4}-\d{2}-\d{2}\b/g, formatIsoDay);
+}
+
+/** Formats an event's address. For events that started on the server itself, staff also see the operator's login name: `local:ada`. */
+export function addressLabel(address: string): string {
+  if (address === 'local') return 'the server itself';
+  if (address === staffAddress) return 'service staff';
+  return address.startsWith('local:') ? `the server itself (${address.slice('local:'.length)})` : address;
+}
+
+/** Whether an action concerns only the actor, such as signing in or out. */
+export function concernsOnlyActor(action: string): boolean {
+  return ['session.started', 'session.ended', 'session.refused'].includes(action);
+}
+
+/** Joins the newest page with the older events that were already loaded. */
+export function mergeActivity(newest: ActivityView, before: ActivityView | null): ActivityView {
+  const last = newest.events.at(-1);
+  const index = before && last ? before.events.findIndex(({ id }) => id === last.id) : -1;
+  // There are more new events than fit on a page, or nothing was loaded before.
+  if (!before || index < 0) return newest;
+  return { ...newest, events: [...newest.events, ...before.events.slice(index + 1)], nextCursor: before.nextCursor };
+}

@@ -1,0 +1,198 @@
+import { batch, effect } from '@preact/signals';
+import type { SessionView } from '#contract/console/session.ts';
+import type { LinkTarget } from '../../ipc.ts';
+import { type ScreenName, screens, screensFor } from '../../screens.ts';
+import { activityView } from './activity.ts';
+import { warn } from './announcement.ts';
+import { keyListView } from './api-keys.ts';
+import { callsView } from './calls.ts';
+import { directoryView } from './directory.ts';
+import { describeFailure } from './failure-text.ts';
+import { readView, type ViewFields, writeView } from './filters.ts';
+import { screen, showScreen } from './navigation.ts';
+import { protectionView } from './protection.ts';
+import { viewSignal } from './remembered.ts';
+import {
+  addressTenancy,
+  addServer,
+  selectTenancyIn,
+  server,
+  session,
+  setSession,
+  startupState,
+  switchServer,
+  type TenancyChoice,
+  tenancyKey,
+} from './session.ts';
+import { userListView } from './users.ts';
+
+type Tenancy = Extract<TenancyChoice, { id: string }>;
+type Target = { name: ScreenName; view: object; tenancy: Tenancy | null };
+
+/** Returns the fields of a screen's view. Each screen has its own. */
+function getFields(name: ScreenName): ViewFields<object> {
+  return screenViews[name] as unknown as ViewFields<object>;
+}
+
+function currentView(name: ScreenName) {
+  const { name: viewName, initial } = getFields(name);
+  return viewSignal<object>(tenancyKey.value, viewName, initial);
+}
+
+/** Writes the address of a view, the inverse of `readAddress`. */
+function writeAddress({ name, view, tenancy }: Target): string {
+  const { path, query } = writeView(getFields(name), view);
+  if (tenancy) query.set('tenancy', `${tenancy.kind}/${tenancy.id}`);
+  // Keeps these characters readable, because they don't end a part of a query.
+  const written = query.toString().replaceAll('%2F', '/').replaceAll('%40', '@');
+  return `#/${name}${path}${written === '' ? '' : `?${written}`}`;
+}
+
+/** Reads an address. @returns null if it isn't the address of a screen */
+function readAddress(hash: string): Target | null {
+  const [path = '', search = ''] = hash.split('?', 2);
+  const [start, screenName, ...parts] = path.split('/');
+  const screen = screens.find(({ name }) => name === screenName);
+  if (start !== '#' || !screen) return null;
+  const query = new URLSearchParams(search);
+  const view = readView(getFields(screen.name), parts.map(decode), query);
+  const [, kind, id] = /^(account|partner)\/(.+)$/.exec(query.get('tenancy') ?? '') ?? [];
+  return view && { name: screen.name, view, tenancy: id !== undefined && (kind === 'account' || kind === 'partner') ? { kind, id } : null };
+}
+
+function decode(part: string): string {
+  try {
+    return decodeURIComponent(part);
+  } catch {
+    return part;
+  }
+}
+
+/**
+ * Returns a screen's address in the tenancy that the page shows, for a link.
+ *
+ * @param changes to the screen's initial view; null for the view as the user left it
+ */
+export function formatAddress<Name extends ScreenName>(name: Name, changes: Partial<ScreenView<Name>> | null, tenancy?: Tenancy): string {
+  const view = changes === null ? currentView(name).value : { ...getFields(name).initial, ...changes };
+  return writeAddress({ name, view, tenancy: tenancy ?? session.value?.tenancy ?? null });
+}
+
+/** Returns the URL that a colleague can open in a browser. */
+export function linkTo(address: string): string {
+  return new URL(address, choosesServer() ? `${server.value}/` : document.baseURI).href;
+}
+
+const currentAddress = () =>
+  writeAddress({ name: screen.value, view: currentView(screen.value).value, tenancy: session.value?.tenancy ?? null });
+
+/** Returns the parts of an address whose changes Back can undo: the path, the tenancy and the open call. */
+function readStep(hash: string): string {
+  const query = new URLSearchParams(hash.split('?')[1]);
+  return `${hash.split('?')[0]} ${query.get('tenancy')} ${query.get('call')}`;
+}
+
+/**
+ * Gives every screen, key, call, campaign, user, filter, search and tenancy an address, which survives a reload, opens in a new tab, and
+ * can be sent to a colleague.
+ */
+export function followAddresses(): void {
+  addressTenancy.value = readAddress(location.hash)?.tenancy ?? null;
+  let shownTo: string | null = null;
+  effect(() => {
+    const viewer = session.value?.viewer.id ?? null;
+    if (viewer === null) {
+      // The next user starts on the home screen.
+      if (shownTo !== null) history.replaceState(null, '', '#');
+      shownTo = null;
+      return;
+    }
+    const isFirst = shownTo === null;
+    shownTo = viewer;
+    if (isFirst) apply(readAddress(location.hash));
+    const available = session.value ? screensFor(session.value.viewer).map(({ name }) => name) : [];
+    if (!available.includes(screen.value)) screen.value = screens[0].name;
+    const address = currentAddress();
+    if (location.hash === address) return;
+    const before = readAddress(location.hash);
+    const isStep = !isFirst && before !== null && available.includes(before.name) && readStep(address) !== readStep(location.hash);
+    history[isStep ? 'pushState' : 'replaceState'](null, '', address);
+  });
+  addEventListener('hashchange', () => void goToAddress());
+  window.callkey.onLink((target) => void openLink(target));
+}
+
+/** Opens a link to a screen, which may be on another server. */
+export async function openLink({ server: address, address: hash }: LinkTarget): Promise<void> {
+  // A dialog may contain typed text or a secret.
+  if (findDialog()) return warn('Close this dialog, then open the link again.');
+  if (address !== server.peek() || (!session.peek() && startupState.peek() === null)) {
+    const servers = await window.callkey.listServers();
+    if (servers.some((known) => known.address === address)) await switchServer(address);
+    else if (choosesServer()) addServer(address);
+  }
+  if (hash !== '') location.hash = hash;
+}
+
+const choosesServer = () => window.callkey.capabilities.choosesServer;
+
+function apply(target: Target | null): void {
+  if (!target) return;
+  batch(() => {
+    screen.value = target.name;
+    currentView(target.name).value = { ...currentView(target.name).peek(), ...target.view };
+  });
+}
+
+function findDialog(): Element | undefined {
+  return [...document.querySelectorAll('dialog[open]')].at(-1);
+}
+
+async function goToAddress(): Promise<void> {
+  const now = session.peek();
+  if (!now) {
+    addressTenancy.value = readAddress(location.hash)?.tenancy ?? null;
+    return;
+  }
+  if (location.hash === currentAddress()) return;
+  const dialog = findDialog();
+  const target = readAddress(location.hash);
+  if (dialog) {
+    // Restore the address, because Back closes the dialog, not the screen under it. A dialog with a secret asks first.
+    history.pushState(null, '', currentAddress());
+    dialog.dispatchEvent(new Event('cancel', { cancelable: true }));
+  } else if (!target || !screensFor(now.viewer).some(({ name }) => name === target.name)) history.replaceState(null, '', currentAddress());
+  else await goTo(target, now);
+}
+
+async function goTo(target: Target, now: SessionView): Promise<void> {
+  const { hash } = location;
+  // Selects the target's tenancy first, if it isn't the current one.
+  const selected = await selectTenancyIn(now, target.tenancy);
+  // In the meantime, the user has gone somewhere else.
+  if (location.hash !== hash) return;
+  if (!selected.ok) warn(describeFailure(selected.failure));
+  // A dialog that the user has opened in the meantime stays open, because it may contain a secret or typed text.
+  if (!selected.ok || findDialog()) return history.replaceState(null, '', currentAddress());
+  const shown = selected.value;
+  const isElsewhere = screen.peek() !== target.name;
+  // Change the session and the view in one step. Otherwise, the effect above would add an address to the history that the user never
+  // visited.
+  batch(() => {
+    if (shown !== now) setSession(shown);
+    apply(target);
+  });
+  if (isElsewhere) showScreen(target.name);
+}
+
+/** The parts of each screen's view that its address contains. The compiler reports a missing screen. */
+const screenViews = {
+  'api-keys': keyListView,
+  calls: callsView,
+  users: userListView,
+  activity: activityView,
+  directory: directoryView,
+  protection: protectionView,
+} as const satisfies Record<ScreenName, unknown>;
+
+type ScreenView<Name extends ScreenName> = (typeof screenViews)[Name]['initial'];

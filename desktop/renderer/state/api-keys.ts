@@ -1,0 +1,294 @@
+import { DateTime } from 'luxon';
+import type { ApiKeyDetailsView, ApiKeyView, ChangeApiKey } from '#contract/console/api-keys.ts';
+import { expiresSoon, isExpired } from '#contract/expiry.ts';
+import { apiKeyHeader, placeCallPath } from '#contract/headers.ts';
+import { limits } from '#contract/limits.ts';
+import { pathTo } from '#contract/routes/route.ts';
+import { canonicalNetworks, isInNetworks, parseNetwork } from '#contract/text/networks.ts';
+import { shellWord } from '#contract/text/shell.ts';
+import { foldText } from '#contract/text/text.ts';
+import { ownZone } from './clock.ts';
+import { oneOf, oneOfNumbers, pageNumber, sortBy, text, viewFields } from './filters.ts';
+import { formatDay, formatNumber, pluralize, type Sort, type SortValue, sorted } from './format.ts';
+import { readPreference } from './preferences.ts';
+
+export const keyFilters = ['all', 'expiring', 'expired', 'no-expiration', 'never-used', 'unused', 'owner-away'] as const;
+export type KeyFilter = (typeof keyFilters)[number];
+
+export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
+  all: 'All',
+  expiring: 'Expiring soon',
+  expired: 'Expired',
+  'no-expiration': 'Never expires',
+  'never-used': 'Never used',
+  unused: 'Unused for 90 days',
+  'owner-away': 'Owner inactive for 90 days',
+};
+
+/** The user's settings on the keys screen. @property open the ID of the key whose details are shown */
+export type KeyListView = {
+  search: string;
+  filter: KeyFilter;
+  owner: string;
+  sort: Sort<KeyColumn>;
+  size: number;
+  page: number;
+  open: string;
+};
+
+export const keyListView = viewFields<KeyListView>('api-keys', ['open'], {
+  open: text(),
+  search: text(),
+  filter: oneOf(keyFilters, 'all'),
+  owner: text(),
+  sort: sortBy(['name', 'owner', 'created', 'used', 'expiry'], { column: 'created', isDescending: true }),
+  size: oneOfNumbers(limits.pageSizes, limits.pageSizes.find((size) => String(size) === readPreference('rows')) ?? limits.pageSizes[1]),
+  page: pageNumber(),
+});
+
+/** Returns the matching keys in the order that the user chose. */
+export function keysInView(keys: readonly ApiKeyView[], { search, filter, owner, sort }: KeyListView, now: DateTime): ApiKeyView[] {
+  const matches = filterKeys(keys, search, filter, now, owner);
+  // Uses the core's order, which is stable even for keys with the same time.
+  if (sort.column === 'created') return sort.isDescending ? matches : matches.toReversed();
+  return sorted(matches, keySortValues[sort.column], sort.isDescending);
+}
+
+/** Returns what identifies the owner in a filter; empty if the viewer can't see owners. */
+export function getOwnerId({ owner }: ApiKeyView): string {
+  if (!owner) return '';
+  return owner.isYou ? viewerAsOwner : (owner.email ?? owner.name);
+}
+
+/** Stands for the viewer, whatever their name is. */
+export const viewerAsOwner = 'You';
+
+/** Lists the owners of the keys by ID, the viewer first. Owners with the same name are distinguished by their email address. */
+export function listOwners(keys: readonly ApiKeyView[]): ReadonlyMap<string, string> {
+  const names = new Map(keys.filter(({ owner }) => owner).map((key) => [getOwnerId(key), ownerName(key)]));
+  const isShared = (name: string) => [...names.values()].filter((each) => each === name).length > 1;
+  const labels = [...names].map(([id, name]): [string, string] => [id, isShared(name) && id !== viewerAsOwner ? `${name} (${id})` : name]);
+  const isViewer = (id: string) => Number(id === viewerAsOwner);
+  return new Map(labels.toSorted(([a, nameA], [b, nameB]) => isViewer(b) - isViewer(a) || nameA.localeCompare(nameB)));
+}
+
+function ownerName({ owner }: ApiKeyView): string {
+  if (!owner) return '';
+  return owner.isYou ? viewerAsOwner : owner.name;
+}
+
+/** Returns the keys whose names contain the search text and that match the filter, in the same order. */
+export function filterKeys(keys: readonly ApiKeyView[], search: string, filter: KeyFilter, now: DateTime, owner = ''): ApiKeyView[] {
+  const query = foldText(search.trim());
+  const matches = filters[filter](now);
+  return keys.filter(
+    (key) => (query === '' || foldName(key).includes(query)) && (owner === '' || getOwnerId(key) === owner) && matches(key),
+  );
+}
+
+/** Caches the folded names of keys, because folding 500 names takes longer than the rest of a search. */
+const foldedNames = new WeakMap<ApiKeyView, string>();
+
+function foldName(key: ApiKeyView): string {
+  const known = foldedNames.get(key);
+  if (known !== undefined) return known;
+  const folded = foldText(key.name);
+  foldedNames.set(key, folded);
+  return folded;
+}
+
+/** The filters compare milliseconds, because 500 luxon dates would slow down every keystroke in the search. */
+const filters: Readonly<Record<KeyFilter, (now: DateTime) => (key: ApiKeyView) => boolean>> = {
+  all: () => () => true,
+  expiring: (now) => (key) => isExpiringSoon(key, now),
+  expired: (now) => (key) => hasExpired(key, now),
+  'no-expiration': () => (key) => key.expiresAt === null,
+  'never-used': () => (key) => key.lastUsedAt === null,
+  unused: (now) => {
+    const since = now.minus({ days: 90 }).toMillis();
+    // For a key that was never used, the time since its creation counts.
+    return (key) => Date.parse(key.lastUsedAt ?? key.createdAt) <= since;
+  },
+  'owner-away': () => (key) => key.ownerAway === true,
+};
+
+/** Whether the key expires within 30 days. */
+export function isExpiringSoon(key: ApiKeyView, now: DateTime): boolean {
+  return key.expiresAt !== null && !hasExpired(key, now) && expiresSoon(Date.parse(key.expiresAt), now.toMillis());
+}
+
+/** Whether a key has expired, according to the core or since the list was loaded. */
+export function hasExpired(key: ApiKeyView, now: DateTime): boolean {
+  return key.expired || (key.expiresAt !== null && isExpired(Date.parse(key.expiresAt), now.toMillis()));
+}
+
+/** Returns the keys that expire within 30 days, soonest first. */
+export function keysExpiringSoon(keys: readonly ApiKeyView[], now: DateTime): ApiKeyView[] {
+  return keys.filter((key) => isExpiringSoon(key, now)).toSorted((a, b) => Date.parse(a.expiresAt ?? '') - Date.parse(b.expiresAt ?? ''));
+}
+
+/** Whether the list already has a key with this name, ignoring case, accents and width. */
+export function isNameTaken(keys: readonly ApiKeyView[], name: string): boolean {
+  const foldedName = foldText(name.trim());
+  return foldedName !== '' && keys.some((key) => foldText(key.name.trim()) === foldedName);
+}
+
+/** Returns the other keys with the same name. */
+export function keysWithSameName(keys: readonly ApiKeyView[], { id, name }: ApiKeyView): ApiKeyView[] {
+  return keys.filter((key) => key.id !== id && key.name === name);
+}
+
+type NamedKey = Pick<ApiKeyView, 'id' | 'name' | 'owner'> & Partial<Pick<ApiKeyView, 'createdAt'>>;
+
+/** Returns the keys' labels by ID. Keys that share a name are distinguished by their owner and the day of their creation. */
+export function labelKeys(keys: readonly NamedKey[]): Map<string, string> {
+  const byId = new Map(keys.map((key) => [key.id, key]));
+  const keysByName = Map.groupBy(byId.values(), ({ name }) => name);
+  return new Map(
+    [...byId.values()].map(({ id, name, owner, createdAt }) => {
+      const created = createdAt && `created ${formatDay(DateTime.fromISO(createdAt, { zone: ownZone.value }))}`;
+      const more = [owner && (owner.isYou ? 'You' : owner.name), created].filter((part) => part !== undefined);
+      return [id, more.length > 0 && (keysByName.get(name) ?? []).length > 1 ? `${name} (${more.join(', ')})` : name];
+    }),
+  );
+}
+
+export type KeyColumn = 'name' | 'owner' | 'created' | 'used' | 'expiry';
+
+const keySortValues: Readonly<Record<KeyColumn, (key: ApiKeyView) => SortValue>> = {
+  name: (key) => key.name,
+  owner: ownerName,
+  created: (key) => Date.parse(key.createdAt),
+  used: (key) => (key.lastUsedAt === null ? null : Date.parse(key.lastUsedAt)),
+  expiry: (key) => (key.expiresAt === null ? null : Date.parse(key.expiresAt)),
+};
+
+export const keyCsvHead = [
+  'ID',
+  'Name',
+  'Owner',
+  'Owner’s email',
+  'Created',
+  'Last used',
+  'Expiry',
+  'Expiry time zone',
+  'Expired',
+] as const;
+
+export function keyCsvRow(key: ApiKeyView, now: DateTime): string[] {
+  return [
+    key.id,
+    key.name,
+    ownerName(key),
+    key.owner?.email ?? '',
+    key.createdAt,
+    key.lastUsedAt ?? 'Never',
+    key.expiresAt ?? 'No expiration',
+    key.expiryTimeZone ?? '',
+    hasExpired(key, now) ? 'Expired' : '',
+  ];
+}
+
+type Page<Item> = { items: Item[]; index: number; count: number; first: number; last: number };
+
+/** Returns one page of a list, or the last page if the list has become shorter. Pages count from zero, rows from one. */
+export function paginate<Item>(all: readonly Item[], requested: number, size: number): Page<Item> {
+  const count = Math.max(1, Math.ceil(all.length / size));
+  const index = Math.min(Math.max(0, requested), count - 1);
+  const items = all.slice(index * size, (index + 1) * size);
+  return { items, index, count, first: items.length === 0 ? 0 : index * size + 1, last: index * size + items.length };
+}
+
+/** The form's input. @property addresses one per line, or separated by commas or spaces */
+type LimitsDraft = { addresses: string; callsPerDay: string };
+
+export function toDraft({ addresses, callsPerDay }: ApiKeyView): LimitsDraft {
+  return { addresses: addresses?.join('\n') ?? '', callsPerDay: callsPerDay === null ? '' : String(callsPerDay) };
+}
+
+function splitAddresses(text: string): string[] {
+  return text.split(/[\s,;]+/).filter((part) => part !== '');
+}
+
+/** Returns what's wrong with the addresses, or null. */
+export function addressesProblem(text: string): string | null {
+  const parts = splitAddresses(text);
+  for (const part of parts) {
+    const network = parseNetwork(part);
+    if (typeof network === 'string') return `${part}: ${network}`;
+  }
+  return parts.length > limits.networks ? `Enter at most ${limits.networks} addresses and networks.` : null;
+}
+
+/** Returns what's wrong with the number of calls, or null. */
+export function callsPerDayProblem(text: string): string | null {
+  const trimmed = text.trim();
+  if (trimmed === '') return null;
+  const isValid = /^\d+$/.test(trimmed) && Number(trimmed) >= 1 && Number(trimmed) <= limits.callsPerDay;
+  return isValid ? null : `Enter a whole number from 1 to ${formatNumber(limits.callsPerDay)}, or leave it empty for no limit.`;
+}
+
+/**
+ * Returns only the limits that the user has changed, with the version that they saw. Otherwise, a dialog that has been open for a while
+ * would undo what someone else has changed since.
+ */
+export function changedLimits(apiKey: ApiKeyView, draft: LimitsDraft): ChangeApiKey | null {
+  const addresses = canonicalNetworks(splitAddresses(draft.addresses));
+  const callsPerDay = draft.callsPerDay.trim() === '' ? null : Number(draft.callsPerDay);
+  const hasNewAddresses = addresses.join() !== (apiKey.addresses ?? []).join();
+  const change = {
+    ...(hasNewAddresses ? { addresses: addresses.length === 0 ? null : addresses } : {}),
+    ...(callsPerDay === apiKey.callsPerDay ? {} : { callsPerDay }),
+  };
+  return Object.keys(change).length === 0 ? null : { ...change, limitsVersion: apiKey.limitsVersion };
+}
+
+/** Warns if the addresses exclude the client that used the key last, or if the server can't tell clients apart. */
+export function lockOutWarning(
+  text: string,
+  view: Pick<ApiKeyDetailsView, 'lastUsedAddress'> & { ignoredProxy?: string | undefined },
+): string | null {
+  const networks = splitAddresses(text)
+    .map(parseNetwork)
+    .filter((network) => typeof network !== 'string');
+  if (networks.length === 0) return null;
+  const { lastUsedAddress, ignoredProxy } = view;
+  if (ignoredProxy !== undefined)
+    return `The server sees the address of a proxy, ${ignoredProxy}, instead of its clients’ addresses. Ask the operator to add the proxy to TRUSTED_PROXIES first.`;
+  if (lastUsedAddress === null || isInNetworks(networks, lastUsedAddress)) return null;
+  return `The key was last used from ${lastUsedAddress}, which isn’t in this list. That client will be refused immediately.`;
+}
+
+/** Describes the limits of a key: "only from 2 networks, 1,000 calls per day". Empty if there are none. */
+export function summarizeLimits({ addresses, callsPerDay }: Pick<ApiKeyView, 'addresses' | 'callsPerDay'>): string {
+  const parts = [
+    ...(addresses === null ? [] : [addresses.length === 1 ? `only from ${addresses[0]}` : `only from ${addresses.length} networks`]),
+    ...(callsPerDay === null ? [] : [`${pluralize(callsPerDay, 'call')} per day`]),
+  ];
+  return parts.join(', ');
+}
+
+/** The variable that the command line reads the key from. */
+const keyVariable = 'CALLKEY_API_KEY';
+
+/** One of the numbers that Germany reserves for films, so no one has it. The simulated dialer reports the call as answered. */
+const phone = '+493023125000';
+
+/**
+ * Builds a shell command that asks for the key and places a call. The key's value appears neither in the shell's history nor in the process
+ * list: `read` and `printf` are built into the shell, and curl reads the header from its input.
+ *
+ * @param requestId must differ for each key, because the same ID doesn't place a second call
+ */
+export function exampleCall(server: string, campaignId: string, requestId: string): string {
+  const url = server.replace(/\/+$/, '') + decodeURIComponent(pathTo({ path: placeCallPath }, { campaignId }));
+  return `printf 'API key: ' && read -rs ${keyVariable} && printf '${apiKeyHeader}: %s' "$${keyVariable}" |
+  curl ${shellWord(url)} \\
+  -H @- -H 'Content-Type: application/json' \\
+  -d ${shellWord(JSON.stringify({ requestId, contact: { phone } }))}`;
+}
+
+/** Formats the key's value as a line of a `.env` file. */
+export function keyLine(keyValue: string): string {
+  return `${keyVariable}=${keyValue}`;
+}

@@ -1,0 +1,227 @@
+import { DateTime } from 'luxon';
+import { type HoursRule, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
+import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
+import { restrictedKindNames } from '#contract/protection/numbers.ts';
+import type { CheckedNumberView, CheckReason, ProtectionScope } from '#contract/protection/protection.ts';
+import { oneOf, text, unwritten, viewFields } from './filters.ts';
+import { formatDay, formatIsoDay, formatMinute, pluralize } from './format.ts';
+
+export const tabs = ['do-not-call', 'calling-hours', 'numbers'] as const;
+export type Tab = (typeof tabs)[number];
+
+export const tabLabels: Readonly<Record<Tab, string>> = {
+  'do-not-call': 'Do not call',
+  'calling-hours': 'Calling hours',
+  numbers: 'Numbers',
+};
+
+/**
+ * The user's settings on the screen.
+ *
+ * @property scope the kind and ID of the partner, account or campaign whose rules are shown, such as `account/ID`; empty for the viewer's
+ * own
+ * @property scopeName the scope's name, once the user has chosen a scope
+ */
+export type ProtectionView = { tab: Tab; search: string; scope: string; scopeName: string };
+
+export const protectionView = viewFields<ProtectionView>('protection', ['tab'], {
+  tab: oneOf(tabs, 'do-not-call'),
+  search: text(),
+  scope: text(),
+  scopeName: unwritten(''),
+});
+
+/** A partner, account or campaign that can have rules. */
+export type Scope = { kind: ProtectionScope; id: string };
+
+export function readScope(text: string): Scope | null {
+  const [, kind, id] = /^(partner|account|campaign)\/(.+)$/.exec(text) ?? [];
+  return id !== undefined && (kind === 'partner' || kind === 'account' || kind === 'campaign') ? { kind, id } : null;
+}
+
+/** A part of a local day, in minutes since midnight. */
+export type Window = { from: number; to: number };
+
+/** The days of a week for all prefixes that have the same hours. */
+export type Week = { prefixes: string[]; days: readonly { day: Weekday; windows: Window[] }[] };
+
+export const dayLabels: Readonly<Record<Weekday, string>> = {
+  mon: 'Monday',
+  tue: 'Tuesday',
+  wed: 'Wednesday',
+  thu: 'Thursday',
+  fri: 'Friday',
+  sat: 'Saturday',
+  sun: 'Sunday',
+};
+
+/** Groups weekly rules into weeks, shortest prefixes first. */
+export function toWeeks(rules: readonly HoursRule[]): Week[] {
+  const byPrefix = Map.groupBy(
+    rules.filter(({ days }) => days),
+    ({ prefix }) => prefix,
+  );
+  const weeks = byPrefix.entries().map(([prefix, prefixRules]) => ({ prefix, days: toDays(prefixRules) }));
+  const byHours = Map.groupBy(weeks, ({ days }) => JSON.stringify(days));
+  return [...byHours.values()]
+    .map((group) => ({ prefixes: group.map(({ prefix }) => prefix).sort(), days: group[0]?.days ?? [] }))
+    .sort((a, b) => (a.prefixes[0] ?? '').length - (b.prefixes[0] ?? '').length);
+}
+
+function toDays(rules: readonly HoursRule[]): Week['days'] {
+  return weekdays.map((day) => {
+    const dayRules = rules.filter(({ days }) => days?.includes(day));
+    return { day, windows: dayRules.some(({ closed }) => closed) ? [] : mergeWindows(dayRules) };
+  });
+}
+
+/** Merges windows that overlap or follow each other. */
+function mergeWindows(rules: readonly HoursRule[]): Window[] {
+  const windows = rules.map(({ from = '', to = '' }) => ({ from: toMinutes(from), to: toMinutes(to) })).sort((a, b) => a.from - b.from);
+  const merged: Window[] = [];
+  for (const window of windows) {
+    const last = merged.at(-1);
+    if (last && window.from <= last.to) last.to = Math.max(last.to, window.to);
+    else merged.push(window);
+  }
+  return merged;
+}
+
+function toMinutes(time: string): number {
+  return Number(time.slice(0, 2)) * 60 + Number(time.slice(3));
+}
+
+/** Describes windows: "09:00–13:00, 14:00–20:00". */
+export function formatWindows(windows: readonly Window[]): string {
+  if (windows.length === 0) return 'Closed';
+  return windows.map(({ from, to }) => `${formatMinutes(from)}–${formatMinutes(to)}`).join(', ');
+}
+
+function formatMinutes(minutes: number): string {
+  const pad = (count: number) => String(count).padStart(2, '0');
+  return `${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`;
+}
+
+const shownPrefixes = 6;
+
+/** Describes the numbers of a week: "Numbers that start with +1239, +1305 and 36 more". */
+export function describePrefixes(prefixes: readonly string[], hasOthers: boolean): string {
+  if (prefixes.includes('')) return hasOthers ? 'All other numbers' : 'All numbers';
+  const shown = prefixes.slice(0, shownPrefixes).join(', ');
+  const more = prefixes.length - shownPrefixes;
+  return `Numbers that start with ${shown}${more > 0 ? ` and ${pluralize(more, 'more prefix', 'more prefixes')}` : ''}`;
+}
+
+/** Describes the rules for dates, earliest first: "25 Dec 2026: closed". */
+export function describeDates(rules: readonly HoursRule[]): { date: string; text: string }[] {
+  const byDate = Map.groupBy(
+    rules.filter(({ date }) => date !== undefined),
+    ({ date, prefix }) => `${date} ${prefix}`,
+  );
+  return [...byDate.entries()].sort().map(([key, dateRules]) => {
+    const [date = '', prefix = ''] = key.split(' ');
+    const windows = dateRules.some(({ closed }) => closed) ? [] : mergeWindows(dateRules);
+    return { date: formatIsoDay(date), text: `${formatWindows(windows)}${prefix === '' ? '' : `, for ${prefix}`}` };
+  });
+}
+
+/** Whether some numbers don't match any weekly rule, and so may be called at any time. */
+export function leavesNumbersOpen(rules: readonly HoursRule[]): boolean {
+  return rules.length > 0 && !rules.some(({ prefix, days }) => days && prefix === '');
+}
+
+/** Explains why a number wouldn't be called now. Days are in the viewer's time zone. */
+export function describeReasons(checked: CheckedNumberView, ownZone: string): string[] {
+  return checked.reasons.flatMap((reason) =>
+    reason === 'do-not-call' ? checked.entries.map((entry) => describeEntry(entry, ownZone)) : describeReason(reason, checked),
+  );
+}
+
+function describeReason(reason: Exclude<CheckReason, 'do-not-call'>, checked: CheckedNumberView): string {
+  switch (reason) {
+    case 'number-kind':
+      return `${checked.kind === 'ordinary' ? 'These numbers' : restrictedKindNames[checked.kind]} can’t be called.`;
+    case 'country':
+      return describeCountry(checked.country);
+    case 'unknown-time-zone':
+      return describeUnknownZone(checked);
+    case 'outside-calling-hours':
+      return describeClosed(checked);
+  }
+}
+
+function describeClosed({ rulesFrom, opensAt }: CheckedNumberView): string {
+  const source = rulesFrom ? ` of the ${rulesFrom.kind} ${rulesFrom.name}` : '';
+  return `It’s outside the calling hours${source}. ${opensAt === undefined ? 'They don’t open within 31 days.' : 'A call would be held until they open.'}`;
+}
+
+function describeEntry({ scope, reason, createdAt }: CheckedNumberView['entries'][number], ownZone: string): string {
+  const day = formatDay(DateTime.fromISO(createdAt, { zone: ownZone }));
+  return `On the do-not-call list of the ${scope.kind} ${scope.name} since ${day}: ${doNotCallReasonLabels[reason].toLowerCase()}.`;
+}
+
+function describeCountry(country: string | null): string {
+  return country === null
+    ? 'Only some countries can be called, and this number’s country is unknown.'
+    : `Numbers in ${nameCountry(country)} can’t be called.`;
+}
+
+function describeUnknownZone({ zones }: CheckedNumberView): string {
+  const why = zones === 0 ? 'the number’s time zone is unknown' : `the number’s ${zones} possible time zones have no hours in common`;
+  return `Calling hours apply, but ${why}. The integrator has to send contact.timeZone.`;
+}
+
+/**
+ * Says when the number may be called, and in which zones: "between 09:00 and 20:00 in each of 2 possible zones". Null if no hours apply.
+ */
+export function describeHours({ rules, zones, zoneNames }: CheckedNumberView): string | null {
+  if (rules.length === 0) return null;
+  const [week] = toWeeks(rules);
+  const hours = new Set(week?.days.filter(({ windows }) => windows.length > 0).map(({ windows }) => formatWindows(windows)));
+  const [windows] = hours;
+  const opensOnDates = rules.some(({ date, closed }) => date !== undefined && !closed);
+  const text = windows === undefined ? (opensOnDates ? 'only on some dates' : 'never') : describeOpen(windows, hours.size > 1);
+  const prefixes = week && !week.prefixes.includes('') ? ` (${describePrefixes(week.prefixes, false).toLowerCase()})` : '';
+  return `${text} ${describeZones(zones, zoneNames)}${prefixes}`;
+}
+
+function describeOpen(windows: string, variesByDay: boolean): string {
+  if (variesByDay) return 'different hours on different days';
+  return windows.includes(',') ? windows : `between ${windows.replace('–', ' and ')}`;
+}
+
+/** Says when calling hours next open, in the person's zone if it's known. @param ownZone used if there are several possible zones */
+export function describeOpening(opensAt: string, zoneNames: readonly string[], ownZone: string): string {
+  const [zone, ...others] = zoneNames;
+  const opening = DateTime.fromISO(opensAt, { zone: zone === undefined || others.length > 0 ? ownZone : zone });
+  return `${formatMinute(opening)} ${opening.zoneName}`;
+}
+
+/** A guessed zone must not look like a fact. */
+function describeZones(zones: number, names: readonly string[]): string {
+  if (zones === 0) return 'in an unknown time zone';
+  return zones === 1 ? `in ${names[0]}` : `in each of ${pluralize(zones, 'possible zone')}`;
+}
+
+const names = new Intl.DisplayNames('en', { type: 'region', fallback: 'none' });
+
+/** Reads country codes: "de, AT ch". */
+export function readCountries(text: string): string[] {
+  return [
+    ...new Set(
+      text
+        .toUpperCase()
+        .split(/[\s,;]+/)
+        .filter((code) => code !== ''),
+    ),
+  ];
+}
+
+/** Names countries: "Germany, Austria". */
+export function describeCountries(codes: readonly string[]): string {
+  return codes.map(nameCountry).join(', ');
+}
+
+export function nameCountry(code: string): string {
+  return (/^[A-Z]{2}$/.test(code) && names.of(code)) || `${code} (unknown)`;
+}
