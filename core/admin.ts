@@ -30,7 +30,7 @@ import { noSecretBox } from './server/sealed-secrets.ts';
 import { ConfigError, readDatabaseLocation, readMaxActiveKeys, readRetentionDays } from './server/start/config.ts';
 import { systemClock, systemRandomness } from './server/start/system.ts';
 import { databaseErrorText } from './storage/engine/error-text.ts';
-import { openStorage, type Storage, unobserved } from './storage/index.ts';
+import { openStorage, type Storage, unobserved } from './storage/storage.ts';
 
 const notes = `
 Exit codes: 0 success · 1 failure, or check found a problem · 2 usage error or invalid input · 3 not found · 4 conflict · 5 database unreachable

@@ -11,7 +11,7 @@ import { createManagementApp } from '../http/management.ts';
 import { proxyTrust } from '../http/middleware/client-address.ts';
 import { pagePath, readWebConsole } from '../http/web-console.ts';
 import { adminCommand, commandLinePackage, version, webConsoleFolder } from '../program.ts';
-import { openStorage } from '../storage/index.ts';
+import { openStorage } from '../storage/storage.ts';
 import { createApp } from './app.ts';
 import type { CutReason } from './connections/connections.ts';
 import { type Listener, listen } from './connections/listener.ts';

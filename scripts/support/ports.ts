@@ -3,7 +3,7 @@ import { argon2Passwords } from '../../core/server/passwords.ts';
 import { noSecretBox } from '../../core/server/sealed-secrets.ts';
 import { systemClock, systemRandomness } from '../../core/server/start/system.ts';
 import { type DatabaseLocation, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
-import { openStorage, type Storage, unobserved } from '../../core/storage/index.ts';
+import { openStorage, type Storage, unobserved } from '../../core/storage/storage.ts';
 
 /**
  * Brings a database to the current schema, and opens it for scripts and tests that fill or measure it without a core.

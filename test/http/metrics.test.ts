@@ -6,7 +6,7 @@ import { expect } from 'chai';
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
 import { createManagementApp } from '../../core/http/management.ts';
-import { migrate } from '../../core/storage/migrations/index.ts';
+import { migrate } from '../../core/storage/migrate.ts';
 import { adminOn } from '../support/admin.ts';
 import { fakeClock } from '../support/clock.ts';
 import type { RunningCore } from '../support/core.ts';

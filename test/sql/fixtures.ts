@@ -3,7 +3,7 @@ import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { instant, type Millis, plus } from '../../core/domain/instant.ts';
 import type { ApiKey, AuditEvent, CallFilter, ClaimedCall, Digest, NewCall, NewDoNotCall, NewUser } from '../../core/domain/model.ts';
 import type { CallScope, ImportStore, KeyedRequest, Ports, Stores, ThrottleStore } from '../../core/domain/ports.ts';
-import type { Storage } from '../../core/storage/index.ts';
+import type { Storage } from '../../core/storage/storage.ts';
 import { at, testRandomness } from '../support/clock.ts';
 import { somePhone, type Tenants, toCaller } from '../support/tenants.ts';
 

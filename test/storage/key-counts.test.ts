@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { updateUser } from '../../core/storage/directory/keys-of-users.ts';
 import type { UserRow } from '../../core/storage/engine/tables.ts';
 import { narrowToVisible } from '../../core/storage/keys/api-keys.ts';
 import { revokeKeys } from '../../core/storage/keys/revocation.ts';
+import { updateUser } from '../../core/storage/users/keys-of-users.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 

@@ -3,7 +3,7 @@ import { auditEvent, operator, userSubject } from '../../core/domain/audit/audit
 import { instant } from '../../core/domain/instant.ts';
 import type { AuditEvent, Digest, Tenancy } from '../../core/domain/model.ts';
 import type { SessionStore } from '../../core/domain/ports.ts';
-import { maxSessions } from '../../core/storage/directory/sessions.ts';
+import { maxSessions } from '../../core/storage/users/sessions.ts';
 import { at, type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';

@@ -10,7 +10,7 @@ import type { Viewer } from '../../core/domain/model.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openDatabase } from '../../core/storage/engine/open.ts';
 import { createKeyUse } from '../../core/storage/keys/key-use.ts';
-import { migrate } from '../../core/storage/migrations/index.ts';
+import { migrate } from '../../core/storage/migrate.ts';
 import { fakeClock } from '../support/clock.ts';
 import { emptyDatabase, freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { insertCalls } from '../support/stored-calls.ts';

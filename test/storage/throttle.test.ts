@@ -3,7 +3,7 @@ import { clockSkew } from '../../core/domain/deadlines.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
 import type { ThrottleStore } from '../../core/domain/ports.ts';
 import { maxWindow } from '../../core/domain/sign-in/throttle.ts';
-import { maxThrottleCounters, throttleStore } from '../../core/storage/directory/throttle.ts';
+import { maxThrottleCounters, throttleStore } from '../../core/storage/users/throttle.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { recordStatements } from '../support/recorded-statements.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';

@@ -5,15 +5,15 @@ import { auditChainStore } from '../../core/storage/audit/audit-chain.ts';
 import { callListStore } from '../../core/storage/calls/lists/call-list.ts';
 import { cancelQueued, countQueued } from '../../core/storage/calls/queued-calls.ts';
 import { dialingStore } from '../../core/storage/dialing/dialing.ts';
-import { secondFactorStore } from '../../core/storage/directory/second-factors.ts';
-import { sessionStore } from '../../core/storage/directory/sessions.ts';
 import type { OpenedDatabase } from '../../core/storage/engine/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openDatabase } from '../../core/storage/engine/open.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { apiKeyStore } from '../../core/storage/keys/api-keys.ts';
-import { isMigrated, migrate } from '../../core/storage/migrations/index.ts';
+import { isMigrated, migrate } from '../../core/storage/migrate.ts';
 import { protectionStore } from '../../core/storage/protection/protection.ts';
+import { secondFactorStore } from '../../core/storage/users/second-factors.ts';
+import { sessionStore } from '../../core/storage/users/sessions.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { migrateToRelease } from '../support/earlier-schema.ts';
 

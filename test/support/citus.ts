@@ -9,7 +9,7 @@ import { systemClock } from '../../core/server/start/system.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { createShards } from '../../core/storage/engine/postgres/cluster.ts';
 import { shardNumber } from '../../core/storage/engine/shards.ts';
-import { openStorage, unobserved } from '../../core/storage/index.ts';
+import { openStorage, unobserved } from '../../core/storage/storage.ts';
 import { postgresTools } from '../../scripts/support/postgres.ts';
 import { createNode, type PostgresNode } from './postgres-node.ts';
 import { until } from './until.ts';

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '../../core/server/start/system.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
-import { openStorage, unobserved } from '../../core/storage/index.ts';
+import { openStorage, unobserved } from '../../core/storage/storage.ts';
 import { type PostgresServer, sharedPostgres, startPostgres } from '../../scripts/support/postgres.ts';
 import { killAll } from '../../scripts/support/server-process.ts';
 import { afterEachFile, atTheEnd } from './clean-up.ts';

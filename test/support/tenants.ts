@@ -3,7 +3,7 @@ import type { Digest, KnownCaller } from '../../core/domain/model.ts';
 import type { Clock, Ports } from '../../core/domain/ports.ts';
 import { createSecretBox } from '../../core/server/sealed-secrets.ts';
 import { systemClock } from '../../core/server/start/system.ts';
-import type { Storage } from '../../core/storage/index.ts';
+import type { Storage } from '../../core/storage/storage.ts';
 import { openDirect as openForScripts } from '../../scripts/support/ports.ts';
 import { createTenants, password, type Tenants } from '../../scripts/support/tenants.ts';
 import { fakeClock, testRandomness } from './clock.ts';

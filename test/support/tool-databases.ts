@@ -1,6 +1,6 @@
 import { systemClock } from '../../core/server/start/system.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
-import { openStorage, unobserved } from '../../core/storage/index.ts';
+import { openStorage, unobserved } from '../../core/storage/storage.ts';
 import { type PostgresServer, startPostgresOfTools } from '../../scripts/support/postgres.ts';
 import { type DatabaseKind, databaseKinds, emptyDatabase, freshDatabase } from './databases.ts';
 import { skip } from './skip.ts';

@@ -9,7 +9,7 @@ import { flushToDisk } from '../../server/start/session-secrets.ts';
 import type { Database } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { ownTables } from '../../storage/engine/postgres/own-objects.ts';
-import { schemaState } from '../../storage/migrations/index.ts';
+import { schemaState } from '../../storage/migrate.ts';
 import type { AdminContext, Runner } from '../command-line.ts';
 import { withExamples } from '../command-line.ts';
 import { ownSchema, quoted, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';

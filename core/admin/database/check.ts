@@ -16,8 +16,8 @@ import type { Database, DatabaseLocation } from '../../storage/engine/database.t
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { findClusterFaults, findRoleFaults } from '../../storage/engine/postgres/cluster.ts';
 import { freeBytes, requireRights } from '../../storage/engine/rights.ts';
-import type { Storage } from '../../storage/index.ts';
 import { countWrongCounts, repairCounts } from '../../storage/keys/key-counts.ts';
+import type { Storage } from '../../storage/storage.ts';
 import type { AdminContext, Runner } from '../command-line.ts';
 import { withExamples } from '../command-line.ts';
 import { acceptCommand } from './clock.ts';

@@ -10,7 +10,7 @@ import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { toProblem } from '../../storage/engine/errors.ts';
 import { ownFunctions, ownTables } from '../../storage/engine/postgres/own-objects.ts';
 import { applicationName, migrationLock, openPostgres } from '../../storage/engine/postgres/postgres.ts';
-import { migrationsTable, schemaState } from '../../storage/migrations/index.ts';
+import { migrationsTable, schemaState } from '../../storage/migrate.ts';
 import { ownSchema, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';
 import { missingMigrations, type RestoreResult, type Revived, type RevokedKey, readRevocations } from './restore-result.ts';
 import { findWidened, readRights, type Source } from './restore-rights.ts';

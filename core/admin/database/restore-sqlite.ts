@@ -8,7 +8,7 @@ import { flushToDisk } from '../../server/start/session-secrets.ts';
 import { quiet } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { isLocked } from '../../storage/engine/errors.ts';
-import { migrationsTable } from '../../storage/migrations/index.ts';
+import { migrationsTable } from '../../storage/migrate.ts';
 import {
   type EnabledUser,
   missingMigrations,

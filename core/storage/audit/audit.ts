@@ -7,13 +7,11 @@ import type { ActivityFilter, AuditEvent, Digest, ListedEvent, Person } from '..
 import type { ActivityStore } from '../../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { changesSignIn } from '../../domain/sign-in/sessions.ts';
-import { both, either, equal } from '../calls/lists/text-search.ts';
-import { endProofs } from '../directory/proofs.ts';
 import { inChunks } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
+import { both, either, equal, inRange, splitRange } from '../engine/conditions.ts';
 import type { Database } from '../engine/database.ts';
 import type { AuditEventRow, UserRow } from '../engine/tables.ts';
-import { inRange, splitRange } from '../instant-range.ts';
 import { countUpTo, eventsIn, isVisible, scopeColumn } from './event-search.ts';
 
 /**
@@ -26,6 +24,21 @@ import { countUpTo, eventsIn, isVisible, scopeColumn } from './event-search.ts';
 export async function recordAudit(trx: Knex.Transaction, event: AuditEvent): Promise<number> {
   await recordAudits(trx, [event]);
   return changesSignIn(event.action) ? endProofs(trx, event.subject.id, event) : 0;
+}
+
+/**
+ * Ends everything that a user has proved so far, because the way in which the user signs in has changed: all sessions except the one that
+ * makes the change, and everything that's only half done. See domain/sign-in/sessions.ts.
+ *
+ * @returns the number of sessions
+ */
+export async function endProofs(trx: Knex.Transaction, userId: string, { id, session }: AuditEvent): Promise<number> {
+  // Change the user first, because the row's lock keeps out a sign-in that has already been checked.
+  await trx('users').where({ id: userId }).update({ sign_in_version: id });
+  await trx('sign_in_codes').where({ user_id: userId }).delete();
+  await trx('second_factors').where({ user_id: userId, confirmed_at: null }).delete();
+  const sessions = trx('sessions').where({ user_id: userId });
+  return (session === undefined ? sessions : sessions.whereNot({ id: session })).delete();
 }
 
 /** Records events that don't change how users sign in: see {@link recordAudit}. */

@@ -1,8 +1,8 @@
 import type { ActivityVisibility } from '../../domain/directory/scope.ts';
 import type { ActivityFilter } from '../../domain/model.ts';
-import { both, type Condition, equal } from '../calls/lists/text-search.ts';
+import type { RowPrefix } from '../engine/conditions.ts';
+import { both, type Condition, equal } from '../engine/conditions.ts';
 import type { Database, Dialect } from '../engine/database.ts';
-import type { RowPrefix } from '../instant-range.ts';
 
 type Column = 'actor_id' | 'account_id' | 'partner_id' | 'subject_id' | 'action';
 

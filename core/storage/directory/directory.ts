@@ -4,8 +4,8 @@ import type { DirectoryAccess } from '../../domain/directory/scope.ts';
 import type { ListFilter } from '../../domain/model.ts';
 import type { Belonging, DirectoryStore } from '../../domain/ports.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
-import { either, equal, matching } from '../calls/lists/text-search.ts';
 import { inChunks } from '../engine/chunks.ts';
+import { either, equal, matching } from '../engine/conditions.ts';
 import type { Database } from '../engine/database.ts';
 
 type AccountRow = Named & { partner_id: string; partner_name: string };

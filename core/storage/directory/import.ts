@@ -7,8 +7,8 @@ import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { isLocked, isUniqueViolation } from '../engine/errors.ts';
-import { updateUser } from './keys-of-users.ts';
-import { deleteLink, setDisabled } from './users.ts';
+import { updateUser } from '../users/keys-of-users.ts';
+import { deleteLink, setDisabled } from '../users/users.ts';
 
 type EntityRow = {
   id: string;

@@ -6,7 +6,7 @@ import type { ExternalNamed, Tenancy } from '../../domain/model.ts';
 import type { TenancyStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
-import { type Condition, either, equal, matching } from '../calls/lists/text-search.ts';
+import { type Condition, either, equal, matching } from '../engine/conditions.ts';
 import type { Database } from '../engine/database.ts';
 import { isForeignKeyViolation } from '../engine/errors.ts';
 

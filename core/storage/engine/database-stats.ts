@@ -1,4 +1,4 @@
-import { migrationsTable } from '../migrations/index.ts';
+import { migrationsTable } from '../migrate.ts';
 import type { Database } from './database.ts';
 
 /**

@@ -108,7 +108,7 @@ export type ApiKeyRow = {
   digest: string;
   name: string;
   creator_id: string;
-  /** The partner whose administrator can see the key. If the creator moves, it's changed in batches: see directory/keys-of-users.ts. */
+  /** The partner whose administrator can see the key. If the creator moves, it's changed in batches: see users/keys-of-users.ts. */
   creator_partner_id: string | null;
   account_id: string | null;
   partner_id: string;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createShards } from '../../../core/storage/engine/postgres/cluster.ts';
 import { shardNumber, shardOf, shardsOf } from '../../../core/storage/engine/shards.ts';
-import { toSchemaState } from '../../../core/storage/migrations/index.ts';
+import { toSchemaState } from '../../../core/storage/migrate.ts';
 import { adminOn } from '../../support/admin.ts';
 import { formatUrl, readPage } from '../../support/citus.ts';
 import { type CoreProcess, spawnCore } from '../../support/core.ts';

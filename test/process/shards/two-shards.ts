@@ -3,7 +3,7 @@ import { plus } from '../../../core/domain/instant.ts';
 import { parseDatabaseUrl } from '../../../core/storage/engine/database.ts';
 import { openDatabase } from '../../../core/storage/engine/open.ts';
 import { shardOf, shardsOf } from '../../../core/storage/engine/shards.ts';
-import { migrate } from '../../../core/storage/migrations/index.ts';
+import { migrate } from '../../../core/storage/migrate.ts';
 import { createCampaignIn } from '../../support/citus.ts';
 import { spawnCore } from '../../support/core.ts';
 import { createTenants, type DirectAccess, openDirect, somePhone, type Tenants } from '../../support/tenants.ts';

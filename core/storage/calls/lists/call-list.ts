@@ -6,13 +6,13 @@ import type { Millis } from '../../../domain/instant.ts';
 import type { CallDetails, ListedCall } from '../../../domain/model.ts';
 import type { CallListStore } from '../../../domain/ports.ts';
 import { selectCampaigns } from '../../directory/tenancies.ts';
+import type { Condition } from '../../engine/conditions.ts';
 import type { Database, Value } from '../../engine/database.ts';
 import { byShard, inEachShard, shardOf } from '../../engine/shards.ts';
 import type { CallRow } from '../../engine/tables.ts';
 import { keysById, narrowFoundToVisible, narrowToVisible } from '../../keys/api-keys.ts';
 import { countUpTo, findStretch } from './call-search.ts';
 import { compaction, summaryOfAll, summarySql } from './call-summary.ts';
-import type { Condition } from './text-search.ts';
 
 const listedColumns = [
   ...(['campaign_id', 'request_id', 'contact_id', 'api_key_id', 'phone', 'name', 'state'] as const),

@@ -5,10 +5,9 @@ import { type Millis, quarterHour } from '../../../domain/instant.ts';
 import type { CallFilter, StretchEnd } from '../../../domain/model.ts';
 import type { CallScope } from '../../../domain/ports.ts';
 import { required } from '../../engine/columns.ts';
+import { both, type Condition, either, idsIn, inRange, matching, splitRange } from '../../engine/conditions.ts';
 import type { Database, Dialect } from '../../engine/database.ts';
 import { shardOf, shardsOf } from '../../engine/shards.ts';
-import { idsIn, inRange, splitRange } from '../../instant-range.ts';
-import { both, type Condition, either, matching } from './text-search.ts';
 
 const timeColumns = { id: 'contact_id', at: 'placed_at' };
 const searchedColumns = ['phone', 'name', 'request_id'];

@@ -1,5 +1,5 @@
 import { Problem } from '../../../domain/problem.ts';
-import { migrationsTable, shardsName } from '../../migrations/index.ts';
+import { migrationsTable, shardsName } from '../../migrate.ts';
 import type { Database } from '../database.ts';
 import { shardNumberSql, shardSchema, shardTables } from '../shards.ts';
 import { ownTables } from './own-objects.ts';

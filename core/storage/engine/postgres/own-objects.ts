@@ -1,5 +1,5 @@
 import type { Tables } from 'knex/types/tables.js';
-import { migrationsTable } from '../../migrations/index.ts';
+import { migrationsTable } from '../../migrate.ts';
 
 /** All tables that the types define. A restore on PostgreSQL wouldn't drop a table that's missing here. */
 const typedTables: Record<keyof Tables, true> = {

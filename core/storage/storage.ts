@@ -10,12 +10,7 @@ import type { OnStopped } from './dialing/claims.ts';
 import { dialingStore } from './dialing/dialing.ts';
 import { directoryStore } from './directory/directory.ts';
 import { importStore } from './directory/import.ts';
-import { linkStore } from './directory/links.ts';
-import { secondFactorStore } from './directory/second-factors.ts';
-import { sessionStore } from './directory/sessions.ts';
 import { tenancyStore } from './directory/tenancies.ts';
-import { throttleStore } from './directory/throttle.ts';
-import { userStore } from './directory/users.ts';
 import { clockStore } from './engine/clock.ts';
 import type { Database, DatabaseLocation, OpenedDatabase } from './engine/database.ts';
 import { type DatabaseStats, readDatabaseStats } from './engine/database-stats.ts';
@@ -25,9 +20,14 @@ import { openDatabase } from './engine/open.ts';
 import { freeBytes, requireRights, requireRoom } from './engine/rights.ts';
 import { apiKeyStore } from './keys/api-keys.ts';
 import { createKeyUse } from './keys/key-use.ts';
-import { isMigrated, type Migrated, migrate, type SchemaState, schemaState } from './migrations/index.ts';
+import { isMigrated, type Migrated, migrate, type SchemaState, schemaState } from './migrate.ts';
 import { knownLists } from './protection/known-lists.ts';
 import { protectionStore } from './protection/protection.ts';
+import { linkStore } from './users/links.ts';
+import { secondFactorStore } from './users/second-factors.ts';
+import { sessionStore } from './users/sessions.ts';
+import { throttleStore } from './users/throttle.ts';
+import { userStore } from './users/users.ts';
 
 /** A connection pool, for the metrics. */
 type Pool = { name: string; use: () => { used: number; free: number; waiting: number } };

@@ -2,13 +2,13 @@ import type { Knex } from 'knex';
 import { eachDespiteErrors } from '../../domain/each-despite-errors.ts';
 import type { AuditEvent, TargetUser } from '../../domain/model.ts';
 import type { RevokeOptions } from '../../domain/ports.ts';
+import { endProofs } from '../audit/audit.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
 import { countKeyChanges } from '../keys/key-counts.ts';
 import { revokeKeys } from '../keys/revocation.ts';
-import { endProofs } from './proofs.ts';
 
 /** The number of keys that are changed in the same transaction as the user. By default, a user can't have more active keys than this. */
 export const keysPerTransaction = 1_000;

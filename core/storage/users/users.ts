@@ -5,16 +5,15 @@ import type { Millis } from '../../domain/instant.ts';
 import type { AuditEvent, ListedUser, User, UserChange } from '../../domain/model.ts';
 import type { RevokeOptions, UserStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
-import { recordAudit } from '../audit/audit.ts';
-import { either, matching } from '../calls/lists/text-search.ts';
+import { endProofs, recordAudit } from '../audit/audit.ts';
 import { countQueued } from '../calls/queued-calls.ts';
 import { required } from '../engine/columns.ts';
+import { either, matching } from '../engine/conditions.ts';
 import type { Database } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../engine/tables.ts';
 import { cancelDeletedUsersCalls, cancelInFlight } from '../keys/revocation.ts';
 import { deleteStep, finishDeletions, finishMoves, keysPerTransaction, lockTarget, selectUndeleted, updateUser } from './keys-of-users.ts';
-import { endProofs } from './proofs.ts';
 import { deleteFactor } from './second-factors.ts';
 
 /** A user with the names of their account and partner. */
