@@ -4,18 +4,37 @@ import { shellWord } from '#contract/text/shell.ts';
 import { adminCommand, version } from './program.ts';
 import type { Core } from './server/core.ts';
 
-const usage = `Usage: callkey-core [--version | --help]
+const usage = `Usage: callkey-core [--health | --version | --help]
 
 Runs a core until it receives SIGTERM or SIGINT. Configure it with environment variables such as
 DATABASE_URL, HOST and PORT. For everything else, run: ${adminCommand} --help
+
+  --health  exit with 0 if the core with the same environment is running, and with 1 if it isn't
 `;
 
 const [argument] = process.argv.slice(2);
+if (argument === '--health') process.exit(await checkHealth());
 if (argument !== undefined) {
   if (argument === '--version') process.stdout.write(`${version}\n`);
   else if (argument === '--help') process.stdout.write(usage);
   else process.stderr.write(`Unknown argument: ${argument}. Configure the core with environment variables.\n\n${usage}`);
   process.exit(['--version', '--help'].includes(argument) ? 0 : 2);
+}
+
+/** Asks the running core on this machine, for the health checks of containers. @returns the exit code */
+async function checkHealth(): Promise<number> {
+  const { readHealthUrl } = await import('./server/start/config.ts');
+  try {
+    const url = readHealthUrl(process.env);
+    if (url === null) throw new Error("MANAGEMENT_PORT is off, so the core doesn't report its health.");
+    const { status } = await fetch(url, { signal: AbortSignal.timeout(4_000) });
+    if (status !== 200) throw new Error(`${url} returned ${status}.`);
+    return 0;
+  } catch (error) {
+    const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
+    process.stderr.write(`${error instanceof Error ? error.message : error}${cause}\n`);
+    return 1;
+  }
 }
 
 /**

@@ -139,6 +139,7 @@ describe('the configuration', () => {
     ['DIALER_SECRETS_FILE', '/nowhere/secrets', { DIALER: 'off' }],
     ['SESSION_SECRETS_FILE', '/nowhere/secrets', { SESSION_SECRETS: secret }],
     ['DATABASE_URL_FILE', '/dev/null', {}],
+    ['SESSION_SECRETS', '\0'.repeat(44), {}],
     ['DIALER_SECRETS', '', dialer],
     ['DIALER_DEDUPLICATES', 'yes', dialer],
     ['DIALER_CONCURRENCY', '0', dialer],

@@ -212,6 +212,23 @@ describe('the core process', () => {
     expect(code).to.equal(0);
   });
 
+  it('answers --health with the exit code, at the address that its own variables set', async () => {
+    const port = String(await freePort());
+    const variables = { MANAGEMENT_HOST: '127.0.0.2', MANAGEMENT_PORT: port };
+    const core = await spawnCore(await freshDatabase('sqlite'), variables);
+    const health = async (env: Record<string, string>) => {
+      const [code] = await once(
+        spawn(process.execPath, [main, '--health'], { env: { ...bareEnvironment, ...env }, stdio: 'ignore' }),
+        'exit',
+      );
+      return code;
+    };
+    const running = await health({ ...variables, MANAGEMENT_PORT: `${port}\r` });
+    const elsewhere = await health({ MANAGEMENT_PORT: port });
+    await core.stop();
+    expect([running, elsewhere, await health(variables), await health({ MANAGEMENT_PORT: 'off' })]).to.deep.equal([0, 1, 1, 1]);
+  });
+
   it("doesn't open the management listener if it's turned off", async () => {
     const core = await startCoreHere(await freshDatabase('sqlite'), { environment: { MANAGEMENT_PORT: 'off' } });
     await core.close();

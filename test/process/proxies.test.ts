@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { setTimeout } from 'node:timers/promises';
 import { expect } from 'chai';
 import { Agent, request } from 'undici';
@@ -20,6 +21,15 @@ async function send({ method, url, headers = {}, body }: Sent) {
   const answer = await request(url, { method, headers: { ...json, ...headers }, body: sent, dispatcher: agent });
   return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() };
 }
+
+it('the shipped proxies close idle connections to a core before the core does, so that no POST meets a closing connection', () => {
+  const shipped = (name: string) => readFileSync(new URL(`../../core/${name}`, import.meta.url), 'utf8');
+  const [, idle = ''] = /keepAliveTimeout: (\d+)_000/.exec(shipped('server/connections/listener.ts')) ?? [];
+  const [, nginx = ''] = /keepalive_timeout (\d+)s;/.exec(shipped('deploy/nginx.conf')) ?? [];
+  const [, caddy = ''] = /keepalive (\d+)s$/m.exec(shipped('deploy/Caddyfile')) ?? [];
+  expect(Number(nginx)).to.be.within(1, Number(idle) - 5);
+  expect(Number(caddy)).to.be.within(1, Number(idle) - 5);
+});
 
 describe('two cores behind a proxy configured as in core/deploy', () => {
   after(() => agent.close());
@@ -83,7 +93,7 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
         isOver = true;
         await loads;
       }
-      const spoofed = { 'X-Forwarded-For': '203.0.113.9', 'X-Forwarded-Proto': 'http' };
+      const spoofed = { Origin: proxy.url, 'X-Forwarded-For': '203.0.113.9', 'X-Forwarded-Proto': 'http' };
       const signedIn = await send({
         method: 'POST',
         url: `${proxy.url}/console/session`,
@@ -98,6 +108,7 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
       expect(failures.length, JSON.stringify(failures[0])).to.equal(0);
       expect(proxy.stderrLines.join('')).not.to.contain(keyValue);
       expect([rows.length, rows.filter(({ state }) => state === 'cancelled').length]).to.deep.equal([placed, cancelled]);
+      expect(signedIn.headers['strict-transport-security']).to.equal('max-age=31536000');
       expect(String(signedIn.headers['set-cookie'])).to.match(/^__Host-.*; secure/i);
       expect(addresses).to.deep.equal(['127.0.0.1']);
     });

@@ -141,8 +141,9 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
   describe('a stored session secret', () => {
     for (const [what, content, mode, part] of [
       ['that is empty', '\n', 0o600, 'is empty. Delete the file'],
-      ['that is too short', 'too short\n', 0o600, 'at least 32 characters. Delete the file'],
-      ['that has several lines', `${'x'.repeat(40)}\n${'y'.repeat(40)}\n`, 0o600, 'must contain a single secret'],
+      ['that is too short', 'too short\n', 0o600, 'must contain the 43 characters that a core writes there. Delete the file'],
+      ['that has several lines', `${'x'.repeat(43)}\n${'y'.repeat(43)}\n`, 0o600, 'must contain the 43 characters'],
+      ['that has only zero bytes, as after a power failure', '\0'.repeat(44), 0o600, 'must contain the 43 characters'],
       ['that everyone can read', `${'x'.repeat(43)}\n`, 0o644, 'Run chmod 600'],
     ] as const) {
       it(what, async () => {

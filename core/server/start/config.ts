@@ -77,7 +77,7 @@ const list = z
       .filter((item) => item !== ''),
   );
 
-export const secretLength = 32;
+const secretLength = 32;
 
 const secrets = list
   .refine((secrets) => secrets.every((secret) => secret.length >= secretLength), {
@@ -244,13 +244,19 @@ export function readDatabaseLocation(environment: Readonly<Record<string, string
   return parse(z.object({ DATABASE_URL: databaseUrl }), environment).DATABASE_URL;
 }
 
+/** Returns the address of this machine's core for health checks; null if its management listener is off. @throws ConfigError */
+export function readHealthUrl(environment: Readonly<Record<string, string | undefined>>): string | null {
+  const { MANAGEMENT_HOST, MANAGEMENT_PORT } = schema.shape;
+  const { MANAGEMENT_HOST: host, MANAGEMENT_PORT: port } = parse(z.object({ MANAGEMENT_HOST, MANAGEMENT_PORT }), environment);
+  // A listener on all addresses also accepts connections on loopback.
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return port === 'off' ? null : `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}/healthz`;
+}
+
 function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly<Record<string, string | undefined>>): z.output<Schema> {
   // Trim values, because files of variables may end their lines with CR, and a space at the end of a path would name another file.
   const trimmed = Object.entries(environment).map(([name, value]) => [name, value?.trim()] as const);
   const set = Object.fromEntries(trimmed.filter(([, value]) => value !== ''));
-  for (const name of Object.keys(schema.shape))
-    if (/^(["']).*\1$|\p{Cc}/su.test(set[name] ?? ''))
-      throw new ConfigError(name, 'must not be in quotation marks or contain control characters');
   // Read only the files of the requested variables, because the user who runs `admin` may not be allowed to read the others.
   for (const name of secretVariables.filter((secret) => secret in schema.shape)) {
     const variable = `${name}_FILE`;
@@ -259,6 +265,9 @@ function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly
     if (set[name] !== undefined) throw new ConfigError(variable, `set either this or ${name}, not both`);
     set[name] = readSecretFile(variable, file);
   }
+  for (const name of Object.keys(schema.shape))
+    if (/^(["']).*\1$|\p{Cc}/su.test(set[name] ?? ''))
+      throw new ConfigError(name, 'must not be in quotation marks or contain control characters');
   const parsed = schema.safeParse(set);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import type { Randomness } from '../../domain/ports.ts';
 import { errorCode } from '../../domain/problem.ts';
 import type { DatabaseLocation } from '../../storage/engine/database.ts';
-import { type Config, ConfigError, secretLength } from './config.ts';
+import { type Config, ConfigError } from './config.ts';
 import { toDatabaseError } from './start-errors.ts';
 
 /**
@@ -70,8 +70,8 @@ export function readSecret(file: string): { secret: string; fault: string | null
     return { secret: '', fault: `the session secret can't be read (${reason}). Give the core's user read access to ${file}` };
   }
   if (secret === '') return { secret, fault: `${file} is empty. ${remedy}` };
-  if (secret.length < secretLength || /\s/.test(secret))
-    return { secret, fault: `${file} must contain a single secret of at least ${secretLength} characters. ${remedy}` };
+  // After a power failure, a file can have its length but only zero bytes, with which anyone could sign cookies.
+  if (!/^[\w-]{43}$/.test(secret)) return { secret, fault: `${file} must contain the 43 characters that a core writes there. ${remedy}` };
   // The group may have access, because it may be the volume's group, as in Kubernetes. `admin check` reports this.
   if (process.platform !== 'win32' && (statSync(file).mode & 0o007) !== 0)
     return {
