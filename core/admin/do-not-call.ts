@@ -165,7 +165,7 @@ async function runImport(context: AdminContext, path: string, options: ImportOpt
     });
     if (result.numbers + result.invalidLines === 0) throw new UnreadableFile(`${path} contains no phone numbers.`);
     const isImported = result.numbers > 0 && (result.invalidLines === 0 || skipped !== null);
-    const skippedFile = isImported && result.invalidLines > 0 && skipped ? skipped.path : null;
+    const skippedFile = result.invalidLines > 0 && skipped ? skipped.path : null;
     answerImport(output, scope, list, result, { isImported, skippedFile });
     return isImported;
   } finally {
@@ -190,6 +190,7 @@ function answerImport(
   { isImported, skippedFile }: { isImported: boolean; skippedFile: string | null },
 ): void {
   const isAre = (count: number) => (count === 1 ? 'is' : 'are');
+  const them = invalidLines === 1 ? 'it' : 'them';
   const lines = [
     ...notes,
     `${columns.length === 1 ? 'Column' : 'Columns'} ${columns.join(', ')}: ${counted(numbers, 'number')}${empty > 0 ? `, ${empty} empty` : ''}.`,
@@ -203,10 +204,12 @@ function answerImport(
       : []),
     isImported
       ? `Imported ${counted(added, 'number')} for ${kind} ${name}. Already on the list: ${known}.`
-      : `Nothing was imported, because ${counted(invalidLines, 'line')} ${isAre(invalidLines)} invalid. Fix ${invalidLines === 1 ? 'it' : 'them'}, or add --skip-invalid.`,
+      : skippedFile !== null
+        ? 'Nothing was imported, because no line has a valid number.'
+        : `Nothing was imported, because ${counted(invalidLines, 'line')} ${isAre(invalidLines)} invalid. Fix ${them}, or add --skip-invalid.`,
     ...(skippedFile === null
       ? []
-      : [`Skipped ${counted(invalidLines, 'invalid line')}. Fix them in ${skippedFile}, and import that file.`]),
+      : [`Skipped ${counted(invalidLines, 'invalid line')}. Fix ${them} in ${skippedFile}, and import that file.`]),
   ];
   const json = {
     ...{ added, known, wrong, columns, numbers, empty },

@@ -134,6 +134,11 @@ describeAdmin('admin do-not-call import', ({ admin, json, database }) => {
     ['a table without a column for numbers', `Kontakt;Firma\n${one};ACME\n`, /no column.*Kontakt, Firma.*--column NAME/],
     ["a column that doesn't exist", `Phone,Name\n${one},Ada\n`, /no column "Mobile".*Phone, Name/, ['--column', 'Mobile']],
     ['an export that was cut off', csvRow(doNotCallHead) + csvRow([one]) + incompleteLine(1, 'Export again.'), /ended early \(line 3\)/],
+    [
+      'a header in Windows-1251',
+      Buffer.from(`\xd2\xe5\xeb\xe5\xf4\xee\xed;\xc8\xec\xff\n${one};Ada\n`, 'latin1'),
+      /no column that's named.*numbers\.csv isn't UTF-8, so it's read as Latin-1/,
+    ],
     ['a misplaced quote', `Phone,Name\n${one},"Ada\n${two},Bob\n`, /line 2: there's a misplaced quotation mark/],
     ['an XLSX file', Buffer.from('PK\x03\x04\x14\0', 'latin1'), /spreadsheet file or an archive/],
     ['a PDF', '%PDF-1.7\n%âãÏÓ', /is a PDF/],
@@ -191,10 +196,13 @@ describeAdmin('admin do-not-call import', ({ admin, json, database }) => {
       expect(refused.stderr).to.contain('already exists');
     });
 
-    it('imports nothing if no line is valid', async () => {
+    it('imports nothing if no line is valid, and writes the lines to the file', async () => {
       const path = file('Phone\n12\n');
-      expect((await admin(['do-not-call', 'import', path, ...account, '--skip-invalid'])).code).to.equal(1);
-      expect(() => readFileSync(path.replace('.csv', '.skipped.csv'))).to.throw('ENOENT');
+      const { code, stdout } = await admin(['do-not-call', 'import', path, ...account, '--skip-invalid']);
+      const skipped = path.replace('.csv', '.skipped.csv');
+      expect([code, readFileSync(skipped, 'utf8')]).to.deep.equal([1, '\ufeffPhone\n12\n']);
+      expect(stdout).to.contain('Nothing was imported, because no line has a valid number.').and.not.contain('--skip-invalid');
+      expect(stdout).to.contain(`Skipped 1 invalid line. Fix it in ${skipped}, and import that file.`);
     });
   });
 

@@ -28,6 +28,11 @@ describe('checking a call file', () => {
     ['has several columns for the phone number', `Mobile;Telefon\n${phone};\n`, /column phone twice \(Telefon\).*--columns phone=NAME/],
     ['is an export that ended early', `phone\n${phone}\n# INCOMPLETE, 1 rows: Export again.\n`, /ended early \(line 3\)/],
     ['is a do-not-call list that the console exported', csvRow(doNotCallHead) + csvRow([phone, 'Blue Clinic']), /is a do-not-call list/],
+    [
+      'has a header in Shift JIS',
+      Buffer.from(`\x93\x64\x98\x62,\x96\xbc\x91\x4f\n${phone},Ada\n`, 'latin1'),
+      /has an unknown column.*isn't UTF-8, so it's read as Latin-1/,
+    ],
     ['is a PDF', '%PDF-1.7\n', /is a PDF/],
     ['is a web page', '<table><tr><td>phone</td></tr></table>', /is HTML/],
     ['mixes UTF-8 and Latin-1', Buffer.from(`phone,name\n${phone},Ã©\n${phone},\xe4\n`, 'latin1'), /mixes UTF-8/],

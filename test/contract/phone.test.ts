@@ -164,6 +164,26 @@ describe('reading a phone number', () => {
     fc.assert(fc.property(home, ofAnyType, neverWrong), runs(2_000));
   });
 
+  it("never makes another number of a foreign one of more than ten digits that lost its plus, even if the library doesn't know it", () => {
+    // A valid number, or one with another length or another digit than those of today, such as +1 436 555 0123 or +225 07123456.
+    const unknown = fc
+      .tuple(ofAnyType, fc.nat(20), digit, fc.integer({ min: -2, max: 1 }))
+      .map(([{ code, national }, place, other, longer]) => {
+        const changed = national.slice(0, place) + other + national.slice(place + 1);
+        return code + (longer < 0 ? changed.slice(0, longer) : changed.padEnd(changed.length + longer, other));
+      });
+    const neverWrong = (country: string, text: string) => {
+      const { 0: code = '', 1: internationalPrefix = '', 5: nationalPrefix, 11: types } = full.countries[country as CountryCode] ?? [];
+      const isMobile = Boolean(nationalPrefix && types?.[1]?.[0] && new RegExp(`^(?:${types[1][0]})$`).test(text));
+      const isOwn = isMobile || new RegExp(`^(?:${code}|${nationalPrefix || code}|${internationalPrefix})`).test(text);
+      if (text.length > 10 && !isOwn) readAll(country, `+${text}`, [text]);
+    };
+    const homes = Object.keys(full.countries);
+    for (const text of ['14365550123', '447700900123', '5215512345678', '22507123456', '12125551234', '33199001234'])
+      for (const country of homes) neverWrong(country, text);
+    fc.assert(fc.property(fc.constantFrom(...homes), unknown, neverWrong), runs(5_000));
+  });
+
   it('accepts the example number of nearly every country as usual there, after 00, and without its plus', () => {
     const refused = examplesOfCountries.flatMap((number) => {
       const usual = [...toSpellings(number).usual, `${number.code}${number.national}`];
@@ -195,6 +215,13 @@ describe('reading a phone number', () => {
     ['0491 701234567', 'DE', '+49491701234567'],
     ['1701234567', 'DE', '+491701234567'],
     ['2079460958', 'GB', '+442079460958'],
+    ['612345678', 'FR', '+33612345678'],
+    ['030123456', 'DE', '+4930123456'],
+    ['2125551234', 'US', '+12125551234'],
+    ['3331234567', 'IT', '+393331234567'],
+    ['91234567', 'SG', '+6591234567'],
+    ['41 91234-5678', 'BR', '+5541912345678'],
+    ['84951234567', 'RU', '+74951234567'],
     ['\u0660\u0661\u0667\u0660 \u06F1\u06F2\u06F3\uFF14\uFF15\uFF16\uFF17', 'DE', '+491701234567'],
     ['\u200E\uFF0B49\u00AD 170\u2011123\u202F4567\u2069', undefined, '+491701234567'],
     ["'01701234567", 'DE', '+491701234567'],
@@ -214,6 +241,14 @@ describe('reading a phone number', () => {
     ['011 43 664 123456', 'DE', 'Write +43 664 123456, or 1143664123456.'],
     ['436641234567', 'DE', 'Write +43 664 1234567, or 04366 41234567.'],
     ['6641234567', 'AT', 'Write +66 41 234 567, or 0664 1234567.'],
+    // The library doesn't know these four numbers with a plus.
+    ['14365550123', 'DE', 'Write +1 436 555 0123, or +49 14365550123.'],
+    ['447700900123', 'DE', 'Write +44 7700 900123, or 04477 00900123.'],
+    ['5215512345678', 'DE', 'Write +52 15512345678, or 0521 5512345678.'],
+    ['22507123456', 'AT', 'Write +225 07123456, or 02250 7123456.'],
+    ['14365550123', 'FR', 'Must be a valid phone number.'],
+    ['12125551234', 'SG', 'Write +1 212 555 1234, or +65 1212 555 1234.'],
+    ['33199001234', 'IT', 'Write +33 1 99 00 12 34, or +39 331 9900 1234.'],
     ['353861234567', undefined, noCountry],
     ['030 12345678', undefined, noCountry],
     ['030 12345678', 'XX', noCountry],

@@ -1,7 +1,7 @@
 import { createHash, hash } from 'node:crypto';
 import type { PlaceCall } from '#contract/calls/calls.ts';
 import type { OpenFile } from '#contract/files/open-file.ts';
-import { openText, type TextFile, UnreadableFile } from '#contract/files/text-file.ts';
+import { interpret, openText, type TextFile, UnreadableFile } from '#contract/files/text-file.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { CallkeyError } from '../../client/errors.ts';
@@ -55,7 +55,7 @@ async function openRows(text: TextFile, reading: Reading, purpose: 'place' | 'ca
     throw new UnreadableFile(
       `${name} is a JSON array. Use NDJSON instead: one call per line, without brackets or commas around the calls.`,
     );
-  if (!/^\s*\{/.test(start)) return openCsv(text, reading, purpose);
+  if (!/^\s*\{/.test(start)) return interpret(text, () => openCsv(text, reading, purpose));
   if (Object.keys(reading.columns).length > 0) throw new UnreadableFile(`${name} is NDJSON. Remove --columns: it works only with CSV.`);
   return { notes: [], rows: () => readNdjson(text.chunks()) };
 }

@@ -1,4 +1,6 @@
 import type { MetadataJson } from 'libphonenumber-js/core';
+// The smaller metadata doesn't have the types of most countries' numbers.
+import full from 'libphonenumber-js/max/metadata';
 import { isSupportedCountry, parsePhoneNumberFromString } from 'libphonenumber-js/min';
 import metadata from 'libphonenumber-js/min/metadata';
 import { toPlainPhone } from '../text/text.ts';
@@ -128,11 +130,14 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   const mustBeValid = accept === 'valid';
   const phones = valid.length > 0 || mustBeValid ? valid : distinct(unknown.map(toPossible));
   const digits = toDigits(written);
-  // Spreadsheets drop the plus sign, and also the zero before an area code. A number that's written as usual in its country lacks neither.
-  const withPlus = dialing && !isWithPlus(written) && !digits.startsWith('0') ? toValid(`+${digits}`) : null;
-  const mayLackPlus = dialing && withPlus !== null && !valid.some((phone) => isUsual(phone, digits, dialing));
   const meant = valid.length > 0 ? valid : phones.map((phone) => withoutZero(phone) ?? phone);
-  const readings = mayLackPlus ? distinct([withPlus, ...meant]) : meant;
+  // Spreadsheets drop the plus sign, and also the zero before an area code. So digits without either can be a foreign number, unless they're
+  // written as usual in their country. Up to ten digits can only be a valid one, because most national numbers have that length. More can be
+  // any number with a possible length: few countries' own numbers are as long, and the library doesn't know all foreign ones.
+  const canLackPlus = dialing && !isWithPlus(written) && !digits.startsWith('0') && !valid.some((phone) => isUsual(phone, digits, dialing));
+  const isLong = digits.length > maxNational && meant.length > 0;
+  const withPlus = canLackPlus ? (toValid(`+${digits}`) ?? (isLong ? toPossible(`+${digits}`) : null)) : null;
+  const readings = distinct([withPlus, ...meant]);
   const [phone] = phones;
   if (phone !== undefined && readings.length === 1 && readings[0] === phone) return { phone, isValid: valid.length > 0 };
   if (readings.length > 0) return { reason: `Write ${readings.map((reading) => format(reading, digits, dialing)).join(', or ')}.` };
@@ -140,15 +145,22 @@ function readWritten(written: string, { country, accept }: PhoneOptions): PhoneR
   return { reason: `Must be a ${mustBeValid ? 'valid phone number' : 'phone number with a possible length'}.` };
 }
 
-/** How numbers are dialed in a country. @property transform builds a number from the groups of its national prefix */
-type Dialing = { code: string; international: RegExp[]; hasPrefix: boolean; national: RegExp; transform: string };
+/**
+ * How numbers are dialed in a country.
+ *
+ * @property transform builds a number from the groups of its national prefix
+ * @property mobile matches mobile numbers without a prefix
+ */
+type Dialing = { code: string; international: RegExp[]; hasPrefix: boolean; national: RegExp; transform: string; mobile: RegExp };
 
 const dialings = new Map<string, Dialing>();
 
 function getDialing(country: string): Dialing | undefined {
   const known = dialings.get(country);
-  const data = known === undefined && isSupportedCountry(country) ? metadata.countries[country] : undefined;
-  if (!data) return known;
+  if (known || !isSupportedCountry(country)) return known;
+  const data = metadata.countries[country];
+  if (!data) return undefined;
+  const [, mobile]: ([pattern: string] | 0)[] = full.countries[country]?.[at.types] || [];
   const dialing = {
     code: data[at.code],
     // North American programs write 011 in every country. No country's numbers have ten digits after such an area code.
@@ -156,6 +168,7 @@ function getDialing(country: string): Dialing | undefined {
     hasPrefix: Boolean(data[at.prefix]),
     national: new RegExp(`^(?:${data[at.nationalPrefix] || data[at.prefix] || ''})`),
     transform: data[at.transform] || '',
+    mobile: whole((mobile || ['(?!)'])[0]),
   };
   dialings.set(country, dialing);
   return dialing;
@@ -216,13 +229,17 @@ function withoutZero(phone: string): string | null {
 }
 
 /** Whether digits are a number as it's usually written in its country. The library doesn't know that for numbers that it can't format. */
-function isUsual(phone: string, digits: string, { hasPrefix }: Dialing): boolean {
+function isUsual(phone: string, digits: string, { hasPrefix, mobile }: Dialing): boolean {
   const parsed = parsePhoneNumberFromString(phone);
+  if (digits.length > maxNational && digits === parsed?.nationalNumber && !(hasPrefix && mobile.test(digits))) return false;
   return [true, false].some((nationalPrefix) => {
     const text = parsed?.format('NATIONAL', { nationalPrefix }) ?? '';
     return toDigits(text) === digits && !(hasPrefix && text === digits);
   });
 }
+
+/** The maximum length of nearly all countries' numbers without a country code and prefix. China's and Brazil's mobile numbers are longer. */
+const maxNational = 10;
 
 /** Formats one meaning of digits so that it has no other. */
 function format(phone: string, digits: string, dialing: Dialing | undefined): string {

@@ -1,6 +1,6 @@
 import type { CsvRecord, Reader } from './csv.ts';
 import { doNotCallHead, findPhoneColumns, isExport, isOtherNumber, looksLikePhone, mayHavePhone, openTable, type Table } from './table.ts';
-import { type TextFile, UnreadableFile } from './text-file.ts';
+import { interpret, type TextFile, UnreadableFile } from './text-file.ts';
 
 /** It isn't clear which column has the numbers. @property names the names of all columns */
 export class UnclearColumn extends UnreadableFile {
@@ -38,6 +38,10 @@ export type PhoneList = { names: string[]; columns: string[]; head: string; note
  * @throws UnreadableFile if the file isn't a table; UnclearColumn if it's unclear which column has the numbers
  */
 export function openPhoneList(file: TextFile, columns: readonly string[], hint: string): PhoneList {
+  return interpret(file, () => toPhoneList(file, columns, hint));
+}
+
+function toPhoneList(file: TextFile, columns: readonly string[], hint: string): PhoneList {
   const { name, start } = file;
   if (/^\s*[[{]/.test(start))
     throw new UnreadableFile(`${name} is JSON. Use CSV: one phone number on each line, or a table with a header.`);

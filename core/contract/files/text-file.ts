@@ -91,6 +91,16 @@ export async function openText(source: ByteSource, onChunk?: (chunk: Uint8Array)
   };
 }
 
+/** Interprets a file's text. If that fails, the error says how the text was decoded, because names in another encoding aren't recognized. */
+export function interpret<T>({ notes }: TextFile, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof UnreadableFile) error.message = [error.message, ...notes].join(' ');
+    throw error;
+  }
+}
+
 /** Returns a text that's in memory as a file. @param name the name for messages */
 export function toTextFile(name: string, text: string): TextFile {
   return {

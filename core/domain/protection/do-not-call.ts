@@ -210,8 +210,8 @@ type NumberImport = {
  */
 export async function importNumbers(ports: Ports, actor: Actor, job: NumberImport): Promise<NumberImportResult> {
   const checked = await checkList(job);
-  if (checked.numbers === 0 || (checked.invalidLines > 0 && !job.skipped)) return { ...checked, added: 0, known: 0 };
   await job.skipped?.save();
+  if (checked.numbers === 0 || (checked.invalidLines > 0 && !job.skipped)) return { ...checked, added: 0, known: 0 };
   const subject = { kind: 'do-not-call', id: ports.randomness.id(), name: counted(checked.numbers, 'number') } as const;
   const event = auditEvent(ports, actor, 'do-not-call.imported', subject, job.entry.owner);
   const added = await ports.stores.protection.importNumbers(job.entry, identified(ports, job), ports.clock.now(), event);
