@@ -22,9 +22,9 @@ import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { parseInTurn, readJsonBytes } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
+import { waitForStrangerTurn } from './middleware/event-loop.ts';
 import { badEncoding, isDecodable } from './middleware/paths.ts';
 import { jsonLine, quotaHeaders, refuse, write } from './middleware/responses.ts';
-import { waitForStrangerTurn } from './stranger-turns.ts';
 
 type Parameters = Readonly<Record<string, string>>;
 type Handler = (ctx: Context, ports: Ports, caller: KnownCaller, parameters: Parameters) => Promise<void>;
@@ -51,8 +51,8 @@ export function onDemandMethods(path: string): string[] {
  */
 export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middleware {
   const recentlyAccepted = recentlyAcceptedKeys();
-  const refuseKey = (ctx: Context) => {
-    refusals.onKeyRefused(getClientAddress(ctx));
+  const refuseKey = (ctx: Context, address: string) => {
+    refusals.onKeyRefused(address);
     refuse(ctx);
   };
 
@@ -62,17 +62,18 @@ export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middl
     ctx.state.route = match.path;
 
     const keyValue = readKeyValue(ctx);
+    const address = getClientAddress(ctx);
     if (keyValue === null) {
-      await waitForStrangerTurn();
-      return refuseKey(ctx);
+      await waitForStrangerTurn(address);
+      return refuseKey(ctx, address);
     }
-    const caller = { digest: toDigest(keyValue), address: getClientAddress(ctx), deadline: performance.now() + deadlines.answer };
+    const caller = { digest: toDigest(keyValue), address, deadline: performance.now() + deadlines.answer };
     const isPlain = !ctx.url.includes('%');
     // First look up a key that wasn't accepted recently, so that each request in a flood of bad keys costs only one lookup, and its body
     // isn't read. A remembered key skips this lookup, but isn't accepted yet: the statement that does the work decides.
     const known = isPlain ? recentlyAccepted.get(caller.digest) : undefined;
     const key = known && allowsAddress(known.limits, caller.address) ? known : await findActiveKey(ports, caller);
-    if (!key) return refuseKey(ctx);
+    if (!key) return refuseKey(ctx, address);
     if (expiresSoon(key.expiresAt, ports.clock.now())) ctx.state.keyExpiresAt = timestamp(key.expiresAt);
     if (!isPlain && !isDecodable(ctx.url)) throw badEncoding();
     try {
@@ -82,7 +83,7 @@ export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middl
       // A key that has placed all its calls for today is still accepted. Remember it, so that its next requests only read.
       if (error instanceof Problem && error.code === 'too-many-calls') recentlyAccepted.add(caller.digest, key);
       else recentlyAccepted.delete(caller.digest);
-      if (error instanceof Problem && error.code === 'unauthorized') return refuseKey(ctx);
+      if (error instanceof Problem && error.code === 'unauthorized') return refuseKey(ctx, address);
       throw error;
     }
   };

@@ -4,13 +4,13 @@ import type { Ports } from '../domain/ports.ts';
 import { consoleMethods, consoleRoutes } from '../http/console-routes.ts';
 import { clientAddress } from '../http/middleware/client-address.ts';
 import type { Context, HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';
+import { waitForStrangerTurn } from '../http/middleware/event-loop.ts';
 import { closeWhileDraining, type ObserveRequest, requestId, requestMetrics, requireHost } from '../http/middleware/every-request.ts';
 import { notFound, requireReadablePath } from '../http/middleware/paths.ts';
 import { problems } from '../http/middleware/responses.ts';
 import { session } from '../http/middleware/session.ts';
 import { onDemand, onDemandMethods } from '../http/on-demand.ts';
 import { outcomeMethods, outcomes } from '../http/outcomes.ts';
-import { strangerTurns } from '../http/stranger-turns.ts';
 import { type WebConsole, webConsole, webConsoleMethods } from '../http/web-console.ts';
 
 type AppDeps = {
@@ -92,7 +92,10 @@ export function createApp(deps: AppDeps): App {
     .use(problems(deps.refusals))
     .use(requireHost)
     .use(onDemand(httpDeps))
-    .use(strangerTurns)
+    .use(async (ctx, next) => {
+      await waitForStrangerTurn(httpDeps.getClientAddress(ctx));
+      await next();
+    })
     .use(requireReadablePath)
     .use(outcomes(ports, deps.dialerSecrets))
     .use(webConsole(deps.webConsole))

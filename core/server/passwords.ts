@@ -2,9 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import argon2 from 'argon2';
 import { limits } from '#contract/limits.ts';
 import { toNfc } from '#contract/text/text.ts';
+import { FairQueue, inOrder } from '../domain/fair-queue.ts';
 import type { Attempt, Passwords, Randomness } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { FairQueue } from '../domain/sign-in/fair-queue.ts';
 import { toNetworks, toProvider } from '../domain/sign-in/throttle.ts';
 
 /** OWASP Password Storage Cheat Sheet: argon2id with 19 MiB of memory, two passes and one lane. */
@@ -69,47 +69,36 @@ type Turn<Prepared, Result> = {
   pausesAfter: boolean;
 };
 
-type Waiting = { run: () => Promise<void>; refuse: () => void };
-
 /**
  * A queue of password checks. Sessions and known devices have their own queue, and the two queues take turns, so that a flood of strangers
  * doesn't delay users. In the queue of sessions and known devices, users take turns, because each can have any number of devices.
  */
 class PasswordQueue {
-  readonly #maxWaiting = () => Math.min(queue.max, Math.max(queue.min, Math.floor(queue.wait / this.#turn)));
-  readonly #vouched = new FairQueue<Waiting>(this.#maxWaiting);
-  readonly #strangers = new FairQueue<Waiting>(this.#maxWaiting);
+  readonly #limits = { waiting: () => Math.min(queue.max, Math.max(queue.min, Math.floor(queue.wait / this.#turn))), wait: maxWait };
+  readonly #vouched = new FairQueue(this.#limits, setTimeout);
+  readonly #strangers = new FairQueue(this.#limits, setTimeout);
+  readonly #startNext = inOrder(this.#vouched, this.#strangers, 1);
   #isRunning = false;
   /** The recent duration of a turn, in ms. */
   #turn = usualTurn;
   #pause: Promise<unknown> = Promise.resolve();
 
   /** @throws Problem `too-many-requests` */
-  inTurn<Prepared, Result>({ email, address, vouched }: Attempt, turn: Turn<Prepared, Result>): Promise<Result> {
-    const { promise, resolve, reject } = Promise.withResolvers<Result>();
-    const line = vouched === null ? this.#strangers : this.#vouched;
-    const path = vouched === null ? [toProvider(address), ...toNetworks(address).toReversed()] : [email, vouched];
-    const waiting: Waiting = {
-      run: () => this.#run(turn).then(resolve, reject),
-      refuse: () => reject(new Problem('too-many-requests', 'Too many people are signing in. Try again in 1 second.', { retryAfter: 1 })),
-    };
-    const timer = setTimeout(() => line.remove(waiting) && waiting.refuse(), maxWait);
-    for (const { refuse } of line.add(path, waiting)) refuse();
-    void this.#runAll();
-    return promise.finally(() => clearTimeout(timer));
-  }
-
-  async #runAll(): Promise<void> {
-    if (this.#isRunning) return;
-    this.#isRunning = true;
-    let [first, second] = [this.#vouched, this.#strangers];
-    for (let next = first.take() ?? second.take(); next; next = first.take() ?? second.take()) {
-      [first, second] = [second, first];
-      const start = performance.now();
-      await next.run();
+  async inTurn<Prepared, Result>({ email, address, vouched }: Attempt, turn: Turn<Prepared, Result>): Promise<Result> {
+    const waiting =
+      vouched === null
+        ? this.#strangers.wait([toProvider(address), ...toNetworks(address).toReversed()])
+        : this.#vouched.wait([email, vouched]);
+    if (!this.#isRunning) this.#isRunning = this.#startNext();
+    if ((await waiting) !== 'turn')
+      throw new Problem('too-many-requests', 'Too many people are signing in. Try again in 1 second.', { retryAfter: 1 });
+    const start = performance.now();
+    try {
+      return await this.#run(turn);
+    } finally {
       this.#turn += (performance.now() - start - this.#turn) / 8;
+      this.#isRunning = this.#startNext();
     }
-    this.#isRunning = false;
   }
 
   async #run<Prepared, Result>({ prepare, work, pausesAfter }: Turn<Prepared, Result>): Promise<Result> {

@@ -1,35 +1,43 @@
 import { expect } from 'chai';
-import { FairQueue } from '../../core/domain/sign-in/fair-queue.ts';
+import { FairQueue, inOrder } from '../../core/domain/fair-queue.ts';
 import { cheapPasswords } from '../support/passwords.ts';
 
 /** Returns the path of a network. The network `a/b` is a part of the network `a`. */
 const toPath = (network: string) => network.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'));
 
-/** Creates a queue of attempts, each of which is represented by the name of its network. */
-function createQueue(max: number) {
-  const queue = new FairQueue<string>(() => max);
+/** Creates a queue of attempts, each of which is represented by the name of its network. A wait ends when the test says that it's late. */
+function createQueue(max: number | (() => number), limits: { inShare?: number; wait?: number } = {}) {
+  const timers: (() => void)[] = [];
+  const queue = new FairQueue({ waiting: typeof max === 'number' ? () => max : max, ...limits }, (run) => {
+    timers.push(run);
+    return { [Symbol.dispose]: () => void timers.splice(timers.indexOf(run), 1) };
+  });
+  let ended: string[] = [];
+  /** Returns the attempts that end during this work. */
+  const during = (work: () => void) => {
+    ended = [];
+    work();
+    return ended;
+  };
+  const add = (network: string, name = network) =>
+    during(() => queue.add(toPath(network), (result) => ended.push(result === 'turn' ? name : `${name} ${result}`)));
+  const take = () => during(() => queue.startNext())[0] ?? null;
   let name = 0;
   return {
-    /** @returns the rejected attempt, if any */
-    add: (network: string) => queue.add(toPath(network), network)[0] ?? null,
-    takeAll(): string[] {
-      const taken: string[] = [];
-      for (let next = queue.take(); next !== null; next = queue.take()) taken.push(next);
-      return taken;
-    },
+    ...{ queue, add, take },
+    takeAll: () => Array.from({ length: queue.length }, take),
     /** Adds this many attempts, each from a different network that never retries. */
     flood(times: number) {
-      for (let n = 0; n < times; n++) queue.add(toPath(`stranger${++name}`), `stranger${name}`);
+      for (let n = 0; n < times; n++) add(`stranger${++name}`);
     },
-    take: () => queue.take(),
-    remove: (network: string) => queue.remove(network),
+    endOldestWait: () => during(() => timers[0]?.()),
   };
 }
 
-describe('the password check queue', () => {
+describe('a fair queue', () => {
   it('serves networks in the order in which they arrived', () => {
     const queue = createQueue(10);
-    for (const network of ['a', 'b', 'c']) expect(queue.add(network)).to.equal(null);
+    for (const network of ['a', 'b', 'c']) expect(queue.add(network)).to.deep.equal([]);
     expect(queue.takeAll()).to.deep.equal(['a', 'b', 'c']);
   });
 
@@ -42,15 +50,15 @@ describe('the password check queue', () => {
   it('rejects the newest attempt from the largest part of the network with the most waiting attempts', () => {
     const queue = createQueue(5);
     for (const network of ['a/1', 'a/2', 'a/2', 'b', 'c']) queue.add(network);
-    expect(queue.add('d')).to.equal('a/2');
-    expect(queue.add('e')).to.equal('a/2');
+    expect(queue.add('d')).to.deep.equal(['a/2 full']);
+    expect(queue.add('e')).to.deep.equal(['a/2 full']);
     expect(queue.takeAll()).to.deep.equal(['a/1', 'b', 'c', 'd', 'e']);
   });
 
   it('rejects the newest attempt if all networks have the same number of waiting attempts', () => {
     const queue = createQueue(2);
     for (const network of ['a', 'b']) queue.add(network);
-    expect(queue.add('c')).to.equal('c');
+    expect(queue.add('c')).to.deep.equal(['c full']);
     expect(queue.takeAll()).to.deep.equal(['a', 'b']);
   });
 
@@ -61,7 +69,7 @@ describe('the password check queue', () => {
     ] as const) {
       const queue = createQueue(2);
       for (const network of [first, second]) queue.add(network);
-      expect(queue.add(third)).to.equal(third);
+      expect(queue.add(third)).to.deep.equal([`${third} full`]);
       expect(queue.takeAll()).to.deep.equal([first, second]);
     }
   });
@@ -69,10 +77,10 @@ describe('the password check queue', () => {
   it('serves a network that retries even if any number of networks that never retry are waiting', () => {
     const queue = createQueue(4);
     queue.flood(10);
-    expect(queue.add('honest')).to.equal('honest');
+    expect(queue.add('honest')).to.deep.equal(['honest full']);
     queue.take();
     queue.flood(1_000);
-    expect(queue.add('honest')).not.to.equal('honest');
+    expect(queue.add('honest')).not.to.deep.equal(['honest full']);
     queue.flood(1_000);
     const [one, two, three, four] = [queue.take(), queue.take(), queue.take(), queue.take()];
     expect([one, two, three, four]).to.deep.equal(['stranger2', 'stranger3', 'stranger4', 'honest']);
@@ -127,7 +135,7 @@ describe('the password check queue', () => {
     for (const network of ['a', 'b']) queue.add(network);
     queue.takeAll();
     queue.add('c');
-    expect(queue.add('b')).to.equal('b');
+    expect(queue.add('b')).to.deep.equal(['b full']);
   });
 
   for (const [strangers, isRemembered] of [
@@ -137,46 +145,46 @@ describe('the password check queue', () => {
     it(`${isRemembered ? 'remembers' : 'forgets'} a network after rejecting ${strangers} others`, () => {
       const queue = createQueue(2);
       for (const network of ['a', 'b']) queue.add(network);
-      expect(queue.add('honest')).to.equal('honest');
+      expect(queue.add('honest')).to.deep.equal(['honest full']);
       queue.flood(strangers);
       queue.take();
       queue.add('c');
-      expect(queue.add('honest')).to.equal(isRemembered ? 'c' : 'honest');
+      expect(queue.add('honest')).to.deep.equal([isRemembered ? 'c full' : 'honest full']);
     });
   }
 
   it('rejects more attempts when turns take longer', () => {
     let max = 4;
-    const queue = new FairQueue<string>(() => max);
-    for (const network of ['a', 'b', 'c', 'd']) queue.add([network], network);
+    const queue = createQueue(() => max);
+    for (const network of ['a', 'b', 'c', 'd']) queue.add(network);
     max = 2;
-    expect(queue.add(['e'], 'e')).to.deep.equal(['e', 'd', 'c']);
-    expect([queue.take(), queue.take(), queue.take()]).to.deep.equal(['a', 'b', null]);
+    expect(queue.add('e')).to.deep.equal(['e full', 'd full', 'c full']);
+    expect(queue.takeAll()).to.deep.equal(['a', 'b']);
   });
 
   it("keeps a network's attempts in order, and rejects its newest when the queue is full", () => {
-    const queue = new FairQueue<number>(() => 3);
-    for (const item of [1, 2, 3]) queue.add(['a'], item);
-    expect(queue.take()).to.equal(1);
-    queue.add(['a'], 4);
-    expect(queue.add(['b'], 5)).to.deep.equal([4]);
-    expect([queue.take(), queue.take(), queue.take()]).to.deep.equal([2, 5, 3]);
-    for (const item of [1, 2, 3]) queue.add(['a'], item);
+    const queue = createQueue(3);
+    for (const name of ['1', '2', '3']) queue.add('a', name);
+    expect(queue.take()).to.equal('1');
+    queue.add('a', '4');
+    expect(queue.add('b')).to.deep.equal(['4 full']);
+    expect(queue.takeAll()).to.deep.equal(['2', 'b', '3']);
+    for (const name of ['1', '2', '3']) queue.add('a', name);
     queue.take();
-    queue.add(['c'], 4);
-    expect(queue.add(['d'], 5)).to.deep.equal([3]);
+    queue.add('c');
+    expect(queue.add('d')).to.deep.equal(['3 full']);
   });
 
   it('remembers a network from its latest rejection on', () => {
     const queue = createQueue(2);
     for (const network of ['a', 'b']) queue.add(network);
     for (let n = 0; n < 2; n++) {
-      expect(queue.add('honest')).to.equal('honest');
+      expect(queue.add('honest')).to.deep.equal(['honest full']);
       queue.flood(15_000);
     }
     queue.take();
     queue.add('c');
-    expect(queue.add('honest')).to.equal('c');
+    expect(queue.add('honest')).to.deep.equal(['c full']);
   });
 
   it("doesn't favor a network for its earlier attempts once it has had its turn", () => {
@@ -194,11 +202,35 @@ describe('the password check queue', () => {
     expect(queue.takeAll().slice(-2)).to.deep.equal(['y', 'x']);
   });
 
-  it('gives the place of a withdrawn attempt to another attempt', () => {
-    const queue = createQueue(2);
+  it('refuses an attempt that has waited too long, and gives its place to another', () => {
+    const queue = createQueue(2, { wait: 1 });
     for (const network of ['a', 'b']) queue.add(network);
-    expect(queue.remove('a')).to.equal(true);
-    expect(queue.remove('a')).to.equal(false);
-    expect([queue.add('c'), queue.takeAll()]).to.deep.equal([null, ['b', 'c']]);
+    expect(queue.endOldestWait()).to.deep.equal(['a late']);
+    expect([queue.add('c'), queue.takeAll()]).to.deep.equal([[], ['b', 'c']]);
+    expect(queue.endOldestWait()).to.deep.equal([]);
+  });
+
+  it('limits how many of one share may wait, without affecting others', () => {
+    const queue = createQueue(9, { inShare: 2 });
+    for (const network of ['a', 'a']) queue.add(network);
+    expect([queue.add('a'), queue.add('b')]).to.deep.equal([['a full'], []]);
+  });
+
+  it('skips shares that may not start now, and puts a share last on request', () => {
+    const { queue, add, takeAll } = createQueue(9);
+    for (const network of ['a', 'b', 'c', 'a']) add(network);
+    expect([queue.startNext((name) => name !== 'a'), queue.startNext((name) => name === 'b')]).to.deep.equal(['b', null]);
+    queue.putLast(['a']);
+    expect(takeAll()).to.deep.equal(['c', 'a', 'a']);
+  });
+
+  it('gives a second queue one turn after so many of the first', () => {
+    const [urgent, other] = [createQueue(9), createQueue(9)];
+    const startNext = inOrder(urgent.queue, other.queue, 2);
+    const started: string[] = [];
+    for (const name of ['k1', 'k2', 'k3']) urgent.queue.add(['keys'], () => started.push(name));
+    for (const name of ['o1', 'o2']) other.queue.add(['others'], () => started.push(name));
+    while (startNext());
+    expect(started).to.deep.equal(['k1', 'k2', 'o1', 'k3', 'o2']);
   });
 });

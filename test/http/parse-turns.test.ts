@@ -1,6 +1,7 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
-import { waitForParseTurn } from '../../core/http/parse-turns.ts';
-import { rejection, stillClock, useStillClock } from '../support/batches.ts';
+import { waitForParseTurn, waitForStrangerTurn } from '../../core/http/middleware/event-loop.ts';
+import { rejection, useStillClock } from '../support/batches.ts';
 
 describe('turns to parse large bodies', () => {
   const tooMany = { code: 'unavailable', retryAfter: 2, message: 'Too many large requests are waiting. Try again shortly.' };
@@ -24,9 +25,18 @@ describe('turns to parse large bodies', () => {
 
   it('are refused to bodies that have waited for two seconds, so that a statement can still be sent in time', async () => {
     const early = waitAll(['flood', 'flood']);
-    stillClock.now += 1_000;
+    mock.timers.tick(1_000);
     const later = waitAll(['flood']);
-    stillClock.now += 1_001;
+    mock.timers.tick(1_001);
     expect(await Promise.all([...early, ...later])).to.deep.equal([tooMany, tooMany, 'none']);
+  });
+});
+
+describe('turns of requests without a key', () => {
+  it('rotate between networks, so that a flood from one network delays only that network', async () => {
+    const order: string[] = [];
+    const flood = Array.from({ length: 9 }, (_, n) => `2001:db8::${n + 1}`);
+    await Promise.all([...flood, '192.0.2.1'].map((address) => waitForStrangerTurn(address).then(() => order.push(address))));
+    expect(order.indexOf('192.0.2.1')).to.equal(1);
   });
 });

@@ -41,7 +41,7 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
   }
   function lane(name: Exclude<keyof typeof readers, 'read back'>, readBack?: Knex): Database {
     const read = pool(`${name}-read`, open(name === 'lists' ? SqliteListClient : SqliteClient, readers[name]));
-    const connectionPool = turns(name === 'keys' ? 'keys' : 'other');
+    const connectionPool = turns(name);
     const write = pool(`${name}-write`, knex({ ...options, client: SqliteWriterClient, connectionPool }));
     return createLane(filename, { read, write, 'read back': readBack ?? read });
   }

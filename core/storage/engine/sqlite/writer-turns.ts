@@ -1,4 +1,5 @@
 import { deadlines } from '../../../domain/deadlines.ts';
+import { FairQueue, inOrder } from '../../../domain/fair-queue.ts';
 
 /** The part of a connection pool that knex uses. */
 type ConnectionPool<Connection> = {
@@ -24,53 +25,34 @@ export const maxTurnWait = deadlines.answer - deadlines.statement;
  *
  * @returns a function that creates the pool of a lane
  */
-export function takeTurns<Connection>(pool: ConnectionPool<Connection>): (lane: 'keys' | 'other') => ConnectionPool<Connection> {
-  type Queue = (() => void)[];
-  const keys: Queue = [];
-  let others: Queue[] = [];
+export function takeTurns<Connection>(pool: ConnectionPool<Connection>): (lane: string) => ConnectionPool<Connection> {
+  const [keys, others] = [new FairQueue({ wait: maxTurnWait }, setTimeout), new FairQueue({ wait: maxTurnWait }, setTimeout)];
+  const startNext = inOrder(keys, others, maxInARow);
   let isTaken = false;
-  let inARow = 0;
 
-  function startNext(): void {
-    const other = others.find(({ length }) => length > 0);
-    const next = keys.length > 0 && (other === undefined || inARow < maxInARow) ? keys : other;
-    isTaken = next !== undefined;
-    inARow = next === keys ? inARow + 1 : 0;
-    if (next !== undefined && next !== keys) others = [...others.filter((queue) => queue !== next), next];
-    next?.shift()?.();
-  }
-
-  function turnIn(queue: Queue): Promise<void> {
-    if (!isTaken) {
-      isTaken = true;
-      return Promise.resolve();
-    }
-    return new Promise((resolve, reject) => {
-      const start = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      const timer = setTimeout(() => {
-        queue.splice(queue.indexOf(start), 1);
-        reject(new Error('Unable to acquire a connection: other statements are using it.'));
-      }, maxTurnWait);
-      queue.push(start);
-    });
-  }
+  const end = () => {
+    isTaken = startNext();
+  };
 
   return (lane) => {
-    const queue = lane === 'keys' ? keys : [];
-    if (queue !== keys) others.push(queue);
+    const queue = lane === 'keys' ? keys : others;
     let used = 0;
+    let pending = 0;
 
     async function acquire(): Promise<Connection> {
-      await turnIn(queue);
+      if (isTaken) {
+        pending++;
+        const result = await queue.wait([lane]);
+        pending--;
+        if (result !== 'turn') throw new Error('Unable to acquire a connection: other statements are using it.');
+      }
+      isTaken = true;
       used++;
       try {
         return await pool.acquire().promise;
       } catch (error) {
         used--;
-        startNext();
+        end();
         throw error;
       }
     }
@@ -80,13 +62,13 @@ export function takeTurns<Connection>(pool: ConnectionPool<Connection>): (lane: 
       release(connection) {
         const isReleased = pool.release(connection);
         used--;
-        startNext();
+        end();
         return isReleased;
       },
       destroy: () => pool.destroy(),
       numUsed: () => used,
       numFree: () => (isTaken ? 0 : pool.numFree()),
-      numPendingAcquires: () => queue.length,
+      numPendingAcquires: () => pending,
     };
   };
 }
