@@ -1,8 +1,8 @@
 // Builds the package @callkey/core: dist/callkey-core-VERSION.tgz. It contains the core and `admin`, bundled to JavaScript, the console
 // (npm run build:web), the package @callkey/cli, which the core offers for download, the page for integrators, and core/deploy. You can
 // pass a folder other than dist.
-import { copyFileSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { copyFileSync, cpSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { newestNode } from '#contract/node-release.ts';
 import { bundle, emptyFolder, pack, pickDependencies, root, rootPackage, run } from './pack.ts';
 
@@ -27,6 +27,8 @@ for (const [command, entry] of Object.entries(commands))
   writeFileSync(join(out, 'bin', `${command}.js`), launcher(command, entry), { mode: 0o755 });
 // The core looks for these files here, relative to `lib` instead of `core`.
 copyFileSync(join(root, 'core', 'openapi.json'), join(out, 'openapi.json'));
+// The bundle looks for statements next to itself.
+for (const path of globSync('core/storage/**/*.sql', { cwd: root })) copyFileSync(join(root, path), join(out, 'lib', basename(path)));
 cpSync(join(root, 'dist', 'web'), join(out, 'dist', 'web'), { recursive: true });
 run(process.execPath, [join('scripts', 'pack-cli.ts'), dirname(out)]);
 const commandLine = `callkey-cli-${rootPackage.version}.tgz`;

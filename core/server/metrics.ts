@@ -7,7 +7,7 @@ import { stopReasons } from '../domain/protection/judge.ts';
 import { type CodeResult, type ProviderSignInResult, providerSignInResults } from '../http/middleware/context.ts';
 import { notAnswered } from '../http/middleware/responses.ts';
 import { adminCommand } from '../program.ts';
-import type { ObserveBatch } from '../storage/calls/calls.ts';
+import type { ObserveBatch } from '../storage/calls/place-and-cancel.ts';
 import { type CutReason, cutReasons } from './connections/connections.ts';
 
 /** The connections of a database pool. */

@@ -1,7 +1,7 @@
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, existsSync, globSync, mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
@@ -55,6 +55,13 @@ describe("the core's package", () => {
     const names = ['argon2', 'knex', 'pg', 'sqlite3'];
     expect(packed).to.deep.equal(Object.fromEntries(names.map((name) => [name, dependencies[name]])));
     expect(engines).to.deep.equal({ node: `>=${newestNode}` });
+  });
+
+  it('includes every statement of the storage', () => {
+    const statements = globSync('core/storage/**/*.sql', { cwd: root }).map((path) => basename(path));
+    expect(statements).to.include('place.sqlite.sql');
+    expect(readdirSync(join(folder, 'lib'))).to.include.members(statements);
+    expect(new Set(statements).size).to.equal(statements.length);
   });
 
   it('prints its version, and accepts no other argument', () => {

@@ -98,9 +98,9 @@ describe('calls in the database', () => {
       const { database } = store.direct.storage;
       store.calls = storeOn({
         ...database,
-        prepare: (columns, sql, mode) => {
-          const run = database.prepare(columns, sql, mode);
-          return sql('r').startsWith('SELECT r.n') ? async (rows) => (await run(rows)).toReversed() : run;
+        prepare: (sql, mode) => {
+          const run = database.prepare(sql, mode);
+          return /^ *r\.n,/m.test(sql) ? async (given) => ({ ...(await run(given)), rows: (await run(given)).rows.toReversed() }) : run;
         },
       });
       const { id: otherCampaign } = store.tenants.otherCampaign;
@@ -120,15 +120,13 @@ describe('calls in the database', () => {
         return ran.splice(0);
       };
       const readBack = kind === 'sqlite' ? ['read back SELECT 1'] : [];
-      expect(await statementsFor(place('r'), place('s'))).to.deep.equal(['change INSERT INTO', ...readBack]);
+      const cancel = kind === 'sqlite' ? 'write UPDATE calls' : 'write WITH changed';
+      expect(await statementsFor(place('r'), place('s'))).to.deep.equal(['write INSERT INTO', ...readBack]);
       expect(await statementsFor(place('r', { contactId: 'fresh' }), place('t'))).to.deep.equal([
-        ...['change INSERT INTO', 'write SELECT r.contact_id', ...readBack, 'read SELECT r.n,'],
+        ...['write INSERT INTO', 'write SELECT contact_id', ...readBack, 'read SELECT r.n,'],
       ]);
-      expect(await statementsFor(store.calls.cancel(request(), { requestId: 'r' }))).to.deep.equal(['write UPDATE calls', ...readBack]);
-      expect(await statementsFor(store.calls.cancel(request(), { requestId: 'none' }))).to.deep.equal([
-        'write UPDATE calls',
-        'read SELECT r.n,',
-      ]);
+      expect(await statementsFor(store.calls.cancel(request(), { requestId: 'r' }))).to.deep.equal([cancel, ...readBack]);
+      expect(await statementsFor(store.calls.cancel(request(), { requestId: 'none' }))).to.deep.equal([cancel, 'read SELECT r.n,']);
       expect(await statementsFor(store.calls.findActive(request()))).to.deep.equal(['read SELECT r.n,']);
     });
 
@@ -181,12 +179,12 @@ describe('calls in the database', () => {
         let sees = true;
         store.calls = storeOn({
           ...database,
-          prepare: (columns, sql, mode) => {
-            const run = database.prepare(columns, sql, mode);
-            if (!sql('r').startsWith('SELECT 1')) return run;
-            return async (rows) => {
-              asked.push([mode, ...rows]);
-              return sees ? run(rows) : [];
+          prepare: (sql, mode) => {
+            const run = database.prepare(sql, mode);
+            if (!sql.startsWith('SELECT 1')) return run;
+            return async (call) => {
+              asked.push([mode, call]);
+              return sees ? run(call) : { rows: [], changed: 0 };
             };
           },
           discardWriter: async (reason) => void discarded.push(reason.message),

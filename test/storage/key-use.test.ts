@@ -53,10 +53,10 @@ describe("a key's use", () => {
         const errors: unknown[] = [];
         let isDown = true;
         const { database } = direct.storage;
-        const prepare: typeof database.prepare = (columns, sql, mode) => {
-          const run = database.prepare(columns, sql, mode);
+        const prepare: typeof database.prepare = (sql, mode) => {
+          const run = database.prepare(sql, mode);
           return async (rows) => {
-            if (!isDown || !sql('r').includes(failing)) return run(rows);
+            if (!isDown || !sql.includes(failing)) return run(rows);
             clock.advance({ seconds: 1 });
             use.note(by(key.digest, clock.now()), 'cancelled');
             throw new Error('down');

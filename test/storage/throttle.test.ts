@@ -83,13 +83,13 @@ describe('attempt counters', () => {
       const { database } = direct.storage;
       const { take: takeWithOthers } = throttleStore({
         ...database,
-        prepare: (columns, sql, mode) => {
-          const run = database.prepare(columns, sql, mode);
+        prepare: (sql, mode) => {
+          const run = database.prepare(sql, mode);
           if (mode === 'read') return run;
           return async (rows) => {
             await run(rows);
             await counters().increment('attempts', 2);
-            return counters().select('key', 'attempts');
+            return { rows: await counters().select('key', 'attempts'), changed: 2 };
           };
         },
       });

@@ -2,7 +2,7 @@ import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import type { Digest, NewCall, User } from '../../core/domain/model.ts';
 import type { CallStore } from '../../core/domain/ports.ts';
-import { callStore } from '../../core/storage/calls/calls.ts';
+import { callStore } from '../../core/storage/calls/place-and-cancel.ts';
 import type { Database } from '../../core/storage/engine/database.ts';
 import type { KeyUse } from '../../core/storage/keys/key-use.ts';
 import { fakeClock } from './clock.ts';

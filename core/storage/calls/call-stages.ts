@@ -48,9 +48,5 @@ export function columnsAt(to: HandoffStage | EndState): object {
   return isHandoffStage(to) ? { handoff: to } : { state: toState(to), due_at: null };
 }
 
-const cancelled = 'cancelled' satisfies CallState;
-
-/** Builds the SQL that sets a cancelled call's columns. @param at the SQL of the time */
-export function cancelledAtSql(at: string): string {
-  return `state = '${cancelled}', due_at = NULL, cancelled_at = ${at}, ended_at = ${at}`;
-}
+/** The table's primary key. The index by contact alone contains only calls that were handed off. */
+export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', 'contact_id'];

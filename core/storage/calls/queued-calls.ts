@@ -4,10 +4,9 @@ import type { Millis } from '../../domain/instant.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database, Value } from '../engine/database.ts';
 import { inEachShard, sumOfShards } from '../engine/shards.ts';
+import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
-import { cancelledAtSql, isAt, isUndialed } from './call-stages.ts';
-import { callKey } from './calls.ts';
-import { countEnded } from './ended-calls.ts';
+import { isAt, isUndialed } from './call-stages.ts';
 
 /*
  * To find a key's queued calls, the core scans the queue's whole index, because another index by key would make every placed call too
@@ -179,16 +178,8 @@ export async function cancelFound(
   { at, locked }: Pick<Options, 'at' | 'locked'>,
   transaction?: Knex.Transaction,
 ): Promise<number> {
-  const lock = database.kind === 'sqlite' ? '' : `FOR UPDATE OF calls ${locked === 'skip' ? 'SKIP LOCKED' : ''}`;
-  const isOne = (key: string) => callKey.map((column) => `calls.${column} = ${key}.${column}`).join(' AND ');
-  const cancel = database.prepareCounted(
-    { campaign_id: 'text', contact_id: 'text', at: 'bigint' },
-    (rows) => `WITH found AS MATERIALIZED (
-       SELECT r.* FROM ${rows} CROSS JOIN calls WHERE ${isOne('r')} AND ${isUndialed} ${lock}
-     )
-     UPDATE calls SET ${cancelledAtSql('found.at')} FROM found WHERE ${isOne('found')} AND ${isUndialed}`,
-    { returned: ['contact_id'], count: countEnded, rows: 'many' },
-  );
+  const skip = locked === 'skip' ? 'SKIP LOCKED' : '';
+  const cancel = database.prepare(readSql(import.meta.url, 'cancel-queued', database.kind, { skip }), 'write');
   const keys = found.map(({ campaign_id, contact_id }) => [campaign_id, contact_id, at]);
-  return (await cancel(keys, undefined, transaction)).length;
+  return (await cancel(keys, undefined, transaction)).changed;
 }

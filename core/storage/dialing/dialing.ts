@@ -1,17 +1,18 @@
 import type { Knex } from 'knex';
-import { type Conclusion, type Settlement, stagesBefore, toState, waitingStages } from '../../domain/calls/call-states.ts';
+import { type Conclusion, type Settlement, toState, waitingStages } from '../../domain/calls/call-states.ts';
 import { troubleLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, plus } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
 import type { DialingStore, OptOut } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
-import { cancelledAtSql, columnsAt, isAt, isDialing } from '../calls/call-stages.ts';
-import { countEnded, countTold } from '../calls/ended-calls.ts';
+import { columnsAt, isAt, isDialing } from '../calls/call-stages.ts';
+import { endCalls } from '../calls/ended-calls.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import { type Database, requireSeen } from '../engine/database.ts';
 import { earliest, inEachShard, perShard, shardOf, sumOfShards } from '../engine/shards.ts';
+import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/added-numbers.ts';
 import { knownRules } from '../protection/known-rules.ts';
@@ -26,7 +27,6 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
     claim: claimer(shard, rules, onStopped),
     recordOutcome: outcomeStatement(shard),
     endOne: endingStatement(shard),
-    cancelIfRevoked: cancelIfRevokedStatement(shard),
   }));
   const findDue = dueAccounts(database);
 
@@ -46,14 +46,14 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
     async settle(call, settlement) {
       const shard = shardOf(database, call.campaignId);
       const { write } = shard;
-      const { endOne, cancelIfRevoked } = inShard(shard);
+      const { endOne } = inShard(shard);
       if ('endedAt' in settlement) return endOne(call, settlement);
       const settle = (on: Knex) =>
         handedOff(on, call.contactId).whereRaw(isDialing).where({ attempt: call.attempt }).update(toColumns(settlement));
       if (settlement.to !== 'retry') return (await settle(write)) > 0;
       return write.transaction(async (trx) => {
         const settled = await settle(trx);
-        await cancelIfRevoked(call, trx);
+        await cancelIfRevoked(trx, call);
         // Block the call now, because its number may have been listed during the hand-off, and the next attempt may be hours away.
         const blocked = await blockIfListed(shard, trx, [[call.campaignId, call.contactId]], settlement.at);
         if (blocked > 0) onStopped('do-not-call', blocked);
@@ -145,40 +145,19 @@ async function findShard(database: Database, contactId: string): Promise<Databas
   }
 }
 
-const conclusionColumns = { contact_id: 'text', outcome: 'text', detail: 'text', ended_at: 'bigint', duration_seconds: 'bigint' } as const;
-const conclusionSql = 'state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds';
-
-/** SQL: the call has this contact ID and was handed off. The condition on the hand-off is needed to use the index by contact ID. */
-const isHandedOff = 'calls.contact_id = r.contact_id AND handoff IS NOT NULL';
-
-/**
- * Returns a function that ends a claimed call. The condition on the attempt excludes a dialer that has lost its lease. The condition on the
- * stage makes sure that an outcome that the provider has reported since the claim isn't overwritten.
- */
+/** Returns a function that ends a claimed call. */
 function endingStatement(database: Database) {
-  const end = database.prepareCounted(
-    { ...conclusionColumns, attempt: 'bigint' },
-    (rows) => `UPDATE calls SET ${conclusionSql} FROM ${rows}
-     WHERE ${isHandedOff} AND ${isDialing} AND calls.attempt = r.attempt`,
-    { returned: ['contact_id'], count: countEnded, rows: 'one' },
-  );
+  const settle = database.prepare(readSql(import.meta.url, 'settle', database.kind), 'write');
   return async ({ contactId, attempt }: ClaimedCall, { to, detail, endedAt, durationSeconds }: Ending): Promise<boolean> =>
-    (await end([[contactId, toState(to), detail, endedAt, durationSeconds, attempt]])).length > 0;
+    (await settle([contactId, toState(to), detail, endedAt, durationSeconds, attempt])).changed > 0;
 }
 
 /** Returns a function that records an outcome. The function returns false if the call has ended, was erased or wasn't handed off. */
 function outcomeStatement(database: Database) {
-  const record = database.prepareCounted(
-    { ...conclusionColumns, told_at: 'bigint' },
-    // If the call's data was erased, it stays erased, because the detail may name the person.
-    (rows) => `UPDATE calls SET ${conclusionSql}, handoff = '${columnsAt('taken').handoff}',
-       dialed_at = coalesce(dialed_at, first_attempt_at), late_outcome_at = CASE WHEN ${isAt('unknown')} THEN r.told_at END
-     FROM ${rows} WHERE ${isHandedOff} AND ${isAt(...stagesBefore('outcome'))} AND phone IS NOT NULL`,
-    { returned: ['contact_id'], count: countTold, rows: 'one' },
-  );
+  const record = database.prepare(readSql(import.meta.url, 'outcome', database.kind), 'write');
   return async (contactId: string, conclusion: Conclusion, now: Millis, trx?: Knex.Transaction): Promise<boolean> => {
     const { state, detail, endedAt, durationSeconds } = conclusion;
-    return (await record([[contactId, toState(state), detail, endedAt, durationSeconds, now]], undefined, trx)).length > 0;
+    return (await record([contactId, toState(state), detail, endedAt, durationSeconds, now], undefined, trx)).changed > 0;
   };
 }
 
@@ -216,15 +195,11 @@ function handedOff(on: Knex, contactId: string) {
  * Cancels a call whose key was revoked during the hand-off, if the provider hasn't accepted it. Revoking the key can't cancel a call while
  * it's being handed off.
  */
-function cancelIfRevokedStatement(database: Database) {
-  const cancel = database.prepareCounted(
-    { campaign_id: 'text', contact_id: 'text' },
-    (rows) => `UPDATE calls SET ${cancelledAtSql('k.cancelling_since')} FROM ${rows} CROSS JOIN revoked_api_keys k
-     WHERE calls.campaign_id = r.campaign_id AND calls.contact_id = r.contact_id AND ${isAt('retry')}
-       AND k.id = calls.api_key_id AND k.cancelling_since IS NOT NULL`,
-    { returned: ['contact_id'], count: countEnded, rows: 'one' },
-  );
-  return ({ campaignId, contactId }: ClaimedCall, trx: Knex.Transaction) => cancel([[campaignId, contactId]], undefined, trx);
+function cancelIfRevoked(trx: Knex.Transaction, { campaignId, contactId }: ClaimedCall): Promise<number> {
+  const marked = trx('revoked_api_keys').where('id', trx.ref('calls.api_key_id')).whereNotNull('cancelling_since');
+  const at = trx.raw<Millis>('(?)', [marked.clone().select('cancelling_since')]);
+  const call = trx('calls').where({ campaign_id: campaignId, contact_id: contactId }).whereRaw(isAt('retry')).whereExists(marked);
+  return endCalls(trx, call.update({ state: toState('cancelled'), due_at: null, cancelled_at: at, ended_at: at }));
 }
 
 type Ending = Extract<Settlement, { endedAt: Millis }>;

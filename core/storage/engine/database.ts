@@ -9,24 +9,15 @@ export type Value = string | number | null;
 /** A value that a statement returns. Only PostgreSQL has booleans; SQLite has 0 and 1. */
 export type Row = Readonly<Record<string, Value | boolean>>;
 
-/** The columns of a batch, in the order of its rows. A column of the type `rows` contains rows itself. */
-export type BatchColumns = Readonly<Record<string, 'text' | 'bigint' | 'rows'>>;
-
 /**
- * Handles a whole batch of rows with one prepared statement.
+ * Runs a prepared statement. `rows` is sent as one JSON parameter. Returns the rows of RETURNING or SELECT, and how many rows changed.
  *
  * @param beforeCommit called once there's a connection, before anything is sent that may commit. If it throws, nothing is sent
+ * @param transaction the transaction that the statement runs in; by default, it has one of its own
  */
-type BatchStatement<Result = Row[]> = (rows: BatchRows, beforeCommit?: () => void) => Promise<Result>;
-/** @param transaction the transaction that the statement runs in; by default, it has one of its own */
-type CountedStatement = (rows: BatchRows, beforeCommit?: () => void, transaction?: Knex.Transaction) => Promise<Row[]>;
-type CountedOptions = { returned: readonly string[]; count: Count; rows: 'one' | 'many' };
-/**
- * A second change that PostgreSQL makes in the same statement. `sql` reads the changed rows from `changed`, which has the columns in
- * `reads`. On SQLite, a statement can change only one table.
- */
-export type Count = { reads: readonly string[]; sql: string };
-export type BatchRows = readonly (readonly (Value | BatchRows)[])[];
+export type Statement = (rows: BatchRows, beforeCommit?: () => void, transaction?: Knex) => Promise<Changed>;
+type Changed = { rows: Row[]; changed: number };
+export type BatchRows = readonly (Value | BatchRows)[];
 
 /**
  * The functions that the stores need from a database, in either dialect. Each lane (see `Lane`) has its own instance, and one for each
@@ -47,35 +38,17 @@ export type Database = {
   /** The batch size, and the number of concurrent batches, that were fastest with 64 client connections. */
   batchSize: number;
   maxInFlight: number;
-  /** Builds a table expression named `r`, for a statement that's run by `query`. It contains the rows of one JSON parameter. */
-  batchRows(columns: BatchColumns): string;
   /**
-   * Builds a table expression for a batch of groups, such as the calls of one key. What a group has in common is looked up only once. The
-   * batch is named `r`, and each of its rows has the requests of one group in the column `rows`. The result is also named `r`, and has one
-   * row per request, with the selected columns of its group.
-   *
-   * @param group.select the SQL of each column @param group.from what follows FROM
-   * @param order the columns that PostgreSQL sorts by. Batches that write in the same order don't deadlock. SQLite has only one writer
+   * SQL: the rows of a prepared statement's parameter, as the table `e` with the column `value`, for statements that are the same on both
+   * databases.
    */
-  rowsWithin(group: { select: Readonly<Record<string, string>>; from: string }, columns: BatchColumns, order: readonly string[]): string;
+  rows: string;
   /** Runs a raw statement, by default on `read`. @returns its rows, hiding how each driver returns them */
   query<Found extends object>(sql: string, bindings?: readonly Value[], on?: Knex): Promise<Found[]>;
   /**
-   * Prepares a statement for batches. @param sql builds the statement from a table expression named `r`, which contains the rows of a
-   * batch. Use the expression only once @param mode `read back` reads through connections that no other statement uses
+   * Prepares a statement, once on each connection. @param mode `read back` reads through connections that no other statement uses
    */
-  prepare(columns: BatchColumns, sql: (rows: string) => string, mode: 'read' | 'read back' | 'write'): BatchStatement;
-  /** Like {@link prepare}, but returns only the number of changed rows. */
-  prepareChange(columns: BatchColumns, sql: (rows: string) => string): BatchStatement<number>;
-  /**
-   * Prepares a change of calls, which may also run in a transaction.
-   *
-   * @param sql builds the statement, without RETURNING
-   * @param options.returned the columns of each changed row to return. Keep them few, because each slows down every cancel
-   * @param options.rows whether there's always exactly one row. Otherwise, PostgreSQL plans a join, which may read an index from start to
-   * end
-   */
-  prepareCounted(columns: BatchColumns, sql: (rows: string) => string, options: CountedOptions): CountedStatement;
+  prepare(sql: string, mode: 'read' | 'read back' | 'write'): Statement;
   /** Closes the writing connection. This rolls back its uncommitted changes. The next write opens another connection. */
   discardWriter(reason: Error): Promise<void>;
   /**
@@ -177,20 +150,8 @@ export function getDialect(on: Knex): Dialect {
   return on.client.driverName === 'pg' ? 'postgres' : 'sqlite';
 }
 
-/** Builds the list of selected columns. @param columns the SQL of each */
-export function selectList(columns: Readonly<Record<string, string>>): string {
-  return Object.entries(columns)
-    .map(([name, sql]) => `${sql} AS ${name}`)
-    .join(', ');
-}
-
 /**
  * Silences knex, because it prints pool errors as plain text on standard output, where the log is JSON. It also throws these errors, so
  * they're logged anyway.
  */
 export const quiet = { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined };
-
-/** Builds the RETURNING of a change of calls. */
-export function returning(columns: readonly string[]): string {
-  return `RETURNING ${columns.map((column) => `calls.${column}`).join(', ')}`;
-}

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
-import type { Count, Database } from './database.ts';
+import type { Database } from './database.ts';
 
 /** The tables of a shard. All others exist once. */
 export const shardTables = ['calls', 'call_counts', 'call_count_changes'] as const;
@@ -74,10 +74,33 @@ export function byShard<Item>(database: Database, items: readonly Item[], campai
 }
 
 /**
- * Counts the calls that a statement has changed, in the same transaction. If the statement itself counted them, Citus would need all nodes.
+ * Returns a statement as it runs in a shard: without the lines that end in `-- not in a shard`, and with those that begin with
+ * `-- in a shard:`. A call must not depend on a node that it doesn't need, and Citus would need all nodes for a statement that changes two
+ * tables.
  */
-export async function countSeparately(trx: Knex.Transaction, { sql }: Count, changed: readonly object[]): Promise<void> {
-  if (changed.length === 0) return;
-  const rows = 'jsonb_to_recordset(?::jsonb) AS c (campaign_id text, placed_at bigint, state text, late_outcome_at bigint)';
-  await trx.raw(`WITH changed AS (SELECT * FROM ${rows}) ${sql}`, [JSON.stringify(changed)]);
+export function toShardSql(sql: string): string {
+  return sql.replaceAll(/^.*-- not in a shard$\n/gm, '').replaceAll('-- in a shard: ', '');
+}
+
+/** Whether a statement also counts the calls that it ends. In a shard, it returns them, and `countSeparately` counts them. */
+export function countsEnded(sql: string): boolean {
+  return /^\), counted AS \(/m.test(sql);
+}
+
+/**
+ * Counts the calls that a statement has ended, in the same transaction. A call with a late outcome was already counted as `unknown`, so that
+ * count is taken back.
+ */
+export async function countSeparately(trx: Knex.Transaction, ended: readonly object[]): Promise<void> {
+  if (ended.length === 0) return;
+  await trx.raw(
+    `WITH changed AS (
+       SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, late_outcome_at
+       FROM jsonb_to_recordset(?::jsonb) AS c (campaign_id text, placed_at bigint, state text, late_outcome_at bigint)
+     )
+     INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+     SELECT campaign_id, quarter_at, state, count(*) FROM changed GROUP BY 1, 2, 3
+     UNION ALL SELECT campaign_id, quarter_at, 'unknown', -1 FROM changed WHERE late_outcome_at IS NOT NULL`,
+    [JSON.stringify(ended)],
+  );
 }

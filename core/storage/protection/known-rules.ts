@@ -80,7 +80,8 @@ const maxKnown = 10_000;
  */
 export type KnownRules = {
   get(campaignId: string): CampaignRules;
-  load(campaignIds: readonly string[]): Promise<void>;
+  /** Reads the rules of these campaigns. */
+  load(campaignIds: readonly string[]): Promise<(campaignId: string) => CampaignRules>;
   /** Returns the current rules of these calls' campaigns. Reads them in a transaction, unless the known ones are current. */
   current(
     calls: readonly { campaign_id: string; account_id: string }[],
@@ -99,7 +100,9 @@ export function knownRules(database: Database): KnownRules {
     get: (campaignId) => known.get(campaignId) ?? defaultRules,
     async load(campaignIds) {
       const rules = await readCampaignRules(database, campaignIds);
-      for (const campaignId of campaignIds) remember(campaignId, rules.get(campaignId) ?? defaultRules);
+      const rulesFor = (campaignId: string) => rules.get(campaignId) ?? defaultRules;
+      for (const campaignId of campaignIds) remember(campaignId, rulesFor(campaignId));
+      return rulesFor;
     },
     async current(calls, trx) {
       const accountByCampaign = new Map(calls.map((call) => [call.campaign_id, call.account_id]));

@@ -12,8 +12,6 @@ export const maxThrottleCounters = 100_000;
 /** Sweeps the counters after this many attempts, too, because in a flood, the hourly sweep would come too late. */
 const sweepAfterTakes = 1_000;
 
-const columns = { key: 'text', max: 'bigint', now: 'bigint', until: 'bigint' } as const;
-
 type Look = { counters: readonly ThrottleCounter[]; now: Millis; deadline: number };
 
 const skew = clockSkew.toMillis();
@@ -28,17 +26,16 @@ const isLive = `kept.expires_at > (SELECT max(now) FROM asked) AND kept.expires_
 export function throttleStore(database: Database): ThrottleStore {
   const { write } = database;
   const look = database.prepare(
-    { n: 'bigint', ...columns },
-    (rows) => `SELECT asked.n, max(kept.expires_at) AS until FROM sign_in_attempts AS kept
-      JOIN (SELECT * FROM ${rows}) AS asked ON asked.key = kept.key WHERE ${isFull} GROUP BY asked.n`,
+    `SELECT asked.n, max(kept.expires_at) AS until FROM sign_in_attempts AS kept
+     JOIN (${asked(database, 'CAST(e.value->>4 AS bigint) AS n')}) AS asked ON asked.key = kept.key WHERE ${isFull} GROUP BY asked.n`,
     'read',
   );
   // Attempts in a flood share a statement. With separate statements, attempts whose turn had come had to wait for a connection, and got a
   // 503.
   const blockedUntil = batched<Look, { until: Millis | null }>({
     async run(looks) {
-      const waits = await look(looks.flatMap(({ counters, now }, n) => toRows(counters, now).map((row) => [n, ...row])));
-      const ends = new Map(waits.map((row) => [row['n'], row['until']]));
+      const waits = await look(looks.flatMap(({ counters, now }, n) => toRows(counters, now).map((row) => [...row, n])));
+      const ends = new Map(waits.rows.map((row) => [row['n'], row['until']]));
       return looks.map((_, n) => {
         const until = ends.get(n);
         return { until: typeof until === 'number' ? instant(until) : null };
@@ -52,8 +49,7 @@ export function throttleStore(database: Database): ThrottleStore {
   });
   // Use one statement, so that concurrent attempts are counted one by one, and no counter is increased if one of them is full.
   const count = database.prepare(
-    columns,
-    (rows) => `WITH asked AS (SELECT * FROM ${rows})
+    `WITH asked AS (${asked(database)})
       INSERT INTO sign_in_attempts AS kept (key, attempts, expires_at) SELECT key, 1, until FROM asked
       WHERE NOT EXISTS (SELECT 1 FROM asked JOIN sign_in_attempts AS kept ON kept.key = asked.key WHERE ${isFull})
       ON CONFLICT (key) DO UPDATE SET
@@ -72,7 +68,7 @@ export function throttleStore(database: Database): ThrottleStore {
     async take(counters, now) {
       const counted = await count(toRows(counters, now));
       if (++takes % sweepAfterTakes === 0) await store.sweep(now);
-      const attempts = new Map(counted.map((row) => [row['key'], Number(row['attempts'])]));
+      const attempts = new Map(counted.rows.map((row) => [row['key'], Number(row['attempts'])]));
       if (counters.every(({ key, max }) => (attempts.get(key) ?? Number.POSITIVE_INFINITY) <= max)) return true;
       // On PostgreSQL, the statement sees the counters as they were when it started, so concurrent attempts may have exceeded a limit
       // together. Undo this one.
@@ -102,6 +98,12 @@ export function throttleStore(database: Database): ThrottleStore {
     },
   };
   return store;
+}
+
+/** SQL: the counters of the rows from {@link toRows}. */
+function asked({ rows }: Database, ...more: string[]): string {
+  const numbers = ['max', 'now', 'until'].map((name, n) => `CAST(e.value->>${n + 1} AS bigint) AS ${name}`);
+  return `SELECT ${['e.value->>0 AS key', ...numbers, ...more].join(', ')} FROM ${rows}`;
 }
 
 function toRows(counters: readonly ThrottleCounter[], now: Millis): Value[][] {

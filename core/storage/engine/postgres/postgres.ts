@@ -4,20 +4,9 @@ import knex, { type Knex } from 'knex';
 import type { Sharding } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import { errorCode } from '../../../domain/problem.ts';
-import {
-  type BatchColumns,
-  type BatchRows,
-  type Database,
-  inTransaction,
-  isOnShard,
-  type OpenedDatabase,
-  quiet,
-  type Row,
-  returning,
-  selectList,
-  type Value,
-} from '../database.ts';
-import { countSeparately, shardSchema } from '../shards.ts';
+import { type Database, inTransaction, isOnShard, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
+import { countSeparately, countsEnded, shardSchema, toShardSql } from '../shards.ts';
+import { withoutComments } from '../sql-file.ts';
 import { requireCoordinator } from './cluster.ts';
 import { awaitNodes, hangUp, PostgresClient, PostgresListClient, send, timeLimits } from './postgres-connection.ts';
 
@@ -191,15 +180,6 @@ function repeatDeadlocked(pool: Knex): Knex {
   return Object.defineProperty(pool, 'transaction', { value: transaction });
 }
 
-function rowsSql(columns: BatchColumns, parameter: string): string {
-  return `(SELECT ${fieldsSql(columns)} FROM jsonb_array_elements(${parameter}::jsonb) AS e(value)) AS r`;
-}
-
-function fieldsSql(columns: BatchColumns, row = 'e.value'): string {
-  const fieldSql = (type: string, index: number) => (type === 'rows' ? `${row}->${index}` : `(${row}->>${index})::${type}`);
-  return selectList(Object.fromEntries(Object.entries(columns).map(([name, type], index) => [name, fieldSql(type, index)])));
-}
-
 function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']): Database {
   const isShard = isOnShard(pool);
   let looking: Promise<void> | undefined;
@@ -215,12 +195,14 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
     isFull = false;
   }
 
-  function runner(text: string) {
+  function runner(text: string): Statement {
     const name = hash('sha256', text, 'hex').slice(0, 32);
-    return async (rows: BatchRows, beforeCommit?: () => void, { client }: Knex = pool): Promise<pg.QueryResult<Row>> => {
+    return async (given, beforeCommit, { client } = pool) => {
       const connection: pg.Client = await client.acquireConnection();
       try {
-        return await send(connection, { name, text, values: [JSON.stringify(rows)], query_timeout: timeLimits.batch }, beforeCommit);
+        const query = { name, text, values: [JSON.stringify(given)], query_timeout: timeLimits.batch };
+        const { rows, rowCount } = await send(connection, query, beforeCommit);
+        return { rows, changed: rowCount ?? 0 };
       } catch (error) {
         if (error instanceof pg.DatabaseError && error.code === diskFull) isFull = true;
         throw error;
@@ -243,34 +225,16 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
     // A shard gets only a part of the requests, so a single connection makes larger batches.
     maxInFlight: isShard ? 1 : 2,
     query: (sql, bindings, on = pool) => query(on, sql, bindings),
-    batchRows: (columns) => rowsSql(columns, '?'),
-    rowsWithin: ({ select, from }, columns, order) => {
-      const group = `(SELECT ${selectList({ ...select, rows: 'r.rows' })} FROM ${from}) AS g`;
-      return `(SELECT ${[...Object.keys(select).map((name) => `g.${name}`), fieldsSql(columns)].join(', ')}
-       FROM ${group} CROSS JOIN jsonb_array_elements(g.rows) AS e(value) ORDER BY ${order.join(', ')}) AS r`;
-    },
-    prepare(columns, sql) {
-      const run = runner(sql(rowsSql(columns, '$1')));
-      return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rows;
-    },
-    prepareChange(columns, sql) {
-      const run = runner(sql(rowsSql(columns, '$1')));
-      return async (rows, beforeCommit) => (await run(rows, beforeCommit)).rowCount ?? 0;
-    },
-    prepareCounted(columns, sql, { rows: given, count, returned }) {
-      const table = given === 'one' ? `(SELECT ${fieldsSql(columns, '($1::jsonb->0)')}) AS r` : rowsSql(columns, '$1');
-      const changed = `${sql(table)} ${returning([...new Set([...count.reads, ...returned])])}`;
-      if (isShard) {
-        const change = runner(changed);
-        return (rows, beforeCommit, transaction) =>
-          inTransaction(transaction ?? pool, async (trx) => {
-            const { rows: found } = await change(rows, beforeCommit, trx);
-            await countSeparately(trx, count, found);
-            return found;
-          });
-      }
-      const run = runner(`WITH changed AS (${changed}), counted AS (${count.sql}) SELECT ${returned.join(', ')} FROM changed`);
-      return async (rows, beforeCommit, transaction) => (await run(rows, beforeCommit, transaction)).rows;
+    rows: 'jsonb_array_elements($1::jsonb) AS e(value)',
+    prepare(sql) {
+      const run = runner(withoutComments(isShard ? toShardSql(sql) : sql));
+      if (!isShard || !countsEnded(sql)) return run;
+      return (rows, beforeCommit, transaction) =>
+        inTransaction(transaction ?? pool, async (trx) => {
+          const result = await run(rows, beforeCommit, trx);
+          await countSeparately(trx, result.rows);
+          return result;
+        });
     },
     async discardWriter() {
       // Nothing to do: PostgreSQL responds only after the commit, so no connection can have an unfinished one.

@@ -106,57 +106,43 @@ class ImmediateTransaction extends Transaction {
   }
 }
 
-type Run<Result> = (statement: Statement, json: string, done: (error: Error | null, result: Result) => void) => void;
-
-/**
- * Returns all rows. Uses `all`, never `get`, because a prepared `get` leaves its read snapshot open, and later reads on the connection
- * would miss newer commits.
- */
-export const allRows: Run<Row[]> = (statement, json, done) => {
-  statement.all<Row>(json, done);
-};
-
-/**
- * Returns the number of rows that a statement changed. Don't use it with RETURNING, because the statement would stay active after its first
- * row.
- */
-export const changedRows: Run<number> = (statement, json, done) => {
-  statement.run(json, function (this: RunResult, error: Error | null) {
-    done(error, this.changes);
-  });
-};
+type Changed = { rows: Row[]; changed: number };
 
 /** Runs a statement that stays prepared on its connection. */
-export async function runPrepared<Result>(
-  pool: Knex,
-  sql: string,
-  json: string,
-  run: Run<Result>,
-  beforeCommit?: () => void,
-): Promise<Result> {
+export async function runPrepared(pool: Knex, sql: string, json: string, beforeCommit?: () => void): Promise<Changed> {
   const connection: Connection = await pool.client.acquireConnection();
   try {
     beforeCommit?.();
-    return await runOn(connection, sql, json, run);
+    return await runOn(connection, sql, json);
   } finally {
     pool.client.releaseConnection(connection);
   }
 }
 
-async function runOn<Result>(connection: Connection, sql: string, json: string, run: Run<Result>): Promise<Result> {
+async function runOn(connection: Connection, sql: string, json: string): Promise<Changed> {
   try {
     const statement = await prepareOn(connection, sql);
     return await new Promise((resolve, reject) => {
-      run(statement, json, (error, result) => {
-        if (!error) return resolve(result);
+      const fail = (error: Error) => {
         // After SQLITE_BUSY, a statement is still active, and the connection doesn't commit anything until the statement is reset.
         statement.reset(() => reject(error));
-      });
+      };
+      // With `run`, a statement that returns rows would stay active after its first row. `get` would leave its read snapshot open, and later
+      // reads on the connection would miss newer commits.
+      if (returnsRows(sql)) statement.all<Row>(json, (error, rows) => (error ? fail(error) : resolve({ rows, changed: rows.length })));
+      else
+        statement.run(json, function (this: RunResult, error: Error | null) {
+          return error ? fail(error) : resolve({ rows: [], changed: this.changes });
+        });
     });
   } catch (error) {
     if (!isDataError(error)) markBroken(connection, error);
     throw error;
   }
+}
+
+function returnsRows(sql: string): boolean {
+  return /^SELECT\b|\bRETURNING\b/.test(sql);
 }
 
 /** Makes the pool close a connection instead of reusing it. Closing rolls back its uncommitted changes. */

@@ -2,8 +2,9 @@ import { statSync } from 'node:fs';
 import knex, { type Knex } from 'knex';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../../../domain/deadlines.ts';
-import { type BatchColumns, type Database, type OpenedDatabase, quiet, returning, selectList, type Value } from '../database.ts';
-import { allRows, changedRows, markBroken, runPrepared, SqliteClient, SqliteListClient, SqliteWriterClient } from './sqlite-connection.ts';
+import { type Database, type OpenedDatabase, quiet, type Value } from '../database.ts';
+import { withoutComments } from '../sql-file.ts';
+import { markBroken, runPrepared, SqliteClient, SqliteListClient, SqliteWriterClient } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
 import { takeTurns } from './writer-turns.ts';
 
@@ -79,24 +80,10 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
       const rows: unknown = await on.raw(sql, bindings);
       return rows as Found[];
     },
-    batchRows: rowsSql,
-    rowsWithin: ({ select, from }, columns) => {
-      // LIMIT keeps SQLite from merging this subquery into the outer statement, where it would look for calls by campaign alone.
-      const group = `(SELECT ${selectList({ ...select, rows: 'r.rows' })} FROM ${from}) AS g`;
-      return `(SELECT ${[...Object.keys(select).map((name) => `g.${name}`), fieldsSql('e.value', columns)].join(', ')}
-       FROM ${group} CROSS JOIN jsonb_each(g.rows) AS e LIMIT -1) AS r`;
-    },
-    prepare(columns, sql, mode) {
-      const text = sql(rowsSql(columns));
-      return (rows, beforeCommit) => runPrepared(pools[mode], text, JSON.stringify(rows), allRows, beforeCommit);
-    },
-    prepareChange(columns, sql) {
-      const text = sql(rowsSql(columns));
-      return (rows, beforeCommit) => runPrepared(write, text, JSON.stringify(rows), changedRows, beforeCommit);
-    },
-    prepareCounted(columns, sql, { returned }) {
-      const text = `${sql(rowsSql(columns))} ${returning(returned)}`;
-      return (rows, beforeCommit, transaction) => runPrepared(transaction ?? write, text, JSON.stringify(rows), allRows, beforeCommit);
+    rows: 'jsonb_each(?1) AS e',
+    prepare(sql, mode) {
+      const text = withoutComments(sql);
+      return (rows, beforeCommit, transaction) => runPrepared(transaction ?? pools[mode], text, JSON.stringify(rows), beforeCommit);
     },
     async discardWriter(reason) {
       const connection: Connection = await write.client.acquireConnection();
@@ -123,16 +110,6 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
     size: async () => ({ database: sizeInBytes(filename), wal: sizeInBytes(`${filename}-wal`) }),
     risks: async () => [],
   };
-}
-
-function rowsSql(columns: BatchColumns): string {
-  return `(SELECT ${fieldsSql('value', columns)} FROM jsonb_each(?)) AS r`;
-}
-
-function fieldsSql(row: string, columns: BatchColumns): string {
-  // The operator `->` would return text, which would have to be parsed again.
-  const fieldSql = (type: string, index: number) => (type === 'rows' ? `jsonb_extract(${row}, '$[${index}]')` : `${row}->>${index}`);
-  return selectList(Object.fromEntries(Object.entries(columns).map(([name, type], index) => [name, fieldSql(type, index)])));
 }
 
 function sizeInBytes(file: string): number {

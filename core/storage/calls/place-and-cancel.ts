@@ -1,0 +1,623 @@
+import type { Knex } from 'knex';
+import { isExpired } from '#contract/expiry.ts';
+import { allowsAddress, countingDay } from '../../domain/api-keys.ts';
+import { initialStage, stageAfter, stagesBefore } from '../../domain/calls/call-states.ts';
+import { instant, type Millis } from '../../domain/instant.ts';
+import type { ActiveKey, CampaignRules, Digest, KeyLimits, NewCall } from '../../domain/model.ts';
+import type { CallStore, Cancellation, KeyedRequest, Placement, Refusal } from '../../domain/ports.ts';
+import { Problem, ResultUnknown } from '../../domain/problem.ts';
+import { judge } from '../../domain/protection/judge.ts';
+import { toNetworks } from '../../domain/sign-in/throttle.ts';
+import { type BatchObserver, batched } from '../engine/batch.ts';
+import type { BatchRows, Database, Row, Value } from '../engine/database.ts';
+import { isSingleRowError, isUndone } from '../engine/errors.ts';
+import { perShard, shardOf } from '../engine/shards.ts';
+import { readSql } from '../engine/sql-file.ts';
+import { authorization } from '../keys/authorization.ts';
+import { type KnownLimits, knownLimits, limitColumns } from '../keys/key-limits.ts';
+import type { KeyUse } from '../keys/key-use.ts';
+import type { KnownLists } from '../protection/known-lists.ts';
+import { knownRules } from '../protection/known-rules.ts';
+
+/** Observes the number of requests that shared a statement. */
+export type ObserveBatch = (operation: 'look up' | 'place' | 'cancel' | 'explain', size: number) => void;
+
+export type AddressRefusal = { digest: Digest; address: string; at: Millis; isActive: boolean };
+
+type CallObservers = {
+  onBatch: ObserveBatch;
+  onPlaced: () => void;
+  /**
+   * Called if a key isn't accepted from the client's address, and also if the key isn't active, so that both refusals take equally long.
+   */
+  onAddressRefused: (refusal: AddressRefusal) => void;
+};
+
+/**
+ * What a process remembers about a request's key and campaign. It decides nothing: each has a version, and the statement changes something
+ * only if the versions are still current. The lists have their own memory (protection/known-lists.ts), because it only saves a lookup: if
+ * its version is outdated, the statement looks up the number itself.
+ */
+type Known = { limits: KeyLimits | null; rules: CampaignRules };
+
+/**
+ * A call, checked by what's known.
+ *
+ * @property day the day that the call counts for, if the key has a daily call limit
+ * @property unlistedAt a version of the do-not-call lists that doesn't contain the number
+ */
+type Checked = Known & {
+  refusal: Extract<Placement, { kind: 'too-late' | 'not-allowed' }> | null;
+  heldUntil: Millis | null;
+  unlistedAt: number | null;
+  day: string | null;
+};
+
+/** Why a call wasn't inserted: it was already placed, it's refused, or something has changed since it was checked. */
+type LookedUp = { kind: 'repeat' | 'refused'; placement: Placement } | { kind: 'stale'; fresh: Known };
+
+/** The maximum number of times that a request is tried if the row changes between the statement and the lookup. */
+const attempts = 5;
+
+/**
+ * Places, cancels and looks up calls. Each operation is one statement for a whole batch, and checks every rule itself. If the statement
+ * didn't change a row, a lookup finds out why. The lookup only chooses the refusal or the earlier response.
+ */
+export function callStore(
+  database: Database,
+  keyUse: Pick<KeyUse, 'note'>,
+  lists: Pick<KnownLists, 'unlistedAt'>,
+  { onBatch, onPlaced, onAddressRefused }: CallObservers,
+): CallStore {
+  const limits = knownLimits();
+  const rules = knownRules(database);
+  const { findActive, loadRules, inShard } = batches(database, limits, rules, onBatch);
+  const of = ({ campaignId }: KeyedRequest) => inShard(shardOf(database, campaignId));
+
+  return {
+    async place(request, call) {
+      let known: Known = { limits: request.key.limits, rules: rules.get(request.campaignId) };
+      for (let attempt = 0; attempt < attempts; attempt++) {
+        const checked = check(request, call, known);
+        const inserted = await insert(request, call, checked);
+        if (inserted) {
+          keyUse.note(request, 'placed');
+          onPlaced();
+          return { kind: 'placed', heldUntil: checked.heldUntil, ...inserted };
+        }
+        const found = await lookUp(request, call, checked);
+        if (found.kind !== 'stale') return found.placement;
+        known = found.fresh;
+      }
+      throw unsettled();
+    },
+
+    async cancel(request, reference): Promise<Cancellation> {
+      const [by, name] =
+        'requestId' in reference ? (['request_id', reference.requestId] as const) : (['contact_id', reference.contactId] as const);
+      let { limits } = request.key;
+      for (let attempt = 0; attempt < attempts; attempt++) {
+        const cancelled = allowsAddress(limits, request.address)
+          ? await of(request).cancel[by]({ ...request, limits, name, phone: '' })
+          : null;
+        if (cancelled && cancelled !== 'shared') {
+          keyUse.note(request, 'cancelled');
+          return toCancellation(cancelled, request.at);
+        }
+        const explaining = explain(request, limits, by, name);
+        // If several requests cancelled the call together, it was already cancelled, so a 503 would be wrong.
+        const found = await (cancelled ? explaining.catch(throwResultUnknown) : explaining);
+        if ('refusal' in found) return { kind: found.refusal };
+        if (!found.call) return { kind: 'call-not-found' };
+        const { stage, cancelled_at: cancelledAt } = found.call;
+        if (stage === stageAfter('cancel', initialStage)) return toCancellation(found.call, instant(Number(cancelledAt)));
+        if (!stagesBefore('cancel').some((cancellable) => cancellable === stage)) return { kind: 'already-dialed' };
+        ({ limits } = found);
+      }
+      throw unsettled();
+    },
+
+    async findActive(request) {
+      const key = await findActive(request);
+      if (!acceptsAddress({ ...request, key }) || isUnknown(key)) return null;
+      keyUse.note(request);
+      return key;
+    },
+
+    async authorize(request) {
+      const found = await explain(request, request.key.limits, 'request_id', '');
+      return 'refusal' in found ? found.refusal : 'authorized';
+    },
+  };
+
+  function check({ campaignId, at }: KeyedRequest, call: NewCall, known: Known): Checked {
+    const judgement = judge(known.rules, call, at, at);
+    const isOpen = judgement.kind === 'open' || judgement.kind === 'held';
+    const isTooLate = call.notAfter !== null && call.notAfter < at;
+    return {
+      ...known,
+      refusal: isTooLate ? { kind: 'too-late' } : isOpen ? null : { kind: 'not-allowed', objection: judgement },
+      heldUntil: judgement.kind === 'held' ? judgement.until : null,
+      unlistedAt: lists.unlistedAt(campaignId, call.phone),
+      day: countingDay(known.limits, at),
+    };
+  }
+
+  /**
+   * Inserts a call if what's known allows it. Requests above the key's daily limit only read, so that a flood of them doesn't write anything.
+   *
+   * @returns null if no call was inserted. Otherwise, `placedToday` is how many calls the key has placed today; null if that's unlimited
+   */
+  async function insert(request: KeyedRequest, call: NewCall, checked: Checked): Promise<{ placedToday: number | null } | null> {
+    const { key, address } = request;
+    const { limits, day } = checked;
+    if (checked.refusal || !allowsAddress(limits, address) || (day !== null && key.fullOn === day)) return null;
+    const placing = { ...request, limits, call, checked };
+    if (day === null) return (await of(request).insert(placing)) ? { placedToday: null } : null;
+    const placedToday = await of(request).insertCounted(placing);
+    return placedToday === null ? null : { placedToday };
+  }
+
+  async function lookUp(request: KeyedRequest, call: NewCall, checked: Checked): Promise<LookedUp> {
+    const found = await explain(request, checked.limits, 'request_id', call.requestId, call.phone);
+    const refused = (placement: Placement) => ({ kind: 'refused', placement }) as const;
+    if ('refusal' in found) return refused({ kind: found.refusal });
+    const { limits, placedToday } = found;
+    const fresh = { limits, rules: checked.rules };
+    // Check and count by the new limits, because the response to a repeat also says how many calls are left.
+    if (limits?.version !== checked.limits?.version) return { kind: 'stale', fresh };
+    if (found.call) return { kind: 'repeat', placement: toRepeat(call, found.call, placedToday) };
+    if (checked.refusal?.kind === 'too-late') return refused(checked.refusal);
+    if (found.isListed) return refused({ kind: 'do-not-call' });
+    if (found.rulesVersion !== checked.rules.version) return { kind: 'stale', fresh: { limits, rules: await loadRules(request) } };
+    if (checked.refusal) return refused(checked.refusal);
+    if (noteFull(request, placedToday)) return refused({ kind: 'too-many-calls', placedToday });
+    // The call is allowed after all, because the key, its creator, the campaign or the lists have changed since the statement.
+    return { kind: 'stale', fresh };
+  }
+
+  /** Finds out why a statement changed nothing, and updates what the process remembers about the key. */
+  async function explain(
+    request: KeyedRequest,
+    checkedLimits: KeyLimits | null,
+    by: 'request_id' | 'contact_id',
+    name: string,
+    phone = '',
+  ): Promise<Explanation> {
+    const row = await of(request).explain[by]({ ...request, limits: checkedLimits, name, phone });
+    if (!row['is_active']) return { refusal: 'unauthorized' };
+    const current = limits.read(row);
+    request.key.limits = current;
+    if (!acceptsAddress(request)) return { refusal: 'unauthorized' };
+    keyUse.note(request);
+    if (!row['has_access']) return { refusal: 'campaign-refused' };
+    const version = row['rules_version'];
+    return {
+      limits: current,
+      call: row['contact_id'] == null ? null : row,
+      placedToday: current?.callsPerDay == null ? null : Number(row['placed_today']),
+      isListed: Boolean(row['is_listed']),
+      rulesVersion: version == null ? null : Number(version),
+    };
+  }
+
+  function acceptsAddress({ key, digest, address, at }: Omit<KeyedRequest, 'campaignId'>): boolean {
+    if (allowsAddress(key.limits, address)) return true;
+    onAddressRefused({ digest, address, at, isActive: !isUnknown(key) });
+    return false;
+  }
+}
+
+type Explanation =
+  | { limits: KeyLimits | null; call: Row | null; placedToday: number | null; isListed: boolean; rulesVersion: number | null }
+  | { refusal: Refusal };
+
+/** Remembers the day if the key has placed all its calls for it. */
+function noteFull({ key, at }: KeyedRequest, placedToday: number | null): placedToday is number {
+  const day = countingDay(key.limits, at);
+  const isFull = placedToday !== null && placedToday >= (key.limits?.callsPerDay ?? 0);
+  if (isFull && day !== null) key.fullOn = day;
+  else delete key.fullOn;
+  return isFull;
+}
+
+/** Compares calls with the same request ID. If the bodies are the same, it's a repeat; otherwise, it's a conflict. */
+function toRepeat(call: NewCall, row: Row, placedToday: number | null): Placement {
+  if (row['phone'] === null) return { kind: 'call-erased' };
+  const { contact_id: _, ...columns } = toColumns(call);
+  if (Object.entries(columns).some(([column, value]) => value !== row[column])) return { kind: 'request-id-conflict' };
+  const heldUntil = row['response_held_until'];
+  return {
+    kind: 'replayed',
+    contactId: String(row['contact_id']),
+    placedAt: instant(Number(row['placed_at'])),
+    heldUntil: heldUntil == null ? null : instant(Number(heldUntil)),
+    placedToday,
+  };
+}
+
+function toCancellation(row: Row, cancelledAt: Millis): Cancellation {
+  return { kind: 'cancelled', contactId: String(row['contact_id']), requestId: String(row['request_id']), cancelledAt };
+}
+
+function unsettled(): Problem {
+  return new Problem('unavailable', 'The data that this request needs is changing too fast. Try again.', { retryAfter: 1 });
+}
+
+/** Throws ResultUnknown: some calls of the batch were placed or cancelled, but it isn't known which ones, or by which request. */
+function throwResultUnknown(cause: unknown): never {
+  throw new ResultUnknown(cause);
+}
+
+/*
+ * The batches. In each, a request waits for others to share its statement.
+ */
+
+/** A request with the limits that it was checked against. */
+type Judged = KeyedRequest & { limits: KeyLimits | null };
+type Placing = Judged & { call: NewCall; checked: Checked };
+/** A request with one of the call's two identifiers. @property phone empty unless the request places a call */
+type Naming = Judged & { name: string; phone: string };
+
+function batches(database: Database, limits: KnownLimits, rules: ReturnType<typeof knownRules>, onBatch: ObserveBatch) {
+  const getShare = ({ digest }: { digest: string }) => digest;
+  const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, getShare, isSingleRowError };
+  const observer =
+    (operation: Parameters<ObserveBatch>[0]): BatchObserver =>
+    (size) =>
+      onBatch(operation, size);
+  return {
+    findActive: batched({
+      ...batching,
+      getShare: getCallerNetwork,
+      run: activeKeys(database, limits),
+      observe: observer('look up'),
+    }),
+    loadRules: batched({
+      ...batching,
+      run: async (batch: KeyedRequest[]) => {
+        const loaded = await rules.load(batch.map(({ campaignId }) => campaignId));
+        return batch.map(({ campaignId }) => loaded(campaignId));
+      },
+      observe: () => undefined,
+    }),
+    inShard: perShard((shard) => {
+      const options = { ...batching, maxInFlight: shard.maxInFlight };
+      const placing = { ...options, countBytes: countVariableBytes, isUndone, observe: observer('place') };
+      return {
+        insert: batched({ ...placing, ...inserter(shard) }),
+        insertCounted: batched({ ...placing, ...countingInserter(shard) }),
+        cancel: {
+          request_id: batched({ ...options, ...canceller(shard, 'request_id'), isUndone, observe: observer('cancel') }),
+          contact_id: batched({ ...options, ...canceller(shard, 'contact_id'), isUndone, observe: observer('cancel') }),
+        },
+        explain: {
+          request_id: batched({ ...options, run: explainer(shard, 'request_id'), observe: observer('explain') }),
+          contact_id: batched({ ...options, run: explainer(shard, 'contact_id'), observe: observer('explain') }),
+        },
+      };
+    }),
+  };
+}
+
+/**
+ * Returns the network that a request comes from. Networks take turns in the queue for lookups. Keys don't, because the keys in a flood are
+ * made up.
+ */
+function getCallerNetwork({ address }: { address: string }): string {
+  return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
+}
+
+/** Returns the size of a call. Counts only its variables, because everything else in it is short. */
+function countVariableBytes({ call: { variables } }: Placing): number {
+  if (variables === null) return 0;
+  return Object.entries(variables).reduce((sum, [name, value]) => sum + Buffer.byteLength(name) + Buffer.byteLength(value), 0);
+}
+
+type Group = { first: Judged; at: Millis; isExpired: boolean; shared: readonly Value[]; rows: Value[][] };
+
+/**
+ * Groups the requests of a batch that have the same key, campaign, limits and other shared values, because one lookup decides for all of
+ * them. A group is a row with the digest, the campaign, the time, the version of the limits, the other shared values, and the requests'
+ * rows.
+ *
+ * A group has the time of its latest request. That doesn't change the results of its earlier requests, because requests before and after
+ * the key's expiry are in different groups.
+ */
+function inGroups<Request extends Judged>(
+  batch: readonly Request[],
+  toRow: (request: Request) => Value[],
+  toShared: (request: Request) => readonly Value[] = () => [],
+): Group[] {
+  const byDigest = new Map<Digest, Group[]>();
+  for (const request of batch) {
+    const { digest, at } = request;
+    const candidate = { first: request, at, isExpired: isExpired(request.key.expiresAt, at), shared: toShared(request), rows: [] };
+    const groups = byDigest.get(digest);
+    let group = groups?.find((group) => isSameGroup(group, candidate));
+    if (!group) {
+      group = candidate;
+      if (groups) groups.push(group);
+      else byDigest.set(digest, [group]);
+    }
+    if (at > group.at) group.at = at;
+    group.rows.push(toRow(request));
+  }
+  return [...byDigest.values()].flat();
+}
+
+function isSameGroup(a: Group, b: Group): boolean {
+  return (
+    a.first.campaignId === b.first.campaignId &&
+    a.first.limits?.version === b.first.limits?.version &&
+    a.isExpired === b.isExpired &&
+    a.shared.every((value, index) => value === b.shared[index])
+  );
+}
+
+function toGroupRow({ first, at, shared, rows }: Group): BatchRows {
+  return [...requestRow({ ...first, at }), ...shared, rows];
+}
+
+function requestRow({ digest, campaignId, at, limits }: Judged): Value[] {
+  return [digest, campaignId, at, limits === null ? null : limits.version];
+}
+
+/** The columns of a call that are set by the request, in the order in which the statements read them. */
+function toColumns(call: NewCall) {
+  return {
+    contact_id: call.contactId,
+    request_id: call.requestId,
+    phone: call.phone,
+    name: call.name,
+    time_zone: call.timeZone,
+    variables: call.variables && variablesText(call.variables),
+    not_before: call.notBefore,
+    not_after: call.notAfter,
+  };
+}
+
+/** Serializes variables, sorted by name, so that the same variables always have the same text. */
+function variablesText(variables: Readonly<Record<string, string>>): string {
+  return JSON.stringify(Object.entries(variables).toSorted(([a], [b]) => (a < b ? -1 : 1)));
+}
+
+function placingRow({ at, call, checked: { heldUntil } }: Placing): Value[] {
+  const { notBefore } = call;
+  return [...Object.values(toColumns(call)), at, heldUntil ?? (notBefore !== null && notBefore > at ? notBefore : at), heldUntil];
+}
+
+function placingGroups(batch: readonly Placing[]): Group[] {
+  return inGroups(batch, placingRow, ({ checked: { rules, unlistedAt, day } }) => [
+    rules.version,
+    unlistedAt,
+    ...(day === null ? [] : [day]),
+  ]);
+}
+
+/*
+ * The statements.
+ */
+
+/** Inserts calls of keys without a daily call limit. */
+function inserter(database: Database) {
+  const place = database.prepare(readSql(import.meta.url, 'place', database.kind, authorization), 'write');
+  // Use the writing connection, which sees the rows before any other does. `readBack` later checks that other connections see them, too.
+  const findInserted = database.prepare(
+    `SELECT contact_id FROM ${database.rows} CROSS JOIN calls
+     WHERE calls.campaign_id = e.value->>0 AND calls.contact_id = e.value->>1`,
+    'write',
+  );
+  const confirmOne = readBack(database);
+  return {
+    async run(batch: Placing[], beforeCommit: () => void): Promise<boolean[]> {
+      const { changed } = await place(placingGroups(batch).map(toGroupRow), beforeCommit);
+      if (changed === batch.length) return batch.map(() => true);
+      if (changed === 0) return batch.map(() => false);
+      const keys = batch.map(({ campaignId, call }) => [campaignId, call.contactId]);
+      const { rows } = await findInserted(keys).catch(throwResultUnknown);
+      const inserted = new Set(rows.map((row) => row['contact_id']));
+      return batch.map(({ call }) => inserted.has(call.contactId));
+    },
+    confirm: async (batch: Placing[], isInserted: boolean[]) => {
+      const placed = batch.find((_, index) => isInserted[index]);
+      await confirmOne?.(placed && { campaignId: placed.campaignId, contactId: placed.call.contactId, state: null });
+    },
+  };
+}
+
+/**
+ * Inserts calls of keys with a daily call limit, and counts them, in one transaction. It inserts a key's calls only up to the limit. Repeats
+ * don't count. Calls of keys without a limit don't use this, because it takes three statements instead of one. Its results are how many
+ * calls the key has placed on that day; null if the call wasn't inserted.
+ */
+function countingInserter(database: Database) {
+  const { kind, isShard } = database;
+  const lockDays = kind === 'postgres' ? database.prepare(readSql(import.meta.url, 'lock-days', kind, authorization), 'write') : null;
+  const place = database.prepare(readSql(import.meta.url, 'place-with-limit', kind, authorization), 'write');
+  const countPlaced = database.prepare(
+    `INSERT INTO api_key_days (api_key_id, day, placed)
+     SELECT e.value->>0, e.value->>1, CAST(e.value->>2 AS bigint) FROM ${database.rows} WHERE true
+     ON CONFLICT (api_key_id, day) DO UPDATE SET placed = api_key_days.placed + excluded.placed
+     RETURNING api_key_id, day, placed`,
+    'write',
+  );
+  const readPlaced = isShard ? placedReader(database) : null;
+  const confirmOne = readBack(database);
+
+  const insert = (batch: Placing[], beforeCommit: () => void) =>
+    database.write.transaction(async (trx) => {
+      beforeCommit();
+      const groups = placingGroups(batch);
+      await lockDays?.(groups.map(toGroupRow), undefined, trx);
+      const placed = await readPlaced?.(groups.map(dayOfKey), trx);
+      const rows = groups.map((group, n) => (placed ? [...toGroupRow(group), placed[n] ?? 0] : toGroupRow(group)));
+      const inserted = await place(rows, undefined, trx);
+      const days = new Map(batch.map(({ call, checked: { day } }) => [call.contactId, day]));
+      return countByDay(
+        inserted.rows.map(({ contact_id, api_key_id }) => [String(contact_id), `${api_key_id} ${days.get(String(contact_id))}`]),
+        trx,
+      );
+    });
+
+  /** Counts the inserted calls. @returns each call's contact ID with the new count of its key's day */
+  async function countByDay(inserted: [contactId: string, keyAndDay: string][], trx: Knex.Transaction): Promise<Map<string, number>> {
+    const added = [...Map.groupBy(inserted, ([, keyAndDay]) => keyAndDay)].map(([keyAndDay, calls]) => [
+      ...keyAndDay.split(' '),
+      calls.length,
+    ]);
+    if (added.length === 0) return new Map();
+    const { rows } = await countPlaced(added, undefined, trx);
+    const placed = new Map(rows.map((row) => [`${row['api_key_id']} ${row['day']}`, Number(row['placed'])]));
+    return new Map(inserted.map(([contactId, keyAndDay]) => [contactId, placed.get(keyAndDay) ?? 0]));
+  }
+
+  return {
+    async run(batch: Placing[], beforeCommit: () => void): Promise<(number | null)[]> {
+      const placed = await insert(batch, beforeCommit);
+      return batch.map(({ call }) => placed.get(call.contactId) ?? null);
+    },
+    confirm: async (batch: Placing[], placed: (number | null)[]) => {
+      const call = batch.find((_, index) => placed[index] !== null);
+      await confirmOne?.(call && { campaignId: call.campaignId, contactId: call.call.contactId, state: null });
+    },
+  };
+}
+
+const dayOfKey = ({ first: { digest, limits }, at }: Group): DayOfKey => [digest, countingDay(limits, at)];
+
+/** The row of a call that a request cancelled, or `shared` if several requests tried to cancel it and one of them did. */
+type Cancelled = Row | 'shared' | null;
+
+function canceller(database: Database, by: 'contact_id' | 'request_id') {
+  const cancel = database.prepare(readSql(import.meta.url, 'cancel', database.kind, { ...authorization, by }), 'write');
+  const confirmOne = readBack(database);
+  return {
+    async run(batch: Naming[], beforeCommit: () => void): Promise<Cancelled[]> {
+      const groups = inGroups(batch, ({ name, at }) => [name, at]);
+      const { rows } = await cancel(groups.map(toGroupRow), beforeCommit);
+      const changed = new Map(rows.map((row) => [`${row['campaign_id']} ${row[by]}`, row]));
+      const targets = batch.map(({ campaignId, name }) => `${campaignId} ${name}`);
+      const counts = new Map<string, number>();
+      for (const target of targets) counts.set(target, (counts.get(target) ?? 0) + 1);
+      // A row doesn't show which request cancelled the call. If several requests name the same call, each of them looks up the result.
+      return targets.map((target) => {
+        const row = changed.get(target);
+        return row === undefined || counts.get(target) === 1 ? (row ?? null) : 'shared';
+      });
+    },
+    confirm: async (_: Naming[], cancelledRows: Cancelled[]) => {
+      const row = cancelledRows.find((row) => row !== null && row !== 'shared');
+      await confirmOne?.(row && { campaignId: String(row['campaign_id']), contactId: String(row['contact_id']), state: 'cancelled' });
+    },
+  };
+}
+
+function explainer(database: Database, by: 'contact_id' | 'request_id') {
+  const { kind, isShard } = database;
+  const explain = database.prepare(readSql(import.meta.url, 'explain', kind, { ...authorization, by, limits: limitColumns(kind) }), 'read');
+  const readPlaced = isShard ? placedReader(database) : null;
+  return async (batch: Naming[]): Promise<Row[]> => {
+    const { rows } = await explain(
+      batch.map((naming, n) => [n, ...requestRow(naming), countingDay(naming.limits, naming.at), naming.name, naming.phone]),
+    );
+    const sorted = rows.toSorted((a, b) => Number(a['n']) - Number(b['n']));
+    // If a key's limits have just changed, this count isn't used, because the request is checked again with the new limits.
+    const placed = await readPlaced?.(batch.map(({ digest, limits, at }) => [digest, countingDay(limits, at)]));
+    return placed ? sorted.map((row, n) => ({ ...row, placed_today: placed[n] ?? 0 })) : sorted;
+  };
+}
+
+type DayOfKey = readonly [digest: Digest, day: string | null];
+
+/** Returns a function that reads in a shard how many calls keys have placed on days, because the counts may be on another node. */
+function placedReader(database: Database) {
+  const read = database.prepare(
+    `SELECT e.value->>0 AS digest, e.value->>1 AS day, d.placed
+     FROM ${database.rows} CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE digest = e.value->>0 LIMIT 1) k CROSS JOIN api_key_days d
+     WHERE d.api_key_id = k.id AND d.day = e.value->>1`,
+    'read',
+  );
+  return async (days: readonly DayOfKey[], trx?: Knex.Transaction): Promise<number[]> => {
+    const counted = days.filter(([, day]) => day !== null);
+    const { rows } = counted.length === 0 ? { rows: [] } : await read(counted, undefined, trx);
+    const placed = new Map(rows.map((row) => [`${row['digest']} ${row['day']}`, Number(row['placed'])]));
+    return days.map(([digest, day]) => placed.get(`${digest} ${day}`) ?? 0);
+  };
+}
+
+/**
+ * Stands for a key that doesn't exist or isn't active. Its limits make a request with it take the same steps as one that's refused because
+ * of its address. Otherwise, the time that a refusal takes would reveal whether a key exists.
+ */
+const unknownKey: ActiveKey = {
+  expiresAt: null,
+  limits: { version: '', addresses: ['192.0.2.0/32'], callsPerDay: null, timeZone: 'UTC' },
+};
+
+function isUnknown({ limits }: ActiveKey): boolean {
+  return limits === unknownKey.limits;
+}
+
+/**
+ * Returns a function that finds active keys, and returns {@link unknownKey} for all others. It reads limits only if this process doesn't
+ * know their version yet, so that all refusals take equally long.
+ */
+function activeKeys(database: Database, limits: KnownLimits) {
+  const { kind } = database;
+  const findKey = database.prepare(readSql(import.meta.url, 'find-key', kind, authorization), 'read');
+  const keyOfRow = { sqlite: 'api_keys k', postgres: 'LATERAL (SELECT * FROM api_keys WHERE digest = e.value->>0 LIMIT 1) k' }[kind];
+  const readLimits = database.prepare(
+    `SELECT k.digest, ${limitColumns(kind)} FROM ${database.rows} CROSS JOIN ${keyOfRow} WHERE k.digest = e.value->>0`,
+    'read',
+  );
+  return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<ActiveKey[]> => {
+    const { rows } = await findKey(batch.map(({ digest, at }, n) => [n, digest, at]));
+    const found = rows.map(({ n, is_active: isActive, expires_at: end, limits_version: version }) => {
+      const expiresAt = end == null ? null : instant(Number(end));
+      return { n: Number(n), expiresAt, limits: isActive ? limits.get(version) : unknownKey.limits };
+    });
+    const unread = found.flatMap(({ n, limits }) => (limits === undefined ? (batch[n]?.digest ?? []) : []));
+    const read = unread.length === 0 ? { rows: [] } : await readLimits(unread.map((digest) => [digest]));
+    const byDigest = new Map(read.rows.map((row) => [row['digest'], limits.read(row)]));
+    const keys = batch.map(() => unknownKey);
+    // If a key's limits weren't found, the key was revoked in the meantime.
+    for (const { n, expiresAt, limits: known = byDigest.get(batch[n]?.digest ?? '') } of found)
+      if (known !== undefined) keys[n] = { expiresAt, limits: known };
+    return keys;
+  };
+}
+
+/** A call that a batch has written. */
+type WrittenCall = { campaignId: string; contactId: string; state: 'cancelled' | null };
+
+/**
+ * Reads one row of a batch through another connection before any request of the batch gets its response. SQLite doesn't commit while
+ * another writing statement is active on the same connection, and doesn't report an error: in a test, 50 of 50 acknowledged calls were lost
+ * that way. PostgreSQL reports its commits correctly, and doesn't need this.
+ *
+ * @throws Problem `unavailable` if the row is definitely not in the database. In that case, only the writing connection saw it, and that
+ * connection has been closed
+ */
+function readBack(database: Database): ((written: WrittenCall | undefined) => Promise<void>) | undefined {
+  if (database.kind === 'postgres') return undefined;
+  const find = database.prepare(
+    `SELECT 1 AS found FROM calls WHERE campaign_id = ?1->>0 AND contact_id = ?1->>1 AND state = coalesce(?1->>2, state)`,
+    'read back',
+  );
+  return async (written) => {
+    if (!written) return;
+    const row = [written.campaignId, written.contactId, written.state];
+    const isFound = async () => (await find(row)).rows.length > 0;
+    if (await isFound()) return;
+    const error = new Error("A write wasn't committed: only the connection that wrote it sees it.");
+    await database.discardWriter(error);
+    // Closing the connection may have committed the row after all. Whether it did is certain only once another connection has had the lock.
+    await database.write.transaction(async () => undefined);
+    if (await isFound()) return;
+    throw new Problem('unavailable', 'The database lost the write. Try again with the same request ID.', {
+      cause: error,
+      retryAfter: 2,
+    });
+  };
+}
