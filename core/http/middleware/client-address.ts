@@ -7,7 +7,7 @@ import type { Context } from './context.ts';
  * Finds out which address a request comes from: the last address in `X-Forwarded-For` that isn't a trusted proxy's, if the header comes
  * from a trusted proxy; otherwise, the connection's address.
  *
- * @param onIgnored called if forwarding headers come from a connection that isn't a trusted proxy
+ * @param onIgnored called once for each request whose forwarding header comes from a connection that isn't a trusted proxy
  */
 export function clientAddress(
   proxies: readonly string[],
@@ -19,27 +19,26 @@ export function clientAddress(
   findIgnoredProxy(ctx: Context): string | undefined;
 } {
   const isTrusted = proxyTrust(proxies);
-  const isProxy = (req: IncomingMessage, peer: string) => {
-    if (isTrusted(peer)) return true;
-    if (req.headers['x-forwarded-for'] !== undefined) onIgnored(peer);
-    return false;
-  };
+  function findAddress(req: IncomingMessage): string {
+    let address = peerAddress(req);
+    const forwarded = req.headers['x-forwarded-for'];
+    if (forwarded === undefined) return address;
+    if (!isTrusted(address)) onIgnored(address);
+    for (const hop of String(forwarded).split(',').reverse()) {
+      if (!isTrusted(address)) break;
+      if (hop.trim() === '') continue;
+      const named = canonicalAddress(hop.trim());
+      // A proxy may write something other than an address, such as `unknown`. Don't trust anything before that, because anyone could have
+      // written it.
+      if (named === null) break;
+      address = named;
+    }
+    return address;
+  }
   return {
-    getClientAddress({ req }) {
-      let address = peerAddress(req);
-      if (!isProxy(req, address)) return address;
-      for (const hop of String(req.headers['x-forwarded-for'] ?? '')
-        .split(',')
-        .reverse()) {
-        if (!isTrusted(address)) break;
-        if (hop.trim() === '') continue;
-        const named = canonicalAddress(hop.trim());
-        // A proxy may write something other than an address, such as `unknown`. Don't trust anything before that, because anyone could have
-        // written it.
-        if (named === null) break;
-        address = named;
-      }
-      return address;
+    getClientAddress(ctx) {
+      ctx.state.address ??= findAddress(ctx.req);
+      return ctx.state.address;
     },
     findIgnoredProxy({ req }) {
       const peer = peerAddress(req);
@@ -47,7 +46,7 @@ export function clientAddress(
     },
     isSecure(ctx) {
       if ('encrypted' in ctx.req.socket) return true;
-      if (!isProxy(ctx.req, peerAddress(ctx.req))) return false;
+      if (!isTrusted(peerAddress(ctx.req))) return false;
       // If proxies append to the header, the scheme of the client's connection comes first. The outermost proxy must replace the header,
       // because otherwise the client could choose the scheme: see docs/operations.md.
       return ctx.get('X-Forwarded-Proto').split(',')[0]?.trim().toLowerCase() === 'https';

@@ -12,6 +12,8 @@ export type State = {
   route?: string;
   /** Identifies the request in the log, and in every response except the common 401. */
   requestId?: string;
+  /** The client's address, once it's known. */
+  address?: string;
   /** The session that the request has started. */
   started?: Session;
   /** A list's or search's turn to use the database. */
