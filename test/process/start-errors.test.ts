@@ -1,12 +1,15 @@
 import { execFileSync, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { expect } from 'chai';
+import pg from 'pg';
 import { ConfigError, readConfig } from '../../core/server/start/config.ts';
 import { loadSessionSecrets } from '../../core/server/start/session-secrets.ts';
-import { refusedPort } from '../../scripts/support/postgres.ts';
+import { own, refusedPort, startPostgres } from '../../scripts/support/postgres.ts';
+import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { testRandomness } from '../support/clock.ts';
 import { startCoreHere, testSecret } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
@@ -182,6 +185,44 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
 
     it('that requires a password when none is given', async () => {
       await expectRefusal(startCoreHere(await changed({ password: '' })), 'DATABASE_URL', 'password');
+    });
+
+    it('whose database stores text in another encoding', async () => {
+      const database = await freshDatabase('postgres');
+      const name = `latin1_${randomBytes(4).toString('hex')}`;
+      const client = new pg.Client(database);
+      await client.connect();
+      await client.query(`CREATE DATABASE ${name} ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`);
+      await client.end();
+      await expectRefusal(startCoreHere(new URL(`/${name}`, database).href), 'DATABASE_URL', 'stores text as LATIN1', "ENCODING 'UTF8'");
+    });
+
+    it('on which the search path names no schema', async () => {
+      const start = startCoreHere(`${await emptyDatabase('postgres')}?options=-csearch_path%3D`);
+      await expectRefusal(start, 'DATABASE_URL', 'no schema has been selected', 'set search_path');
+    });
+
+    it("that doesn't use TLS, if the address requires it", async () => {
+      const start = startCoreHere(await changed({ search: '?sslmode=require' }));
+      await expectRefusal(start, 'DATABASE_URL', "the server doesn't use TLS", 'remove sslmode');
+    });
+
+    it("whose authority's file is missing", async () => {
+      const start = startCoreHere(await changed({ search: '?sslmode=verify-full&sslrootcert=/nowhere/ca.pem' }));
+      await expectRefusal(start, 'DATABASE_URL', 'no such file or folder: /nowhere/ca.pem');
+    });
+
+    it("whose certificate isn't trusted, or is for another name (needs openssl)", async function () {
+      if (!hasOpenssl) skip(this, "openssl isn't installed");
+      const { TLS_CERT_FILE: cert, TLS_KEY_FILE: key } = selfSignedCertificate();
+      own(dirname(key));
+      const server = await startPostgres(['ssl=on', `ssl_cert_file=${cert}`, `ssl_key_file=${key}`]);
+      const addresses = ['?sslmode=require', `?sslmode=verify-full&sslrootcert=${cert}`].map(
+        (search) => Object.assign(new URL(server.url), { search, hostname: '127.0.0.1' }).href,
+      );
+      await expectRefusal(startCoreHere(addresses[0] ?? ''), 'DATABASE_URL', "doesn't trust the authority", 'Set sslrootcert');
+      await expectRefusal(startCoreHere(addresses[1] ?? ''), 'DATABASE_URL', 'is for another host name', 'Use a host name');
+      await server.stop();
     });
 
     it('on an unknown host', async () => {

@@ -1,6 +1,6 @@
 import { errorCode } from '../../domain/problem.ts';
 import type { DatabaseLocation } from './database.ts';
-import { UnsafeFileError } from './errors.ts';
+import { UnsafeFileError, UnusableServer } from './errors.ts';
 import { parseAddresses } from './postgres/postgres-address.ts';
 
 /** The reason why a database doesn't work, and what to do about it. `remedy` is empty for an error that isn't in the table. */
@@ -28,11 +28,20 @@ const causes: readonly (readonly [code: RegExp, cause: string, remedy: string])[
   [/^(ENOTFOUND|EAI_AGAIN)/, 'unknown host name', 'Check the host name in DATABASE_URL.'],
   [/^(EHOSTUNREACH|ENETUNREACH)/, 'the host is unreachable', 'Check the network between this machine and the host.'],
   [/^(ECONNRESET|EPIPE)/, 'the connection was lost', 'Check that PostgreSQL is running there, then try again.'],
+  [
+    /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(GET_ISSUER_CERT|VERIFY_LEAF_SIGNATURE))/,
+    "this machine doesn't trust the authority that issued the server's certificate",
+    "Set sslrootcert to the file with that authority's certificate.",
+  ],
+  [/^CERT_(HAS_EXPIRED|NOT_YET_VALID)/, "the server's certificate isn't valid at this time", 'Renew it, or check the clocks.'],
+  [/^ERR_TLS_CERT_ALTNAME_INVALID/, "the server's certificate is for another host name", 'Use a host name that the certificate contains.'],
+  [/^(ERR_OSSL_|ERR_TLS_|EPROTO)/, 'TLS failed', 'Check that sslrootcert, sslcert and sslkey name the right PEM files.'],
   [/^ETIMEDOUT/, 'no response', 'Check the address and any firewalls in between.'],
 ];
 
 /** Remedies by SQLSTATE. PostgreSQL's own message describes the cause best, because it contains the names. */
 const remedies: ReadonlyMap<string, string> = new Map([
+  ['3F000', 'Create a schema, and set search_path to it.'],
   ['3D000', 'Create the database first, with createdb.'],
   ['28P01', 'Fix the username or password in DATABASE_URL.'],
   ['28000', 'Check the user in DATABASE_URL, and pg_hba.conf on the server.'],
@@ -51,15 +60,18 @@ const remedies: ReadonlyMap<string, string> = new Map([
  */
 export function explainDatabaseError(error: unknown): Explanation | undefined {
   if (!(error instanceof Error)) return undefined;
-  if (error instanceof UnsafeFileError) return { cause: error.reason, remedy: error.remedy };
+  if (error instanceof UnsafeFileError || error instanceof UnusableServer) return { cause: error.reason, remedy: error.remedy };
   const code = errorCode(error);
   const known = causes.find(([pattern]) => pattern.test(blocksPath(error) ? 'ENOTDIR' : code));
-  if (known) return { cause: `${known[1]}${readAddress(error)} (${code})`, remedy: known[2] };
+  if (known) return { cause: `${known[1]}${readPath(error)}${readAddress(error)} (${code})`, remedy: known[2] };
   if ('severity' in error || /^\d[0-9A-Z]{4}$/.test(code)) {
     return { cause: `${serverMessage(error)} (${code})`, remedy: remedies.get(code) ?? '' };
   }
   if (/client password must be a (non-empty )?string/.test(error.message)) {
     return { cause: 'PostgreSQL requires a password, and none is set', remedy: 'Add it to DATABASE_URL.' };
+  }
+  if (/server does not support SSL/.test(error.message)) {
+    return { cause: "the server doesn't use TLS", remedy: 'Turn on ssl in postgresql.conf, or remove sslmode from DATABASE_URL.' };
   }
   if (error.name === 'KnexTimeoutError' || (code === '' && /timeout|timed out/i.test(error.message))) {
     return { cause: 'no response', remedy: 'Check the address and any firewalls in between.' };
@@ -89,6 +101,11 @@ function blocksPath(error: Error): boolean {
 /** Returns the server's message, because knex puts the statement before it. */
 function serverMessage(error: Error): string {
   return (error.message.split(' - ').at(-1)?.split('\n')[0] ?? '').replace(/\.$/, '');
+}
+
+/** Returns the file that's missing, such as the one in `sslrootcert`: the database isn't a file then. */
+function readPath(error: Error): string {
+  return errorCode(error) === 'ENOENT' && 'path' in error && typeof error.path === 'string' ? `: ${error.path}` : '';
 }
 
 /**

@@ -32,6 +32,21 @@ export class UnsafeFileError extends Error {
   }
 }
 
+/** Thrown for a PostgreSQL server, or a pooler in front of it, that the operator has to change. */
+export class UnusableServer extends Error {
+  override name = 'UnusableServer';
+  /** SQLSTATE: object not in prerequisite state. */
+  readonly code = '55000';
+  readonly reason: string;
+  readonly remedy: string;
+
+  constructor(reason: string, remedy: string) {
+    super(`${reason}. ${remedy}`);
+    this.reason = reason;
+    this.remedy = remedy;
+  }
+}
+
 /**
  * Whether a database with shards has lost one of its nodes during the statement, or during a commit. Other errors of the level ERROR mean
  * that nothing was changed, but after this one, something may have been.

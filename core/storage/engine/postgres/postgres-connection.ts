@@ -4,7 +4,7 @@ import pg from 'pg';
 import { deadlines } from '../../../domain/deadlines.ts';
 import { errorCode } from '../../../domain/problem.ts';
 import type { Row } from '../database.ts';
-import { NotOnAllNodes, TookTooLong } from '../errors.ts';
+import { NotOnAllNodes, TookTooLong, UnusableServer } from '../errors.ts';
 import { parseAddresses } from './postgres-address.ts';
 
 /**
@@ -57,7 +57,14 @@ const plannedAt = new WeakMap<pg.Client, number>();
  */
 async function setUp(connection: pg.Client, statementTimeout: number, shard: string | undefined): Promise<void> {
   const limited = (text: string): Statement => ({ text, query_timeout: timeLimits.connection });
-  const { rows } = await connection.query<{ pid: number }>(limited('SELECT pg_backend_pid() AS pid'));
+  const about = `SELECT pg_backend_pid() AS pid, current_setting('server_encoding') AS encoding`;
+  const { rows } = await connection.query<{ pid: number; encoding: string }>(limited(about));
+  const [{ encoding } = { encoding: '' }] = rows;
+  if (encoding !== 'UTF8')
+    throw new UnusableServer(
+      `the database stores text as ${encoding}, which can't represent every name`,
+      "Create a database with ENCODING 'UTF8' and TEMPLATE template0.",
+    );
   if ('processID' in connection && connection.processID === rows[0]?.pid) {
     await connection.query(limited(inSql('SET', statementTimeout)));
     if (shard !== undefined)
@@ -65,26 +72,24 @@ async function setUp(connection: pg.Client, statementTimeout: number, shard: str
     plannedAt.set(connection, performance.now());
     return;
   }
-  if (shard !== undefined) throw new UnusablePooler("Shards can't be used through a pooler. Set DATABASE_URL to the nodes themselves.");
+  if (shard !== undefined) throw new UnusableServer("shards can't be used through a pooler", 'Set DATABASE_URL to the nodes themselves.');
   pooled.set(connection, inSql('SET LOCAL', statementTimeout));
   const { rows: kept } = await send(connection, limited(`SELECT current_setting('synchronous_commit') AS commits`)).catch(
     refuseStatementPooling,
   );
   if (kept[0]?.['commits'] !== 'on')
-    throw new UnusablePooler("The pooler in front of PostgreSQL doesn't keep SET LOCAL synchronous_commit = on.");
-}
-
-/** Thrown for a pooler with a setting that the operator has to change. SQLSTATE 55000: object not in prerequisite state. */
-class UnusablePooler extends Error {
-  override name = 'UnusablePooler';
-  code = '55000';
+    throw new UnusableServer(
+      "the pooler in front of PostgreSQL doesn't keep SET LOCAL synchronous_commit = on",
+      'Use a pooler that keeps a connection for a whole transaction.',
+    );
 }
 
 function refuseStatementPooling(error: unknown): never {
   if (!(error instanceof Error && /statement pooling/.test(error.message))) throw error;
-  const todo = 'Set pool_mode to transaction or session.';
-  const what = 'The pooler in front of PostgreSQL uses a different connection for each statement, but Callkey needs transactions.';
-  throw new UnusablePooler(`${what} ${todo}`, { cause: error });
+  throw new UnusableServer(
+    'the pooler in front of PostgreSQL uses a different connection for each statement, but Callkey needs transactions',
+    'Set pool_mode to transaction or session.',
+  );
 }
 
 type Statement = pg.QueryConfig & { query_timeout?: number };
