@@ -3,11 +3,10 @@ import { type HandoffStage, isHandoffStage, type Stage, toState, transitions } f
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
-import { isAt } from '../../core/storage/calls/call-stages.ts';
-import { cancelQueued } from '../../core/storage/calls/queued-calls.ts';
-import { blockBatch } from '../../core/storage/dialing/queue-changes.ts';
 import { required } from '../../core/storage/engine/columns.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
+import { isAt } from '../../core/storage/queue/call-stages.ts';
+import { blockBatch, cancelQueued } from '../../core/storage/queue/queue.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 

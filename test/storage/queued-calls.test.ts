@@ -7,10 +7,17 @@ import { clockSkew } from '../../core/domain/deadlines.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
 import { setHours } from '../../core/domain/protection/rules.ts';
-import { cancelQueued, countQueued } from '../../core/storage/calls/queued-calls.ts';
-import { type CallKeyPair, endOverdueBatch, lapseBatch, markAllDue, postpone } from '../../core/storage/dialing/queue-changes.ts';
 import type { Value } from '../../core/storage/engine/database.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
+import {
+  type CallKeyPair,
+  cancelQueued,
+  countQueued,
+  endOverdueBatch,
+  lapseBatch,
+  markAllDue,
+  postpone,
+} from '../../core/storage/queue/queue.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';

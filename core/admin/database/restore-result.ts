@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
-import { isQueued } from '../../storage/calls/call-stages.ts';
 import { toSchemaState } from '../../storage/migrate.ts';
+import { isQueued } from '../../storage/queue/call-stages.ts';
 import type { Widened } from './restore-rights.ts';
 
 export type RevokedKey = { id: string; name: string; creatorId: string; creatorName: string; revokedAt: number };

@@ -7,8 +7,8 @@ import type { Database } from '../engine/database.ts';
 import { byShard, inEachShard } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/empty-log.ts';
 import type { CallRow } from '../engine/tables.ts';
-import { callKey } from './call-stages.ts';
-import { cancelFound } from './queued-calls.ts';
+import { callKey } from '../queue/call-stages.ts';
+import { cancelFound } from '../queue/queue.ts';
 import { erasedColumns } from './retention.ts';
 
 /**

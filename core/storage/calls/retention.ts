@@ -2,11 +2,11 @@ import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import type { RetentionStore } from '../../domain/ports.ts';
-import { selectUnlocked } from '../dialing/queue-changes.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { type Database, getDialect } from '../engine/database.ts';
 import { earliest, inEachShard, sumOfShards } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/empty-log.ts';
+import { selectUnlocked } from '../queue/queue.ts';
 
 const eraseBatchSize = 500;
 const forgetBatchSize = 2_000;

@@ -6,8 +6,6 @@ import { type Millis, plus } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
 import type { DialingStore, OptOut } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
-import { columnsAt, isAt, isDialing } from '../calls/call-stages.ts';
-import { endCalls } from '../calls/ended-calls.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import { type Database, requireSeen } from '../engine/database.ts';
@@ -16,9 +14,9 @@ import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/added-numbers.ts';
 import { knownRules } from '../protection/known-rules.ts';
-import { blockIfListed, type OnStopped } from './claims.ts';
-import { endOverdueBatch, lapseBatch, markAllDue, sweepBatchSize } from './queue-changes.ts';
-import { claimer, dueAccounts } from './shares.ts';
+import { columnsAt, endCalls, isAt, isDialing } from '../queue/call-stages.ts';
+import { endOverdueBatch, lapseBatch, markAllDue, sweepBatchSize } from '../queue/queue.ts';
+import { blockIfListed, claimer, dueAccounts, type OnStopped } from './claim.ts';
 
 export function dialingStore(database: Database, onStopped: OnStopped = () => undefined): DialingStore {
   const { read, write } = database;

@@ -1,8 +1,8 @@
 import { eachDespiteErrors } from '../../domain/each-despite-errors.ts';
 import type { Millis } from '../../domain/instant.ts';
-import { markHeldDue } from '../dialing/queue-changes.ts';
 import { type Database, requireSeen } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
+import { markHeldDue } from '../queue/queue.ts';
 import { accountsIn } from './lookups.ts';
 
 type ChangedScope = { scope_id: string; campaign_id: string | null; account_id: string | null; partner_id: string; hours_changed: string };

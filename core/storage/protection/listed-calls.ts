@@ -1,13 +1,11 @@
 import { stagesBefore } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import { listedDetail } from '../../domain/protection/judge.ts';
-import { isAt, stageAfterSql } from '../calls/call-stages.ts';
-import { endCalls } from '../calls/ended-calls.ts';
-import { walkQueue } from '../calls/queued-calls.ts';
-import { type CallKeyPair, selectAmong, selectBatch } from '../dialing/queue-changes.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
+import { endCalls, isAt, stageAfterSql } from '../queue/call-stages.ts';
+import { type CallKeyPair, selectAmong, selectBatch, walkQueue } from '../queue/queue.ts';
 import { isCallListed } from './listed.ts';
 import { accountsIn } from './lookups.ts';
 

@@ -3,11 +3,11 @@ import type { Named } from '#contract/console/common.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import type { DoNotCallEntry, OwningScope, RuleScope } from '../../domain/model.ts';
 import type { ProtectionAccess } from '../../domain/ports.ts';
-import { isAt } from '../calls/call-stages.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
+import { isAt } from '../queue/call-stages.ts';
 
 /** Adds the names of the entries' accounts and partners. */
 export async function toEntries(read: Knex, rows: readonly DoNotCallRow[]): Promise<DoNotCallEntry[]> {

@@ -7,8 +7,8 @@ import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
+import { revokeKeys } from '../keys/api-keys.ts';
 import { countKeyChanges } from '../keys/key-counts.ts';
-import { revokeKeys } from '../keys/revocation.ts';
 
 /** The number of keys that are changed in the same transaction as the user. By default, a user can't have more active keys than this. */
 export const keysPerTransaction = 1_000;

@@ -6,13 +6,13 @@ import type { AuditEvent, ListedUser, User, UserChange } from '../../domain/mode
 import type { RevokeOptions, UserStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { endProofs, recordAudit } from '../audit/audit.ts';
-import { countQueued } from '../calls/queued-calls.ts';
 import { required } from '../engine/columns.ts';
 import { either, matching } from '../engine/conditions.ts';
 import type { Database } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../engine/tables.ts';
-import { cancelDeletedUsersCalls, cancelInFlight } from '../keys/revocation.ts';
+import { cancelDeletedUsersCalls, cancelInFlight } from '../keys/api-keys.ts';
+import { countQueued } from '../queue/queue.ts';
 import { deleteStep, finishDeletions, finishMoves, keysPerTransaction, lockTarget, selectUndeleted, updateUser } from './keys-of-users.ts';
 import { deleteFactor } from './second-factors.ts';
 
