@@ -60,7 +60,8 @@ function generationMismatch(answer: Answer): Result<never> | null {
 }
 
 function foreign(answer: Answer): Result<never> {
-  return failed({ kind: 'unreachable', detail: describeForeignResponse(answer) });
+  const isOther = answer.status < 500 && answer.status !== 429;
+  return failed({ kind: 'unreachable', detail: describeForeignResponse(answer), ...(isOther && { isOther }) });
 }
 
 /**
@@ -101,10 +102,11 @@ export function explainIdentity(failure: Failure, address: string): Failure {
   if (failure.kind === 'session-ended')
     return pathname === '/'
       ? { kind: 'incompatible', core: 'older' }
-      : { kind: 'unreachable', detail: `A Callkey server responded, but not under this path. Try ${origin}` };
+      : { kind: 'unreachable', isOther: true, detail: `A Callkey server responded, but not under this path. Try ${origin}` };
   if (failure.kind === 'refused' && ['not-found', 'method-not-allowed', 'malformed-request'].includes(failure.code))
     return {
       kind: 'unreachable',
+      isOther: true,
       detail:
         'This is the management address of a Callkey server, where no one can sign in. Enter the address of the server itself, which has another port.',
     };

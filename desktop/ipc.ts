@@ -10,8 +10,11 @@ import { screens, showCommand } from './screens.ts';
 
 /** Why a request to the core failed. Each kind needs a different action from the user. */
 export type Failure =
-  /** The core didn't respond: try again. If `isUnsent`, the request certainly didn't reach it. */
-  | { kind: 'unreachable'; detail: string; isUnsent?: true }
+  /**
+   * The core didn't respond: try again. If `isUnsent`, the request certainly didn't reach it. If `isOther`, something else responded, as the
+   * detail says.
+   */
+  | { kind: 'unreachable'; detail: string; isUnsent?: true; isOther?: true }
   /** Sign in again. */
   | { kind: 'session-ended' }
   /** The response came from a core with another generation of the contract. */

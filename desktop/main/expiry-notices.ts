@@ -5,7 +5,7 @@ type NoticeDeps = {
   settings: SettingsFile;
   /** Lists the keys that the user sees on a server; null if that isn't possible now. */
   listKeys: () => Promise<{ server: string; apiKeys: readonly ApiKeyView[] } | null>;
-  show: (notice: { title: string; body: string }) => void;
+  show: (notice: { title: string; body: string; server: string }) => void;
 };
 
 const soonMs = 7 * 86_400_000;
@@ -35,7 +35,7 @@ export async function notifyOfExpiry({ settings, listKeys, show }: NoticeDeps, n
   const lines = due.slice(0, named).map(describe);
   const more = due.length > named ? [`and ${due.length - named} more`] : [];
   const title = due.length === 1 ? 'An API key expires soon' : `${due.length} API keys expire soon`;
-  show({ title, body: [...lines, ...more, new URL(server).host].join('\n') });
+  show({ title, body: [...lines, ...more, new URL(server).host].join('\n'), server });
 }
 
 function describe({ name, expiresAt, expiryTimeZone }: ApiKeyView): string {

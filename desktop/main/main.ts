@@ -91,12 +91,13 @@ function watchComputer({ window, settings, servers, clipboard, managed, cancelSi
     const listed = await client.send(coreRequest('listApiKeys', {}));
     return listed.ok ? { server: client.server, apiKeys: listed.value.apiKeys } : null;
   };
-  const show = (text: { title: string; body: string }) => {
+  const notices = new Set<Notification>();
+  const show = ({ server, ...text }: { title: string; body: string; server: string }) => {
     const notification = new Notification(text);
-    notification.on('click', () => {
-      window.focus();
-      window.send('show-api-keys');
-    });
+    // Electron drops the click of a notification that nothing refers to anymore.
+    notices.add(notification);
+    notification.on('click', () => window.openLink({ server, address: '#/api-keys' }));
+    notification.on('close', () => notices.delete(notification));
     notification.show();
   };
   setInterval(() => void notifyOfExpiry({ settings, listKeys, show }, Date.now()), noticeCheckMs).unref();

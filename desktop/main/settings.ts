@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { maxServerLabel, serverColors } from '../ipc.ts';
@@ -41,7 +41,7 @@ export class SettingsFile {
   #settings: Settings;
   #written: Promise<void> = Promise.resolve();
 
-  /** @param folder the user's profile folder. A damaged file is renamed. */
+  /** @param folder the user's profile folder. A file that's damaged or can't be read is renamed. */
   constructor(folder: string) {
     this.#path = join(folder, 'settings.json');
     this.#settings = readSettings(this.#path);
@@ -65,21 +65,11 @@ export class SettingsFile {
 }
 
 function readSettings(path: string): Settings {
-  const text = readText(path);
-  if (text === '') return settingsSchema.parse({});
   try {
-    return settingsSchema.parse(JSON.parse(text));
+    return settingsSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
   } catch {
-    setAside(path);
+    // The next change would replace a file that can't be read.
+    if (existsSync(path)) setAside(path);
     return settingsSchema.parse({});
-  }
-}
-
-/** Returns an empty text if the file doesn't exist or can't be read. */
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8');
-  } catch {
-    return '';
   }
 }

@@ -7,7 +7,7 @@ import { createKeyOn } from '../support/sample-data.ts';
 import { until } from '../support/until.ts';
 
 describeDesktop('a link to a screen', () => {
-  const { open, leave } = sharedDesktop({ env: { CHOSEN_BUTTON: 'Cancel' } });
+  const { open, leave } = sharedDesktop({ env: { CHOSEN_BUTTON: 'Cancel' }, args: ['--js-flags=--expose-gc'] });
   let first: CoreHarness;
   let second: CoreHarness;
   let desktop: RunningConsole;
@@ -86,6 +86,23 @@ describeDesktop('a link to a screen', () => {
     await details('Of the second');
     await openFromSystem(toScheme(linkTo(first.core.url, 'Of the first')));
     await details('Of the first');
+  });
+
+  it('is opened by the notification of a key that expires soon, later and on its own server', async () => {
+    const { app, page } = desktop;
+    const expiration = { kind: 'custom', date: new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 10) } as const;
+    await createKeyOn(first, first.tenants.users.account, 'Ends soon', { on: new Date().toISOString(), expiration });
+    await app.evaluate(() => {
+      for (const run of Reflect.get(globalThis, 'slowWork')) run();
+    });
+    await until(() => app.evaluate(() => Reflect.get(globalThis, 'notices').length > 0));
+    await openFromSystem(toScheme(linkTo(second.core.url, 'Of the second')));
+    await details('Of the second');
+    await app.evaluate(() => {
+      globalThis.gc?.();
+      Reflect.get(globalThis, 'notices')[0].deref()?.emit('click');
+    });
+    await page.getByRole('row', { name: 'Ends soon' }).waitFor();
   });
 
   it("doesn't close a dialog, which may contain typed text", async () => {

@@ -128,11 +128,17 @@ describeDesktop('a secret in the console', () => {
   it('counts down until it is cleared from the clipboard, and only the button that copied last says so', async () => {
     await harness.page.clock.install();
     await create();
+    const places = () =>
+      saveDialog()
+        .getByRole('button')
+        .evaluateAll((all) => all.map((each) => JSON.stringify(each.getBoundingClientRect())));
+    const before = await places();
     await button('Copy').click();
     // The message is inside the dialog, because screen readers ignore everything outside a modal dialog.
     const message = saveDialog().getByRole('status');
     await message.getByText('Copied the key value. The console will clear the clipboard in one minute.').waitFor();
     await button('Copied').getByText('· 60 s').waitFor();
+    expect(await places()).to.deep.equal(before);
     await harness.page.clock.runFor(10_000);
     await button('Copied').getByText('· 50 s').waitFor();
     await button('Copy as .env line').click();
@@ -140,6 +146,7 @@ describeDesktop('a secret in the console', () => {
     await button('Copied').getByText('· 60 s').waitFor();
     await harness.page.clock.runFor(60_000);
     await message.getByText('The .env line was cleared from the clipboard.').waitFor();
+    expect(await places()).to.deep.equal(before);
     await button('Cleared. Copy again').click();
     await button('Copied').waitFor();
     await button('Copy command').click();

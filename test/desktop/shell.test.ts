@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { commands } from '../../desktop/ipc.ts';
@@ -267,14 +267,19 @@ describeDesktop('the window bounds', () => {
     await running.close();
   });
 
-  it('are the default bounds if the settings are unreadable', async () => {
-    const userData = freshDirectory();
-    writeFileSync(join(userData, 'settings.json'), '{"window":{"x":"left"}');
-    const running = await launchConsole({ userData });
-    expect(await readBounds(running)).to.include({ width: 1280, height: 800 });
-    await running.close();
-    const aside = readdirSync(userData).filter((name) => name.startsWith('settings.json.unreadable-'));
-    expect(aside.map((name) => readFileSync(join(userData, name), 'utf8'))).to.deep.equal(['{"window":{"x":"left"}']);
-    expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8')).window).to.include({ width: 1280, height: 800 });
-  });
+  for (const [problem, damage, content] of [
+    ['are damaged', (path: string) => writeFileSync(path, '{"window":{"x":"left"}'), '{"window":{"x":"left"}'],
+    ["can't be read", (path: string) => mkdirSync(path), null],
+  ] as const)
+    it(`are the default bounds if the settings ${problem}, which are kept under another name`, async () => {
+      const userData = freshDirectory();
+      damage(join(userData, 'settings.json'));
+      const running = await launchConsole({ userData });
+      expect(await readBounds(running)).to.include({ width: 1280, height: 800 });
+      await running.close();
+      const aside = readdirSync(userData).filter((name) => name.startsWith('settings.json.unreadable-'));
+      expect(aside).to.have.length(1);
+      if (content !== null) expect(readFileSync(join(userData, aside[0] ?? ''), 'utf8')).to.equal(content);
+      expect(JSON.parse(readFileSync(join(userData, 'settings.json'), 'utf8')).window).to.include({ width: 1280, height: 800 });
+    });
 });

@@ -43,6 +43,12 @@ describeDesktop('the console, at sign-in,', () => {
     return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   }
 
+  it("shows a form that doesn't scroll if the window is large enough", async () => {
+    await harness.page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
+    const [content, window] = await harness.page.evaluate(() => [document.documentElement.scrollHeight, innerHeight]);
+    expect(content).to.equal(window);
+  });
+
   const viewers: readonly (readonly [UserName, string])[] = [
     ['account', 'Account user · Blue Clinic'],
     ['partner', 'Partner user · Northwind Voice'],

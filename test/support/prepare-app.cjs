@@ -1,7 +1,7 @@
 // Loaded into Electron before the console. Without it, about every seventh start on a busy machine hangs: Playwright then attaches while
 // the first window opens. This file holds "ready" until Playwright attaches and calls __playwright_run, as Playwright's own loader does.
 // Playwright's loader also sets Chromium's switches, --password-store among them, and isn't used if the path of Electron is specified.
-const { app, dialog } = require('electron');
+const { app, dialog, Notification } = require('electron');
 
 const whenReady = app.whenReady();
 const emit = app.emit.bind(app);
@@ -37,3 +37,15 @@ if (CHOSEN_BUTTON) {
     return { response: buttons.indexOf(CHOSEN_BUTTON), checkboxChecked: false };
   };
 }
+
+// Keeps the work that the app does only every few minutes, and the notifications that it shows, for the tests.
+globalThis.slowWork = [];
+globalThis.notices = [];
+const { setInterval: every } = globalThis;
+globalThis.setInterval = (run, ms, ...args) => {
+  if (ms > 60_000) globalThis.slowWork.push(run);
+  return every(run, ms, ...args);
+};
+Notification.prototype.show = function show() {
+  globalThis.notices.push(new WeakRef(this));
+};

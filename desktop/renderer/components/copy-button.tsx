@@ -29,13 +29,19 @@ export function CopyButton({ text, noun, icon = 'copy', label, isSecret = false,
     announce(`Copied the ${noun}.${clears}`);
   }
 
-  const copied = last?.state === 'copied';
-  const shown = last?.state === 'cleared' ? 'Cleared. Copy again' : copied ? 'Copied' : label;
+  const shown = last?.state === 'cleared' ? 2 : last?.state === 'copied' ? 1 : 0;
+  const clears = isSecret && window.callkey.capabilities.guardsSecrets;
+  const countdown = clears && (
+    <span class="countdown" aria-hidden="true">
+      · {secondsLeft ?? 60} s
+    </span>
+  );
+  const texts = [label, <>Copied {countdown}</>, ...(clears ? ['Cleared. Copy again'] : [])];
   return (
     <>
       <button
         type="button"
-        class={label === undefined ? 'quiet icon-only' : undefined}
+        class={label === undefined ? 'quiet icon-only' : 'one-of'}
         aria-label={label === undefined ? `Copy ${noun}` : undefined}
         data-tip={label === undefined ? `Copy ${noun}` : undefined}
         data-autofocus={autofocus || undefined}
@@ -44,12 +50,15 @@ export function CopyButton({ text, noun, icon = 'copy', label, isSecret = false,
           if (last && label === undefined) lastCopy.value = null;
         }}
       >
-        <Icon name={copied ? 'check' : icon} />
-        {label !== undefined && ` ${shown}`}
-        {copied && secondsLeft !== null && (
-          <span class="countdown" aria-hidden="true">
-            · {secondsLeft} s
-          </span>
+        {label === undefined ? (
+          <Icon name={shown === 1 ? 'check' : icon} />
+        ) : (
+          // The button has the width of its longest text, so that nothing moves when it's clicked.
+          texts.map((text, index) => (
+            <span key={index} data-shown={index === shown || undefined}>
+              <Icon name={index === 1 ? 'check' : icon} /> {text}
+            </span>
+          ))
         )}
       </button>
       {last?.state === 'refused' && (

@@ -5,7 +5,7 @@ import { pluralize } from './format.ts';
 export function describeFailure(failure: Failure): string {
   switch (failure.kind) {
     case 'unreachable':
-      return `Can’t reach the server. ${failure.detail}${failure.isUnsent ? ' Nothing was sent.' : ''}`;
+      return `${failure.isOther ? '' : 'Can’t reach the server. '}${failure.detail}${failure.isUnsent ? ' Nothing was sent.' : ''}`;
     case 'session-ended':
       return 'Your session has ended. Sign in again, then retry.';
     case 'incompatible':
