@@ -22,7 +22,7 @@ import { checkedKey, readEnvironmentKey, readKey } from '../../cli/keys/read-key
 import type { Settings } from '../../cli/settings.ts';
 import type { Folders } from '../../cli/state/xdg.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { openFiles } from '../support/open-handles.ts';
+import { openFilesIn } from '../support/open-handles.ts';
 import { skip } from '../support/skip.ts';
 
 const keyValue = makeKeyValue(randomBytes);
@@ -125,9 +125,8 @@ describe("a profile's key file", () => {
 
   it('is closed after reading', async () => {
     await write();
-    const files = openFiles();
     await (await open()).read();
-    expect(openFiles()).to.equal(files);
+    expect(openFilesIn(folders.data)).to.deep.equal([]);
   });
 });
 

@@ -23,7 +23,7 @@ import {
 import { CallkeyError } from '../../cli/client/errors.ts';
 import type { Folders } from '../../cli/state/xdg.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { openFiles } from '../support/open-handles.ts';
+import { openFilesIn } from '../support/open-handles.ts';
 import { until } from '../support/until.ts';
 
 const header = (changes: Partial<RunHeader> = {}): RunHeader => ({
@@ -143,9 +143,8 @@ describe('run journals', () => {
   });
 
   it('are closed after writing', async () => {
-    const open = openFiles();
     write(await start(), placed(2));
-    expect(await until(() => openFiles() === open, 1_000)).to.equal(true);
+    await until(() => openFilesIn(runs).length === 0);
   });
 
   it('are read newest first', async () => {

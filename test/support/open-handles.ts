@@ -1,4 +1,4 @@
-import { readdirSync } from 'node:fs';
+import { readdirSync, readlinkSync } from 'node:fs';
 import { Socket } from 'node:net';
 
 /**
@@ -10,7 +10,15 @@ export function openHandles(): unknown[] {
   return handles.filter((handle) => !(handle instanceof Socket && Number(Reflect.get(handle, 'fd') ?? 3) < 3));
 }
 
-/** Returns the number of files, sockets and pipes that this process has open. */
-export function openFiles(): number {
-  return readdirSync('/dev/fd').length;
+/** Returns the files of a folder that this process has open, on Linux. */
+export function openFilesIn(folder: string): string[] {
+  return readdirSync('/dev/fd').flatMap((fd) => {
+    try {
+      const path = readlinkSync(`/dev/fd/${fd}`);
+      return path.startsWith(folder) ? [path] : [];
+    } catch {
+      // The descriptor with which the folder was read is closed by now.
+      return [];
+    }
+  });
 }

@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import { callFiles } from '../../support/call-files.ts';
 import { ndjson } from '../../support/cli.ts';
@@ -105,7 +104,7 @@ describe('callkey call cancel, for many calls', () => {
     placing.child.kill('SIGKILL');
     await placing.ended;
     const cancelling = cancelRun();
-    await wait(6_000);
+    await until(() => its.network.seen.filter(({ method }) => method === 'DELETE').length === 3);
     held.resolve();
     const { code, stdout } = await cancelling;
     expect([code, ndjson(stdout).map(({ status }) => status)]).to.deep.equal([0, ['cancelled']]);
