@@ -127,7 +127,7 @@ function createContext(settings: Settings, storage: Storage): AdminContext {
     ...settings,
     ports,
     storage,
-    actor: toOperator(process.env),
+    caller: toOperator(process.env),
     configuredDays: readRetentionDays(process.env),
     readInput: () => text(process.stdin),
   };

@@ -6,7 +6,7 @@ import { limits } from '#contract/limits.ts';
 import { safeJson, stripControls } from '#contract/text/terminal-text.ts';
 import { lineSchema } from '#contract/text/text.ts';
 import { operator } from '../domain/audit/audit.ts';
-import type { Actor, RetentionDays } from '../domain/model.ts';
+import type { Caller, RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { errorCode, Problem } from '../domain/problem.ts';
 import type { DatabaseLocation } from '../storage/engine/database.ts';
@@ -29,8 +29,8 @@ export type Settings = {
 export type AdminContext = Settings & {
   ports: Ports;
   storage: Storage;
-  /** The user who runs the command, for audit events. */
-  actor: Actor;
+  /** The operator, with the name of the system user who runs the command. */
+  caller: Caller;
   /** The values of RETENTION_DAYS and AUDIT_RETENTION_DAYS, if they're set. */
   configuredDays: Partial<RetentionDays>;
   readInput(): Promise<string>;
@@ -162,11 +162,11 @@ function graphemeWidth(grapheme: string): number {
 }
 
 /** Identifies the operator by the system user: `local:callkey`, or `local:ada (as callkey)` with sudo. */
-export function toOperator(environment: Readonly<Record<string, string | undefined>>): Actor {
+export function toOperator(environment: Readonly<Record<string, string | undefined>>): Caller {
   const name = systemUser();
   const sudoer = environment['SUDO_USER'];
   const who = sudoer === undefined || sudoer === '' || sudoer === name ? name : `${sudoer} (as ${name})`;
-  return { ...operator, address: `${operator.address}:${who}` };
+  return { ...operator, actor: { who: null, address: `local:${who}` } };
 }
 
 /** Returns the system user's name, or the ID, because a container may run as a user without a name. */

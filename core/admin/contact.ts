@@ -39,7 +39,7 @@ const phoneSchema = z
   })
   .refine((text) => /^\+[1-9]\d{1,14}$/.test(text), { error: 'Must be a phone number with its country code, such as +493012345678.' });
 
-async function runExport({ ports, actor, output }: AdminContext, phone: string): Promise<void> {
+async function runExport({ ports, caller: { actor }, output }: AdminContext, phone: string): Promise<void> {
   const { calls, entries } = await exportContact(ports, actor, parseInput(phoneSchema, phone, 'PHONE'));
   const text = table(
     ['PLACED', 'CAMPAIGN', 'REQUEST ID', 'STATE', 'NAME'],
@@ -65,7 +65,11 @@ function callJson({ notBefore, notAfter, placedAt, dialedAt, endedAt, ...call }:
 }
 
 /** Erases a person's data. @returns whether everything was erased */
-async function runErase({ ports, actor, output }: AdminContext, phoneOrId: string, options: { doNotCall?: true }): Promise<boolean> {
+async function runErase(
+  { ports, caller: { actor }, output }: AdminContext,
+  phoneOrId: string,
+  options: { doNotCall?: true },
+): Promise<boolean> {
   const phone = parseInput(phoneSchema, phoneOrId, 'PHONE');
   const { erased, cancelled, dialing } = await eraseContact(ports, actor, phone);
   const lines = [`Erased contact data from ${counted(erased, 'call')}, and cancelled ${cancelled} of them before they were dialed.`];

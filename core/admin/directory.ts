@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type OptOutScope, optOutScopes } from '#contract/protection/protection.ts';
-import { createAccount, createCampaign, createPartner, deleteEmpty } from '../domain/directory/directory.ts';
-import { Problem } from '../domain/problem.ts';
+import { createAccount, createCampaign, createPartner, deleteManaged } from '../domain/directory/directory.ts';
 import { setOptOuts } from '../domain/protection/rules.ts';
 import { type AdminContext, nameSchema, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
 import { findScope } from './rules.ts';
@@ -15,9 +14,9 @@ export function partnerCommands(program: Command, { withDatabase }: Runner): voi
   withExamples(list, 'partner list', '--json partner list').action(withDatabase(runListPartners));
 }
 
-async function runCreatePartner({ ports, actor, output }: AdminContext, name: string): Promise<void> {
-  const partner = await createPartner(ports, actor, parseInput(nameSchema, name, 'NAME'));
-  output.answer({ partner }, `Created partner ${partner.name}: ${partner.id}`);
+async function runCreatePartner({ ports, caller, output }: AdminContext, text: string): Promise<void> {
+  const { id, name } = await createPartner(ports, caller, parseInput(nameSchema, text, 'NAME'));
+  output.answer({ partner: { id, name } }, `Created partner ${name}: ${id}`);
 }
 
 async function runListPartners({ ports, output }: AdminContext): Promise<void> {
@@ -50,14 +49,15 @@ export function accountCommands(program: Command, { withDatabase }: Runner): voi
   withExamples(list, 'account list', '--json account list').action(withDatabase(runListAccounts));
 }
 
-async function runCreateAccount({ ports, actor, output }: AdminContext, name: string, options: { partner: string }): Promise<void> {
-  const account = await createAccount(ports, actor, parseInput(nameSchema, name, 'NAME'), options.partner);
-  output.answer({ account }, `Created account ${account.name}: ${account.id}`);
+async function runCreateAccount({ ports, caller, output }: AdminContext, text: string, options: { partner: string }): Promise<void> {
+  const partner = await findScope(ports, options, ['partner']);
+  const { id, name } = await createAccount(ports, caller, parseInput(nameSchema, text, 'NAME'), partner.id);
+  output.answer({ account: { id, name, partnerId: partner.id } }, `Created account ${name}: ${id}`);
 }
 
-async function runOptOuts({ ports, actor, output }: AdminContext, id: string, options: { for: OptOutScope }): Promise<void> {
+async function runOptOuts({ ports, caller, output }: AdminContext, id: string, options: { for: OptOutScope }): Promise<void> {
   const account = await findScope(ports, { account: id }, ['account']);
-  await setOptOuts(ports, actor, account, options.for);
+  await setOptOuts(ports, caller, account.id, options.for);
   const who = options.for === 'partner' ? 'all accounts of its partner' : 'this account only';
   output.answer({ optOuts: { listedFor: options.for } }, `Opt-outs during calls from account ${account.name} now apply to ${who}.`);
 }
@@ -85,9 +85,10 @@ export function campaignCommands(program: Command, { withDatabase }: Runner): vo
   withExamples(list, 'campaign list', '--json campaign list').action(withDatabase(runListCampaigns));
 }
 
-async function runCreateCampaign({ ports, actor, output }: AdminContext, name: string, options: { account: string }): Promise<void> {
-  const campaign = await createCampaign(ports, actor, parseInput(nameSchema, name, 'NAME'), options.account);
-  output.answer({ campaign }, `Created campaign ${campaign.name}: ${campaign.id}`);
+async function runCreateCampaign({ ports, caller, output }: AdminContext, text: string, options: { account: string }): Promise<void> {
+  const account = await findScope(ports, options, ['account']);
+  const { id, name } = await createCampaign(ports, caller, parseInput(nameSchema, text, 'NAME'), account.id);
+  output.answer({ campaign: { id, name, accountId: account.id } }, `Created campaign ${name}: ${id}`);
 }
 
 async function runListCampaigns({ ports, output }: AdminContext): Promise<void> {
@@ -106,7 +107,7 @@ const condition: Readonly<Record<Kind, string>> = {
 };
 
 /** Adds the command that deletes a partner, account or campaign. */
-export function deleteCommand(parent: Command, kind: Kind, exampleId: string, withDatabase: Runner['withDatabase']): void {
+function deleteCommand(parent: Command, kind: Kind, exampleId: string, withDatabase: Runner['withDatabase']): void {
   const command = parent
     .command('delete')
     .argument('<id>')
@@ -116,16 +117,8 @@ export function deleteCommand(parent: Command, kind: Kind, exampleId: string, wi
   );
 }
 
-async function runDelete({ ports, actor, output }: AdminContext, kind: Kind, id: string): Promise<void> {
-  const { directory } = ports.stores;
-  const all = { kind: 'all' } as const;
-  const partner = kind === 'partner' ? await directory.findPartner(all, id) : null;
-  const account = kind === 'account' ? await directory.findAccount(all, id) : null;
-  const campaign = kind === 'campaign' ? await directory.findCampaign(all, id) : null;
-  const entry = partner ?? account ?? campaign;
-  if (!entry) throw new Problem('not-found', `The ${kind} ${id} doesn't exist.`);
-  const owner = account ? { accountId: id, partnerId: account.partner.id } : null;
-  const scope = campaign ? { accountId: campaign.account.id, partnerId: campaign.partner.id } : owner;
-  await deleteEmpty(ports, actor, kind, entry, scope);
-  output.answer({ deleted: { kind, id, name: entry.name } }, `Deleted ${kind} ${entry.name}: ${id}`);
+async function runDelete({ ports, caller, output }: AdminContext, kind: Kind, id: string): Promise<void> {
+  await findScope(ports, { [kind]: id }, [kind]);
+  const { name } = await deleteManaged(ports, caller, kind, id);
+  output.answer({ deleted: { kind, id, name } }, `Deleted ${kind} ${name}: ${id}`);
 }

@@ -9,11 +9,10 @@ import { type DoNotCallReason, doNotCallReasonSchema } from '#contract/protectio
 import { countrySchema } from '#contract/protection/numbers.ts';
 import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
-import { instant } from '../domain/instant.ts';
 import type { DoNotCallEntry, RuleScope } from '../domain/model.ts';
 import type { Ports, ProtectionAccess } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { addNumbers, importNumbers, liftEntry, listPage, type NumberImportResult } from '../domain/protection/do-not-call.ts';
+import { addNumbers, importNumbers, liftNumber, listNumbers, type NumberImportResult } from '../domain/protection/do-not-call.ts';
 import { isCountry, notACountry } from '../domain/protection/numbers.ts';
 import { type AdminContext, nameSchema, type Output, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
 import { createSkippedLines, openInput } from './files.ts';
@@ -70,17 +69,18 @@ export function doNotCallCommands(program: Command, { withDatabase }: Runner): v
 
 type AddOptions = ScopeOptions & { reason: string; note?: string; until?: string };
 
-async function runAdd({ ports, actor, output }: AdminContext, phone: string, options: AddOptions): Promise<void> {
+async function runAdd({ ports, caller, output }: AdminContext, phone: string, options: AddOptions): Promise<void> {
   const scope = await findScope(ports, options, kinds);
   const number = parsePhone(phone);
   const reason: DoNotCallReason = parseInput(doNotCallReasonSchema, options.reason, '--reason');
-  const note = options.note === undefined ? null : parseInput(nameSchema, options.note, '--note');
-  const until =
-    options.until === undefined ? null : parseInput(z.iso.date({ error: 'Must be a date, such as 2027-01-31.' }), options.until, '--until');
-  const endsAt = until === null ? null : instant(endOfDay(until, 'UTC'));
-  if (endsAt !== null && endsAt < ports.clock.now()) throw new Problem('invalid', '--until: Must not be in the past.');
-  const request = { owner: scope.owner, phones: [number], country: undefined, reason, note, source: 'admin' as const, endsAt };
-  const { added, beingDialed, notValid = 0 } = await addNumbers(ports, actor, request);
+  const note = options.note === undefined ? undefined : parseInput(nameSchema, options.note, '--note');
+  const untilSchema = z.iso
+    .date({ error: 'Must be a date, such as 2027-01-31.' })
+    .refine((date) => endOfDay(date, 'UTC') >= ports.clock.now(), { error: 'Must not be in the past.' });
+  const until = options.until === undefined ? undefined : parseInput(untilSchema, options.until, '--until');
+  const owner = scope.kind === 'account' ? { accountId: scope.id } : { partnerId: scope.id };
+  const request = { ...owner, phones: [number], reason, note, until, timeZone: 'UTC' };
+  const { added, beingDialed, notValid = 0 } = await addNumbers(ports, caller, request);
   const entry = await findEntry(ports, scope, number);
   const lines = [
     added > 0 ? `Added ${number} to the do-not-call list of ${scope.kind} ${scope.name}.` : `${number} was already on the list.`,
@@ -92,11 +92,15 @@ async function runAdd({ ports, actor, output }: AdminContext, phone: string, opt
   output.answer({ entry: entryJson(entry), beingDialed }, lines.join('\n'));
 }
 
-async function runRemove({ ports, actor, output }: AdminContext, phone: string, options: ScopeOptions & { reason: string }): Promise<void> {
+async function runRemove(
+  { ports, caller, output }: AdminContext,
+  phone: string,
+  options: ScopeOptions & { reason: string },
+): Promise<void> {
   const scope = await findScope(ports, options, kinds);
   const number = parsePhone(phone);
   const reason = parseInput(nameSchema, options.reason, '--reason');
-  await liftEntry(ports, actor, await findEntry(ports, scope, number), reason);
+  await liftNumber(ports, caller, (await findEntry(ports, scope, number)).id, reason);
   output.answer({ removed: number }, `Removed ${number} from the do-not-call list of ${scope.kind} ${scope.name}.`);
 }
 
@@ -119,7 +123,7 @@ async function runList({ ports, output }: AdminContext, options: ScopeOptions & 
   const { owner } = await findScope(ports, options, kinds);
   const access: ProtectionAccess =
     owner.accountId === null ? { kind: 'partner', partnerId: owner.partnerId } : { kind: 'account', accountId: owner.accountId };
-  const { items, nextCursor } = await listPage(ports, access, options.search ?? '', options.after ?? null);
+  const { items, nextCursor } = await listNumbers(ports, access, options.search ?? '', options.after ?? null);
   const rows = items.map(({ phone, reason, scope, createdBy, createdAt, endsAt }) => [
     ...[
       phone,
@@ -146,7 +150,7 @@ type ImportOptions = ScopeOptions & { country?: string; column?: string[]; skipI
 
 /** @returns whether everything was imported that should be */
 async function runImport(context: AdminContext, path: string, options: ImportOptions): Promise<boolean> {
-  const { ports, actor, output, resolveFile } = context;
+  const { ports, caller, output, resolveFile } = context;
   const scope = await findScope(ports, options, kinds);
   const country =
     options.country === undefined
@@ -159,7 +163,7 @@ async function runImport(context: AdminContext, path: string, options: ImportOpt
     const text = await openText(file);
     const list = openPhoneList(text, options.column ?? [], columnHint);
     const chunks = () => text.chunks();
-    const result = await importNumbers(ports, actor, {
+    const result = await importNumbers(ports, caller.actor, {
       ...{ list, chunks, country, entry: { ...entry, createdAt: ports.clock.now(), endsAt: null } },
       skipped: skipped && { add: ({ text: line }) => skipped.add(list.head, line), save: skipped.save },
     });

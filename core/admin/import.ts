@@ -16,7 +16,7 @@ export function importCommand(program: Command, { withDatabase }: Runner): void 
   withExamples(command, 'import tenancy.json', '--json import tenancy.json').action(withDatabase(runImport, 'fill'));
 }
 
-async function runImport({ ports, storage, actor, output, resolveFile }: AdminContext, path: string): Promise<void> {
+async function runImport({ ports, storage, caller: { actor }, output, resolveFile }: AdminContext, path: string): Promise<void> {
   const file = resolveFile(path);
   const input = parseInput(importFileSchema, await readJson(file), file);
   try {

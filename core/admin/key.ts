@@ -9,7 +9,8 @@ import type { FieldError } from '#contract/problems.ts';
 import { counted } from '#contract/text/count.ts';
 import { lineSchema, timestamp } from '#contract/text/text.ts';
 import { validate } from '#contract/validate.ts';
-import { changeLimits, describeLimits, findKeyToChange, listAllApiKeys, revokeVisible, toDigest } from '../domain/api-keys.ts';
+import { changeApiKey, describeLimits, identifyApiKey, listApiKeys, revokeApiKey, toDigest } from '../domain/api-keys.ts';
+import { scopeFor } from '../domain/directory/scope.ts';
 import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
@@ -17,9 +18,6 @@ import { explainDatabaseError } from '../storage/engine/error-text.ts';
 import type { AdminContext, Runner } from './command-line.ts';
 import { oneLine, parseInput, shortName, table, withExamples } from './command-line.ts';
 import { findUser } from './user.ts';
-
-/** The operator can see every key. */
-export const everyKey = { kind: 'all' } as const;
 
 export function keyCommands(program: Command, { withDatabase }: Runner): void {
   const key = program.command('key').description('manage the API keys of all users');
@@ -75,7 +73,7 @@ export function keyCommands(program: Command, { withDatabase }: Runner): void {
 
 type LimitOptions = { addresses?: string; callsPerDay?: string };
 
-async function runLimit({ ports, actor, output }: AdminContext, id: string, options: LimitOptions): Promise<void> {
+async function runLimit({ ports, caller, output }: AdminContext, id: string, options: LimitOptions): Promise<void> {
   const addresses = options.addresses === 'any' ? null : options.addresses?.split(',').map((text) => text.trim());
   const callsPerDay = options.callsPerDay === 'any' ? null : readCount(options.callsPerDay);
   const change = validate(changeApiKeySchema, {
@@ -83,7 +81,7 @@ async function runLimit({ ports, actor, output }: AdminContext, id: string, opti
     ...(callsPerDay === undefined ? {} : { callsPerDay }),
   });
   if (!change.ok) throw new Problem('invalid', change.errors.map((error) => describeError(error, addresses)).join(' '));
-  const key = await changeLimits(ports, { visibility: everyKey, actor }, id, change.data);
+  const key = await changeApiKey(ports, caller, id, change.data);
   output.answer(
     { apiKey: keyJson(key, ports.clock.now()) },
     `API key ${oneLine(key.name)} ${key.limits ? `is now limited: ${describeLimits(key.limits)}` : 'no longer has limits'}.`,
@@ -105,10 +103,11 @@ function describeError({ path, message }: FieldError, addresses: readonly string
 
 type ListOptions = { search?: string; owner?: string; all?: true };
 
-async function runList({ ports, output }: AdminContext, { search = '', owner, all }: ListOptions): Promise<void> {
+async function runList({ ports, caller, output }: AdminContext, { search = '', owner, all }: ListOptions): Promise<void> {
   const limit = all ? null : limits.listedApiKeys;
-  const visibility = owner === undefined ? everyKey : { kind: 'own' as const, userId: (await findUser(ports, owner)).id };
-  const { apiKeys, total } = await listAllApiKeys(ports, visibility, search, limit);
+  const visibility =
+    owner === undefined ? scopeFor(caller.viewer).apiKeys : { kind: 'own' as const, userId: (await findUser(ports, owner)).id };
+  const { apiKeys, total } = await listApiKeys(ports, visibility, search, limit);
   const now = ports.clock.now();
   const text = table(
     ['ID', 'NAME', 'OWNER', 'CREATED', 'LAST USED', 'EXPIRY', 'LIMITS'],
@@ -135,12 +134,12 @@ async function runRevoke(context: AdminContext, ids: string[], options: RevokeOp
 }
 
 function revokeOne(
-  { ports, actor }: AdminContext,
+  { ports, caller }: AdminContext,
   id: string,
   { cancelQueuedCalls = false, reason, note: text }: RevokeOptions,
 ): Promise<ApiKey> {
   const note = text === undefined ? undefined : parseInput(lineSchema(limits.revokeNote), text, '--note');
-  return revokeVisible(ports, everyKey, actor, id, cancelQueuedCalls, { reason, note });
+  return revokeApiKey(ports, caller, id, cancelQueuedCalls, { reason, note });
 }
 
 /** `place` identifies the entry in messages, because they must not contain the key value. */
@@ -182,8 +181,7 @@ async function revokeEach(context: AdminContext, entries: readonly Entry[], opti
     try {
       const id = await findId(context, text);
       if (revoked.some((key) => key.id === id)) continue;
-      const { name, creator } = await findKeyToChange(context.ports, everyKey, id);
-      await revokeOne(context, id, { ...options, cancelQueuedCalls });
+      const { name, creator } = await revokeOne(context, id, { ...options, cancelQueuedCalls });
       revoked.push({ id, name, owner: creator.name });
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
@@ -216,10 +214,10 @@ async function findId(context: AdminContext, text: string): Promise<string> {
 }
 
 /** Finds the ID of a key by its value. @throws Problem with a message that doesn't repeat the value */
-async function findIdByValue({ ports }: AdminContext, value: string): Promise<string> {
+async function findIdByValue({ ports, caller }: AdminContext, value: string): Promise<string> {
   const [keyValue] = findKeyValues(value);
   if (keyValue !== undefined) {
-    const key = await ports.stores.apiKeys.findByDigest(everyKey, toDigest(keyValue));
+    const key = await identifyApiKey(ports, caller.viewer, toDigest(keyValue));
     if (key) return key.id;
     throw new Problem('not-found', 'No active key has this value: it was revoked, or it belongs to another core.');
   }

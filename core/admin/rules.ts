@@ -7,7 +7,7 @@ import { counted } from '#contract/text/count.ts';
 import type { RuleScope } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { readHours, readNumberRules, setHours, setNumberRules } from '../domain/protection/rules.ts';
+import { type Reference, setHours, setNumberRules, showHours, showNumberRules } from '../domain/protection/rules.ts';
 import { type AdminContext, oneLine, parseInput, type Runner, table, withExamples } from './command-line.ts';
 import { readJson } from './files.ts';
 
@@ -30,11 +30,11 @@ export function callingHoursCommands(program: Command, { withDatabase }: Runner)
   );
 }
 
-async function runSetHours({ ports, actor, output, resolveFile }: AdminContext, path: string, options: ScopeOptions): Promise<void> {
+async function runSetHours({ ports, caller, output, resolveFile }: AdminContext, path: string, options: ScopeOptions): Promise<void> {
   const scope = await findScope(ports, options, hoursKinds);
   const file = resolveFile(path);
   const rules = parseInput(hoursRulesSchema, await readJson(file), file);
-  await setHours(ports, actor, scope, rules);
+  await setHours(ports, caller, toReference(scope), rules);
   const isOpen = rules.length > 0 && !rules.some(({ prefix, days }) => days && prefix === '');
   const lines = [
     rules.length === 0
@@ -45,15 +45,15 @@ async function runSetHours({ ports, actor, output, resolveFile }: AdminContext, 
   output.answer({ rules }, lines.join('\n'));
 }
 
-async function runListHours({ ports, output }: AdminContext, options: ScopeOptions): Promise<void> {
+async function runListHours({ ports, caller, output }: AdminContext, options: ScopeOptions): Promise<void> {
   const scope = await findScope(ports, options, hoursKinds);
-  const { rules, inherited } = await readHours(ports, scope);
+  const { rules, inherited } = await showHours(ports, caller.viewer, toReference(scope));
   const from = inherited && { kind: inherited.from.kind, id: inherited.from.id, name: inherited.from.name };
   const json = { rules, inherited: inherited && { from, rules: inherited.rules } };
   output.answer(json, describeHours(rules, inherited));
 }
 
-function describeHours(rules: readonly HoursRule[], inherited: Awaited<ReturnType<typeof readHours>>['inherited']): string {
+function describeHours(rules: readonly HoursRule[], inherited: Awaited<ReturnType<typeof showHours>>['inherited']): string {
   if (rules.length > 0) return rulesTable(rules);
   if (!inherited) return 'No calling hours: people may be called at any time.';
   return `Inherited from ${inherited.from.kind} ${oneLine(inherited.from.name)}:\n${rulesTable(inherited.rules)}`;
@@ -88,14 +88,14 @@ export function numbersCommands(program: Command, { withDatabase }: Runner): voi
 type SetOptions = ScopeOptions & { countries?: string; kinds?: string };
 
 async function runSetNumbers(context: AdminContext, options: SetOptions): Promise<void> {
-  const { ports, actor } = context;
+  const { ports, caller } = context;
   const scope = await findScope(ports, options, kinds);
   const change: Partial<NumberRules> = {
     ...(options.countries !== undefined && { countries: readList(options.countries, 'all', z.array(countrySchema), '--countries') }),
     ...(options.kinds !== undefined && { kinds: readList(options.kinds, 'none', z.array(z.enum(restrictedKinds)), '--kinds') }),
   };
   if (Object.keys(change).length === 0) throw new Problem('invalid', 'Specify --countries or --kinds.');
-  await setNumberRules(ports, actor, scope, change);
+  await setNumberRules(ports, caller, toReference(scope), change);
   await runShowNumbers(context, options);
 }
 
@@ -107,9 +107,8 @@ function readList<Item>(text: string, empty: string, schema: z.ZodType<Item[]>, 
   return parseInput(schema, option === '--countries' ? items.map((item) => item.toUpperCase()) : items, option);
 }
 
-async function runShowNumbers({ ports, output }: AdminContext, options: ScopeOptions): Promise<void> {
-  const scope = await findScope(ports, options, kinds);
-  const numbers = await readNumberRules(ports, scope);
+async function runShowNumbers({ ports, caller, output }: AdminContext, options: ScopeOptions): Promise<void> {
+  const { scope, ...numbers } = await showNumberRules(ports, caller.viewer, toReference(await findScope(ports, options, kinds)));
   const { countries, kinds: allowed } = numbers.effective;
   const lines = [
     `Countries: ${countries.length === 0 ? 'all' : countries.join(', ')}${numbers.countries === null ? ' (inherited)' : ''}`,
@@ -136,4 +135,8 @@ export async function findScope(ports: Ports, options: ScopeOptions, kinds: read
   const scope = await ports.stores.protection.findScope({ kind: 'all' }, kind, id);
   if (!scope) throw new Problem('not-found', `The ${kind} ${id} doesn't exist.`);
   return scope;
+}
+
+function toReference({ kind, id }: RuleScope): Reference {
+  return { scope: kind, id };
 }

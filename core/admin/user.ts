@@ -13,12 +13,12 @@ import {
   enableUser,
   oneTimePasswordNote,
   resetPassword,
+  resetSecondFactor,
   unlinkUser,
 } from '../domain/directory/users.ts';
 import type { DeletionImpact, ListedUser, User } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
-import { resetSecondFactor } from '../domain/sign-in/second-factor.ts';
 import { adminCommand } from '../program.ts';
 import { type AdminContext, nameSchema, type Output, parseInput, type Runner, shortName, table, withExamples } from './command-line.ts';
 
@@ -124,7 +124,7 @@ async function runCreate(context: AdminContext, email: string, options: CreateOp
     accountId: options.account ?? null,
     partnerId: options.partner ?? null,
   };
-  const { user, password } = await createUser(context.ports, context.actor, input, await readPassword(context, options));
+  const { user, password } = await createUser(context.ports, context.caller, input, await readPassword(context, options));
   answerWithPassword(context.output, user, password, `Created ${user.userType} user ${user.email}: ${user.id}`);
 }
 
@@ -147,36 +147,36 @@ async function runShow({ ports, output }: AdminContext, email: string): Promise<
   output.answer({ user: shownJson(shown) }, formatUser(shown));
 }
 
-async function runRename({ ports, actor, output }: AdminContext, email: string, name: string): Promise<void> {
+async function runRename({ ports, caller, output }: AdminContext, email: string, name: string): Promise<void> {
   const user = await findUser(ports, email);
-  const renamed = await changeUser(ports, actor, user, { ...userJson(user), name: parseInput(nameSchema, name, 'NAME') });
+  const renamed = await changeUser(ports, caller, user, { name: parseInput(nameSchema, name, 'NAME') });
   output.answer({ user: userJson(renamed) }, `Renamed ${user.email} to ${renamed.name}.`);
 }
 
-async function runMove({ ports, actor, output }: AdminContext, email: string, options: PlaceOptions & { type?: UserType }): Promise<void> {
+async function runMove({ ports, caller, output }: AdminContext, email: string, options: PlaceOptions & { type?: UserType }): Promise<void> {
   const user = await findUser(ports, email);
   const place = { userType: options.type ?? user.userType, accountId: options.account ?? null, partnerId: options.partner ?? null };
-  const moved = await changeUser(ports, actor, user, { ...place, name: user.name });
+  const moved = await changeUser(ports, caller, user, place);
   const of = belongsTo(moved);
   output.answer({ user: userJson(moved) }, `Changed ${user.email} to type ${moved.userType}${of === '' ? '' : ` in ${of}`}.`);
 }
 
-async function runDisable({ ports, actor, output }: AdminContext, email: string): Promise<void> {
+async function runDisable({ ports, caller, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
-  const sessions = await disableUser(ports, actor, user);
+  const sessions = await disableUser(ports, caller, user);
   const text = `Disabled ${user.email} and ended ${counted(sessions, 'session')}. Calls already queued with their API keys will still be dialed.`;
   output.answer({ user: userJson(user), sessions }, text);
 }
 
-async function runEnable({ ports, actor, output }: AdminContext, email: string): Promise<void> {
+async function runEnable({ ports, caller, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
-  await enableUser(ports, actor, user);
+  await enableUser(ports, caller, user);
   output.answer({ user: userJson(user) }, `Enabled ${user.email}. They can sign in, and their API keys work again.`);
 }
 
 async function runPassword(context: AdminContext, email: string, options: PasswordOptions): Promise<void> {
   const user = await findUser(context.ports, email);
-  const { password } = await resetPassword(context.ports, context.actor, user, await readPassword(context, options));
+  const { password } = await resetPassword(context.ports, context.caller, user, await readPassword(context, options));
   answerWithPassword(context.output, user, password, `Reset the password for ${user.email} and ended their sessions.`);
 }
 
@@ -187,22 +187,22 @@ async function runListLinks({ ports, output }: AdminContext): Promise<void> {
   output.answer({ links: json }, table(['EMAIL', 'LINKED', 'ISSUER', 'SUBJECT'], rows));
 }
 
-async function runResetSecondFactor({ ports, actor, output }: AdminContext, email: string): Promise<void> {
+async function runResetSecondFactor({ ports, caller, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
-  const sessions = await resetSecondFactor(ports, actor, user);
+  const sessions = await resetSecondFactor(ports, caller, user);
   const text = `Reset the second factor of ${user.email} and ended ${counted(sessions, 'session')}. The user can now sign in with just a password.`;
   output.answer({ user: userJson(user), sessions }, text);
 }
 
-async function runUnlink({ ports, actor, output }: AdminContext, email: string): Promise<void> {
+async function runUnlink({ ports, caller, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
-  await unlinkUser(ports, actor, user);
+  await unlinkUser(ports, caller, user);
   output.answer({ user: userJson(user) }, `Unlinked ${user.email} and ended their sessions.`);
 }
 
-async function runDelete({ ports, actor, output }: AdminContext, email: string, options: { cancelQueuedCalls?: true }): Promise<void> {
+async function runDelete({ ports, caller, output }: AdminContext, email: string, options: { cancelQueuedCalls?: true }): Promise<void> {
   const user = await findUser(ports, email);
-  const deleted = await deleteUser(ports, actor, user, options.cancelQueuedCalls ?? false);
+  const deleted = await deleteUser(ports, caller, user, options.cancelQueuedCalls ?? false);
   const text = `Deleted ${user.email}, including ${counted(deleted.apiKeys, 'API key')} and ${counted(deleted.sessions, 'session')}.`;
   output.answer({ user: userJson(user), ...deleted }, text);
 }
@@ -236,7 +236,7 @@ export function sessionCommands(program: Command, { withDatabase }: Runner): voi
   withExamples(revoke, 'session revoke ada@example.com').action(withDatabase(runRevokeSessions));
 }
 
-async function runRevokeSessions({ ports, actor, output }: AdminContext, email: string): Promise<void> {
+async function runRevokeSessions({ ports, caller: { actor }, output }: AdminContext, email: string): Promise<void> {
   const user = await findUser(ports, email);
   const event = auditEvent(ports, actor, 'session.revoked', userSubject(user), toOwningScope(user));
   const sessions = await ports.stores.sessions.endAll(event);

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { localDay, plusDays, startOfDay } from '#contract/calendar.ts';
-import { type ChangeApiKey, type CreateApiKey, type RevokeApiKeys, type RevokeReason, revokeReasons } from '#contract/console/api-keys.ts';
+import { type ChangeApiKey, type CreateApiKey, type RevokeReason, revokeReasons } from '#contract/console/api-keys.ts';
 import { customRange, expiryInstant, isWithin } from '#contract/expiry.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
@@ -11,7 +11,7 @@ import { auditEvent } from './audit/audit.ts';
 import { chartDays, firstDayStart, groupByDay } from './calls/days.ts';
 import { type KeyVisibility, scopeFor } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus, quarterHour } from './instant.ts';
-import type { Actor, AddressUse, ApiKey, ApiKeyDetails, Digest, KeyLimits, ListedEvent, SignedInCaller, Viewer } from './model.ts';
+import type { Actor, AddressUse, ApiKey, ApiKeyDetails, Caller, Digest, KeyLimits, ListedEvent, SignedInCaller, Viewer } from './model.ts';
 import type { Ports, RevokeOptions, Today } from './ports.ts';
 import { invalidField, Problem, type Quota } from './problem.ts';
 
@@ -65,25 +65,20 @@ function tooManyKeys(max: number): Problem {
   return new Problem('conflict', `${reached} Revoke a key that's no longer needed, then try again.`);
 }
 
-export function listApiKeys(ports: Ports, viewer: Viewer): Promise<{ apiKeys: ApiKey[]; total: number }> {
-  return ports.stores.apiKeys.list(scopeFor(viewer).apiKeys, limits.listedApiKeys);
-}
-
 /** The number of keys that a search reads at a time. */
 const readBatchSize = 1_000;
 
 /**
- * Returns the newest keys whose name contains a text, and the number of all matches. Only for the operator.
+ * Returns the newest visible keys whose name contains a text, and the number of all matches.
  *
  * @param limit null for no limit
  */
-export async function listAllApiKeys(
-  ports: Ports,
+export async function listApiKeys(
+  { stores: { apiKeys: store } }: Ports,
   visibility: KeyVisibility,
-  search: string,
-  limit: number | null,
+  search = '',
+  limit: number | null = limits.listedApiKeys,
 ): Promise<{ apiKeys: ApiKey[]; total: number }> {
-  const store = ports.stores.apiKeys;
   if (search === '' && limit !== null) return store.list(visibility, limit);
   const term = foldText(search);
   const apiKeys: ApiKey[] = [];
@@ -135,15 +130,11 @@ async function countToday({ stores: { apiKeys } }: Ports, { id, limits }: ApiKey
   return { day, timeZone, placed: await apiKeys.placedOn(id, day), resetsAt: nextMidnight(now, timeZone) };
 }
 
-/** Limits a key that the viewer could also revoke. */
-export function changeApiKey(ports: Ports, { viewer, actor }: SignedInCaller, id: string, change: ChangeApiKey): Promise<ApiKey> {
-  return changeLimits(ports, { visibility: scopeFor(viewer).apiKeys, actor }, id, change);
-}
-
 /** Returns the effects of revoking a key. */
 export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<RevocationPreview> {
-  const apiKey = await findApiKey(ports, scopeFor(viewer).apiKeys, id);
   const store = ports.stores.apiKeys;
+  const apiKey = await store.find(scopeFor(viewer).apiKeys, id);
+  if (!apiKey) throw keyNotFound();
   // Include all of the quarter-hour in which the last 24 hours begin, so that none of a leaked key's calls is missing.
   const now = ports.clock.now();
   const since = plus(now, -oneDay - (now % quarterHour));
@@ -158,26 +149,18 @@ export async function previewRevocation(ports: Ports, viewer: Viewer, id: string
 /** @property placed how many calls the key has placed in the last 24 hours @property addresses the addresses from which it was used */
 type RevocationPreview = { apiKey: ApiKey; queuedCalls: number; placed: number; addresses: AddressUse[] };
 
+/** With 'later', the queued calls are only marked, and `finishCancelling` cancels those of all marked keys at once. */
+type CancelQueuedCalls = RevokeOptions['cancelQueuedCalls'];
+
 /** Revokes a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. */
 export async function revokeApiKey(
   ports: Ports,
-  { viewer, actor }: SignedInCaller,
+  { viewer, actor }: Caller,
   id: string,
-  cancelQueuedCalls: boolean,
-  why: Why = {},
-): Promise<void> {
-  await revokeVisible(ports, scopeFor(viewer).apiKeys, actor, id, cancelQueuedCalls, why);
-}
-
-export async function revokeVisible(
-  ports: Ports,
-  visibility: KeyVisibility,
-  actor: Actor,
-  id: string,
-  cancelQueuedCalls: RevokeOptions['cancelQueuedCalls'],
+  cancelQueuedCalls: CancelQueuedCalls,
   why: Why = {},
 ): Promise<ApiKey> {
-  const apiKey = await findKeyToChange(ports, visibility, id);
+  const apiKey = await findKeyToChange(ports, viewer, id);
   const [revoked] = await revokeFound(ports, actor, [apiKey], cancelQueuedCalls, why);
   if (revoked === undefined) throw keyNotFound();
   return apiKey;
@@ -188,24 +171,13 @@ export async function revokeVisible(
  */
 export async function revokeApiKeys(
   ports: Ports,
-  { viewer, actor }: SignedInCaller,
-  { ids, cancelQueuedCalls, ...why }: RevokeApiKeys,
+  { viewer, actor }: Caller,
+  { ids, cancelQueuedCalls, ...why }: Why & { ids: readonly string[]; cancelQueuedCalls: CancelQueuedCalls },
 ): Promise<{ revoked: string[]; gone: string[] }> {
   const requestedIds = [...new Set(ids)];
-  const revoked = new Set(await revokeAllVisible(ports, scopeFor(viewer).apiKeys, actor, requestedIds, cancelQueuedCalls, why));
+  const apiKeys = await ports.stores.apiKeys.findAll(scopeFor(viewer).apiKeys, requestedIds);
+  const revoked = new Set(await revokeFound(ports, actor, apiKeys, cancelQueuedCalls, why));
   return { revoked: requestedIds.filter((id) => revoked.has(id)), gone: requestedIds.filter((id) => !revoked.has(id)) };
-}
-
-/** Revokes the visible keys in one transaction. @returns the IDs of the keys that it revoked */
-export async function revokeAllVisible(
-  ports: Ports,
-  visibility: KeyVisibility,
-  actor: Actor,
-  ids: readonly string[],
-  cancelQueuedCalls: RevokeOptions['cancelQueuedCalls'],
-  why: Why,
-): Promise<string[]> {
-  return revokeFound(ports, actor, await ports.stores.apiKeys.findAll(visibility, ids), cancelQueuedCalls, why);
 }
 
 /** Why a key is revoked. */
@@ -220,7 +192,7 @@ function revokeFound(
   ports: Ports,
   actor: Actor,
   apiKeys: readonly ApiKey[],
-  cancelQueuedCalls: RevokeOptions['cancelQueuedCalls'],
+  cancelQueuedCalls: CancelQueuedCalls,
   why: Why,
 ): Promise<string[]> {
   const detail = describeReason(why);
@@ -233,14 +205,8 @@ function revokeFound(
 }
 
 /** Returns the visible key with this digest. */
-export function identifyApiKey(ports: Ports, viewer: Viewer, digest: Digest): Promise<ApiKey | null> {
+export function identifyApiKey(ports: Ports, viewer: Caller['viewer'], digest: Digest): Promise<ApiKey | null> {
   return ports.stores.apiKeys.findByDigest(scopeFor(viewer).apiKeys, digest);
-}
-
-async function findApiKey(ports: Ports, visibility: KeyVisibility, id: string): Promise<ApiKey> {
-  const apiKey = await ports.stores.apiKeys.find(visibility, id);
-  if (!apiKey) throw keyNotFound();
-  return apiKey;
 }
 
 /**
@@ -270,7 +236,7 @@ export function countingDay(limits: KeyLimits | null, at: Millis): string | null
 }
 
 /** Returns the next midnight in a time zone. */
-export function nextMidnight(at: Millis, timeZone: string): Millis {
+function nextMidnight(at: Millis, timeZone: string): Millis {
   return instant(startOfDay(plusDays(localDay(at, timeZone), 1), timeZone));
 }
 
@@ -283,17 +249,12 @@ export function toQuota(limits: KeyLimits | null, placedToday: number | null, at
 }
 
 /**
- * Changes the limits of a key. This takes effect at the next request, in every process: see storage/keys/authorization.ts. If nothing
- * changes, nothing is recorded.
+ * Changes the limits of a key that the caller could also revoke. This takes effect at the next request, in every process: see
+ * storage/keys/authorization.ts. If nothing changes, nothing is recorded.
  */
-export async function changeLimits(
-  ports: Ports,
-  { visibility, actor }: { visibility: KeyVisibility; actor: Actor },
-  id: string,
-  change: ChangeApiKey,
-): Promise<ApiKey> {
+export async function changeApiKey(ports: Ports, { viewer, actor }: Caller, id: string, change: ChangeApiKey): Promise<ApiKey> {
   const store = ports.stores.apiKeys;
-  const apiKey = await findKeyToChange(ports, visibility, id);
+  const apiKey = await findKeyToChange(ports, viewer, id);
   const before = apiKey.limits?.version ?? null;
   if (change.limitsVersion !== undefined && change.limitsVersion !== before) throw concurrentChange();
   const limits = applyChange(ports, apiKey, change);
@@ -305,7 +266,7 @@ export async function changeLimits(
   }
   const event = auditEvent(ports, actor, 'api-key.limited', { kind: 'api-key', id, name: apiKey.name }, apiKey.eventScope);
   if (!(await store.limit(id, before, limits, today, { ...event, detail: describeLimits(limits) }))) {
-    if (await store.find(visibility, id)) throw concurrentChange();
+    if (await store.find(scopeFor(viewer).apiKeys, id)) throw concurrentChange();
     throw keyNotFound();
   }
   return { ...apiKey, limits };
@@ -344,8 +305,8 @@ function concurrentChange(): Problem {
 }
 
 /** Finds a key, and waits until what was read is in effect on all nodes of the database. @throws Problem `not-found` */
-export async function findKeyToChange({ stores }: Ports, visibility: KeyVisibility, id: string): Promise<ApiKey> {
-  const [apiKey] = await stores.apiKeys.findAll(visibility, [id]);
+async function findKeyToChange({ stores }: Ports, viewer: Caller['viewer'], id: string): Promise<ApiKey> {
+  const [apiKey] = await stores.apiKeys.findAll(scopeFor(viewer).apiKeys, [id]);
   if (!apiKey) throw keyNotFound();
   return apiKey;
 }
@@ -353,6 +314,6 @@ export async function findKeyToChange({ stores }: Ports, visibility: KeyVisibili
 /**
  * Returns the same problem for a key that the viewer can't see and one that doesn't exist, so that a viewer doesn't learn which IDs exist.
  */
-export function keyNotFound(): Problem {
+function keyNotFound(): Problem {
   return new Problem('not-found', "This API key doesn't exist, or you don't have access to it.");
 }

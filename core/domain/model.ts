@@ -38,6 +38,9 @@ export type User = {
 /** A signed-in user. Only staff have a tenancy. */
 export type Viewer = User & { tenancy: Tenancy | null };
 
+/** Whoever runs `admin` on the server itself. */
+export type Operator = { userType: 'operator' };
+
 /** @property partnerName the name of the partner of the user's account, or of the user's own partner; null for staff */
 export type ListedUser = User & {
   partnerName: string | null;
@@ -194,8 +197,8 @@ export type ActiveKey = {
 };
 
 /** The key that a request used, and the client's address. The response is due by `deadline`, in milliseconds of `performance.now()`. */
-export type Caller = { digest: Digest; address: string; deadline: number };
-export type KnownCaller = Caller & { key: ActiveKey };
+export type KeyCaller = { digest: Digest; address: string; deadline: number };
+export type KnownKeyCaller = KeyCaller & { key: ActiveKey };
 
 /** A placed call, as it's stored. */
 export type NewCall = {
@@ -439,8 +442,9 @@ export type RetentionDays = Readonly<{ contacts: number | null; auditEvents: num
 /** Who acts, from where and in which session, if it's one. The session must still be there when the change is made. */
 export type Actor = { who: Named | null; address: string; session?: Digest };
 
-/** A signed-in user who changes something: `viewer` says what they may do, and `actor` how it's recorded. */
-export type SignedInCaller = { viewer: Viewer; actor: Actor };
+/** Someone who changes something: `viewer` says what they may see and do, and `actor` how it's recorded. */
+export type Caller = { viewer: Viewer | Operator; actor: Actor };
+export type SignedInCaller = Caller & { viewer: Viewer };
 
 export type ImportKind = 'partners' | 'accounts' | 'campaigns' | 'users';
 

@@ -16,7 +16,6 @@ import type {
   AuditEvent,
   CallCount,
   CallDetails,
-  Caller,
   CallFilter,
   CallKey,
   CallReference,
@@ -40,9 +39,10 @@ import type {
   ImportedNumber,
   ImportedNumbers,
   ImportKind,
+  KeyCaller,
   KeyLimits,
   KeyUsage,
-  KnownCaller,
+  KnownKeyCaller,
   Link,
   ListedEvent,
   ListedUser,
@@ -233,7 +233,7 @@ export type ApiKeyStore = {
 export type DaysLeft = 'expired' | '7' | '30' | 'more' | 'never';
 
 /** A key-authenticated request. */
-export type KeyedRequest = KnownCaller & { campaignId: string; at: Millis };
+export type KeyedRequest = KnownKeyCaller & { campaignId: string; at: Millis };
 
 export type Refusal = 'unauthorized' | 'campaign-refused';
 
@@ -269,7 +269,7 @@ export type CallStore = {
   place(request: KeyedRequest, call: NewCall): Promise<Placement>;
   cancel(request: KeyedRequest, call: CallReference): Promise<Cancellation>;
   /** @returns null for a key that isn't active, or not accepted from that address */
-  findActive(key: Caller & { at: Millis }): Promise<ActiveKey | null>;
+  findActive(key: KeyCaller & { at: Millis }): Promise<ActiveKey | null>;
   authorize(request: KeyedRequest): Promise<'authorized' | Refusal>;
 };
 
@@ -411,7 +411,7 @@ export type ScopeRules = {
 /** Throws a problem if a scope's rules aren't those that a change is based on. */
 export type CheckRules = (before: ScopeRules) => void;
 
-/** The lists of an account, or of a partner and all its accounts. */
+/** The do-not-call lists of an account, of a partner and all its accounts, or of everyone. */
 export type ProtectionAccess = Exclude<CampaignAccess, { kind: 'nothing' }>;
 
 /**
@@ -457,7 +457,7 @@ export type ProtectionStore = {
   /** Returns the entries that block a number in an account now. */
   findBlocking(owner: { accountId: string; partnerId: string }, phone: string, now: Millis): Promise<DoNotCallEntry[]>;
   /** Returns a scope in the viewer's reach; null if it doesn't exist there. */
-  findScope(access: ProtectionAccess | { kind: 'all' }, kind: ProtectionScope, id: string): Promise<RuleScope | null>;
+  findScope(access: ProtectionAccess, kind: ProtectionScope, id: string): Promise<RuleScope | null>;
   findRules(scopeId: string): Promise<ScopeRules>;
   /** Returns the rules that apply to a campaign's calls; null if it doesn't exist. */
   campaignRules(campaignId: string): Promise<CampaignRules | null>;
@@ -488,9 +488,9 @@ export type UserStore = {
    *
    * @param filter.awaySince lists only users who haven't signed in since then; null for all
    */
-  list(visibility: UserVisibility | { kind: 'all' }, filter: UserFilter, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
+  list(visibility: UserVisibility, filter: UserFilter, after: TimePosition | null, limit: number): Promise<ListedUser[]>;
   /** Finds a user, and waits until what was read is in effect on all nodes of the database. */
-  find(visibility: UserVisibility | { kind: 'all' }, id: string): Promise<ListedUser | null>;
+  find(visibility: UserVisibility, id: string): Promise<ListedUser | null>;
   /** Returns the user's keys, newest first, and the number of sessions. */
   deletionImpact(userId: string, after: TimePosition | null, limit: number): Promise<DeletionImpact>;
   findByEmail(email: string): Promise<Credentials | null>;

@@ -17,7 +17,7 @@ import { isIdentifier, timestamp } from '#contract/text/text.ts';
 import { allowsAddress, toDigest } from '../domain/api-keys.ts';
 import { authorize, type CancelledCall, cancelCall, findActiveKey, type PlacedCall, placeCall } from '../domain/calls/calls.ts';
 import { deadlines } from '../domain/deadlines.ts';
-import type { ActiveKey, Digest, KnownCaller } from '../domain/model.ts';
+import type { ActiveKey, Digest, KnownKeyCaller } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { parseInTurn, readJsonBytes } from './middleware/body.ts';
@@ -27,7 +27,7 @@ import { badEncoding, isDecodable } from './middleware/paths.ts';
 import { jsonLine, quotaHeaders, refuse, write } from './middleware/responses.ts';
 
 type Parameters = Readonly<Record<string, string>>;
-type Handler = (ctx: Context, ports: Ports, caller: KnownCaller, parameters: Parameters) => Promise<void>;
+type Handler = (ctx: Context, ports: Ports, caller: KnownKeyCaller, parameters: Parameters) => Promise<void>;
 
 /** A key works only for these three routes. */
 const routes = [
@@ -89,12 +89,12 @@ export function onDemand({ ports, getClientAddress, refusals }: HttpDeps): Middl
   };
 }
 
-async function place(ctx: Context, ports: Ports, caller: KnownCaller, { campaignId }: Parameters): Promise<void> {
+async function place(ctx: Context, ports: Ports, caller: KnownKeyCaller, { campaignId }: Parameters): Promise<void> {
   const campaign = validOrEmpty(campaignId, isIdentifier);
   const started = performance.now();
   // The time that the client takes to send the body doesn't count toward the deadline.
   const afterBody = () => ({ ...caller, deadline: caller.deadline + performance.now() - started });
-  let timed: KnownCaller | undefined;
+  let timed: KnownKeyCaller | undefined;
   let input: PlaceCall;
   try {
     const bytes = await readJsonBytes(ctx, limits.bodyBytes);
@@ -131,14 +131,14 @@ function invalidIdempotencyKey(message: string): Problem {
   return new Problem('invalid', `Invalid Idempotency-Key header: ${message}`, { errors: [{ path: 'Idempotency-Key', message }] });
 }
 
-async function cancelByContact(ctx: Context, ports: Ports, caller: KnownCaller, { campaignId, contactId }: Parameters): Promise<void> {
+async function cancelByContact(ctx: Context, ports: Ports, caller: KnownKeyCaller, { campaignId, contactId }: Parameters): Promise<void> {
   const call = await cancelCall(ports, caller, validOrEmpty(campaignId, isIdentifier), {
     contactId: validOrEmpty(contactId, isIdentifier),
   });
   answer(ctx, onDemandRoutes.cancelCallByContact.status, cancelledCallView(call));
 }
 
-async function cancelByRequest(ctx: Context, ports: Ports, caller: KnownCaller, { campaignId, requestId }: Parameters): Promise<void> {
+async function cancelByRequest(ctx: Context, ports: Ports, caller: KnownKeyCaller, { campaignId, requestId }: Parameters): Promise<void> {
   const call = await cancelCall(ports, caller, validOrEmpty(campaignId, isIdentifier), { requestId: validOrEmpty(requestId, isRequestId) });
   answer(ctx, onDemandRoutes.cancelCallByRequest.status, cancelledCallView(call));
 }

@@ -105,7 +105,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
       if (ended > 0) log.info({ calls: ended }, 'overdue calls ended');
     },
     async (atOneInstant) => {
-      const erased = days.contacts === null ? 0 : await eraseOldContacts(atOneInstant, operator, days.contacts, signal);
+      const erased = days.contacts === null ? 0 : await eraseOldContacts(atOneInstant, operator.actor, days.contacts, signal);
       if (erased > 0) log.info({ calls: erased }, 'contact data erased');
     },
     sweepSessions,
@@ -119,7 +119,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
       if (ended > 0) log.info({ entries: ended }, 'do-not-call entries past their end date deleted');
     },
     async (atOneInstant) => {
-      const pruned = days.auditEvents === null ? 0 : await pruneAudit(atOneInstant, operator, days.auditEvents, signal);
+      const pruned = days.auditEvents === null ? 0 : await pruneAudit(atOneInstant, operator.actor, days.auditEvents, signal);
       if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
     },
     async (atOneInstant) => {

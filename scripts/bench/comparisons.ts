@@ -130,11 +130,10 @@ async function protectedSide({ core, database, ports, storage, tenants }: Stage,
   const keys = await insertKeys(storage.database, 10, users.other, account);
   const owner = { accountId: account.id, campaignId: campaign.id, partnerId, keyId: `${users.other.id}-0` };
   await fillLists(storage.database, database, owner, entries);
-  const scope = { kind: 'partner', id: partnerId, name: 'Other partner', owner: { accountId: null, partnerId } } as const;
   // Fifty rules that allow calls at any time.
   const days: HoursRule['days'] = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
   const rules = Array.from({ length: 50 }, (_, n) => ({ prefix: n === 0 ? '' : `+49${n + 20}`, days, from: '00:00', to: '24:00' }));
-  await setHours(ports, operator, scope, rules);
+  await setHours(ports, operator, { scope: 'partner', id: partnerId }, rules);
   return { core, path: placePath(campaign.id), keys, owner };
 }
 

@@ -33,7 +33,7 @@ export async function openStage(kind: DatabaseKind, size = 0) {
   if (size > 0) await fill(storage.database, database, size, owner);
   const keys = await insertKeys(storage.database, 1_020, users.account, account);
   const ids = keys.map((_, n) => `${users.account.id}-${n}`).slice(1_000);
-  const caller = { viewer: { ...users.account, tenancy: null }, actor: operator };
+  const caller = { viewer: { ...users.account, tenancy: null }, actor: operator.actor };
   await revokeApiKeys(ports, caller, { ids, cancelQueuedCalls: false });
   const core = await startCore(database);
   const thousandKeys = keys.slice(0, 1_000);

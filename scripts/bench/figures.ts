@@ -2,6 +2,7 @@ import { closeSync, fdatasyncSync, openSync, writeSync } from 'node:fs';
 import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { listApiKeys } from '../../core/domain/api-keys.ts';
+import { scopeFor } from '../../core/domain/directory/scope.ts';
 import type { ServerProcess } from '../support/server-process.ts';
 import { insertKeys, openStage, type Stage } from './environment.ts';
 import { count, counts, databaseLabel, tableOf, withGoal, withRange } from './pages.ts';
@@ -162,7 +163,7 @@ async function measureLists({ kind, ports, storage, tenants }: Stage, rounds: nu
   const { users, otherAccount } = tenants;
   await insertKeys(storage.database, 500, users.other, otherAccount);
   const { few, many } = await inTurn({ few: users.otherPartner, many: users.partner }, rounds, async (user) => {
-    const times = await repeat(10, () => timed(() => listApiKeys(ports, { ...user, tenancy: null })));
+    const times = await repeat(10, () => timed(() => listApiKeys(ports, scopeFor({ ...user, tenancy: null }).apiKeys)));
     return { ms: computeSpread(times.map(({ ms }) => ms)).median };
   });
   const ratios = computeRatios(many.ms, few.ms);

@@ -14,18 +14,31 @@ export const password = 'correct horse battery staple';
 export type Tenants = Awaited<ReturnType<typeof createTenants>>;
 
 export async function createTenants(ports: Ports) {
-  const partner = await createPartner(ports, operator, 'Northwind Voice');
-  const otherPartner = await createPartner(ports, operator, 'Southgate Calling');
-  const account = await createAccount(ports, operator, 'Blue Clinic', partner.id);
-  const siblingAccount = await createAccount(ports, operator, 'Green Clinic', partner.id);
-  const otherAccount = await createAccount(ports, operator, 'Red Garage', otherPartner.id);
-  const campaign = await createCampaign(ports, operator, 'Appointment reminders', account.id);
-  const siblingCampaign = await createCampaign(ports, operator, 'Recalls', siblingAccount.id);
-  const otherCampaign = await createCampaign(ports, operator, 'Inspections', otherAccount.id);
+  const partnerOf = async (name: string) => {
+    const { id } = await createPartner(ports, operator, name);
+    return { id, name };
+  };
+  const accountOf = async (name: string, partnerId: string) => {
+    const { id } = await createAccount(ports, operator, name, partnerId);
+    return { id, name, partnerId };
+  };
+  const campaignOf = async (name: string, accountId: string) => {
+    const { id } = await createCampaign(ports, operator, name, accountId);
+    return { id, name, accountId };
+  };
+  const partner = await partnerOf('Northwind Voice');
+  const otherPartner = await partnerOf('Southgate Calling');
+  const account = await accountOf('Blue Clinic', partner.id);
+  const siblingAccount = await accountOf('Green Clinic', partner.id);
+  const otherAccount = await accountOf('Red Garage', otherPartner.id);
+  const campaign = await campaignOf('Appointment reminders', account.id);
+  const siblingCampaign = await campaignOf('Recalls', siblingAccount.id);
+  const otherCampaign = await campaignOf('Inspections', otherAccount.id);
 
   const user = async (email: string, name: string, userType: UserType, accountId: string | null, partnerId: string | null) => {
-    const added = await createUser(ports, operator, { email: `${email}@example.com`, name, userType, accountId, partnerId }, password);
-    return added.user;
+    const input = { email: `${email}@example.com`, name, userType, accountId, partnerId };
+    const { user } = await createUser(ports, operator, input, password);
+    return { id: user.id, email: user.email, name, userType, account: user.account, partner: user.partner };
   };
   return {
     partner,

@@ -120,7 +120,7 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     clock.set('2026-11-25T09:00:00.000Z');
     await addEvents(2);
     await chain().extend();
-    const prune = () => pruneAudit(direct.ports, operator, 30);
+    const prune = () => pruneAudit(direct.ports, operator.actor, 30);
     clock.set('2026-12-21T20:00:00.000Z');
     expect(await prune()).to.equal(0);
     clock.set('2026-12-23T09:00:00.000Z');
@@ -146,7 +146,7 @@ describeAdmin('admin, for audit events', ({ admin, json, database }) => {
     // Verifying with this seal also exposes a forged record of a deletion: the record is newer than the seal, and only a seal newer than
     // the record could prove the deletion.
     const subject = { kind: 'audit-log', id: begins.pruned_hash, name: '1 to 3' } as const;
-    await direct.ports.stores.activity.record(auditEvent(direct.ports, operator, 'audit.pruned', subject, null));
+    await direct.ports.stores.activity.record(auditEvent(direct.ports, operator.actor, 'audit.pruned', subject, null));
     await chain().extend();
     const { code, faults } = await verify(seal);
     expect([

@@ -101,7 +101,7 @@ describeAdmin('admin contact', ({ admin, json, database }) => {
     const recorded = await direct.storage.database.read('audit_events').first();
     const ports = { ...direct.ports, randomness: { ...direct.ports.randomness, id: () => String(recorded?.id) } };
     for (const erase of [eraseContact, forgetListedNumber]) {
-      const failure = await erase(ports, operator, phone).then(
+      const failure = await erase(ports, operator.actor, phone).then(
         () => null,
         (error: unknown) => error,
       );

@@ -56,7 +56,7 @@ describeAdmin('admin import', ({ admin, json, kind, database }) => {
       if (!listed) throw new Error("The user doesn't exist.");
       await resetPassword(ports, operator, listed, password);
       const link = (subject: string, keepsPassword: boolean) => {
-        const event = auditEvent(ports, operator, 'user.linked', userSubject(listed), null);
+        const event = auditEvent(ports, operator.actor, 'user.linked', userSubject(listed), null);
         return ports.stores.links.create({ id: listed.id }, { issuer: 'https://login.example.com', subject }, keepsPassword, event);
       };
       await link('there', true);

@@ -60,7 +60,7 @@ describe('admin restore --revoke-again', () => {
       const { users, account, partner } = await createTenants(direct.ports);
       const { ports } = direct;
       const provider = { issuer: 'https://login.example.com', subject: 'pat' };
-      const event = (action: AuditAction, user: User) => auditEvent(ports, operator, action, userSubject(user), null);
+      const event = (action: AuditAction, user: User) => auditEvent(ports, operator.actor, action, userSubject(user), null);
       const confirm = async ({ ports }: DirectAccess, user: User, step: number) => {
         await ports.stores.secondFactors.enroll(user, `secret ${step}`);
         const confirmed = { secret: `secret ${step}`, step, recoveryDigests: [`code ${step}`], at: plus(ports.clock.now(), step) };

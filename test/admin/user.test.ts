@@ -150,7 +150,7 @@ describeAdmin('admin user', ({ admin, json, database }) => {
       const { stores, clock } = direct.ports;
       const none = await admin(['user', 'second-factor', 'reset', 'stan@example.com']);
       expect([none.code, none.stderr]).to.deep.equal([3, 'error: stan@example.com has no second factor.\n']);
-      const event = auditEvent(direct.ports, operator, 'second-factor.enabled', { kind: 'user', id: user.id, name: 'Stan' }, null);
+      const event = auditEvent(direct.ports, operator.actor, 'second-factor.enabled', { kind: 'user', id: user.id, name: 'Stan' }, null);
       await stores.secondFactors.enroll(user, 'encrypted');
       expect((await json('user', 'show', 'stan@example.com')).user.secondFactor, 'before its confirmation').to.equal(false);
       await stores.secondFactors.confirm(user.id, { secret: 'encrypted', step: 1, recoveryDigests: ['a'], at: clock.now() }, event);

@@ -148,8 +148,9 @@ describeDesktop("the console's Protection screen", () => {
     await openAs('partner');
     await button('Calling hours').click();
     await button('Set hours…').click();
-    const scope = { kind: 'partner', ...tenants.partner, owner: { accountId: null, partnerId: tenants.partner.id } } as const;
-    await setHours(direct.ports, operator, scope, [{ prefix: '', date: '2099-12-25', closed: true }]);
+    await setHours(direct.ports, operator, { scope: 'partner', id: tenants.partner.id }, [
+      { prefix: '', date: '2099-12-25', closed: true },
+    ]);
     await eventually(async () => {
       await page.evaluate("dispatchEvent(new Event('focus'))");
       expect(await page.getByText('These hours were changed after you opened this dialog.').count()).to.equal(1);

@@ -196,7 +196,7 @@ describe('pruning old audit events', () => {
         activity: { record: async ({ action, subject }) => void steps.push([action, subject]) },
       },
     });
-    const failure = await pruneAudit(ports, operator, 90, signal).then(
+    const failure = await pruneAudit(ports, operator.actor, 90, signal).then(
       () => null,
       (error: Problem) => [error.code, error.message],
     );

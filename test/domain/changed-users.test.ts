@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { operator } from '../../core/domain/audit/audit.ts';
 import { changeUser, disableUser, enableUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { AuditEvent, User } from '../../core/domain/model.ts';
@@ -6,7 +7,7 @@ import { fakePorts, readProblem, tenancies, viewers } from '../support/ports.ts'
 
 const { tenancy: _, ...ada } = viewers.account;
 const stan = viewers.staff;
-const actor = { who: stan, address: '192.0.2.1' };
+const caller = { ...operator, actor: { who: stan, address: '192.0.2.1' } };
 
 /** Creates a fake store in which the user is missing, was changed by someone else, or has this many sessions to end. */
 function createUsers({ isThere = true, isUnchanged = true, ended = 2 as number | null } = {}) {
@@ -33,18 +34,16 @@ function createUsers({ isThere = true, isUnchanged = true, ended = 2 as number |
 describe('changing a user', () => {
   const staff = { name: 'Ada Lovelace', userType: 'staff', accountId: null, partnerId: null } as const;
 
-  for (const [what, change, membership, partnerId] of [
-    ['to another account', { userType: 'account', accountId: 'a2' }, { account: 'a2', partner: undefined }, 'p2'],
-    ['to a partner', { userType: 'partner', partnerId: 'p2' }, { account: undefined, partner: 'p2' }, 'p2'],
-    ['to an account of a partner', { userType: 'partner', partnerId: 'p1', accountId: 'a3' }, { account: 'a3', partner: 'p1' }, 'p1'],
-    ['to staff', {}, { account: undefined, partner: undefined }, null],
+  for (const [what, change, partnerId] of [
+    ['to another account', { userType: 'account', accountId: 'a2' }, 'p2'],
+    ['to a partner', { userType: 'partner', partnerId: 'p2' }, 'p2'],
+    ['to an account of a partner', { userType: 'partner', partnerId: 'p1', accountId: 'a3' }, 'p1'],
+    ['to staff', {}, null],
   ] as const) {
     it(`moves them ${what}, and records an event there`, async () => {
       const { ports, done, events } = createUsers();
       const requested = { ...staff, ...change };
-      const changed = await changeUser(ports, actor, ada, requested);
-      expect(changed).to.deep.include({ id: 'ada', email: 'ada@example.com', name: 'Ada Lovelace', userType: requested.userType });
-      expect({ account: changed.account?.id, partner: changed.partner?.id }).to.deep.equal(membership);
+      await changeUser(ports, caller, ada, requested);
       const before = { name: 'Ada Account', userType: 'account', accountId: 'a1', partnerId: 'p1' };
       expect(done).to.deep.equal([['ada', before, { ...requested, partnerId }]]);
       expect(events[0]).to.deep.include({
@@ -58,18 +57,18 @@ describe('changing a user', () => {
   it('follows the same rules as creating a user', async () => {
     const { ports, done } = createUsers();
     const refusal = 'invalid at partnerId: A partner user needs a partner.';
-    expect(await readProblem(changeUser(ports, actor, ada, { ...staff, userType: 'partner' }))).to.equal(refusal);
+    expect(await readProblem(changeUser(ports, caller, ada, { ...staff, userType: 'partner' }))).to.equal(refusal);
     expect(done).to.deep.equal([]);
   });
 
   it('fails with not-found if the user was deleted in the meantime', async () => {
     const { ports } = createUsers({ isThere: false });
-    expect(await readProblem(changeUser(ports, actor, ada, staff))).to.equal("not-found: This user doesn't exist.");
+    expect(await readProblem(changeUser(ports, caller, ada, staff))).to.equal("not-found: This user doesn't exist.");
   });
 
   it('fails with conflict if someone else changed the user in the meantime', async () => {
     const { ports } = createUsers({ isUnchanged: false });
-    expect(await readProblem(changeUser(ports, actor, ada, staff))).to.match(/^conflict: Someone else changed this user/);
+    expect(await readProblem(changeUser(ports, caller, ada, staff))).to.match(/^conflict: Someone else changed this user/);
   });
 });
 
@@ -78,7 +77,7 @@ describe('disabling a user', () => {
     ...{ action, subject: { kind: 'user', id: 'ada', name: 'Ada Account' }, owningScope: { accountId: 'a1', partnerId: 'p1' } },
     ...{ actor: { id: 'stan', name: 'Stan Staff' }, address: '192.0.2.1' },
   });
-  const disable = (to: ReturnType<typeof createUsers>, user: User = ada) => disableUser(to.ports, actor, user);
+  const disable = (to: ReturnType<typeof createUsers>, user: User = ada) => disableUser(to.ports, caller, user);
 
   it('takes effect immediately, ends all sessions and records an event', async () => {
     const to = createUsers();
@@ -93,13 +92,13 @@ describe('disabling a user', () => {
 
   it('can be reversed, which records an event', async () => {
     const { ports, done, events } = createUsers({ ended: 0 });
-    await enableUser(ports, actor, ada);
+    await enableUser(ports, caller, ada);
     expect(done).to.deep.equal([['ada', null]]);
     expect(events[0]).to.deep.include(toEvent('user.enabled'));
   });
 
   it('can be reversed only once', async () => {
     const refusal = "conflict: ada@example.com isn't disabled.";
-    expect(await readProblem(enableUser(createUsers({ ended: null }).ports, actor, ada))).to.equal(refusal);
+    expect(await readProblem(enableUser(createUsers({ ended: null }).ports, caller, ada))).to.equal(refusal);
   });
 });

@@ -57,7 +57,7 @@ const summarize = (events: readonly AuditEvent[]) => events.map(({ action, subje
 describe("a contact's data", () => {
   it("is exported, and the recorded event doesn't identify the contact", async () => {
     const { ports, calls, asked, events } = createPorts();
-    expect(await exportContact(ports, operator, phone)).to.deep.equal({ calls, entries: [] });
+    expect(await exportContact(ports, operator.actor, phone)).to.deep.equal({ calls, entries: [] });
     expect(asked).to.deep.equal([phone, phone]);
     const subject = { kind: 'contact', id: 'id1', name: '3 calls' };
     expect(summarize(events)).to.deep.equal([{ action: 'contact.exported', subject, owningScope: null }]);
@@ -65,7 +65,7 @@ describe("a contact's data", () => {
 
   it("is erased except for calls in progress, and the recorded event doesn't identify the contact", async () => {
     const { ports, calls, asked, events } = createPorts();
-    expect(await eraseContact(ports, operator, phone)).to.deep.equal({ erased: 2, cancelled: 1, dialing: 1 });
+    expect(await eraseContact(ports, operator.actor, phone)).to.deep.equal({ erased: 2, cancelled: 1, dialing: 1 });
     expect(asked).to.deep.equal([phone, calls, ports.clock.now()]);
     const subject = { kind: 'contact', id: 'id1', name: '2 calls' };
     expect(summarize(events)).to.deep.equal([{ action: 'contact.erased', subject, owningScope: null }]);
@@ -86,7 +86,7 @@ describe('housekeeping', () => {
 
   it('erases the contacts of calls that ended before the retention period, and records an event', async () => {
     const { ports, asked, events } = createPorts();
-    expect(await eraseOldContacts(ports, operator, 30, signal)).to.equal(2);
+    expect(await eraseOldContacts(ports, operator.actor, 30, signal)).to.equal(2);
     expect(asked).to.deep.equal([at('2026-10-22T09:00:00Z'), signal]);
     const subject = { kind: 'call-log', id: 'id1', name: '2 calls' };
     expect(summarize(events)).to.deep.equal([{ action: 'retention.run', subject, owningScope: null }]);
@@ -94,13 +94,13 @@ describe('housekeeping', () => {
 
   it('records the calls that were erased before the core stopped', async () => {
     const { ports, events } = createPorts();
-    const stopped = await eraseOldContacts(ports, operator, 30, AbortSignal.abort()).catch(({ name }: Error) => name);
+    const stopped = await eraseOldContacts(ports, operator.actor, 30, AbortSignal.abort()).catch(({ name }: Error) => name);
     expect([stopped, events.map(({ subject }) => subject.name)]).to.deep.equal(['AbortError', ['2 calls']]);
   });
 
   it("doesn't record an event if it erases nothing", async () => {
     const { ports, events } = createPorts(0);
-    expect([await eraseOldContacts(ports, operator, 30), events]).to.deep.equal([0, []]);
+    expect([await eraseOldContacts(ports, operator.actor, 30), events]).to.deep.equal([0, []]);
   });
 
   it("deletes counts once they're too old for a chart in any time zone", async () => {

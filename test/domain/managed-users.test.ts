@@ -1,12 +1,5 @@
 import { expect } from 'chai';
-import {
-  changeManagedUser,
-  createManagedUser,
-  deleteManagedUser,
-  listManagedUsers,
-  previewDeletion,
-  resetManagedUserPassword,
-} from '../../core/domain/directory/users.ts';
+import { changeUser, createUser, deleteUser, listUsers, previewDeletion, resetPassword } from '../../core/domain/directory/users.ts';
 import type { AuditEvent, UserChange, Viewer } from '../../core/domain/model.ts';
 import { readProblem, viewers } from '../support/ports.ts';
 import { createUsers } from '../support/user-stores.ts';
@@ -17,7 +10,7 @@ const oneTimePassword = '0123-4567-89ab-cdef-ghjk-mnpq';
 describe('managing other users', () => {
   const all = { search: '', cursor: null, away: false };
   const create = (viewer: Viewer, more: object, users = createUsers()) =>
-    createManagedUser(
+    createUser(
       users.ports,
       { viewer, actor: { who: viewer, address: '192.0.2.1' } },
       { email: 'new@example.com', name: 'New', userType: 'account', ...more },
@@ -25,13 +18,13 @@ describe('managing other users', () => {
 
   it("isn't possible for account users", async () => {
     const refusal = "forbidden: Account users can't manage users.";
-    expect(await readProblem(listManagedUsers(createUsers().ports, account, all))).to.equal(refusal);
+    expect(await readProblem(listUsers(createUsers().ports, account, all))).to.equal(refusal);
     expect(await readProblem(create(account, {}))).to.equal(refusal);
   });
 
   it("lists the users in the viewer's scope", async () => {
     const { ports, asked } = createUsers();
-    expect((await listManagedUsers(ports, tied, all)).items.map(({ id }) => id)).to.deep.equal(['ada']);
+    expect((await listUsers(ports, tied, all)).items.map(({ id }) => id)).to.deep.equal(['ada']);
     expect(asked).to.deep.equal([{ kind: 'account', accountId: 'a1', partnerId: 'p1' }]);
   });
 
@@ -139,7 +132,7 @@ describe('managing other users', () => {
       },
       find: async (...args: Parameters<typeof find>) => ({ ...(await find(...args)), disabledAt }),
     });
-    const change = changeManagedUser(ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada', { disabled: true });
+    const change = changeUser(ports, { viewer: partner, actor: { who: partner, address: '' } }, { id: 'ada' }, { disabled: true });
     expect((await change).id).to.equal('ada');
   });
 
@@ -160,33 +153,33 @@ describe('managing other users', () => {
       find: async (...args: Parameters<typeof find>) => ({ ...(await find(...args)), ...changed }),
     });
     const change = { name: 'Ada Lovelace', accountId: 'a3', disabled: true };
-    await changeManagedUser(ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada', change);
+    await changeUser(ports, { viewer: partner, actor: { who: partner, address: '' } }, { id: 'ada' }, change);
     expect(events[0]).to.deep.include({ owningScope: { accountId: 'a3', partnerId: 'p1' } });
     expect(events[0]?.subject.name).to.equal('Ada Lovelace');
   });
 
   it("doesn't let users delete themselves", async () => {
     const users = createUsers();
-    await deleteManagedUser(users.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada', true);
+    await deleteUser(users.ports, { viewer: partner, actor: { who: partner, address: '' } }, { id: 'ada' }, true);
     expect(users.deleted).to.deep.equal([['ada', true]]);
     const own = createUsers({ found: [partner] });
     const refusal = "conflict: You can't delete yourself. Ask another administrator to do it.";
     expect(
-      await readProblem(deleteManagedUser(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'pat', true)),
+      await readProblem(deleteUser(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, { id: 'pat' }, true)),
     ).to.equal(refusal);
     expect(own.deleted).to.deep.equal([]);
   });
 
   it("doesn't let users reset their own password", async () => {
     const users = createUsers();
-    expect(await resetManagedUserPassword(users.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'ada')).to.equal(
-      oneTimePassword,
-    );
+    expect(await resetPassword(users.ports, { viewer: partner, actor: { who: partner, address: '' } }, { id: 'ada' })).to.deep.equal({
+      password: oneTimePassword,
+    });
     const own = createUsers({ found: [partner] });
     const refusal = "conflict: You can't reset your own password. Change it instead, which requires your current password.";
-    expect(
-      await readProblem(resetManagedUserPassword(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, 'pat')),
-    ).to.equal(refusal);
+    expect(await readProblem(resetPassword(own.ports, { viewer: partner, actor: { who: partner, address: '' } }, { id: 'pat' }))).to.equal(
+      refusal,
+    );
   });
 
   it('shows the keys and calls that deleting a user affects', async () => {

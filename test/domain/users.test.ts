@@ -8,7 +8,7 @@ import { readProblem, viewers } from '../support/ports.ts';
 import { createUsers } from '../support/user-stores.ts';
 
 const { account, partner, staff } = viewers;
-const actor = { who: staff, address: '192.0.2.1' };
+const caller = { ...operator, actor: { who: staff, address: '192.0.2.1' } };
 const oneTimePassword = '0123-4567-89ab-cdef-ghjk-mnpq';
 
 const input = (more: Partial<UserInput>): UserInput => ({
@@ -54,7 +54,7 @@ describe('a new user', () => {
   ] as const) {
     it(`of ${what} is stored with their partner, if any, and with a one-time password that is valid for seven days`, async () => {
       const { ports, created, events } = createUsers();
-      const { user, password } = await createUser(ports, actor, input(more), null);
+      const { user, password } = await createUser(ports, caller, input(more), null);
       const createdAt = ports.clock.now();
       const stored = { hash: `hash of ${oneTimePassword}`, expiresAt: plus(createdAt, 7 * oneDay), isHandedOut: true };
       expect(created).to.deep.equal([{ ...input(more), id: user.id, partnerId, password: stored, createdAt }]);
@@ -82,14 +82,14 @@ describe('a new user', () => {
 describe('deleting a user', () => {
   it('deletes their keys and sessions as well', async () => {
     const { ports, deleted, events } = createUsers();
-    expect(await deleteUser(ports, actor, account, true)).to.deep.equal({ apiKeys: 1, sessions: 2 });
+    expect(await deleteUser(ports, caller, account, true)).to.deep.equal({ apiKeys: 1, sessions: 2 });
     expect(deleted).to.deep.equal([['ada', true]]);
     expect(events[0]).to.deep.include({ action: 'user.deleted', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
   });
 
   it('fails with not-found if the user was already deleted', async () => {
     const { ports } = createUsers({ isThere: false, found: [] });
-    expect(await readProblem(deleteUser(ports, actor, account, false))).to.equal("not-found: This user doesn't exist.");
+    expect(await readProblem(deleteUser(ports, caller, account, false))).to.equal("not-found: This user doesn't exist.");
   });
 });
 
@@ -144,7 +144,7 @@ describe('a new password', () => {
   it('set by someone else is valid for seven days if it was generated', async () => {
     const users = createUsers();
     const expiresAt = plus(users.ports.clock.now(), 7 * oneDay);
-    expect(await resetPassword(users.ports, actor, account, null)).to.deep.equal({ password: oneTimePassword });
+    expect(await resetPassword(users.ports, caller, account, null)).to.deep.equal({ password: oneTimePassword });
     expect(users.passwords).to.deep.equal([
       [
         { id: 'ada', signInVersion: 'any' },
@@ -152,12 +152,12 @@ describe('a new password', () => {
       ],
     ]);
     expect(users.events[0]).to.deep.include({ action: 'password.reset', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
-    expect(await resetPassword(users.ports, actor, account, 'given')).to.deep.equal({ password: null });
+    expect(await resetPassword(users.ports, caller, account, 'given')).to.deep.equal({ password: null });
     expect(users.passwords[1]?.[1]).to.deep.equal({ hash: 'hash of given', expiresAt: null, isHandedOut: false });
   });
 
   it("is refused with not-found if the user doesn't exist", async () => {
     const { ports } = createUsers({ isThere: false, found: [] });
-    expect(await readProblem(resetPassword(ports, actor, account, null))).to.equal("not-found: This user doesn't exist.");
+    expect(await readProblem(resetPassword(ports, caller, account, null))).to.equal("not-found: This user doesn't exist.");
   });
 });

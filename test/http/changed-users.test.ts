@@ -3,7 +3,7 @@ import { activitySchema } from '#contract/console/activity.ts';
 import { apiKeyDetailsSchema, apiKeysSchema } from '#contract/console/api-keys.ts';
 import { type ChangeUser, changedUserSchema } from '#contract/console/users.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { changeManagedUser } from '../../core/domain/directory/users.ts';
+import { changeUser } from '../../core/domain/directory/users.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
@@ -67,7 +67,7 @@ describe('changing a user in the console', () => {
       const { direct, tenants } = harness;
       const { stores } = direct.ports;
       const { id } = tenants.users.teammate;
-      const caller = { viewer: { ...tenants.users.partner, tenancy: null }, actor: operator };
+      const caller = { viewer: { ...tenants.users.partner, tenancy: null }, actor: operator.actor };
       /** Makes a change, but only saves it after someone else has saved another one. */
       async function changeAfter(others: object, own: ChangeUser): Promise<string> {
         const find: typeof stores.users.find = async (...asked) => {
@@ -75,9 +75,7 @@ describe('changing a user in the console', () => {
           expect((await change('pat', 'teammate', others)).status).to.equal(200);
           return found;
         };
-        return readProblem(
-          changeManagedUser({ ...direct.ports, stores: { ...stores, users: { ...stores.users, find } } }, caller, id, own),
-        );
+        return readProblem(changeUser({ ...direct.ports, stores: { ...stores, users: { ...stores.users, find } } }, caller, { id }, own));
       }
       const { account, siblingAccount } = tenants;
       expect(await changeAfter({ accountId: siblingAccount.id }, { name: 'Renamed' })).to.match(

@@ -117,7 +117,7 @@ describe('a disabled user', () => {
       if (!credentials) throw new Error("Sue doesn't exist.");
       const { user, passwordHash } = credentials;
       await disableUser(ports, operator, user);
-      const event = auditEvent(ports, operator, 'session.started', sessionSubject(user), toOwningScope(user));
+      const event = auditEvent(ports, operator.actor, 'session.started', sessionSubject(user), toOwningScope(user));
       const session = {
         id: toDigest('id'),
         userId: user.id,
@@ -130,7 +130,7 @@ describe('a disabled user', () => {
 
     it('is shown to administrators as disabled, and an event says who disabled them', async () => {
       const [{ url }] = cores;
-      await disableUser(direct.ports, { ...operator, address: 'local:ada' }, tenants.users.sibling);
+      await disableUser(direct.ports, { ...operator, actor: { who: null, address: 'local:ada' } }, tenants.users.sibling);
       const cookie = await signIn(url, 'pat@example.com');
       const { users } = (await ask('GET', `${url}/console/users`, { cookie })).json as { users: { email: string; disabledAt: string }[] };
       const disabled = users.filter(({ disabledAt }) => disabledAt !== null).map(({ email }) => email);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
-import { changeLimits } from '../../core/domain/api-keys.ts';
+import { changeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { systemRandomness } from '../../core/server/start/system.ts';
@@ -147,7 +147,7 @@ describe("an API key's calls per day", () => {
       }
       // With this clock, the core can't tell from an ID when a call was placed.
       const ports = { ...direct.ports, randomness: systemRandomness };
-      await changeLimits(ports, { visibility: { kind: 'all' }, actor: operator }, id, { callsPerDay: 9 });
+      await changeApiKey(ports, operator, id, { callsPerDay: 9 });
       await direct.close();
       expect(await today()).to.include({ placed: 4 });
     });

@@ -191,7 +191,7 @@ describe('under the tenancy rules,', () => {
           users: [{ externalId: 'u1', email: 'mover@example.com', name: 'Mover', ...user }],
         });
       const importUser = (user: object) =>
-        importAll(at.direct.ports, at.direct.storage.imports, async () => undefined, operator, file(user));
+        importAll(at.direct.ports, at.direct.storage.imports, async () => undefined, operator.actor, file(user));
 
       it('who is limited to another account, and who can still see, find and revoke the keys from the previous account', async () => {
         const tied = { externalId: 'u2', email: 'tied@example.com', userType: 'partner', partner: 'p1' };

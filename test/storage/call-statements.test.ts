@@ -32,7 +32,7 @@ describe('requests that share a statement', () => {
     const toViewer = (user: User) => ({ ...user, tenancy: null });
     const createKey = async (user: User) => {
       const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' } as const;
-      const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer: toViewer(user), actor: operator }, input);
+      const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer: toViewer(user), actor: operator.actor }, input);
       return { id: apiKey.id, digest: toDigest(keyValue) };
     };
     const request = (digest: Awaited<ReturnType<typeof createKey>>['digest']) => ({
@@ -47,7 +47,7 @@ describe('requests that share a statement', () => {
       if (!placing || !colleague || !revoked || !elsewhere) throw new Error('A key is missing.');
       const input = { contact: { phone: somePhone() } };
       const { contactId } = await placeCall(direct.ports, toCaller(placing.digest), tenants.campaign.id, input);
-      await revokeApiKey(direct.ports, { viewer: toViewer(account), actor: operator }, revoked.id, false);
+      await revokeApiKey(direct.ports, { viewer: toViewer(account), actor: operator.actor }, revoked.id, false);
       const { cancel } = direct.ports.stores.calls;
       const keys = [elsewhere, placing, revoked, colleague, elsewhere];
       const kinds = (await Promise.all(keys.map(({ digest }) => cancel(request(digest), { contactId })))).map((answer) => answer.kind);
@@ -96,7 +96,7 @@ describe('storage on PostgreSQL', () => {
     const { write } = direct.storage.database.lanes.keys;
     const { apiKey, keyValue } = await createApiKey(
       direct.ports,
-      { viewer: { ...tenants.users.account, tenancy: null }, actor: operator },
+      { viewer: { ...tenants.users.account, tenancy: null }, actor: operator.actor },
       { name: 'A key', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' },
     );
     const cancel = () =>

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { findUser } from '../../core/admin/user.ts';
-import { identifyApiKey, listAllApiKeys } from '../../core/domain/api-keys.ts';
+import { identifyApiKey, listApiKeys } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { changeUser, createUser, deleteUser, enableUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
@@ -35,7 +35,7 @@ describe('a user with thousands of API keys', () => {
       return changeUser(direct.ports, operator, user, change);
     };
     const finishMoves = () => direct.ports.stores.users.finishMoves(signal);
-    const listKeys = (partner: 'partner' | 'otherPartner') => listAllApiKeys(direct.ports, partnerKeys(partner), '', 500);
+    const listKeys = (partner: 'partner' | 'otherPartner') => listApiKeys(direct.ports, partnerKeys(partner), '', 500);
     const partnerKeys = (partner: 'partner' | 'otherPartner') => ({ kind: 'partner', partnerId: tenants[partner].id }) as const;
     const findAs = (partner: 'partner' | 'otherPartner', n: number) =>
       direct.ports.stores.apiKeys.find(partnerKeys(partner), `k${n}`).then((key) => key?.id);

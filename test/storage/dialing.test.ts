@@ -281,7 +281,7 @@ describe('the dialing store', () => {
         const optOut = {
           id: 'entry',
           buildEvent: () =>
-            auditEvent(direct.ports, operator, 'do-not-call.added', { kind: 'do-not-call', id: 'entry', name: '1 number' }, null),
+            auditEvent(direct.ports, operator.actor, 'do-not-call.added', { kind: 'do-not-call', id: 'entry', name: '1 number' }, null),
         };
         expect(await store.reportOutcome('c', outcome, now, optOut)).to.equal('not-needed');
         const statements: { sql: string; bindings: (string | number)[] }[] = [];

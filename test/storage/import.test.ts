@@ -28,7 +28,7 @@ describe('imported entries', () => {
     afterEach(() => direct.close());
 
     const run = (file: Partial<ImportFile>) =>
-      importAll(direct.ports, direct.storage.imports, async () => undefined, operator, importFileSchema.parse(file));
+      importAll(direct.ports, direct.storage.imports, async () => undefined, operator.actor, importFileSchema.parse(file));
     const find = async (kindOfThing: ImportKind, externalId: string): Promise<ImportedEntity> => {
       const entity = (await direct.storage.imports.find(kindOfThing, [externalId])).get(externalId);
       if (!entity) throw new Error(`There is no ${externalId}.`);

@@ -34,7 +34,7 @@ describe('the total number of keys', () => {
         const owningScope = { accountId: account && tenants[account].id, partnerId };
         const owner = { ...creator, isStaff: false, isDisabled: false, lastSignInAt: null };
         const key = { id: `key-${++made}`, name: 'A key', creator: owner, owningScope, createdAt: instant(made), lastUsedAt: null };
-        const event = auditEvent(direct.ports, operator, 'api-key.created', { kind: 'api-key', id: key.id, name: key.name }, null);
+        const event = auditEvent(direct.ports, operator.actor, 'api-key.created', { kind: 'api-key', id: key.id, name: key.name }, null);
         const forever = { eventScope: owningScope, expiresAt: null, expiryTimeZone: null, timeZone: 'UTC', limits: null };
         await direct.ports.stores.apiKeys.create({ ...key, ...forever }, String(made).padStart(64, '0'), 1_000, event);
       }
@@ -78,7 +78,7 @@ describe('the total number of keys', () => {
     });
 
     it('stays correct when a creator moves to another partner, or no longer has one', async () => {
-      const event = auditEvent(direct.ports, operator, 'user.changed', { kind: 'user', id: '', name: '' }, null);
+      const event = auditEvent(direct.ports, operator.actor, 'user.changed', { kind: 'user', id: '', name: '' }, null);
       const move = (user: keyof Tenants['users'], columns: Pick<UserRow, 'user_type' | 'account_id' | 'partner_id'>) =>
         write().transaction((trx) => updateUser(trx, tenants.users[user].id, columns, event));
       await move('account', { user_type: 'account', account_id: tenants.otherAccount.id, partner_id: tenants.otherPartner.id });

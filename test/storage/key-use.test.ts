@@ -23,7 +23,7 @@ describe("a key's use", () => {
       direct = await openDirect(await freshDatabase(kind), clock);
       viewer = { ...(await createTenants(direct.ports)).users.account, tenancy: null };
       const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'UTC' } as const;
-      const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer, actor: operator }, input);
+      const { apiKey, keyValue } = await createApiKey(direct.ports, { viewer, actor: operator.actor }, input);
       key = { id: apiKey.id, digest: toDigest(keyValue) };
     });
     afterEach(() => direct.close());
@@ -162,7 +162,7 @@ describe("a key's use", () => {
     it("is dropped if the key is revoked, and doesn't restore the key", async () => {
       const use = createKeyUse(direct.storage.database, clock, unexpected);
       use.note(by(key.digest, clock.now()), 'placed');
-      await revokeApiKey(direct.ports, { viewer, actor: operator }, key.id, false);
+      await revokeApiKey(direct.ports, { viewer, actor: operator.actor }, key.id, false);
       await use.close();
       expect(await written()).to.deep.equal([]);
       expect(await direct.storage.database.read('api_keys')).to.deep.equal([]);

@@ -30,9 +30,7 @@ describe('the do-not-call lists that a process remembers', () => {
     });
 
     const list = (...phones: string[]) => {
-      const owner = { accountId: tenants.account.id, partnerId: tenants.partner.id };
-      const entry = { owner, reason: 'asked', note: null, source: 'admin', endsAt: null } as const;
-      return addNumbers(there.ports, operator, { ...entry, phones, country: undefined });
+      return addNumbers(there.ports, operator, { accountId: tenants.account.id, reason: 'asked', phones, timeZone: 'UTC' });
     };
     const currentVersion = async () => {
       const partner = await here.storage.database.read('partners').where({ id: tenants.partner.id }).first('do_not_call_version');
@@ -40,7 +38,7 @@ describe('the do-not-call lists that a process remembers', () => {
     };
 
     it('never let through a call to a number that was already listed, even if it was listed right after they were refreshed', async () => {
-      const caller = { viewer: { ...tenants.users.account, tenancy: null }, actor: operator };
+      const caller = { viewer: { ...tenants.users.account, tenancy: null }, actor: operator.actor };
       const { keyValue } = await createApiKey(here.ports, caller, { name: 'K', expiration: { kind: 'none' }, timeZone: 'UTC' });
       let version: number | null = null;
       const { database } = here.storage;
@@ -87,7 +85,7 @@ describe('the do-not-call lists that a process remembers', () => {
       };
       lists.unlistedAt(tenants.campaign.id, '');
       for (const count of [1, 10, 5_000, 3]) await follow(count);
-      await forgetListedNumber(here.ports, operator, '+4930999');
+      await forgetListedNumber(here.ports, operator.actor, '+4930999');
       await follow(7);
       await lists.close();
     });

@@ -11,9 +11,8 @@ describe('the calling rules of more campaigns than a process remembers', () => {
       const { database, tenants } = await databaseWithTenants(kind);
       const { ports, storage, close } = await openDirect(database);
       try {
-        const owner = { accountId: null, partnerId: tenants.partner.id };
         const hours = [{ prefix: '', date: '2026-12-25', closed: true as const }];
-        await setHours(ports, operator, { kind: 'partner', ...tenants.partner, owner }, hours);
+        await setHours(ports, operator, { scope: 'partner', id: tenants.partner.id }, hours);
         const calls = Array.from({ length: 10_001 }, (_, n) => ({ campaign_id: `campaign-${n}`, account_id: tenants.account.id }));
         const rows = calls.map(({ campaign_id: id, account_id }) => ({ id, account_id, name: id, created_at: ports.clock.now() }));
         const { write } = storage.database;

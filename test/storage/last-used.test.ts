@@ -20,7 +20,7 @@ describe("a key's last use", () => {
       direct = await openDirect(await freshDatabase(kind), clock);
       const { users, campaign } = await createTenants(direct.ports);
       const input = { name: 'A key', expiration: { kind: 'none' }, timeZone: 'Europe/Berlin' } as const;
-      const { keyValue } = await createApiKey(direct.ports, { viewer: { ...users.account, tenancy: null }, actor: operator }, input);
+      const { keyValue } = await createApiKey(direct.ports, { viewer: { ...users.account, tenancy: null }, actor: operator.actor }, input);
       place = () => placeCall(direct.ports, toCaller(toDigest(keyValue)), campaign.id, { contact: { phone: somePhone() } });
     });
     afterEach(async () => {

@@ -57,7 +57,7 @@ describe('queued calls', () => {
     const unfinished = (): Promise<string[]> =>
       direct.storage.database.read('revoked_api_keys').whereNotNull('cancelling_since').pluck('id');
     const viewer = () => ({ ...tenants.users.account, tenancy: null });
-    const revoke = (id: string) => revokeApiKey(direct.ports, { viewer: viewer(), actor: operator }, id, true);
+    const revoke = (id: string) => revokeApiKey(direct.ports, { viewer: viewer(), actor: operator.actor }, id, true);
 
     it('of a revoked key are cancelled in batches, so that others can write in between', async () => {
       await addKey('goes');
@@ -157,7 +157,7 @@ describe('queued calls', () => {
     it('of a key revoked without cancelling stay queued', async () => {
       await addKey('goes');
       await addCalls('goes', 3);
-      await revokeApiKey(direct.ports, { viewer: viewer(), actor: operator }, 'goes', false);
+      await revokeApiKey(direct.ports, { viewer: viewer(), actor: operator.actor }, 'goes', false);
       await direct.ports.stores.apiKeys.finishCancelling(clock.now(), new AbortController().signal);
       expect(await states()).to.deep.equal({ queued: 3 });
     });
@@ -424,9 +424,9 @@ describe('queued calls', () => {
       expect(await retention.countErasable(endedAt)).to.deep.equal({ erasable: 0, oldestEndedAt: endedAt });
       await addCalls('later', 1, { state: 'busy', due_at: null, ended_at: clock.now() });
       expect(await retention.countErasable(plus(endedAt, 1))).to.deep.equal({ erasable: 1, oldestEndedAt: endedAt });
-      expect(await eraseOldContacts(direct.ports, operator, 60)).to.equal(0);
+      expect(await eraseOldContacts(direct.ports, operator.actor, 60)).to.equal(0);
       clock.advance({ milliseconds: 1 });
-      expect(await eraseOldContacts(direct.ports, operator, 60)).to.equal(1);
+      expect(await eraseOldContacts(direct.ports, operator.actor, 60)).to.equal(1);
     });
 
     it('that have ended stay counted for as long as charts show them, and so does the use of their keys', async () => {
@@ -442,9 +442,7 @@ describe('queued calls', () => {
 
     /** Changes the calling hours of an account or campaign, as the admin command does. */
     const changeHours = (scope: 'account' | 'campaign' = 'account') => {
-      const { account, partner } = tenants;
-      const owner = { accountId: account.id, partnerId: partner.id };
-      return setHours(direct.ports, operator, { kind: scope, ...tenants[scope], owner }, []);
+      return setHours(direct.ports, operator, { scope, id: tenants[scope].id }, []);
     };
     const makeHeldDue = () => direct.ports.stores.protection.makeHeldDue(clock.now(), new AbortController().signal);
     const waits = async () => {

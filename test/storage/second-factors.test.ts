@@ -12,7 +12,7 @@ describe('recovery codes in the database', () => {
         const { users } = await createTenants(ports);
         const { id } = users.account;
         const { secondFactors } = ports.stores;
-        const event = () => auditEvent(ports, operator, 'recovery-codes.renewed', userSubject(users.account), null);
+        const event = () => auditEvent(ports, operator.actor, 'recovery-codes.renewed', userSubject(users.account), null);
         await secondFactors.enroll({ id }, 'sealed');
         const first = ['a', 'b', 'c', 'd'];
         await secondFactors.confirm(id, { secret: 'sealed', step: 0, recoveryDigests: first, at: ports.clock.now() }, event());

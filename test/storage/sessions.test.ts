@@ -36,7 +36,8 @@ describe('sessions in the database', () => {
     const user = (id = tenants.users.account.id) => direct.storage.database.read('users').where({ id }).first();
     const ids = (): Promise<string[]> => direct.storage.database.read('sessions').orderBy('id').pluck('id');
     const events = (): Promise<string[]> => direct.storage.database.read('audit_events').pluck('id');
-    const event = (): AuditEvent => auditEvent(direct.ports, operator, 'session.started', { kind: 'session', id: 'u', name: 'Ada' }, null);
+    const event = (): AuditEvent =>
+      auditEvent(direct.ports, operator.actor, 'session.started', { kind: 'session', id: 'u', name: 'Ada' }, null);
     /** Starts a session at the current time. */
     const start = (id: Digest, { of = tenants.users.account.id, at = version, leaving = event() } = {}) =>
       sessions.start({ id, userId: of, at: clock.now(), halfOpenUntil: null }, at, leaving);

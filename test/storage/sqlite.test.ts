@@ -232,12 +232,10 @@ describe("a SQLite file's writer", () => {
 
   it('leaves no trace of an erased do-not-call entry in the database files', async () => {
     const phone = somePhone();
-    const owner = { accountId: null, partnerId: tenants.partner.id };
-    const entry = { reason: 'asked', note: null, source: 'admin', endsAt: null } as const;
-    await addNumbers(direct.ports, operator, { ...entry, owner, phones: [phone], country: undefined });
+    await addNumbers(direct.ports, operator, { partnerId: tenants.partner.id, reason: 'asked', phones: [phone], timeZone: 'UTC' });
     const has = () => ['', '-wal'].some((suffix) => readFileSync(filename() + suffix).includes(phone));
     expect(has()).to.equal(true);
-    expect(await forgetListedNumber(direct.ports, operator, phone)).to.equal(1);
+    expect(await forgetListedNumber(direct.ports, operator.actor, phone)).to.equal(1);
     expect(has()).to.equal(false);
   });
 

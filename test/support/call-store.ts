@@ -34,7 +34,7 @@ export function callStoreForEach(kind: DatabaseKind) {
   after(() => direct.close());
 
   const createKey = async (user: User, expiration: Parameters<typeof createApiKey>[2]['expiration'] = { kind: 'none' }) => {
-    const caller = { viewer: { ...user, tenancy: null }, actor: operator };
+    const caller = { viewer: { ...user, tenancy: null }, actor: operator.actor };
     const { keyValue } = await createApiKey(direct.ports, caller, { name: 'K', expiration, timeZone: 'UTC' });
     return toDigest(keyValue);
   };

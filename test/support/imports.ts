@@ -42,7 +42,7 @@ export function createImports(failingStep = 0, failure = new Error('The disk is 
         pauses++;
         return pause();
       },
-      operator,
+      operator.actor,
       importFileSchema.parse(file),
     );
   return { run, steps, strangers, asked, entities, pauses: () => pauses };

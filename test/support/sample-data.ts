@@ -37,7 +37,7 @@ export async function createKeyOn(
 export async function revokeKeyElsewhere({ direct, tenants }: Pick<CoreHarness, 'direct' | 'tenants'>, name: string): Promise<void> {
   const [key] = await direct.storage.database.read('api_keys').where({ name }).select('id');
   const viewer = { ...tenants.users.partner, tenancy: null };
-  await revokeApiKey(direct.ports, { viewer, actor: operator }, key?.id ?? '', false);
+  await revokeApiKey(direct.ports, { viewer, actor: operator.actor }, key?.id ?? '', false);
 }
 
 /** Places a call and sets its state as a dialer would have. */

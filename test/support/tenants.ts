@@ -1,5 +1,5 @@
 import { deadlines } from '../../core/domain/deadlines.ts';
-import type { Digest, KnownCaller } from '../../core/domain/model.ts';
+import type { Digest, KnownKeyCaller } from '../../core/domain/model.ts';
 import type { Clock, Ports } from '../../core/domain/ports.ts';
 import { createSecretBox } from '../../core/server/sealed-secrets.ts';
 import { systemClock } from '../../core/server/start/system.ts';
@@ -67,7 +67,7 @@ export async function createKey(
 }
 
 /** Returns the caller with this key and the current time. */
-export function toCaller(digest: Digest): KnownCaller {
+export function toCaller(digest: Digest): KnownKeyCaller {
   return { digest, deadline: performance.now() + deadlines.answer, address: '127.0.0.1', key: { expiresAt: null, limits: null } };
 }
 

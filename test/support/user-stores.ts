@@ -9,7 +9,7 @@ const { account } = viewers;
 export function createUsers({ isThere = true, right = true, found = [account] as Viewer[] } = {}) {
   const created: NewUser[] = [];
   const events: AuditEvent[] = [];
-  const asked: (UserVisibility | { kind: 'all' })[] = [];
+  const asked: UserVisibility[] = [];
   const passwords: [TargetUser, NewPassword][] = [];
   const deleted: [string, boolean | 'later'][] = [];
   const listed = (user: Viewer): ListedUser => ({

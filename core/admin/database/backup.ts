@@ -76,7 +76,7 @@ function findUnfinished(file: string): string[] {
  * Records an audit event, from which the core computes the age of the latest backup. A database with an older schema, or a read-only one,
  * can't store the event.
  */
-async function record({ storage, ports, actor }: AdminContext, file: string): Promise<boolean> {
+async function record({ storage, ports, caller: { actor } }: AdminContext, file: string): Promise<boolean> {
   try {
     if ((await storage.schema()).missing.length > 0) return false;
     const subject = { kind: 'backup', id: ports.randomness.id(), name: basename(file) } as const;

@@ -34,7 +34,7 @@ async function runShow({ ports, output }: AdminContext): Promise<boolean> {
   return doubt === null;
 }
 
-async function runAccept({ ports, actor, output }: AdminContext): Promise<void> {
+async function runAccept({ ports, caller: { actor }, output }: AdminContext): Promise<void> {
   const at = timestamp(await acceptClock(ports, actor, acceptCommand));
   output.answer(
     { acceptedAt: at },

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { changeLimits } from '../../domain/api-keys.ts';
+import { changeApiKey } from '../../domain/api-keys.ts';
 import { auditEvent, toOwningScope, userSubject } from '../../domain/audit/audit.ts';
 import { changeUser, unlinkUser } from '../../domain/directory/users.ts';
 import type { ListedUser } from '../../domain/model.ts';
@@ -7,7 +7,6 @@ import { recordAudit } from '../../storage/audit/audit.ts';
 import { inChunks } from '../../storage/engine/chunks.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../../storage/engine/tables.ts';
 import type { AdminContext } from '../command-line.ts';
-import { everyKey } from '../key.ts';
 
 /** The tables of a database. In a database from an earlier release, some of them, and some columns, may be missing. */
 export type Source = { table(name: string): Knex.QueryBuilder; has(table: string): Promise<boolean> };
@@ -118,12 +117,12 @@ export function describeChanges({ changes: found }: WidenedUser): string {
 
 /** Makes all of these changes again, as far as it can. @returns a sentence for each that it couldn't make */
 export async function reduceAgain(context: AdminContext, { users, keys }: Widened): Promise<string[]> {
-  const { ports, actor } = context;
+  const { ports, caller } = context;
   const failures: string[] = [];
   const attempt = (what: string, work: () => Promise<unknown>) =>
     work().catch((error: unknown) => failures.push(`${what}: ${error instanceof Error ? error.message : String(error)}`));
   for (const { id, addresses, callsPerDay } of keys)
-    await attempt(`key ${id}`, () => changeLimits(ports, { visibility: everyKey, actor }, id, { addresses, callsPerDay }));
+    await attempt(`key ${id}`, () => changeApiKey(ports, caller, id, { addresses, callsPerDay }));
   for (const { id, email, changes: found, was } of users) {
     for (const change of found) await attempt(`${email}, ${changes[change]}`, () => changeAgain(context, id, change, was));
   }
@@ -131,26 +130,30 @@ export async function reduceAgain(context: AdminContext, { users, keys }: Widene
 }
 
 async function changeAgain(context: AdminContext, id: string, change: Change, { user: was, ...factor }: Was): Promise<void> {
-  const { ports, actor } = context;
+  const { ports, caller } = context;
   // Read the user again, because each change also changes the version that the next one has to name.
   const user = await ports.stores.users.find({ kind: 'all' }, id);
   if (!user) throw new Error("this user doesn't exist anymore");
   const { password_hash, password_expires_at, password_handed_out, user_type, account_id, partner_id } = was;
   if (change === 'email') throw new Error(`the address was ${was.email}, so import it again`);
-  if (change === 'link') return unlinkUser(ports, actor, user);
+  if (change === 'link') return unlinkUser(ports, caller, user);
   if (change === 'factor') return setFactor(context, user, factor);
   if (change === 'rights') {
     const place = { userType: user_type, accountId: account_id, partnerId: user_type === 'partner' ? partner_id : null };
-    await changeUser(ports, actor, user, { name: user.name, ...place });
+    await changeUser(ports, caller, user, place);
     return;
   }
   const password = { hash: password_hash, expiresAt: password_expires_at, isHandedOut: password_handed_out === 1 };
-  const event = auditEvent(ports, actor, 'password.reset', userSubject(user), toOwningScope(user));
+  const event = auditEvent(ports, caller.actor, 'password.reset', userSubject(user), toOwningScope(user));
   if (!(await ports.stores.users.setPassword(user, password, event))) throw new Error('someone else changed this user in the meantime');
 }
 
 /** Sets up the second factor that the user had in the replaced database, or removes the one that they didn't have there. */
-async function setFactor({ ports, actor, storage }: AdminContext, user: ListedUser, { factor, recoveryCodes }: Omit<Was, 'user'>) {
+async function setFactor(
+  { ports, caller: { actor }, storage }: AdminContext,
+  user: ListedUser,
+  { factor, recoveryCodes }: Omit<Was, 'user'>,
+) {
   const action = factor ? 'second-factor.enabled' : 'second-factor.reset';
   const event = auditEvent(ports, actor, action, userSubject(user), toOwningScope(user));
   await storage.database.write.transaction(async (trx) => {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { timestamp } from '#contract/text/text.ts';
-import { describeLimits, revokeAllVisible } from '../../domain/api-keys.ts';
+import { describeLimits, revokeApiKeys } from '../../domain/api-keys.ts';
 import { deleteUser, disableUser } from '../../domain/directory/users.ts';
 import { adminCommand } from '../../program.ts';
 import { systemClock } from '../../server/start/system.ts';
@@ -9,7 +9,7 @@ import { databaseErrorText } from '../../storage/engine/error-text.ts';
 import { requireFile } from '../../storage/engine/sqlite/sqlite-file.ts';
 import type { AdminContext, Runner, Settings } from '../command-line.ts';
 import { shortName, table, withExamples } from '../command-line.ts';
-import { cancelMarked, everyKey } from '../key.ts';
+import { cancelMarked } from '../key.ts';
 import { findUser } from '../user.ts';
 import { restorePostgres } from './restore-postgres.ts';
 import type { RestoreResult, Revived, RevivedKey, RevivedUser } from './restore-result.ts';
@@ -70,18 +70,18 @@ function toError(error: unknown): Error {
 async function revokeAll(context: AdminContext, { apiKeys, users, enabled, widened }: Revived): Promise<void> {
   // Do as much as possible before reporting what failed.
   const failures = await reduceAgain(context, widened);
-  const { ports, actor } = context;
-  for (const { email } of enabled) await disableUser(ports, actor, await findUser(ports, email));
+  const { ports, caller } = context;
+  for (const { email } of enabled) await disableUser(ports, caller, await findUser(ports, email));
   // Revoke the keys of deleted users before deleting the users, because the queued calls of some of these keys may have been kept.
   for (const cancels of [true, false]) {
     const keys = apiKeys.filter(({ callsCancelled }) => callsCancelled === cancels);
     for (const [reason, group] of Map.groupBy(keys, (key) => key.reason)) {
       const ids = group.map(({ id }) => id);
       for (const chunk of inChunks(ids))
-        await revokeAllVisible(ports, everyKey, actor, chunk, cancels && 'later', { note: reason ?? undefined });
+        await revokeApiKeys(ports, caller, { ids: chunk, cancelQueuedCalls: cancels && 'later', note: reason ?? undefined });
     }
   }
-  for (const { email, areCallsDue } of users) await deleteUser(ports, actor, await findUser(ports, email), areCallsDue);
+  for (const { email, areCallsDue } of users) await deleteUser(ports, caller, await findUser(ports, email), areCallsDue);
   if (!(await cancelMarked(context)))
     failures.push("some queued calls couldn't be cancelled. Start a core with DIALER=off: it cancels them within a minute.");
   if (failures.length > 0) throw new Error(failures.join('; '));

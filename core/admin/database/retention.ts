@@ -94,7 +94,7 @@ async function countDue(ports: Ports, { contacts, auditEvents }: RetentionDays):
   return { erased: erasable, auditEvents: prunable ? prunable.last.seq - prunable.first + 1 : 0 };
 }
 
-async function eraseDue({ ports, actor }: AdminContext, days: RetentionDays): Promise<Due> {
+async function eraseDue({ ports, caller: { actor } }: AdminContext, days: RetentionDays): Promise<Due> {
   await requireTrustedClock(ports.stores.clock, ports.clock, acceptCommand);
   // At a signal, the command stops after the current batch, and still records what it has erased so far. A second signal ends the process.
   const stopping = new AbortController();

@@ -1,11 +1,11 @@
 import type { AuditAction } from '#contract/console/activity.ts';
 import { type Millis, oneHour, plus } from '../instant.ts';
-import type { Actor, AuditEvent, AuditSubject, Budget, OwningScope, User } from '../model.ts';
+import type { Actor, AuditEvent, AuditSubject, Budget, Caller, OwningScope, User } from '../model.ts';
 import type { Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 
-/** The actor for changes made on the server itself, for example with `admin`. */
-export const operator: Actor = { who: null, address: 'local' };
+/** The caller of changes made on the server itself, for example with `admin`. */
+export const operator: Caller = { viewer: { userType: 'operator' }, actor: { who: null, address: 'local' } };
 
 export function auditEvent(
   ports: Ports,

@@ -3,7 +3,7 @@ import { counted } from '#contract/text/count.ts';
 import { parseTimestamp } from '#contract/text/text.ts';
 import { toQuota } from '../api-keys.ts';
 import { instant, type Millis } from '../instant.ts';
-import type { ActiveKey, Caller, CallReference, KnownCaller, NewCall } from '../model.ts';
+import type { ActiveKey, CallReference, KeyCaller, KnownKeyCaller, NewCall } from '../model.ts';
 import type { Ports, Refusal } from '../ports.ts';
 import { Problem, type Quota, unauthorizedDetail } from '../problem.ts';
 import { toProblem, toStopReason } from '../protection/judge.ts';
@@ -21,7 +21,7 @@ export type PlacedCall = {
 export type CancelledCall = { requestId: string; contactId: string; campaignId: string; cancelledAt: Millis };
 
 /** Places a call. A repeated request ID returns the call that was placed first. */
-export async function placeCall(ports: Ports, caller: KnownCaller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
+export async function placeCall(ports: Ports, caller: KnownKeyCaller, campaignId: string, input: PlaceCall): Promise<PlacedCall> {
   const at = ports.clock.now();
   const contactId = ports.randomness.id();
   const { variables = {} } = input;
@@ -76,7 +76,12 @@ export async function placeCall(ports: Ports, caller: KnownCaller, campaignId: s
 }
 
 /** Cancels a call that hasn't been dialed. A repeated request returns the result of the first one. */
-export async function cancelCall(ports: Ports, caller: KnownCaller, campaignId: string, reference: CallReference): Promise<CancelledCall> {
+export async function cancelCall(
+  ports: Ports,
+  caller: KnownKeyCaller,
+  campaignId: string,
+  reference: CallReference,
+): Promise<CancelledCall> {
   const cancellation = await ports.stores.calls.cancel({ ...caller, campaignId, at: ports.clock.now() }, reference);
   switch (cancellation.kind) {
     case 'cancelled': {
@@ -93,7 +98,7 @@ export async function cancelCall(ports: Ports, caller: KnownCaller, campaignId: 
   }
 }
 
-export function findActiveKey(ports: Ports, caller: Caller): Promise<ActiveKey | null> {
+export function findActiveKey(ports: Ports, caller: KeyCaller): Promise<ActiveKey | null> {
   return ports.stores.calls.findActive({ ...caller, at: ports.clock.now() });
 }
 
@@ -101,7 +106,7 @@ export function findActiveKey(ports: Ports, caller: Caller): Promise<ActiveKey |
  * Throws unless the key is active and has access to the campaign. Callers check this before anything else, so that a key without access
  * learns nothing about the campaign.
  */
-export async function authorize(ports: Ports, caller: KnownCaller, campaignId: string): Promise<void> {
+export async function authorize(ports: Ports, caller: KnownKeyCaller, campaignId: string): Promise<void> {
   const decision = await ports.stores.calls.authorize({ ...caller, campaignId, at: ports.clock.now() });
   if (decision !== 'authorized') throw refusal(decision);
 }

@@ -1,8 +1,14 @@
 import type { TenancyKind } from '#contract/console/common.ts';
-import type { OwningScope, Viewer } from '../model.ts';
+import type { Operator, OwningScope, Viewer } from '../model.ts';
 
-/** Access to the campaigns of one account, of all accounts of a partner, or to none. */
-export type CampaignAccess = { kind: 'account'; accountId: string } | { kind: 'partner'; partnerId: string } | { kind: 'nothing' };
+type Account = { kind: 'account'; accountId: string };
+type Partner = { kind: 'partner'; partnerId: string };
+/** For the operator on the server itself. */
+type All = { kind: 'all' };
+type Nothing = { kind: 'nothing' };
+
+/** Access to the campaigns of one account, or of all accounts of a partner. */
+export type CampaignAccess = Account | Partner | All | Nothing;
 
 /** The keys that a viewer can see and revoke. */
 export type KeyVisibility =
@@ -10,32 +16,32 @@ export type KeyVisibility =
   /** Keys that anyone created in the account's scope, and all of the viewer's own keys. */
   | { kind: 'account'; accountId: string; userId: string }
   /** Keys of all users who are under the partner now, and keys that staff created for the partner or one of its accounts. */
-  | { kind: 'partner'; partnerId: string }
+  | Partner
   /** Keys created in the scope of an account, or of a partner and its accounts. */
   | { kind: 'tenancy'; tenancy: { kind: TenancyKind; id: string } }
-  /** For the operator on the server itself. */
-  | { kind: 'all' }
-  | { kind: 'nothing' };
+  | All
+  | Nothing;
 
 /** The users that a viewer can see, create and delete. */
 export type UserVisibility =
-  | { kind: 'account'; accountId: string; partnerId: string }
-  | { kind: 'partner'; partnerId: string }
+  | (Account & { partnerId: string })
+  | Partner
   /** The service's own staff. */
   | { kind: 'staff' }
-  | { kind: 'nothing' };
+  | All
+  | Nothing;
 
 /** The audit events that a viewer can see. */
 export type ActivityVisibility =
   | { kind: 'own'; userId: string }
-  | { kind: 'account'; accountId: string }
-  | { kind: 'partner'; partnerId: string }
+  | Account
+  | Partner
   /** Events that don't belong to a partner. */
   | { kind: 'service' }
-  | { kind: 'nothing' };
+  | Nothing;
 
 /** The accounts and campaigns that a viewer can create and rename. Partners can be managed only with `all`. */
-export type DirectoryAccess = { kind: 'all' } | { kind: 'partner'; partnerId: string } | { kind: 'nothing' };
+export type DirectoryAccess = All | Partner | Nothing;
 
 /** Everything that a viewer can see and change. */
 export type TenancyScope = {
@@ -49,6 +55,7 @@ export type TenancyScope = {
 };
 
 const nothing = { kind: 'nothing' } as const;
+const all = { kind: 'all' } as const;
 const emptyScope: TenancyScope = {
   owningScope: null,
   apiKeys: nothing,
@@ -59,12 +66,14 @@ const emptyScope: TenancyScope = {
 };
 
 /**
- * The only code that decides what each type of user can see. A partner user who's limited to one account sees that account and its users
+ * The only code that decides what each type of user, and the operator, can see. A partner user who's limited to one account sees that account and its users
  * instead of all of the partner's, and the keys that were created for the account as well as their own. storage/keys/authorization.ts
  * decides what a *key* has access to, and treats all partner users alike.
  */
-export function scopeFor(viewer: Viewer): TenancyScope {
+export function scopeFor(viewer: Viewer | Operator): TenancyScope {
   switch (viewer.userType) {
+    case 'operator':
+      return { ...emptyScope, apiKeys: all, campaigns: all, users: all, directory: all };
     case 'account': {
       if (!viewer.account) return emptyScope;
       const { id: accountId, partnerId } = viewer.account;
@@ -104,17 +113,16 @@ export function scopeFor(viewer: Viewer): TenancyScope {
     }
     case 'staff': {
       // Staff can always manage the directory, because a partner must exist before anyone can select it.
-      const directory = { kind: 'all' } as const;
-      if (!viewer.tenancy) return { ...emptyScope, users: { kind: 'staff' }, activity: { kind: 'service' }, directory };
+      if (!viewer.tenancy) return { ...emptyScope, users: { kind: 'staff' }, activity: { kind: 'service' }, directory: all };
       const { kind, id, partnerId } = viewer.tenancy;
-      const access: Exclude<CampaignAccess, { kind: 'nothing' }> = kind === 'account' ? { kind, accountId: id } : { kind, partnerId };
+      const access: Account | Partner = kind === 'account' ? { kind, accountId: id } : { kind, partnerId };
       return {
         owningScope: { accountId: kind === 'account' ? id : null, partnerId },
         apiKeys: { kind: 'tenancy', tenancy: { kind, id } },
         campaigns: access,
         users: { ...access, partnerId },
         activity: access,
-        directory,
+        directory: all,
       };
     }
   }

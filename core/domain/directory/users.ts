@@ -1,17 +1,16 @@
 import type { PasswordChange } from '#contract/console/session.ts';
-import type { ChangeUser, CreateUser } from '#contract/console/users.ts';
 import { limits } from '#contract/limits.ts';
 import { auditEvent, toOwningScope, userSubject } from '../audit/audit.ts';
 import { type Millis, oneDay, plus } from '../instant.ts';
 import type {
   Account,
   Actor,
+  Caller,
   EndangeredKey,
   ListedUser,
   ListFilter,
   NewPassword,
   Session,
-  SignedInCaller,
   TargetUser,
   User,
   UserChange,
@@ -21,7 +20,7 @@ import type {
 import { type Page, rowsForDirectoryPage, timeCursor, timePosition, toDirectoryPage } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
-import { ownAttempt, requireCode, requireNoFactor, resetSecondFactor } from '../sign-in/second-factor.ts';
+import { ownAttempt, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';
 import { checkPassword, countTaken, requirePasswordSignIn, requireUntaken } from '../sign-in/throttle.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
 
@@ -29,28 +28,97 @@ import { scopeFor, type UserVisibility } from './scope.ts';
 const oneTimePasswordLife = 7 * oneDay;
 export const oneTimePasswordNote = 'This password is shown only once. It works for seven days, or until the user chooses a new one.';
 
-/** Creates a user. Without a password, generates and returns a one-time password. */
+/**
+ * Returns the start of the last `awayDays` days. Users who haven't signed in since then may have left the company, and removing them at the
+ * provider doesn't revoke their keys.
+ */
+export function awaySince(now: Millis): Millis {
+  return plus(now, -limits.awayDays * oneDay);
+}
+
+type UserFilter = ListFilter & { away: boolean };
+
+export async function listUsers(ports: Ports, viewer: Viewer, { search, cursor, away }: UserFilter): Promise<Page<ListedUser>> {
+  const after = timePosition(cursor);
+  const filter = { search, awaySince: away ? awaySince(ports.clock.now()) : null };
+  return toDirectoryPage(await ports.stores.users.list(toVisibility(viewer), filter, after, rowsForDirectoryPage), timeCursor);
+}
+
+/** `accountId` and `partnerId` default to those of the caller's scope. */
+type NewUserInput = Omit<UserInput, 'accountId' | 'partnerId'> & {
+  accountId?: string | null | undefined;
+  partnerId?: string | null | undefined;
+};
+
+/** Creates a user within the caller's scope. Without a password, generates and returns a one-time password. */
 export async function createUser(
   ports: Ports,
-  actor: Actor,
-  input: UserInput,
-  password: string | null,
-): Promise<{ user: User; password: string | null }> {
-  const membership = await readMembership(ports, input);
-  const { stored, made } = await createPassword(ports, password);
-  const user: User = { id: ports.randomness.id(), email: input.email, name: input.name, userType: input.userType, ...membership };
-  const event = auditEvent(ports, actor, 'user.added', userSubject(user), toOwningScope(user));
-  await ports.stores.users.create(
-    {
-      ...input,
-      id: user.id,
-      partnerId: membership.partner?.id ?? membership.account?.partnerId ?? null,
-      password: stored,
-      createdAt: event.at,
-    },
-    event,
-  );
-  return { user, password: made };
+  { viewer, actor }: Caller,
+  { email, name, userType, ...place }: NewUserInput,
+  password: string | null = null,
+): Promise<{ user: ListedUser; password: string | null }> {
+  const input = { email, name, userType, ...(await membershipWithin(ports, viewer, { userType, ...place })) };
+  const create = async () => {
+    const membership = await readMembership(ports, input);
+    const { stored, made } = await createPassword(ports, password);
+    const user: User = { id: ports.randomness.id(), email, name, userType, ...membership };
+    const event = auditEvent(ports, actor, 'user.added', userSubject(user), toOwningScope(user));
+    const partnerId = membership.partner?.id ?? membership.account?.partnerId ?? null;
+    await ports.stores.users.create({ ...input, id: user.id, partnerId, password: stored, createdAt: event.at }, event);
+    const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false, signInVersion: '' };
+    const listed = { ...user, partnerName: user.partner?.name ?? null, createdAt: event.at, ...unused };
+    // Without passwords, the user signs in with the identity provider, and no one learns this password.
+    return { user: listed, password: ports.passwordSignIn ? made : null };
+  };
+  return viewer.userType === 'staff' || viewer.userType === 'operator' ? create() : withoutTelling(ports, viewer, create);
+}
+
+/**
+ * Creates a user for someone who can't see all users. If the address is taken, the response doesn't say where, and not many are tried: a
+ * person has only one user here, so the response can't be the same as for a free address.
+ */
+async function withoutTelling<Created>(ports: Ports, viewer: Viewer, create: () => Promise<Created>): Promise<Created> {
+  await requireUntaken(ports, viewer.id);
+  return create().catch(async (error: unknown) => {
+    if (!(error instanceof Problem) || error.code !== 'conflict') throw error;
+    await countTaken(ports, viewer.id);
+    throw new Problem(
+      'conflict',
+      "This email address can't be used for a new user. If the person isn't in the list, ask the service's staff.",
+    );
+  });
+}
+
+/**
+ * Returns the account and partner of a new user. If the request specifies them, they must be in the viewer's scope. Otherwise, they're
+ * those of the viewer's scope.
+ */
+async function membershipWithin(
+  ports: Ports,
+  viewer: Caller['viewer'],
+  { userType, accountId, partnerId }: Pick<NewUserInput, 'userType' | 'accountId' | 'partnerId'>,
+): Promise<Pick<UserInput, 'accountId' | 'partnerId'>> {
+  const visibility = toVisibility(viewer);
+  if (visibility.kind === 'all') return { accountId: accountId ?? null, partnerId: partnerId ?? null };
+  if (visibility.kind === 'nothing' || (visibility.kind === 'staff') !== (userType === 'staff')) {
+    if (viewer.userType !== 'staff') throw new Problem('forbidden', "You can't create users of this type.");
+    const isStaff = userType === 'staff';
+    throw new Problem(
+      'forbidden',
+      isStaff
+        ? 'To create a staff user, clear the selected account or partner first.'
+        : 'Select an account or partner for the new user first.',
+    );
+  }
+  if (visibility.kind === 'staff') return { accountId: accountId ?? null, partnerId: partnerId ?? null };
+  if (partnerId != null && partnerId !== visibility.partnerId) throw outOfScope('partnerId', 'partner');
+  if (visibility.kind === 'account' && accountId != null && accountId !== visibility.accountId) throw outOfScope('accountId', 'account');
+  const account = accountId == null ? null : await ports.stores.tenancies.findAccount(accountId);
+  if (accountId != null && account?.partnerId !== visibility.partnerId) throw outOfScope('accountId', 'account');
+  return {
+    accountId: accountId ?? (visibility.kind === 'account' ? visibility.accountId : null),
+    partnerId: userType === 'partner' ? visibility.partnerId : (partnerId ?? null),
+  };
 }
 
 /**
@@ -74,16 +142,46 @@ async function readMembership(ports: Ports, { userType, accountId, partnerId }: 
   return { account, partner };
 }
 
-/** Changes a user's name, type, account or partner. This applies to their keys from the next request. */
-export async function changeUser(ports: Ports, actor: Actor, user: User, change: UserChange): Promise<User> {
+/** What to change about a user. What's missing stays as it is. */
+type Change = { [Field in keyof UserChange]?: UserChange[Field] | undefined } & { disabled?: boolean | undefined };
+
+/**
+ * Renames, moves, disables or enables a user, or changes their type. This applies to their keys from the next request. Skips changes that
+ * wouldn't change anything.
+ */
+export async function changeUser(
+  ports: Ports,
+  { viewer, actor }: Caller,
+  { id }: Pick<User, 'id'>,
+  { disabled, ...change }: Change,
+): Promise<ListedUser> {
+  const isOnlyRename = disabled === undefined && change.accountId === undefined;
+  const ifSelf = isOnlyRename ? null : "You can't disable or move yourself. Ask another administrator to do it.";
+  const user = await findUser(ports, viewer, { id }, ifSelf);
+  const { name = user.name, userType = user.userType } = change;
+  const { accountId = user.account?.id ?? null, partnerId = user.partner?.id ?? null } = change;
+  if (accountId !== (user.account?.id ?? null)) await requireInScope(ports, toVisibility(viewer), accountId);
+  const isUnchanged = accountId === (user.account?.id ?? null) && partnerId === (user.partner?.id ?? null);
+  const changed =
+    isUnchanged && name === user.name && userType === user.userType
+      ? user
+      : await applyChange(ports, { viewer, actor }, user, { name, userType, accountId, partnerId });
+  if (disabled === undefined || disabled === (changed.disabledAt !== null)) return changed;
+  await setDisabled(ports, actor, changed, disabled);
+  // If the user has left the caller's scope in the meantime, nothing was changed, and this lookup fails.
+  const found = await findUser(ports, viewer, { id });
+  if (disabled !== (found.disabledAt !== null)) throw await explainUnchanged(ports, found);
+  return found;
+}
+
+async function applyChange(ports: Ports, { viewer, actor }: Caller, user: ListedUser, change: UserChange): Promise<ListedUser> {
   const { name, userType, accountId } = change;
   const membership = await readMembership(ports, change);
   const changed: User = { ...user, name, userType, ...membership };
   const event = auditEvent(ports, actor, 'user.changed', userSubject(changed), toOwningScope(changed));
   const requested = { name, userType, accountId, partnerId: membership.partner?.id ?? membership.account?.partnerId ?? null };
-  const { users } = ports.stores;
-  if (!(await users.change(user.id, toChange(user), requested, event))) throw await explainUnchanged(ports, user);
-  return changed;
+  if (!(await ports.stores.users.change(user.id, toChange(user), requested, event))) throw await explainUnchanged(ports, user);
+  return findUser(ports, viewer, user);
 }
 
 /** Returns the current values of everything about a user that can be changed. */
@@ -92,8 +190,16 @@ function toChange(user: User): UserChange {
   return { name: user.name, userType: user.userType, accountId, partnerId };
 }
 
-export async function explainUnchanged({ stores }: Ports, { id }: User): Promise<Problem> {
-  if (!(await stores.users.find({ kind: 'all' }, id))) return noSuchUser();
+/** Requires the new account to be in the viewer's scope, which also means that the user stays with the same partner. */
+async function requireInScope(ports: Ports, visibility: UserVisibility, accountId: string | null): Promise<void> {
+  if (visibility.kind === 'all') return;
+  const account = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
+  const isInScope = visibility.kind === 'partner' && (accountId === null || account?.partnerId === visibility.partnerId);
+  if (!isInScope) throw outOfScope('accountId', 'account');
+}
+
+async function explainUnchanged({ stores }: Ports, { id }: Pick<User, 'id'>): Promise<Problem> {
+  if (!(await stores.users.find({ kind: 'all' }, id))) return new Problem('not-found', "This user doesn't exist.");
   return new Problem(
     'conflict',
     "Someone else changed this user in the meantime. Check the user's current name and account, then try again.",
@@ -101,46 +207,143 @@ export async function explainUnchanged({ stores }: Ports, { id }: User): Promise
 }
 
 /**
- * Disables a user and ends their sessions. From the next request on, the user and their keys are refused. @returns the number of sessions
+ * Disables a user and ends their sessions. From the next request on, the user and their keys are refused. Only for the operator.
+ *
+ * @returns the number of sessions
  */
-export async function disableUser(ports: Ports, actor: Actor, user: User & TargetUser): Promise<number> {
-  const sessions = await setDisabled(ports, actor, user, true);
+export async function disableUser(ports: Ports, { actor }: Caller, user: User): Promise<number> {
+  const sessions = await setDisabled(ports, actor, user, true, { id: user.id });
   if (sessions === null) throw new Problem('conflict', `${user.email} is already disabled.`);
   return sessions;
 }
 
-/** Re-enables a disabled user and their keys. */
-export async function enableUser(ports: Ports, actor: Actor, user: User): Promise<void> {
-  if ((await setDisabled(ports, actor, user, false)) === null) throw new Problem('conflict', `${user.email} isn't disabled.`);
+/** Re-enables a disabled user and their keys. Only for the operator. */
+export async function enableUser(ports: Ports, { actor }: Caller, user: User): Promise<void> {
+  const ended = await setDisabled(ports, actor, user, false, { id: user.id });
+  if (ended === null) throw new Problem('conflict', `${user.email} isn't disabled.`);
 }
 
 /** @returns the number of sessions that this ended, or null if it changed nothing */
-export function setDisabled(ports: Ports, actor: Actor, user: User & TargetUser, isDisabled: boolean): Promise<number | null> {
+function setDisabled(ports: Ports, actor: Actor, user: User, isDisabled: boolean, target: TargetUser = user): Promise<number | null> {
   const event = auditEvent(ports, actor, isDisabled ? 'user.disabled' : 'user.enabled', userSubject(user), toOwningScope(user));
-  return ports.stores.users.setDisabled(user, isDisabled ? event.at : null, event);
+  return ports.stores.users.setDisabled(target, isDisabled ? event.at : null, event);
 }
 
-/** Unlinks a user from their identity at the provider, and ends their sessions. */
-export async function unlinkUser(ports: Ports, actor: Actor, user: User & TargetUser): Promise<void> {
-  const event = auditEvent(ports, actor, 'user.unlinked', userSubject(user), toOwningScope(user));
-  if (await ports.stores.links.delete(user, event)) return;
-  const found = await ports.stores.users.find({ kind: 'all' }, user.id);
-  throw found?.link
-    ? await explainUnchanged(ports, user)
-    : new Problem('conflict', `${user.email} isn't linked to an identity at the provider.`);
+export type DeletionPreview = { user: ListedUser; sessions: number; apiKeys: Page<EndangeredKey> };
+
+/** Shows what deleting the user would also delete: a page of the user's keys, newest first. `user.apiKeys` is their number. */
+export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, cursor: string | null): Promise<DeletionPreview> {
+  const after = timePosition(cursor);
+  const user = await findUser(ports, viewer, { id });
+  const { apiKeys, sessions } = await ports.stores.users.deletionImpact(id, after, rowsForDirectoryPage);
+  return { user, sessions, apiKeys: toDirectoryPage(apiKeys, timeCursor) };
 }
 
 /** Deletes a user and their keys and sessions. */
 export async function deleteUser(
   ports: Ports,
-  actor: Actor,
-  user: User & TargetUser,
+  { viewer, actor }: Caller,
+  { id }: Pick<User, 'id'>,
   cancelQueuedCalls: boolean,
 ): Promise<{ apiKeys: number; sessions: number }> {
+  const user = await findUser(ports, viewer, { id }, "You can't delete yourself. Ask another administrator to do it.");
   const event = auditEvent(ports, actor, 'user.deleted', userSubject(user), toOwningScope(user));
-  const gone = await ports.stores.users.delete(user, { cancelQueuedCalls, at: ports.clock.now() }, event);
+  const gone = await ports.stores.users.delete(toTarget(viewer, user), { cancelQueuedCalls, at: ports.clock.now() }, event);
   if (!gone) throw await explainUnchanged(ports, user);
   return gone;
+}
+
+/** Unlinks a user from their identity, and ends their sessions. Their next sign-in links them again, by email address. */
+export async function unlinkUser(ports: Ports, { viewer, actor }: Caller, { id }: Pick<User, 'id'>): Promise<void> {
+  const user = await findUser(ports, viewer, { id }, "You can't unlink yourself. Ask another administrator to do it.");
+  const event = auditEvent(ports, actor, 'user.unlinked', userSubject(user), toOwningScope(user));
+  if (await ports.stores.links.delete(toTarget(viewer, user), event)) return;
+  const found = await ports.stores.users.find({ kind: 'all' }, id);
+  throw found?.link
+    ? await explainUnchanged(ports, user)
+    : new Problem('conflict', `${user.email} isn't linked to an identity at the provider.`);
+}
+
+/** Removes the second factor of a user who has lost it, and ends their sessions. @returns the number of sessions */
+export async function resetSecondFactor(ports: Ports, { viewer, actor }: Caller, { id }: Pick<User, 'id'>): Promise<number> {
+  const refusal = "You can't reset your own second factor. Turn it off instead, which requires a code.";
+  const user = await findUser(ports, viewer, { id }, refusal);
+  if (viewer.userType !== 'operator' && !user.hasSecondFactor) throw new Problem('conflict', `${user.name} has no second factor.`);
+  const event = auditEvent(ports, actor, 'second-factor.reset', userSubject(user), toOwningScope(user));
+  const sessions = await ports.stores.secondFactors.reset(toTarget(viewer, user), event);
+  if (sessions === null) throw new Problem('not-found', `${user.email} has no second factor.`);
+  return sessions;
+}
+
+/** Gives a user a new password, and ends all of their sessions. Without a password, generates and returns a one-time password. */
+export async function resetPassword(
+  ports: Ports,
+  { viewer, actor }: Caller,
+  { id }: Pick<User, 'id'>,
+  password: string | null = null,
+): Promise<{ password: string | null }> {
+  requirePasswordSignIn(ports);
+  // Changing your own password requires the current one, so that someone who has taken over a session can't lock out its user.
+  const refusal = "You can't reset your own password. Change it instead, which requires your current password.";
+  const user = await findUser(ports, viewer, { id }, refusal);
+  const { stored, made } = await createPassword(ports, password);
+  const event = auditEvent(ports, actor, 'password.reset', userSubject(user), toOwningScope(user));
+  // The user may have been moved out of the administrator's scope while the password waited to be hashed.
+  if (!(await ports.stores.users.setPassword(toTarget(viewer, user), stored, event))) throw await explainUnchanged(ports, user);
+  return { password: made };
+}
+
+async function createPassword(ports: Ports, chosen: string | null): Promise<{ stored: NewPassword; made: string | null }> {
+  if (chosen !== null) return { stored: { hash: await ports.passwords.hash(chosen), expiresAt: null, isHandedOut: false }, made: null };
+  const { password, stored } = await makeOneTimePassword(ports);
+  return { stored, made: password };
+}
+
+/** Generates a password that the user must change soon. */
+export async function makeOneTimePassword(ports: Ports): Promise<{ password: string; stored: NewPassword }> {
+  const password = makePassword(ports);
+  const expiresAt = plus(ports.clock.now(), oneTimePasswordLife);
+  return { password, stored: { hash: await ports.passwords.hash(password), expiresAt, isHandedOut: true } };
+}
+
+/** Generates a password of 120 bits, in groups of four characters, with only characters that are hard to confuse (Crockford's base32). */
+function makePassword(ports: Ports): string {
+  const letters = Array.from(ports.randomness.bytes(24), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32));
+  return (letters.join('').match(/.{4}/g) ?? []).join('-');
+}
+
+function toVisibility(viewer: Caller['viewer']): UserVisibility {
+  if (viewer.userType === 'account') throw new Problem('forbidden', "Account users can't manage users.");
+  return scopeFor(viewer).users;
+}
+
+/**
+ * @param ifSelf the error message if the ID is the viewer's own. This is checked first, because staff who have selected a tenancy can't
+ * find themselves in it
+ */
+async function findUser(
+  ports: Ports,
+  viewer: Caller['viewer'],
+  { id }: Pick<User, 'id'>,
+  ifSelf: string | null = null,
+): Promise<ListedUser> {
+  const visibility = toVisibility(viewer);
+  if (ifSelf !== null && viewer.userType !== 'operator' && id === viewer.id) throw new Problem('conflict', ifSelf);
+  const user = await ports.stores.users.find(visibility, id);
+  if (user) return user;
+  throw new Problem(
+    'not-found',
+    visibility.kind === 'all' ? "This user doesn't exist." : "This user doesn't exist, or you don't have access to them.",
+  );
+}
+
+/** Returns the user as they must still be when the change is made. The operator's change applies whatever the user changes meanwhile. */
+function toTarget({ userType }: Caller['viewer'], user: ListedUser): TargetUser {
+  return userType === 'operator' ? { id: user.id } : user;
+}
+
+function outOfScope(path: string, kind: string): Problem {
+  return invalidField(path, `This ${kind} doesn't exist, or you don't have access to it.`);
 }
 
 /**
@@ -185,230 +388,6 @@ function sameAsCurrent(): Problem {
   return invalidField('newPassword', "Choose a password that's different from your current one.");
 }
 
-function noSuchUser(): Problem {
-  return new Problem('not-found', "This user doesn't exist.");
-}
-
 function wrongCurrentPassword(): Problem {
   return invalidField('currentPassword', 'Incorrect current password.');
-}
-
-/** Gives a user a new password, and ends all of their sessions. Without a password, generates a one-time password. */
-export async function resetPassword(
-  ports: Ports,
-  actor: Actor,
-  user: User & TargetUser,
-  password: string | null,
-): Promise<{ password: string | null }> {
-  const { stored, made } = await createPassword(ports, password);
-  const event = auditEvent(ports, actor, 'password.reset', userSubject(user), toOwningScope(user));
-  // The user may have been moved out of the administrator's scope while the password waited to be hashed.
-  if (!(await ports.stores.users.setPassword(user, stored, event))) throw await explainUnchanged(ports, user);
-  return { password: made };
-}
-
-async function createPassword(ports: Ports, chosen: string | null): Promise<{ stored: NewPassword; made: string | null }> {
-  if (chosen !== null) return { stored: { hash: await ports.passwords.hash(chosen), expiresAt: null, isHandedOut: false }, made: null };
-  const { password, stored } = await makeOneTimePassword(ports);
-  return { stored, made: password };
-}
-
-/** Generates a password that the user must change soon. */
-export async function makeOneTimePassword(ports: Ports): Promise<{ password: string; stored: NewPassword }> {
-  const password = makePassword(ports);
-  const expiresAt = plus(ports.clock.now(), oneTimePasswordLife);
-  return { password, stored: { hash: await ports.passwords.hash(password), expiresAt, isHandedOut: true } };
-}
-
-/** Generates a password of 120 bits, in groups of four characters, with only characters that are hard to confuse (Crockford's base32). */
-function makePassword(ports: Ports): string {
-  const letters = Array.from(ports.randomness.bytes(24), (byte) => '0123456789abcdefghjkmnpqrstvwxyz'.charAt(byte % 32));
-  return (letters.join('').match(/.{4}/g) ?? []).join('-');
-}
-
-/**
- * Returns the start of the last `awayDays` days. Users who haven't signed in since then may have left the company, and removing them at the
- * provider doesn't revoke their keys.
- */
-export function awaySince(now: Millis): Millis {
-  return plus(now, -limits.awayDays * oneDay);
-}
-
-type UserFilter = ListFilter & { away: boolean };
-
-export async function listManagedUsers(ports: Ports, viewer: Viewer, { search, cursor, away }: UserFilter): Promise<Page<ListedUser>> {
-  const after = timePosition(cursor);
-  const filter = { search, awaySince: away ? awaySince(ports.clock.now()) : null };
-  return toDirectoryPage(await ports.stores.users.list(toVisibility(viewer), filter, after, rowsForDirectoryPage), timeCursor);
-}
-
-/** Creates a user within the viewer's own scope. */
-export async function createManagedUser(
-  ports: Ports,
-  { viewer, actor }: SignedInCaller,
-  { email, name, userType, ...place }: CreateUser,
-): Promise<{ user: ListedUser; password: string | null }> {
-  const membership = await membershipWithin(ports, viewer, { userType, ...place });
-  const input = { email, name, userType, ...membership };
-  const create = () => createUser(ports, actor, input, null);
-  const { user, password } = await (viewer.userType === 'staff' ? create() : withoutTelling(ports, viewer, create));
-  const unused = { lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false, signInVersion: '' };
-  const listed = { ...user, partnerName: user.partner?.name ?? null, createdAt: ports.clock.now(), ...unused };
-  // Without passwords, the user signs in with the provider, and no one learns this password.
-  return { user: listed, password: ports.passwordSignIn ? password : null };
-}
-
-/**
- * Creates a user for someone who can't see all users. If the address is taken, the response doesn't say where, and not many are tried: a
- * person has only one user here, so the response can't be the same as for a free address.
- */
-async function withoutTelling<Created>(ports: Ports, viewer: Viewer, create: () => Promise<Created>): Promise<Created> {
-  await requireUntaken(ports, viewer.id);
-  return create().catch(async (error: unknown) => {
-    if (!(error instanceof Problem) || error.code !== 'conflict') throw error;
-    await countTaken(ports, viewer.id);
-    throw new Problem(
-      'conflict',
-      "This email address can't be used for a new user. If the person isn't in the list, ask the service's staff.",
-    );
-  });
-}
-
-/** Renames, moves, disables or enables a user. Skips changes that wouldn't change anything. */
-export async function changeManagedUser(
-  ports: Ports,
-  { viewer, actor }: SignedInCaller,
-  id: string,
-  change: ChangeUser,
-): Promise<ListedUser> {
-  const isOnlyRename = change.disabled === undefined && change.accountId === undefined;
-  const ifSelf = isOnlyRename ? null : "You can't disable or move yourself. Ask another administrator to do it.";
-  const user = await findManagedUser(ports, viewer, id, ifSelf);
-  const accountId = change.accountId === undefined ? (user.account?.id ?? null) : change.accountId;
-  const name = change.name ?? user.name;
-  if (accountId !== (user.account?.id ?? null)) await requireInScope(ports, toVisibility(viewer), accountId);
-  const isUnchanged = name === user.name && accountId === (user.account?.id ?? null);
-  const requested = { name, userType: user.userType, accountId, partnerId: user.partner?.id ?? null };
-  if (!isUnchanged) await changeUser(ports, actor, user, requested);
-  const changed = isUnchanged ? user : await findManagedUser(ports, viewer, id);
-  const { disabled = changed.disabledAt !== null } = change;
-  if (disabled === (changed.disabledAt !== null)) return changed;
-  await setDisabled(ports, actor, changed, disabled);
-  // If the user has left the viewer's scope in the meantime, nothing was changed, and this lookup fails.
-  const found = await findManagedUser(ports, viewer, id);
-  if (disabled !== (found.disabledAt !== null)) throw await explainUnchanged(ports, found);
-  return found;
-}
-
-/** Requires the new account to be in the viewer's scope, which also means that the user stays with the same partner. */
-async function requireInScope(ports: Ports, visibility: UserVisibility, accountId: string | null): Promise<void> {
-  const account = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
-  const isInScope = visibility.kind === 'partner' && (accountId === null || account?.partnerId === visibility.partnerId);
-  if (!isInScope) throw outOfScope('accountId', 'account');
-}
-
-export type DeletionPreview = { user: ListedUser; sessions: number; apiKeys: Page<EndangeredKey> };
-
-/** Shows what deleting the user would also delete: a page of the user's keys, newest first. `user.apiKeys` is their number. */
-export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, cursor: string | null): Promise<DeletionPreview> {
-  const after = timePosition(cursor);
-  const user = await findManagedUser(ports, viewer, id);
-  const { apiKeys, sessions } = await ports.stores.users.deletionImpact(id, after, rowsForDirectoryPage);
-  return { user, sessions, apiKeys: toDirectoryPage(apiKeys, timeCursor) };
-}
-
-export async function deleteManagedUser(
-  ports: Ports,
-  { viewer, actor }: SignedInCaller,
-  id: string,
-  cancelQueuedCalls: boolean,
-): Promise<void> {
-  const user = await findManagedUser(ports, viewer, id, "You can't delete yourself. Ask another administrator to do it.");
-  await deleteUser(ports, actor, user, cancelQueuedCalls);
-}
-
-/** Gives a user a new one-time password, and ends the user's sessions. */
-export async function resetManagedUserPassword(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<string> {
-  requirePasswordSignIn(ports);
-  // Changing your own password requires the current one, so that someone who has taken over a session can't lock out its user.
-  const user = await findManagedUser(
-    ports,
-    viewer,
-    id,
-    "You can't reset your own password. Change it instead, which requires your current password.",
-  );
-  const { password } = await resetPassword(ports, actor, user, null);
-  if (password === null) throw new Error('The password was reset, but no one-time password was returned.');
-  return password;
-}
-
-/** Unlinks a user from their identity at the provider. Their next sign-in links them again, by email address. */
-export async function unlinkManagedUser(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<void> {
-  const user = await findManagedUser(ports, viewer, id, "You can't unlink yourself. Ask another administrator to do it.");
-  await unlinkUser(ports, actor, user);
-}
-
-/** Removes the second factor of a user who has lost it. */
-export async function resetManagedUserSecondFactor(ports: Ports, { viewer, actor }: SignedInCaller, id: string): Promise<void> {
-  const user = await findManagedUser(
-    ports,
-    viewer,
-    id,
-    "You can't reset your own second factor. Turn it off instead, which requires a code.",
-  );
-  if (!user.hasSecondFactor) throw new Problem('conflict', `${user.name} has no second factor.`);
-  await resetSecondFactor(ports, actor, user);
-}
-
-function toVisibility(viewer: Viewer): UserVisibility {
-  if (viewer.userType === 'account') throw new Problem('forbidden', "Account users can't manage users.");
-  return scopeFor(viewer).users;
-}
-
-/**
- * @param ifSelf the error message if the ID is the viewer's own. This is checked first, because staff who have selected a tenancy can't
- * find themselves in it
- */
-async function findManagedUser(ports: Ports, viewer: Viewer, id: string, ifSelf: string | null = null): Promise<ListedUser> {
-  const visibility = toVisibility(viewer);
-  if (ifSelf !== null && id === viewer.id) throw new Problem('conflict', ifSelf);
-  const user = await ports.stores.users.find(visibility, id);
-  if (!user) throw new Problem('not-found', "This user doesn't exist, or you don't have access to them.");
-  return user;
-}
-
-/**
- * Returns the account and partner of a new user. If the request specifies them, they must be in the viewer's scope. Otherwise, they're
- * those of the viewer's scope.
- */
-async function membershipWithin(
-  ports: Ports,
-  viewer: Viewer,
-  { userType, accountId, partnerId }: Pick<CreateUser, 'userType' | 'accountId' | 'partnerId'>,
-): Promise<Pick<UserInput, 'accountId' | 'partnerId'>> {
-  const visibility = toVisibility(viewer);
-  if (visibility.kind === 'nothing' || (visibility.kind === 'staff') !== (userType === 'staff')) {
-    if (viewer.userType !== 'staff') throw new Problem('forbidden', "You can't create users of this type.");
-    const isStaff = userType === 'staff';
-    throw new Problem(
-      'forbidden',
-      isStaff
-        ? 'To create a staff user, clear the selected account or partner first.'
-        : 'Select an account or partner for the new user first.',
-    );
-  }
-  if (visibility.kind === 'staff') return { accountId: accountId ?? null, partnerId: partnerId ?? null };
-  if (partnerId !== undefined && partnerId !== visibility.partnerId) throw outOfScope('partnerId', 'partner');
-  if (visibility.kind === 'account' && accountId !== undefined && accountId !== visibility.accountId)
-    throw outOfScope('accountId', 'account');
-  const account = accountId === undefined ? null : await ports.stores.tenancies.findAccount(accountId);
-  if (accountId !== undefined && account?.partnerId !== visibility.partnerId) throw outOfScope('accountId', 'account');
-  return {
-    accountId: accountId ?? (visibility.kind === 'account' ? visibility.accountId : null),
-    partnerId: userType === 'partner' ? visibility.partnerId : (partnerId ?? null),
-  };
-}
-
-function outOfScope(path: string, kind: string): Problem {
-  return invalidField(path, `This ${kind} doesn't exist, or you don't have access to it.`);
 }

@@ -5,57 +5,54 @@ import { readAll } from '#contract/files/csv.ts';
 import type { ListLine, PhoneList } from '#contract/files/phone-list.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
-import {
-  type DoNotCallReason,
-  type DoNotCallSource,
-  doNotCallReasonLabels,
-  doNotCallReasonSchema,
-  doNotCallReasons,
-  doNotCallSources,
-} from '#contract/protection/do-not-call.ts';
+import { doNotCallReasonLabels, doNotCallReasonSchema, doNotCallReasons, doNotCallSources } from '#contract/protection/do-not-call.ts';
 import type { AddNumbers } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
 import { instantSchema, lineSchema, parseTimestamp, toPhonePrefix } from '#contract/text/text.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
-import { instant, type Millis } from '../instant.ts';
-import type { Actor, DoNotCallEntry, ImportedNumber, ImportedNumbers, OwningScope, SignedInCaller, Viewer } from '../model.ts';
-import { type Page, rowsForPage, toPage, toPageOfSize } from '../paging.ts';
+import { instant } from '../instant.ts';
+import type { Actor, Caller, DoNotCallEntry, ImportedNumber, ImportedNumbers, OwningScope } from '../model.ts';
+import { type Page, toPageOfSize } from '../paging.ts';
 import type { Ports, ProtectionAccess } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { isCountry, notACountry } from './numbers.ts';
 
-/** Numbers as they were typed, for the list of an account or of a partner. @property country for numbers without a country code */
-type NumbersInput = {
-  owner: OwningScope;
-  phones: readonly string[];
-  country: string | undefined;
-  reason: DoNotCallReason;
-  note: string | null;
-  source: DoNotCallSource;
-  endsAt: Millis | null;
-};
-
 /** @property notValid how many of the numbers aren't valid in today's numbering plans */
 type Added = { added: number; known: number; beingDialed: number; notValid?: number };
 
-/** @throws Problem `invalid` with an error for each number that can't be understood. In that case, no number is added */
-export async function addNumbers(ports: Ports, actor: Actor, input: NumbersInput): Promise<Added> {
-  if (input.country !== undefined && !isCountry(input.country)) throw invalidField('country', notACountry);
-  const { country } = input;
-  const read = input.phones.map((phone) => readPhone(phone, { country, accept: 'possible' }));
+/**
+ * Adds numbers to the do-not-call list of an account or partner. Account users can add to their account's.
+ *
+ * @throws Problem `invalid` with an error for each number that can't be understood. In that case, no number is added
+ */
+export async function addNumbers(ports: Ports, { viewer, actor }: Caller, input: AddNumbers): Promise<Added> {
+  const owner = await findOwner(ports, viewer, input);
+  const { phones: texts, country, reason, note = null, until, timeZone } = input;
+  const now = ports.clock.now();
+  const endsAt = until === undefined ? null : instant(endOfDay(until, timeZone));
+  if (endsAt !== null && endsAt < now) throw invalidField('until', 'Must not be in the past.');
+  if (country !== undefined && !isCountry(country)) throw invalidField('country', notACountry);
+  const read = texts.map((text) => readPhone(text, { country, accept: 'possible' }));
   const errors = read.flatMap((each, index): FieldError[] => ('reason' in each ? [{ path: `phones.${index}`, message: each.reason }] : []));
   const [error] = errors;
   if (error) throw new Problem('invalid', `Invalid body at ${error.path}: ${error.message}`, { errors: errors.slice(0, maxErrors) });
-  const { owner, reason, note, source, endsAt } = input;
-  const now = ports.clock.now();
   const phones = new Map(read.flatMap((each) => ('phone' in each ? [[each.phone, each.isValid]] : [])));
   const numbers = Array.from(phones.keys(), (phone) => ({ id: ports.randomness.id(), phone }));
   const notValid = [...phones.values()].filter((isValid) => !isValid).length;
   const [first] = numbers;
   if (!first) return { added: 0, known: 0, beingDialed: 0 };
   const subject = { kind: 'do-not-call', id: first.id, name: counted(numbers.length, 'number') } as const;
-  const entry = { owner, reason, note, source, endsAt, call: null, createdBy: actor.who && { id: actor.who.id, name: actor.who.name } };
+  const source = viewer.userType === 'operator' ? 'admin' : 'console';
+  const entry = {
+    owner,
+    reason,
+    note,
+    source,
+    endsAt,
+    call: null,
+    createdBy: actor.who && { id: actor.who.id, name: actor.who.name },
+  } as const;
   const event = auditEvent(ports, actor, 'do-not-call.added', subject, owner);
   const result = await ports.stores.protection.addNumbers({ ...entry, createdAt: now, numbers }, now, event);
   ports.onListed();
@@ -64,16 +61,7 @@ export async function addNumbers(ports: Ports, actor: Actor, input: NumbersInput
 
 const maxErrors = 50;
 
-/** Adds numbers for a signed-in user. Account users can add to their account's list. */
-export async function addNumbersInScope(ports: Ports, { viewer, actor }: SignedInCaller, input: AddNumbers): Promise<Added> {
-  const owner = await findOwner(ports, viewer, input);
-  const { phones, country, reason, note = null, until, timeZone } = input;
-  const endsAt = until === undefined ? null : instant(endOfDay(until, timeZone));
-  if (endsAt !== null && endsAt < ports.clock.now()) throw invalidField('until', 'Must not be in the past.');
-  return addNumbers(ports, actor, { owner, phones, country, reason, note, source: 'console', endsAt });
-}
-
-async function findOwner(ports: Ports, viewer: Viewer, { accountId, partnerId }: AddNumbers): Promise<OwningScope> {
+async function findOwner(ports: Ports, viewer: Caller['viewer'], { accountId, partnerId }: AddNumbers): Promise<OwningScope> {
   const { campaigns, owningScope } = scopeFor(viewer);
   if (accountId === undefined && partnerId === undefined) {
     if (owningScope) return owningScope;
@@ -87,48 +75,20 @@ async function findOwner(ports: Ports, viewer: Viewer, { accountId, partnerId }:
   return scope.owner;
 }
 
-export async function listNumbers(ports: Ports, viewer: Viewer, search: string, cursor: string | null): Promise<Page<DoNotCallEntry>> {
-  return findNumbers(ports, viewer, search, cursor, rowsForPage, toPage);
-}
-
-export async function findNumbersToExport(
-  ports: Ports,
-  viewer: Viewer,
+/** Lists the numbers that someone with this access can see: newest first, or by number if there's a search. */
+export async function listNumbers(
+  { stores: { protection } }: Ports,
+  access: CampaignAccess,
   search: string,
   cursor: string | null,
+  size: number = limits.page,
 ): Promise<Page<DoNotCallEntry>> {
-  return findNumbers(ports, viewer, search, cursor, limits.exportPage + 1, (items, getCursor) =>
-    toPageOfSize(limits.exportPage, items, getCursor),
-  );
-}
-
-async function findNumbers(
-  ports: Ports,
-  viewer: Viewer,
-  search: string,
-  cursor: string | null,
-  rows: number,
-  page: typeof toPage<DoNotCallEntry>,
-): Promise<Page<DoNotCallEntry>> {
-  const { campaigns } = scopeFor(viewer);
-  if (campaigns.kind === 'nothing') return { items: [], nextCursor: null };
-  return listPage(ports, campaigns, search, cursor, rows, page);
-}
-
-/** Returns a page of the numbers that someone may see. @param page turns rows into a page */
-export async function listPage(
-  ports: Ports,
-  campaigns: ProtectionAccess,
-  search: string,
-  cursor: string | null,
-  rows = rowsForPage,
-  page: typeof toPage<DoNotCallEntry> = toPage,
-): Promise<Page<DoNotCallEntry>> {
-  const { protection } = ports.stores;
-  if (search.trim() === '') return page(await protection.listNumbers(campaigns, cursor, rows), ({ id }) => id);
+  if (access.kind === 'nothing') return { items: [], nextCursor: null };
+  if (search.trim() === '') return toPageOfSize(size, await protection.listNumbers(access, cursor, size + 1), ({ id }) => id);
   const prefix = toPhonePrefix(search);
   if (prefix === null) return { items: [], nextCursor: null };
-  return page(await protection.searchNumbers(campaigns, prefix, parsePosition(cursor), rows), ({ phone, id }) => `${phone.slice(1)}_${id}`);
+  const rows = await protection.searchNumbers(access, prefix, parsePosition(cursor), size + 1);
+  return toPageOfSize(size, rows, ({ phone, id }) => `${phone.slice(1)}_${id}`);
 }
 
 function parsePosition(cursor: string | null): { phone: string; id: string } | null {
@@ -139,29 +99,19 @@ function parsePosition(cursor: string | null): { phone: string; id: string } | n
   return { phone: `+${digits}`, id };
 }
 
-/** Removes a number from the list. The audit log keeps the reason. */
-export async function liftNumber(ports: Ports, { viewer, actor }: SignedInCaller, id: string, reason: string): Promise<void> {
+/** Removes a number from a do-not-call list. The audit log keeps the reason. */
+export async function liftNumber(ports: Ports, { viewer, actor }: Caller, id: string, reason: string): Promise<void> {
   requireAdministrator(viewer, 'remove numbers from the do-not-call list');
-  const access = requireAccess(scopeFor(viewer).campaigns);
-  const entry = await ports.stores.protection.findEntry(access, id);
+  const { protection } = ports.stores;
+  const entry = await protection.findEntry(requireAccess(scopeFor(viewer).campaigns), id);
   if (!entry) throw notInScope();
-  await liftEntry(ports, actor, entry, reason);
-}
-
-/** @throws Problem `not-found` if someone else has already removed it */
-export async function liftEntry(ports: Ports, actor: Actor, entry: DoNotCallEntry, reason: string): Promise<void> {
-  const subject = { kind: 'do-not-call', id: entry.id, name: reason } as const;
-  const owner = await findEntryOwner(ports, entry);
-  const isLifted = await ports.stores.protection.lift(entry.id, auditEvent(ports, actor, 'do-not-call.lifted', subject, owner));
-  if (!isLifted) throw notInScope();
-}
-
-async function findEntryOwner(ports: Ports, { scope }: DoNotCallEntry): Promise<OwningScope | null> {
-  return (await ports.stores.protection.findScope({ kind: 'all' }, scope.kind, scope.id))?.owner ?? null;
+  const subject = { kind: 'do-not-call', id, name: reason } as const;
+  const owner = (await protection.findScope({ kind: 'all' }, entry.scope.kind, entry.scope.id))?.owner ?? null;
+  if (!(await protection.lift(id, auditEvent(ports, actor, 'do-not-call.lifted', subject, owner)))) throw notInScope();
 }
 
 /** Account users can read rules and add numbers, but not change anything else. @throws Problem `forbidden` */
-export function requireAdministrator({ userType }: Viewer, action: string): void {
+export function requireAdministrator({ userType }: Caller['viewer'], action: string): void {
   if (userType === 'account') throw new Problem('forbidden', `Only partner users and service staff can ${action}.`);
 }
 

@@ -8,7 +8,7 @@ import { counted } from '#contract/text/count.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
-import type { Actor, CampaignRules, DoNotCallEntry, RuleScope, SignedInCaller, Viewer } from '../model.ts';
+import type { Caller, CampaignRules, DoNotCallEntry, RuleScope, Viewer } from '../model.ts';
 import type { CheckRules, Ports, ScopeRules } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { selectRules } from './calling-hours.ts';
@@ -16,7 +16,7 @@ import { notInScope, requireAccess, requireAdministrator } from './do-not-call.t
 import { defaultRules, findNumberObjection, getCallZones, judge } from './judge.ts';
 import { getCountry, getNumberKind, isCountry, notACountry } from './numbers.ts';
 
-type Reference = { scope: ProtectionScope; id: string };
+export type Reference = { scope: ProtectionScope; id: string };
 type Inherited = { from: RuleScope; rules: readonly HoursRule[] };
 export type ScopeHours = { scope: RuleScope; rules: readonly HoursRule[]; inherited: Inherited | null };
 
@@ -24,28 +24,18 @@ export type ScopeHours = { scope: RuleScope; rules: readonly HoursRule[]; inheri
  * Finds a scope that the viewer can see. Someone who sees only one account can't use the partner's ID to see the rules of the whole
  * partner.
  */
-export async function findVisible(ports: Ports, viewer: Viewer, { scope, id }: Reference): Promise<RuleScope> {
+async function findVisible(ports: Ports, viewer: Caller['viewer'], { scope, id }: Reference): Promise<RuleScope> {
   const access = requireAccess(scopeFor(viewer).campaigns);
   const ruleScope = await ports.stores.protection.findScope(access, scope, id);
   if (!ruleScope) throw notInScope();
   return ruleScope;
 }
 
-export async function showHours(ports: Ports, viewer: Viewer, reference: Reference): Promise<ScopeHours> {
-  return readHours(ports, await findVisible(ports, viewer, reference));
-}
-
-export async function setHoursInScope(
-  ports: Ports,
-  { viewer, actor }: SignedInCaller,
-  reference: Reference,
-  rules: readonly HoursRule[],
-  version: string | undefined,
-): Promise<ScopeHours> {
-  requireAdministrator(viewer, 'change calling hours');
+/** Returns a scope's own rules, and those that apply without them. */
+export async function showHours(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<ScopeHours> {
   const scope = await findVisible(ports, viewer, reference);
-  await setHours(ports, actor, scope, rules, version);
-  return readHours(ports, scope);
+  const { hours } = await ports.stores.protection.findRules(scope.id);
+  return { scope, rules: hours ?? [], inherited: await findInherited(ports, scope) };
 }
 
 /**
@@ -53,17 +43,19 @@ export async function setHoursInScope(
  *
  * @throws Problem `conflict` if a version is passed and the rules have changed since
  */
-export async function setHours(ports: Ports, actor: Actor, scope: RuleScope, rules: readonly HoursRule[], version?: string): Promise<void> {
+export async function setHours(
+  ports: Ports,
+  caller: Caller,
+  reference: Reference,
+  rules: readonly HoursRule[],
+  version?: string,
+): Promise<ScopeHours> {
+  requireAdministrator(caller.viewer, 'change calling hours');
   const change = { hours: rules.length === 0 ? null : rules };
   const check = checkVersion(version, change, hoursVersion);
-  await setRules(ports, actor, scope, change, { action: 'calling-hours.changed', detail: describeHours(rules) }, check);
+  await setRules(ports, caller, reference, change, { action: 'calling-hours.changed', detail: describeHours(rules) }, check);
   ports.onHoursChanged();
-}
-
-/** Returns a scope's own rules, and those that apply without them. */
-export async function readHours(ports: Ports, scope: RuleScope): Promise<ScopeHours> {
-  const { hours } = await ports.stores.protection.findRules(scope.id);
-  return { scope, rules: hours ?? [], inherited: await findInherited(ports, scope) };
+  return showHours(ports, caller.viewer, reference);
 }
 
 async function findInherited(ports: Ports, scope: RuleScope): Promise<Inherited | null> {
@@ -88,24 +80,21 @@ async function scopesAbove(ports: Ports, { kind, owner }: RuleScope): Promise<Ru
   return scopes;
 }
 
-export type ScopeNumbers = NumberRules & { effective: { countries: string[]; kinds: NonNullable<NumberRules['kinds']> } };
+export type ScopeNumbers = NumberRules & {
+  scope: RuleScope;
+  effective: { countries: string[]; kinds: NonNullable<NumberRules['kinds']> };
+};
 
-export async function showNumberRules(ports: Ports, viewer: Viewer, reference: Reference): Promise<ScopeNumbers & { scope: RuleScope }> {
+export async function showNumberRules(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<ScopeNumbers> {
   const scope = await findVisible(ports, viewer, reference);
-  return { ...(await readNumberRules(ports, scope)), scope };
-}
-
-export async function setNumberRulesInScope(
-  ports: Ports,
-  { viewer, actor }: SignedInCaller,
-  reference: Reference,
-  rules: NumberRules,
-  version: string | undefined,
-): Promise<ScopeNumbers & { scope: RuleScope }> {
-  requireAdministrator(viewer, 'change which numbers may be called');
-  const scope = await findVisible(ports, viewer, reference);
-  await setNumberRules(ports, actor, scope, rules, version);
-  return { ...(await readNumberRules(ports, scope)), scope };
+  const own = await ports.stores.protection.findRules(scope.id);
+  const rules = [own];
+  for (const above of await scopesAbove(ports, scope)) rules.push(await ports.stores.protection.findRules(above.id));
+  const effective = {
+    countries: [...(rules.find(({ countries }) => countries !== null)?.countries ?? [])],
+    kinds: [...(rules.find(({ kinds }) => kinds !== null)?.kinds ?? [])],
+  };
+  return { scope, countries: own.countries && [...own.countries], kinds: own.kinds && [...own.kinds], effective };
 }
 
 /**
@@ -116,26 +105,17 @@ export async function setNumberRulesInScope(
  */
 export async function setNumberRules(
   ports: Ports,
-  actor: Actor,
-  scope: RuleScope,
+  caller: Caller,
+  reference: Reference,
   rules: Partial<NumberRules>,
   version?: string,
-): Promise<void> {
+): Promise<ScopeNumbers> {
+  requireAdministrator(caller.viewer, 'change which numbers may be called');
   const wrong = rules.countries?.find((code) => !isCountry(code));
   if (wrong !== undefined) throw invalidField('countries', `${wrong}: ${notACountry}`);
   const check = checkVersion(version, rules, numbersVersion);
-  await setRules(ports, actor, scope, rules, { action: 'numbers.changed', detail: describeNumbers(rules) }, check);
-}
-
-export async function readNumberRules(ports: Ports, scope: RuleScope): Promise<ScopeNumbers> {
-  const own = await ports.stores.protection.findRules(scope.id);
-  const rules = [own];
-  for (const above of await scopesAbove(ports, scope)) rules.push(await ports.stores.protection.findRules(above.id));
-  const effective = {
-    countries: [...(rules.find(({ countries }) => countries !== null)?.countries ?? [])],
-    kinds: [...(rules.find(({ kinds }) => kinds !== null)?.kinds ?? [])],
-  };
-  return { countries: own.countries && [...own.countries], kinds: own.kinds && [...own.kinds], effective };
+  await setRules(ports, caller, reference, rules, { action: 'numbers.changed', detail: describeNumbers(rules) }, check);
+  return showNumberRules(ports, caller.viewer, reference);
 }
 
 /** Identifies a scope's calling hours. It's computed from the rules, so it differs only if they do. */
@@ -167,12 +147,13 @@ function checkVersion(
 
 async function setRules(
   ports: Ports,
-  actor: Actor,
-  scope: RuleScope,
+  { viewer, actor }: Caller,
+  reference: Reference,
   change: Partial<ScopeRules>,
   { action, detail }: { action: AuditAction; detail: string },
   check: CheckRules | null,
 ): Promise<void> {
+  const scope = await findVisible(ports, viewer, reference);
   const { kind, id, name, owner } = scope;
   const event = { ...auditEvent(ports, actor, action, { kind, id, name }, owner), detail };
   await ports.stores.protection.setRules(scope, change, event, check);
@@ -205,22 +186,13 @@ export async function showOptOuts(ports: Ports, viewer: Viewer, accountId: strin
   return ports.stores.protection.optOutScope(account.id);
 }
 
-export async function setOptOutsInScope(
-  ports: Ports,
-  { viewer, actor }: SignedInCaller,
-  accountId: string,
-  listedFor: OptOutScope,
-): Promise<void> {
+/** Changes future opt-outs. The entries that are already on a do-not-call list stay there. */
+export async function setOptOuts(ports: Ports, { viewer, actor }: Caller, accountId: string, listedFor: OptOutScope): Promise<void> {
   requireAdministrator(viewer, 'change the scope of opt-outs');
-  const account = await findVisible(ports, viewer, { scope: 'account', id: accountId });
+  const { id, name, owner } = await findVisible(ports, viewer, { scope: 'account', id: accountId });
   // Someone who sees only one account can't decide for all of the partner's accounts.
   if (scopeFor(viewer).campaigns.kind === 'account')
     throw new Problem('forbidden', "Only users who can see all of the partner's accounts can change the scope of opt-outs.");
-  await setOptOuts(ports, actor, account, listedFor);
-}
-
-/** Changes future opt-outs. The entries that are already on a list stay there. */
-export async function setOptOuts(ports: Ports, actor: Actor, { id, name, owner }: RuleScope, listedFor: OptOutScope): Promise<void> {
   if ((await ports.stores.protection.optOutScope(id)) === listedFor) return;
   const event = auditEvent(ports, actor, 'account.changed', { kind: 'account', id, name }, owner);
   const detail = listedFor === 'partner' ? "opt-outs apply to all of the partner's accounts" : 'opt-outs apply only to this account';

@@ -3,7 +3,7 @@ import type { AuditAction } from '#contract/console/activity.ts';
 import { readableEmail } from '#contract/text/email.ts';
 import { auditEvent, sessionSubject, toOwningScope, userSubject } from '../audit/audit.ts';
 import { toTarget } from '../directory/credentials.ts';
-import type { Actor, AuditEvent, CheckedCode, Digest, Proof, TargetUser, User } from '../model.ts';
+import type { Actor, AuditEvent, CheckedCode, Digest, Proof, User } from '../model.ts';
 import type { Attempt, Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { type CodeAttempt, checkPassword, countCode, forgetWrongCodes, ownSessions, requirePasswordSignIn } from './throttle.ts';
@@ -76,13 +76,6 @@ export async function renewRecoveryCodes(ports: Ports, actor: Actor, user: User,
 export async function countRecoveryCodes(ports: Ports, user: User): Promise<number> {
   if (!(await hasSecondFactor(ports, user))) throw noFactor();
   return ports.stores.secondFactors.countRecoveryCodes(user.id);
-}
-
-/** Removes a second factor that a user has lost, and ends their sessions. @returns the number of sessions */
-export async function resetSecondFactor(ports: Ports, actor: Actor, user: User & TargetUser): Promise<number> {
-  const sessions = await ports.stores.secondFactors.reset(user, userEvent(ports, actor, user, 'second-factor.reset'));
-  if (sessions === null) throw new Problem('not-found', `${user.email} has no second factor.`);
-  return sessions;
 }
 
 /**

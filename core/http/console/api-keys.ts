@@ -22,7 +22,7 @@ import { emailFor, isFullyShown, ownerView } from './people.ts';
 import type { Request } from './request.ts';
 
 export async function listApiKeys({ ports, viewer }: Request<'listApiKeys'>): Promise<ApiKeysView> {
-  const { apiKeys, total } = await domain.listApiKeys(ports, viewer);
+  const { apiKeys, total } = await domain.listApiKeys(ports, scopeFor(viewer).apiKeys);
   const now = ports.clock.now();
   return { apiKeys: apiKeys.map((key) => apiKeyView(key, viewer, now)), total, limit: limits.listedApiKeys };
 }

@@ -35,39 +35,39 @@ export async function listDirectoryCampaigns({ ports, viewer, query }: Request<'
 }
 
 export async function createPartner({ ports, caller, body }: Request<'createPartner'>): Promise<PartnerInDirectoryView> {
-  return { partner: await domain.addPartner(ports, caller, body.name) };
+  return { partner: await domain.createPartner(ports, caller, body.name) };
 }
 
 export async function createAccount({ ports, caller, body }: Request<'createAccount'>): Promise<AccountInDirectoryView> {
-  return { account: await domain.addAccount(ports, caller, body.name, body.partnerId) };
+  return { account: await domain.createAccount(ports, caller, body.name, body.partnerId) };
 }
 
 export async function createCampaign({ ports, caller, body }: Request<'createCampaign'>): Promise<CampaignInDirectoryView> {
-  return { campaign: await domain.addCampaign(ports, caller, body.name, body.accountId) };
+  return { campaign: await domain.createCampaign(ports, caller, body.name, body.accountId) };
 }
 
 export async function renamePartner({ ports, caller, params, body }: Request<'renamePartner'>): Promise<PartnerInDirectoryView> {
-  return { partner: await domain.renamePartner(ports, caller, params.id, body.name) };
+  return { partner: await domain.renameManaged(ports, caller, 'partner', params.id, body.name) };
 }
 
 export async function renameAccount({ ports, caller, params, body }: Request<'renameAccount'>): Promise<AccountInDirectoryView> {
-  return { account: await domain.renameAccount(ports, caller, params.id, body.name) };
+  return { account: await domain.renameManaged(ports, caller, 'account', params.id, body.name) };
 }
 
 export async function renameCampaign({ ports, caller, params, body }: Request<'renameCampaign'>): Promise<CampaignInDirectoryView> {
-  return { campaign: await domain.renameCampaign(ports, caller, params.id, body.name) };
+  return { campaign: await domain.renameManaged(ports, caller, 'campaign', params.id, body.name) };
 }
 
 export async function deletePartner({ ports, caller, params }: Request<'deletePartner'>): Promise<void> {
-  await domain.deletePartner(ports, caller, params.id);
+  await domain.deleteManaged(ports, caller, 'partner', params.id);
 }
 
 export async function deleteAccount({ ports, caller, params }: Request<'deleteAccount'>): Promise<void> {
-  await domain.deleteAccount(ports, caller, params.id);
+  await domain.deleteManaged(ports, caller, 'account', params.id);
 }
 
 export async function deleteCampaign({ ports, caller, params }: Request<'deleteCampaign'>): Promise<void> {
-  await domain.deleteCampaign(ports, caller, params.id);
+  await domain.deleteManaged(ports, caller, 'campaign', params.id);
 }
 
 export async function searchTenancies({ ports, viewer, query }: Request<'searchTenancies'>): Promise<TenanciesView> {

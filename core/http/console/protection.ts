@@ -1,3 +1,4 @@
+import { limits } from '#contract/limits.ts';
 import type { DoNotCallEntryView } from '#contract/protection/do-not-call.ts';
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import type {
@@ -9,21 +10,20 @@ import type {
   OptOutsView,
 } from '#contract/protection/protection.ts';
 import { timestamp } from '#contract/text/text.ts';
+import { scopeFor } from '../../domain/directory/scope.ts';
 import type { DoNotCallEntry, RuleScope } from '../../domain/model.ts';
 import * as list from '../../domain/protection/do-not-call.ts';
-import * as check from '../../domain/protection/rules.ts';
-import * as optOuts from '../../domain/protection/rules.ts';
 import * as rules from '../../domain/protection/rules.ts';
 import { sendCsv } from './csv.ts';
 import type { Request } from './request.ts';
 
 export async function listDoNotCall({ ports, viewer, query }: Request<'listDoNotCall'>): Promise<DoNotCallView> {
-  const { items, nextCursor } = await list.listNumbers(ports, viewer, query.search, query.cursor);
+  const { items, nextCursor } = await list.listNumbers(ports, scopeFor(viewer).campaigns, query.search, query.cursor);
   return { entries: items.map(entryView), nextCursor };
 }
 
 export async function addDoNotCall({ ports, caller, body }: Request<'addDoNotCall'>): Promise<AddedNumbersView> {
-  return list.addNumbersInScope(ports, caller, body);
+  return list.addNumbers(ports, caller, body);
 }
 
 export async function liftDoNotCall({ ports, caller, params, body }: Request<'liftDoNotCall'>): Promise<void> {
@@ -36,7 +36,7 @@ export async function exportDoNotCall({ ctx, deps, ports, query }: Request<'expo
     days: { timeZone: 'UTC' },
     head: ['Number', 'For', 'Reason', 'Note', 'Source', 'Added by', 'Added', 'Ends'],
     async read(viewer, cursor) {
-      const { items, nextCursor } = await list.findNumbersToExport(ports, viewer, query.search, cursor);
+      const { items, nextCursor } = await list.listNumbers(ports, scopeFor(viewer).campaigns, query.search, cursor, limits.exportPage);
       return { rows: items.map(csvCells), nextCursor };
     },
   });
@@ -55,7 +55,7 @@ export async function showCallingHours({ ports, viewer, query }: Request<'showCa
 }
 
 export async function setCallingHours({ ports, caller, query, body }: Request<'setCallingHours'>): Promise<CallingHoursView> {
-  return hoursView(await rules.setHoursInScope(ports, caller, query, body.rules, body.version));
+  return hoursView(await rules.setHours(ports, caller, query, body.rules, body.version));
 }
 
 export async function showNumbers({ ports, viewer, query }: Request<'showNumbers'>): Promise<NumbersView> {
@@ -64,15 +64,15 @@ export async function showNumbers({ ports, viewer, query }: Request<'showNumbers
 
 export async function setNumbers({ ports, caller, query, body }: Request<'setNumbers'>): Promise<NumbersView> {
   const { version, ...change } = body;
-  return numbersView(await rules.setNumberRulesInScope(ports, caller, query, change, version));
+  return numbersView(await rules.setNumberRules(ports, caller, query, change, version));
 }
 
 export async function showOptOuts({ ports, viewer, params }: Request<'showOptOuts'>): Promise<OptOutsView> {
-  return { listedFor: await optOuts.showOptOuts(ports, viewer, params.id) };
+  return { listedFor: await rules.showOptOuts(ports, viewer, params.id) };
 }
 
 export async function setOptOuts({ ports, caller, params, body }: Request<'setOptOuts'>): Promise<OptOutsView> {
-  await optOuts.setOptOutsInScope(ports, caller, params.id, body.listedFor);
+  await rules.setOptOuts(ports, caller, params.id, body.listedFor);
   return body;
 }
 
@@ -80,7 +80,7 @@ export async function setOptOuts({ ports, caller, params, body }: Request<'setOp
 const maxNamedZones = 20;
 
 export async function checkNumber({ ports, viewer, body }: Request<'checkNumber'>): Promise<CheckedNumberView> {
-  const { reasons, zones, entries, rules: deciding, rulesFrom, opensAt, ...number } = await check.checkNumber(ports, viewer, body);
+  const { reasons, zones, entries, rules: deciding, rulesFrom, opensAt, ...number } = await rules.checkNumber(ports, viewer, body);
   return {
     ...number,
     ...{ allowed: reasons.length === 0, reasons, zones: zones.length, zoneNames: zones.slice(0, maxNamedZones) },
@@ -98,7 +98,7 @@ function hoursView({ scope, rules: own, inherited }: rules.ScopeHours): CallingH
   };
 }
 
-function numbersView({ scope, ...numbers }: rules.ScopeNumbers & { scope: RuleScope }): NumbersView {
+function numbersView({ scope, ...numbers }: rules.ScopeNumbers): NumbersView {
   return { ...numbers, scope: scopeView(scope), version: rules.numbersVersion(numbers) };
 }
 

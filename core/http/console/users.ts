@@ -9,17 +9,17 @@ import { viewerView } from './people.ts';
 import type { Request } from './request.ts';
 
 export async function listUsers({ ports, viewer, query }: Request<'listUsers'>): Promise<UsersView> {
-  const { items, nextCursor } = await domain.listManagedUsers(ports, viewer, query);
+  const { items, nextCursor } = await domain.listUsers(ports, viewer, query);
   return { users: items.map(userView), nextCursor };
 }
 
 export async function createUser({ ports, caller, body }: Request<'createUser'>): Promise<CreatedUserView> {
-  const { user, password } = await domain.createManagedUser(ports, caller, body);
+  const { user, password } = await domain.createUser(ports, caller, body);
   return { user: userView(user), password };
 }
 
 export async function changeUser({ ports, caller, params, body }: Request<'changeUser'>): Promise<ChangedUserView> {
-  return { user: userView(await domain.changeManagedUser(ports, caller, params.id, body)) };
+  return { user: userView(await domain.changeUser(ports, caller, params, body)) };
 }
 
 export async function previewDeletion({ ports, viewer, params, query }: Request<'previewDeletion'>): Promise<DeletionView> {
@@ -27,19 +27,21 @@ export async function previewDeletion({ ports, viewer, params, query }: Request<
 }
 
 export async function deleteUser({ ports, caller, params, query }: Request<'deleteUser'>): Promise<void> {
-  await domain.deleteManagedUser(ports, caller, params.id, query.cancelQueuedCalls);
+  await domain.deleteUser(ports, caller, params, query.cancelQueuedCalls);
 }
 
 export async function unlinkUser({ ports, caller, params }: Request<'unlinkUser'>): Promise<void> {
-  await domain.unlinkManagedUser(ports, caller, params.id);
+  await domain.unlinkUser(ports, caller, params);
 }
 
 export async function resetPassword({ ports, caller, params }: Request<'resetPassword'>): Promise<ResetPasswordView> {
-  return { password: await domain.resetManagedUserPassword(ports, caller, params.id) };
+  const { password } = await domain.resetPassword(ports, caller, params);
+  if (password === null) throw new Error('The password was reset, but no one-time password was returned.');
+  return { password };
 }
 
 export async function resetSecondFactor({ ports, caller, params }: Request<'resetSecondFactor'>): Promise<void> {
-  await domain.resetManagedUserSecondFactor(ports, caller, params.id);
+  await domain.resetSecondFactor(ports, caller, params);
 }
 
 function userView(user: ListedUser): UserView {

@@ -239,6 +239,8 @@ function campaignsIn(scope: CallScope): Condition {
       return { sql: 'FROM campaigns s WHERE s.account_id = ?', values: [scope.accountId] };
     case 'partner':
       return { sql: 'FROM accounts o JOIN campaigns s ON s.account_id = o.id WHERE o.partner_id = ?', values: [scope.partnerId] };
+    case 'all':
+      return { sql: 'FROM campaigns s', values: [] };
     case 'nothing':
       return { sql: 'FROM campaigns s WHERE 1 = 0', values: [] };
   }

@@ -145,6 +145,8 @@ function within(query: Knex.QueryBuilder, access: CampaignAccess): Knex.QueryBui
       return query.where('a.id', access.accountId);
     case 'partner':
       return query.where('a.partner_id', access.partnerId);
+    case 'all':
+      return query;
     case 'nothing':
       return query.whereRaw('1 = 0');
   }

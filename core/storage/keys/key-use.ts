@@ -1,5 +1,5 @@
 import { instant, type Millis, quarterHour } from '../../domain/instant.ts';
-import type { Caller, Digest } from '../../domain/model.ts';
+import type { Digest, KeyCaller } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports.ts';
 import { inChunks } from '../engine/chunks.ts';
 import type { Database, Value } from '../engine/database.ts';
@@ -23,7 +23,7 @@ type Counts = { placed: number; cancelled: number; refused: number };
 
 export type KeyUse = {
   /** Records that a key was used. @param did what the request did; omitted if it changed nothing */
-  note(request: Pick<Caller, 'digest' | 'address'> & { at: Millis }, did?: 'placed' | 'cancelled'): void;
+  note(request: Pick<KeyCaller, 'digest' | 'address'> & { at: Millis }, did?: 'placed' | 'cancelled'): void;
   /** Records that a key was refused because of the client's address. A refusal doesn't count as a use. */
   noteRefused(digest: Digest, at: Millis): void;
   /** Returns the age, in ms, of the oldest use that hasn't been written yet. */

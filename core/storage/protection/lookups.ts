@@ -55,7 +55,7 @@ type ScopeRow = { id: string; name: string; account_id: string | null; partner_i
 /** Finds a partner, account or campaign that the viewer can see. */
 export async function findScope(
   database: Database,
-  access: ProtectionAccess | { kind: 'all' },
+  access: ProtectionAccess,
   kind: ProtectionScope,
   id: string,
 ): Promise<RuleScope | null> {
@@ -70,7 +70,7 @@ const scopeSql: Readonly<Record<ProtectionScope, string>> = {
   campaign: 'SELECT c.id, c.name, a.id AS account_id, a.partner_id FROM campaigns c JOIN accounts a ON a.id = c.account_id WHERE c.id = ?',
 };
 
-function isInReach(row: ScopeRow, access: ProtectionAccess | { kind: 'all' }): boolean {
+function isInReach(row: ScopeRow, access: ProtectionAccess): boolean {
   if (access.kind === 'all') return true;
   return access.kind === 'account' ? row.account_id === access.accountId : row.partner_id === access.partnerId;
 }

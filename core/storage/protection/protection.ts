@@ -87,7 +87,7 @@ export function protectionStore(database: Database): ProtectionStore {
         page.where({ scope_id: access.accountId }).orderBy('phone');
         if (after) page.where('phone', '>', after.phone);
       } else {
-        page.where({ partner_id: access.partnerId }).orderBy(['phone', 'id']);
+        narrow(page, access).orderBy(['phone', 'id']);
         if (after) page.whereRaw('(phone, id) > (?, ?)', [after.phone, after.id]);
       }
       if (!after) page.where('phone', '>=', prefix);
@@ -167,6 +167,7 @@ function selectByNumber(on: Knex, phone: string): Knex.QueryBuilder {
 }
 
 function narrow(entries: Knex.QueryBuilder, access: ProtectionAccess): Knex.QueryBuilder {
+  if (access.kind === 'all') return entries;
   return access.kind === 'account' ? entries.where('account_id', access.accountId) : entries.where('partner_id', access.partnerId);
 }
 

@@ -57,7 +57,7 @@ function selectListed(read: Knex): Knex.QueryBuilder {
     .select(read('api_key_counts').sum('keys').where('scope', 'creator_id').where('id', read.ref('u.id')).as('api_keys'));
 }
 
-function narrowToVisibleUsers(users: Knex.QueryBuilder, visibility: UserVisibility | { kind: 'all' }): Knex.QueryBuilder {
+function narrowToVisibleUsers(users: Knex.QueryBuilder, visibility: UserVisibility): Knex.QueryBuilder {
   switch (visibility.kind) {
     case 'account':
       return users.where('u.account_id', visibility.accountId);

@@ -193,8 +193,7 @@ describe('callkey call place --from', () => {
     });
 
     it('skips numbers on the do-not-call list, counts them separately, and succeeds', async () => {
-      const owner = { accountId: its.tenants.account.id, partnerId: its.tenants.partner.id };
-      const entry = { owner, country: undefined, reason: 'asked', note: null, source: 'admin', endsAt: null } as const;
+      const entry = { accountId: its.tenants.account.id, reason: 'asked', timeZone: 'UTC' } as const;
       await addNumbers(its.direct.ports, operator, { ...entry, phones: [phone(2)] });
       const { code, stdout, stderr } = await place(file(createCsv(3, 1)));
       expect(code, stderr).to.equal(0);

@@ -96,7 +96,7 @@ describe('a second factor', () => {
         const admin = await newUser();
         const { id } = await newUser();
         const { tied } = at.tenants.users;
-        const linked = auditEvent(at.ports, operator, 'user.linked', { kind: 'user', id, name: '' }, null);
+        const linked = auditEvent(at.ports, operator.actor, 'user.linked', { kind: 'user', id, name: '' }, null);
         await at.ports.stores.links.create({ id }, { issuer: 'https://login.example.com', subject: id }, true, linked);
         for (const [method, path, body, status] of [
           ['POST', '/console/users', { email: 'new@example.com', name: 'New', userType: 'staff' }, 201],

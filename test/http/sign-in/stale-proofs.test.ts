@@ -7,18 +7,19 @@ import {
   disableUser,
   enableUser,
   resetPassword,
-  setDisabled,
+  resetSecondFactor,
   unlinkUser,
 } from '../../../core/domain/directory/users.ts';
-import type { User } from '../../../core/domain/model.ts';
+import { instant } from '../../../core/domain/instant.ts';
+import type { ListedUser, User } from '../../../core/domain/model.ts';
 import type { Ports } from '../../../core/domain/ports.ts';
 import { findDeviceUser } from '../../../core/domain/sign-in/devices.ts';
-import { resetSecondFactor } from '../../../core/domain/sign-in/second-factor.ts';
 import { fakeClock } from '../../support/clock.ts';
 import { type CoreHarness, openCore } from '../../support/core-harness.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, ask, readCode, readCookies, textAt } from '../../support/http.ts';
 import { gatedPasswords } from '../../support/passwords.ts';
+import { readProblem } from '../../support/ports.ts';
 import { type Authenticator, authenticator, enroll } from '../../support/second-factor.ts';
 import { password, signIn } from '../../support/tenants.ts';
 
@@ -52,7 +53,7 @@ describe('a proof', () => {
     const isOpen = async (cookie: string) => (await send('GET', '/console/session', cookie)).status === 200;
     const toDevice = (answer: Answer) => /callkey_device[^=.]*=([^;]+)/.exec(readCookies(answer))?.[1];
     const link = (user: User) => {
-      const event = auditEvent(ports, operator, 'user.linked', userSubject(user), null);
+      const event = auditEvent(ports, operator.actor, 'user.linked', userSubject(user), null);
       return ports.stores.links.create(user, { issuer: 'https://login.example.com', subject: user.id }, true, event);
     };
     const place = { name: 'Moved', userType: 'partner', accountId: null } as const;
@@ -78,7 +79,10 @@ describe('a proof', () => {
         ['by a move', { change: ({ user }) => changeUser(ports, operator, user, { ...place, partnerId: harness.tenants.partner.id }) }],
         [
           'by the end of all their sessions',
-          { change: ({ user }) => ports.stores.sessions.endAll(auditEvent(ports, operator, 'session.revoked', userSubject(user), null)) },
+          {
+            change: ({ user }) =>
+              ports.stores.sessions.endAll(auditEvent(ports, operator.actor, 'session.revoked', userSubject(user), null)),
+          },
         ],
       ];
       const changePassword = (cookie: string) => send('POST', '/console/password', cookie, { currentPassword: password, newPassword });
@@ -187,13 +191,19 @@ describe('a proof', () => {
       const found = await find();
       if (!found) throw new Error("The user doesn't exist.");
       await changeUser(ports, operator, found, { ...place, partnerId: harness.tenants.otherPartner.id });
-      await deleteUser(ports, operator, found, false).then(
-        () => expect.fail('The user was deleted.'),
-        ({ code }) => expect(code).to.equal('conflict'),
+      const caller = { viewer: { ...harness.tenants.users.partner, tenancy: null }, actor: operator.actor };
+      const having = (stale: ListedUser) => ({
+        ...ports,
+        stores: { ...ports.stores, users: { ...ports.stores.users, find: async () => stale } },
+      });
+      const refusal = /^conflict: Someone else changed this user/;
+      expect(await readProblem(deleteUser(having(found), caller, found, false))).to.match(refusal);
+      expect(await readProblem(changeUser(having(found), caller, found, { disabled: true }))).to.match(refusal);
+      expect((await find())?.disabledAt).to.equal(null);
+      await disableUser(ports, operator, found);
+      expect(await readProblem(changeUser(having({ ...found, disabledAt: instant(1) }), caller, found, { disabled: false }))).to.match(
+        refusal,
       );
-      expect(await setDisabled(ports, operator, found, true)).to.equal(null);
-      await disableUser(ports, operator, { ...found, signInVersion: (await find())?.signInVersion ?? '' });
-      expect(await setDisabled(ports, operator, found, false)).to.equal(null);
       expect((await find())?.disabledAt).not.to.equal(null);
     });
   });

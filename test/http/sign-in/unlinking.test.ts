@@ -32,7 +32,7 @@ describe('unlinking a user', () => {
 
     async function link(user: User): Promise<void> {
       const { ports } = harness.direct;
-      const event = auditEvent(ports, operator, 'user.linked', userSubject(user), null);
+      const event = auditEvent(ports, operator.actor, 'user.linked', userSubject(user), null);
       const subject = { issuer: 'https://login.example.com', subject: user.id };
       await ports.stores.links.create(user, subject, true, event);
     }
