@@ -21,9 +21,8 @@ import { type Handler, readRequest, type SessionRoute } from './console/request.
 import * as secondFactor from './console/second-factor.ts';
 import * as sessions from './console/sessions.ts';
 import * as users from './console/users.ts';
-import type { Context, HttpDeps, Middleware, State } from './middleware/context.ts';
+import { type Context, type HttpDeps, type Middleware, type State, setRequestId } from './middleware/context.ts';
 import { isUnchanged, setEncodedBody, toEtag } from './middleware/encoding.ts';
-import { setRequestId } from './middleware/every-request.ts';
 import { badEncoding, isDecodable, methodNotAllowed } from './middleware/paths.ts';
 import { hasKeyHeader, jsonLine, refuse } from './middleware/responses.ts';
 import { applyTenancyHeader, csrf, getActor, getSession, getViewer, isSignedIn, renewSession } from './middleware/session.ts';

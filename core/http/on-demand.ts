@@ -149,9 +149,10 @@ function validOrEmpty(text: string | undefined, isValid: (text: string) => boole
 }
 
 function findRoute(ctx: Context) {
-  const path = toPath(ctx.url);
+  const { method: sent, url = '' } = ctx.req;
+  const path = toPath(url);
   for (const { method, pattern, path: name, handler } of routes) {
-    const match = ctx.method === method ? pattern.exec(path) : null;
+    const match = sent === method ? pattern.exec(path) : null;
     if (match) return { path: name, handler, parameters: match.groups ?? {} };
   }
   return undefined;

@@ -1,8 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import type { Context, Middleware } from './middleware/context.ts';
+import { type Context, type Middleware, setRequestId } from './middleware/context.ts';
 import { type Encoded, isUnchanged, setBody, setEncodedBody, toEtag } from './middleware/encoding.ts';
-import { setRequestId } from './middleware/every-request.ts';
 import { hasKeyHeader, refuse } from './middleware/responses.ts';
 import { commandLinePath, readReference } from './public-reference.ts';
 

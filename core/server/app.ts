@@ -5,9 +5,8 @@ import { consoleMethods, consoleRoutes } from '../http/console-routes.ts';
 import { clientAddress } from '../http/middleware/client-address.ts';
 import type { HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';
 import { waitForStrangerTurn } from '../http/middleware/event-loop.ts';
-import { closeWhileDraining, type ObserveRequest, requestId, requestMetrics, requireHost } from '../http/middleware/every-request.ts';
+import { countRequests, everyRequest, type ObserveRequest } from '../http/middleware/every-request.ts';
 import { notFound, requireReadablePath } from '../http/middleware/paths.ts';
-import { problems } from '../http/middleware/responses.ts';
 import { session } from '../http/middleware/session.ts';
 import { onDemand, onDemandMethods } from '../http/on-demand.ts';
 import { outcomeMethods, outcomes } from '../http/outcomes.ts';
@@ -63,11 +62,7 @@ export function createApp(deps: AppDeps): Koa<State> {
   app.on('error', (err) => log.debug({ err }, 'response not delivered'));
 
   app
-    .use(requestId())
-    .use(requestMetrics(deps.observeRequest, log))
-    .use(closeWhileDraining(deps.isDraining))
-    .use(problems(deps.refusals))
-    .use(requireHost)
+    .use(everyRequest({ ...deps.refusals, isDraining: deps.isDraining, onAnswered: countRequests(deps.observeRequest, log) }))
     .use(onDemand(httpDeps))
     .use(async (ctx, next) => {
       await waitForStrangerTurn(httpDeps.getClientAddress(ctx));

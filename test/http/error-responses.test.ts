@@ -8,8 +8,7 @@ import { Registry } from 'prom-client';
 import { Problem, ResultUnknown } from '../../core/domain/problem.ts';
 import { createManagementApp } from '../../core/http/management.ts';
 import type { State } from '../../core/http/middleware/context.ts';
-import { requestId } from '../../core/http/middleware/every-request.ts';
-import { problems } from '../../core/http/middleware/responses.ts';
+import { everyRequest } from '../../core/http/middleware/every-request.ts';
 import { countNotServed } from '../../core/server/refusals.ts';
 import { createLog } from '../../core/server/start/log.ts';
 import { overSocket } from '../support/http.ts';
@@ -27,7 +26,7 @@ describe('an error thrown by a request', () => {
   let notServed: ReturnType<typeof countNotServed>;
 
   before(async () => {
-    const app = new Koa<State>().use(requestId()).use(problems({ onNotServed: (...thrown) => notServed.add(...thrown) }));
+    const app = new Koa<State>().use(everyRequest({ onNotServed: (...thrown) => notServed.add(...thrown) }));
     app.use((ctx) => {
       ctx.state.route = '/a-route';
       ctx.set('X-Of-Another-Answer', 'x');

@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
 import type { SessionView } from '#contract/console/session.ts';
+import { requestIdHeader } from '#contract/problems.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import type { Turn } from '../../domain/calls/call-list.ts';
 import type { Session, User } from '../../domain/model.ts';
@@ -10,7 +12,7 @@ import { type RefusalReason, refusalReasons } from '../../domain/sign-in/identit
 export type State = {
   /** The path of the matching route, as in the table of routes. Metrics and logs use it instead of the actual path. */
   route?: string;
-  /** Identifies the request in the log, and in every response except the common 401. */
+  /** See `getRequestId`. */
   requestId?: string;
   /** The client's address, once it's known. */
   address?: string;
@@ -98,4 +100,32 @@ export function readId(ctx: Context, name = 'id'): string {
   const id = parameter(ctx, name);
   if (!isIdentifier(id)) throw new Problem('not-found', "This ID doesn't exist, or you don't have access to it.");
   return id;
+}
+
+const identifierForm = /^[A-Za-z0-9._~:-]{1,128}$/;
+
+const idHeader = requestIdHeader.toLowerCase();
+
+/**
+ * Returns the request's ID: the client's own, if it sent one. It appears in log lines and in all responses except the common 401. Don't
+ * confuse it with a call's `requestId`, which is the caller's ID for a call.
+ */
+export function getRequestId({ req, state }: Context): string {
+  const sent = req.headers[idHeader];
+  state.requestId ??= typeof sent === 'string' && identifierForm.test(sent) ? sent : randomUUID();
+  return state.requestId;
+}
+
+const traceparentForm = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}/;
+
+/** Returns the fields that identify a request in the log: its ID, and the client's trace if it sent one (W3C Trace Context §3.2). */
+export function requestNames(ctx: Context): { requestId: string; traceparent?: string } {
+  const requestId = getRequestId(ctx);
+  const [traceparent] = traceparentForm.exec(String(ctx.req.headers['traceparent'])) ?? [];
+  return traceparent === undefined ? { requestId } : { requestId, traceparent };
+}
+
+/** Sets the request ID's header on a response that Koa writes. */
+export function setRequestId(ctx: Context): void {
+  ctx.set(requestIdHeader, getRequestId(ctx));
 }

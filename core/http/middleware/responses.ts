@@ -2,8 +2,7 @@ import { keyExpiresHeader } from '#contract/calls/calls.ts';
 import { apiKeyHeader, rateLimitHeader, rateLimitPolicyHeader } from '#contract/headers.ts';
 import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
 import { Problem, type Quota, ResultUnknown, unauthorizedDetail } from '../../domain/problem.ts';
-import type { Context, Middleware, ObserveRefusals } from './context.ts';
-import { requestNames } from './every-request.ts';
+import { type Context, getRequestId, type ObserveRefusals, requestNames } from './context.ts';
 
 const unauthorizedBody = jsonLine(toBody('unauthorized', unauthorizedDetail));
 const problemHeaders = ['Content-Type', problemMediaType, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
@@ -33,8 +32,8 @@ export function jsonLine(body: object): string {
 
 /** Writes a response without Koa, including the request's ID and the expiry of a key that expires soon. */
 export function write(ctx: Context, status: number, headers: readonly string[], body: string): void {
-  const { requestId, keyExpiresAt } = ctx.state;
-  const identified = requestId === undefined ? headers : [...headers, requestIdHeader, requestId];
+  const { keyExpiresAt } = ctx.state;
+  const identified = [...headers, requestIdHeader, getRequestId(ctx)];
   writePlain(ctx, status, keyExpiresAt === undefined ? identified : [...identified, keyExpiresHeader, keyExpiresAt], body);
 }
 
@@ -47,21 +46,11 @@ function writePlain(ctx: Context, status: number, headers: readonly string[], bo
   res.end(body);
 }
 
-/** Turns everything that a request throws into a response. No other code does. */
-export function problems(refusals: Pick<ObserveRefusals, 'onNotServed'>): Middleware {
-  return async (ctx, next) => {
-    try {
-      await next();
-    } catch (error) {
-      answer(ctx, error, refusals);
-    }
-  };
-}
-
 /** The status that metrics count if there's no response. Clients never see it. */
 export const notAnswered = 0;
 
-function answer(ctx: Context, error: unknown, refusals: Pick<ObserveRefusals, 'onNotServed'>): void {
+/** Turns what a request has thrown into a response. */
+export function answerError(ctx: Context, error: unknown, onNotServed: ObserveRefusals['onNotServed']): void {
   if (ctx.res.headersSent) return;
   const isProblem = error instanceof Problem;
   if (isProblem && error.code === 'unauthorized') {
@@ -69,7 +58,7 @@ function answer(ctx: Context, error: unknown, refusals: Pick<ObserveRefusals, 'o
     return;
   }
   const isNotServed = !isProblem || error.status >= 500;
-  const isLogged = isNotServed && refusals.onNotServed(error, { ...requestNames(ctx), route: ctx.state.route });
+  const isLogged = isNotServed && onNotServed(error, { ...requestNames(ctx), route: ctx.state.route });
   if (error instanceof ResultUnknown) hangUp(ctx);
   else if (isProblem) answerProblem(ctx, error);
   else answerFault(ctx, isLogged);
@@ -83,14 +72,13 @@ function hangUp(ctx: Context): void {
 }
 
 function answerFault(ctx: Context, isLogged: boolean): void {
-  const { requestId } = ctx.state;
   const body = toBody(
     'internal',
     isLogged
       ? "Something went wrong on the server. The operator can find it in the log under this request's ID."
       : 'Something went wrong on the server, for this and many other requests. The operator can find the first of them in the log.',
   );
-  writeProblem(ctx, { ...body, ...(requestId === undefined ? {} : { instance: toInstance(requestId) }) });
+  writeProblem(ctx, { ...body, instance: toInstance(getRequestId(ctx)) });
 }
 
 function answerProblem(ctx: Context, problem: Problem): void {
