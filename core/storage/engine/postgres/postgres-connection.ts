@@ -20,8 +20,14 @@ export const timeLimits = { connection: 2_000, batch: deadlines.statement, serve
  * statement keeps its plan. A plan from when a table was small would read the whole table for each batch (measured: 388 cancelled calls per
  * second instead of 23,683). `jit`: with these settings, a table without an index seems so expensive that a server with LLVM compiles the
  * statement, which takes longer than running it. `client_min_messages`: a server's default could hide the warnings that `unconfirmed` needs.
+ * The others have defaults that a role or a database can change: with another isolation level, concurrent requests would fail.
+ *
+ * @param version such as 170004
  */
-const settings = (statementTimeout: number) => [
+const settings = (statementTimeout: number, version: number) => [
+  `transform_null_equals = off`,
+  ...(version >= 140_000 ? [`idle_session_timeout = 0`] : []),
+  ...(version >= 170_000 ? [`transaction_timeout = 0`] : []),
   `synchronous_commit = on`,
   `statement_timeout = ${statementTimeout}`,
   `lock_timeout = '2s'`,
@@ -32,10 +38,11 @@ const settings = (statementTimeout: number) => [
   `enable_mergejoin = off`,
   `jit = off`,
 ];
-const inSql = (set: 'SET' | 'SET LOCAL', statementTimeout: number) =>
-  settings(statementTimeout)
-    .map((setting) => `${set} ${setting}`)
-    .join('; ');
+const inSql = (scope: 'SESSION' | 'LOCAL', statementTimeout: number, version: number) => {
+  // A transaction that has begun has an isolation level of its own.
+  const isolation = scope === 'LOCAL' ? 'transaction_isolation' : 'default_transaction_isolation';
+  return [`${isolation} = 'read committed'`, ...settings(statementTimeout, version)].map((setting) => `SET ${scope} ${setting}`).join('; ');
+};
 
 /**
  * Connections through a pooler such as PgBouncer, with the settings that each transaction includes. Between transactions, a pooler gives
@@ -57,23 +64,24 @@ const plannedAt = new WeakMap<pg.Client, number>();
  */
 async function setUp(connection: pg.Client, statementTimeout: number, shard: string | undefined): Promise<void> {
   const limited = (text: string): Statement => ({ text, query_timeout: timeLimits.connection });
-  const about = `SELECT pg_backend_pid() AS pid, current_setting('server_encoding') AS encoding`;
-  const { rows } = await connection.query<{ pid: number; encoding: string }>(limited(about));
-  const [{ encoding } = { encoding: '' }] = rows;
+  const about = `SELECT pg_backend_pid() AS pid, current_setting('server_encoding') AS encoding,
+    current_setting('server_version_num')::integer AS version`;
+  const { rows } = await connection.query<{ pid: number; encoding: string; version: number }>(limited(about));
+  const [{ pid, encoding, version } = { pid: 0, encoding: '', version: 0 }] = rows;
   if (encoding !== 'UTF8')
     throw new UnusableServer(
       `the database stores text as ${encoding}, which can't represent every name`,
       "Create a database with ENCODING 'UTF8' and TEMPLATE template0.",
     );
-  if ('processID' in connection && connection.processID === rows[0]?.pid) {
-    await connection.query(limited(inSql('SET', statementTimeout)));
+  if ('processID' in connection && connection.processID === pid) {
+    await connection.query(limited(inSql('SESSION', statementTimeout, version)));
     if (shard !== undefined)
       await connection.query(limited(`SELECT set_config('search_path', '${shard}, ' || current_setting('search_path'), false)`));
     plannedAt.set(connection, performance.now());
     return;
   }
   if (shard !== undefined) throw new UnusableServer("shards can't be used through a pooler", 'Set DATABASE_URL to the nodes themselves.');
-  pooled.set(connection, inSql('SET LOCAL', statementTimeout));
+  pooled.set(connection, inSql('LOCAL', statementTimeout, version));
   const { rows: kept } = await send(connection, limited(`SELECT current_setting('synchronous_commit') AS commits`)).catch(
     refuseStatementPooling,
   );
