@@ -224,8 +224,6 @@ export type ApiKeyStore = {
   revoke(ids: readonly string[], options: RevokeOptions, events: readonly AuditEvent[]): Promise<string[]>;
   /** Cancels the calls that a revoke or deletion left for later, or couldn't cancel. @returns the number of calls */
   finishCancelling(at: Millis, signal?: AbortSignal): Promise<number>;
-  /** Adds up the stored counts of keys, because on PostgreSQL each change adds a row. Housekeeping runs this. */
-  compactCounts(): Promise<void>;
   /** Counts keys by the time they have left: expired, at most 7 or 30 days, longer, or without expiry. */
   countByDaysLeft(now: Millis): Promise<Record<DaysLeft, number>>;
 };

@@ -86,7 +86,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   async function sweepEachHour(): Promise<void> {
     const before = await retention.recordDays(days);
     if (before) log.warn({ before, now: days }, 'RETENTION_DAYS or AUDIT_RETENTION_DAYS has changed, or differs between cores');
-    await runEach([...deletions.map((step) => () => withTrustedClock(step)), sealAudit, apiKeys.compactCounts]);
+    await runEach([...deletions.map((step) => () => withTrustedClock(step)), sealAudit]);
   }
 
   /**

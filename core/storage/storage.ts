@@ -108,7 +108,6 @@ export function openStorage(
         addresses: listed.apiKeys.addresses,
         countQueuedCalls: listed.apiKeys.countQueuedCalls,
         finishCancelling: sweptKeys.finishCancelling,
-        compactCounts: sweptKeys.compactCounts,
       },
       calls: reportingOutages(callStore(keys, keyUse, knownNumbers, { ...observers, onAddressRefused: refusals.add })),
       sessions: { ...reportingOutages(sessionStore(database)), sweep: sweptSessions.sweep, endDisallowed: sweptSessions.endDisallowed },

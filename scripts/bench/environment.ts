@@ -7,7 +7,6 @@ import { revokeApiKeys, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import type { Account, User } from '../../core/domain/model.ts';
 import type { Database } from '../../core/storage/engine/database.ts';
-import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import { openDirect } from '../support/ports.ts';
 import { createTenants } from '../support/tenants.ts';
 import { type DatabaseKind, freshDatabase, run, startCore, versionOf } from './processes.ts';
@@ -72,7 +71,6 @@ export async function insertKeys(database: Database, count: number, creator: Use
   const of = { ...owners, name: 'Bench', created_at: Date.now(), ...more };
   const rows = keys.map((key, n) => ({ id: `${creator.id}-${n}`, digest: toDigest(key), ...of }));
   await database.write.batchInsert('api_keys', rows, 100);
-  await repairCounts(database);
   return keys;
 }
 

@@ -1,6 +1,5 @@
 import pg from 'pg';
 import type { Database } from '../../core/storage/engine/database.ts';
-import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 
 type Tenancy = { partnerId: string; accountId: string; campaignId: string };
 type Owner = Tenancy & { keyId: string };
@@ -92,7 +91,6 @@ export async function fill(database: Database, url: string, size: number, tenanc
   });
   await fillTable(database, url, 'api_keys', keys);
   await fillTable(database, url, 'calls', calls);
-  await repairCounts(database);
 }
 
 /**

@@ -2,7 +2,6 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
 import { createSecretBox } from '../../core/server/sealed-secrets.ts';
-import { countKeyChanges } from '../../core/storage/keys/key-counts.ts';
 import { adminOn, describeAdmin } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { emptyDatabase } from '../support/databases.ts';
@@ -76,33 +75,6 @@ describeAdmin('admin check', ({ admin, json, kind, database }) => {
     expect((await admin(['check'])).stdout).to.contain('HTTP 503');
     // A report this old no longer counts, because the core that made it may have died.
     await dialing.noteTrouble('core-2', { since: instant(since), reason: 'HTTP 503' }, instant(now - 600_000));
-    expect((await admin(['check'])).code).to.equal(0);
-    await direct.close();
-  });
-
-  it('recounts keys, reports incorrect counts, and corrects those counts with --repair', async () => {
-    const direct = await openDirect(database());
-    const { write, read } = direct.storage.database;
-    const { users, partner } = await createTenants(direct.ports);
-    const key = {
-      name: 'A key',
-      creator_id: users.partner.id,
-      creator_partner_id: partner.id,
-      partner_id: partner.id,
-      created_at: instant(1),
-    };
-    await write('api_keys').insert([1, 2].map((n) => ({ ...key, id: `key-${n}`, digest: `digest-${n}` })));
-    await write.transaction((trx) => countKeyChanges(trx, ['key-1', 'key-2'], 1));
-    const keyCounts = () => read('api_key_counts').select('scope', 'id').sum({ keys: 'keys' }).groupBy('scope', 'id').orderBy('scope');
-    const right = await keyCounts();
-    expect((await admin(['check'])).stdout).to.contain('ok     key counts: match the API keys');
-    await write('api_key_counts').where({ scope: 'creator_id' }).update({ keys: 40 });
-    await write('api_key_counts').where({ scope: 'partner_id' }).delete();
-    const result = await admin(['check']);
-    expect(result.code, result.stdout).to.equal(1);
-    expect(result.stdout).not.to.match(/^FAIL {3}key counts: 2 kept counts .+ check --repair$/m);
-    expect((await admin(['check', '--repair'])).code).to.equal(0);
-    expect(await keyCounts()).to.deep.equal(right);
     expect((await admin(['check'])).code).to.equal(0);
     await direct.close();
   });

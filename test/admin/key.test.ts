@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
-import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import { describeAdmin } from '../support/admin.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
@@ -97,7 +96,6 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
     const keys = Array.from({ length: 1_010 }, (_, n) => key(n));
     for (let start = 0; start < keys.length; start += 100)
       await direct.storage.database.write('api_keys').insert(keys.slice(start, start + 100));
-    await repairCounts(direct.storage.database);
     await direct.close();
     const list = async (...args: string[]) => {
       const { apiKeys, total } = await json('key', 'list', ...args);

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
-import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import { type ConsoleHarness, sharedConsole, signInAs, untilFocused } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
@@ -89,7 +88,6 @@ describeDesktop('the console, with many API keys,', () => {
       });
       await direct.storage.database.write('api_keys').insert(copies);
     }
-    await repairCounts(direct.storage.database);
     await signInAs(harness, 'account');
     await harness.page.getByText('Newest 500 of 1,201').waitFor();
     await harness.page.getByText('callkey-admin key list --all').waitFor();

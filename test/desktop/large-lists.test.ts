@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
-import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import { violationsOn } from '../support/axe.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
@@ -28,7 +27,6 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
       SELECT 'a' || i, printf('Praxis %04d', i), '${partner.id}', 1 FROM ${numbers(count)}`);
     await write.raw(`INSERT INTO api_keys (id, digest, name, creator_id, creator_partner_id, partner_id, created_at)
       SELECT 'k' || i, 'd' || i, printf('Key %04d', i), 'u1', '${partner.id}', '${partner.id}', i FROM ${numbers(count)}`);
-    await repairCounts(harness.direct.storage.database);
     await write.raw(`INSERT INTO calls (contact_id, campaign_id, account_id, request_id, api_key_id, state, phone, placed_at)
       SELECT printf('%09d', i), '${campaign.id}', '${account.id}', 'r' || i, 'k', 'completed', '+493012345678', ${Date.now()} FROM ${numbers(6_000)}`);
     cookie = await signIn(harness.core.url, 'pat@example.com');

@@ -4,7 +4,6 @@ import { DateTime } from 'luxon';
 import { apiKeysSchema, createdApiKeySchema, identifiedApiKeySchema } from '#contract/console/api-keys.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { problemSchema } from '#contract/problems.ts';
-import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { openCore } from '../support/core-harness.ts';
@@ -143,7 +142,6 @@ describe('API keys in the console', () => {
         }));
         for (let start = 0; start < rows.length; start += 100)
           await direct.storage.database.write('api_keys').insert(rows.slice(start, start + 100));
-        await repairCounts(direct.storage.database);
         const { apiKeys, total, limit } = await list();
         expect({ listed: apiKeys.length, total, limit }).to.deep.equal({ listed: 500, total: 501, limit: 500 });
         expect(apiKeys.map(({ name }) => name)).not.to.contain('oldest');

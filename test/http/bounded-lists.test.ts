@@ -5,7 +5,6 @@ import { tenanciesSchema } from '#contract/console/session.ts';
 import { deletionSchema, usersSchema } from '#contract/console/users.ts';
 import { limits } from '#contract/limits.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { repairCounts } from '../../core/storage/keys/key-counts.ts';
 import type { RunningCore } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
@@ -50,7 +49,6 @@ describe('console lists that are longer than a page', () => {
         `${text('k')}, ${text('d')}, ${text('Key ')}, 'u1', '${tenants.partner.id}', '${tenants.partner.id}', i / 2`,
         rows,
       );
-      await repairCounts(direct.storage.database);
     });
     after(() => close());
 

@@ -92,7 +92,6 @@ describe('a running core', () => {
       if (kind === 'sqlite') return;
       const changes = [1, 1].map((calls) => ({ campaign_id: 'g', quarter_at: clock.now(), state: 'busy', calls }));
       await write('call_count_changes').insert(changes);
-      await write('api_key_counts').insert([1, 1].map((keys) => ({ scope: 'account_id', id: 'a', keys })));
     }
 
     /** Returns the names of the sweeps that still have rows to process. */
@@ -121,7 +120,6 @@ describe('a running core', () => {
           makeHeldDue: await hasRow('protection_rules', { hours_changed: 'e' }),
           chainAudit: await hasRow('audit_events', { id: '1', seq: null }),
           compactCallCounts: await twice('call_count_changes', { campaign_id: 'g' }),
-          compactKeyCounts: await twice('api_key_counts', { id: 'a' }),
         }),
       };
     }

@@ -16,23 +16,19 @@ import type { Database, DatabaseLocation } from '../../storage/engine/database.t
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { findClusterFaults, findRoleFaults } from '../../storage/engine/postgres/cluster.ts';
 import { freeBytes, requireRights } from '../../storage/engine/rights.ts';
-import { countWrongCounts, repairCounts } from '../../storage/keys/key-counts.ts';
 import type { Storage } from '../../storage/storage.ts';
 import type { AdminContext, Runner } from '../command-line.ts';
 import { withExamples } from '../command-line.ts';
 import { acceptCommand } from './clock.ts';
 
 export function checkCommand(program: Command, { withDatabase }: Runner): void {
-  const command = program
-    .command('check')
-    .option('--repair', 'correct the stored API key counts')
-    .description('check the database for problems; changes nothing without --repair');
-  withExamples(command, 'check', 'check --repair').action(withDatabase(runCheck, 'inspect'));
+  const command = program.command('check').description('check the database for problems; changes nothing');
+  withExamples(command, 'check').action(withDatabase(runCheck, 'inspect'));
 }
 
 /** Runs the checks. @returns whether there are no problems */
-async function runCheck({ storage, location, output, ports }: AdminContext, options: { repair?: true }): Promise<boolean> {
-  const findings = await lookForProblems(storage, location, options.repair ?? false, ports);
+async function runCheck({ storage, location, output, ports }: AdminContext): Promise<boolean> {
+  const findings = await lookForProblems(storage, location, ports);
   const ok = findings.every((finding) => finding.ok);
   const lines = findings.map((finding) => `${finding.ok ? 'ok   ' : 'FAIL '}  ${finding.name}: ${finding.detail}`);
   output.answer({ ok, checks: findings }, lines.join('\n'));
@@ -42,7 +38,7 @@ async function runCheck({ storage, location, output, ports }: AdminContext, opti
 type Finding = { name: string; ok: boolean; detail: string };
 
 /** Looks for problems that could make a core lose data or let strangers in. */
-async function lookForProblems(storage: Storage, location: DatabaseLocation, repair: boolean, ports: Ports): Promise<Finding[]> {
+async function lookForProblems(storage: Storage, location: DatabaseLocation, ports: Ports): Promise<Finding[]> {
   const { database } = storage;
   const reachable = await attempt('database', async () => {
     await database.read.raw('SELECT 1');
@@ -56,13 +52,12 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, rep
   });
   const users = schema.ok ? [await attempt('users', async () => `${await countEnabled(storage)} can sign in`)] : [];
   const emails = schema.ok ? [await attempt('email addresses', () => lookForCollisions(storage))] : [];
-  const keyCounts = schema.ok ? [await attempt('key counts', () => recount(database, repair))] : [];
   const clock = schema.ok ? [await attempt('clock', () => lookAtClock(storage))] : [];
   const rights = schema.ok ? [await attempt('rights', () => requireRights(database, location).then(() => 'sufficient'))] : [];
   const dialer = schema.ok ? [await attempt('dialer', () => describeDialer(ports))] : [];
   const factors = schema.ok ? await checkSecondFactors(ports, location) : [];
   const specific = location.kind === 'sqlite' ? await checkSqlite(database, location.filename) : await checkPostgres(database);
-  return [reachable, schema, ...users, ...emails, ...keyCounts, ...clock, ...rights, ...dialer, ...factors, ...specific];
+  return [reachable, schema, ...users, ...emails, ...clock, ...rights, ...dialer, ...factors, ...specific];
 }
 
 /** Checks whether the session secrets that this command knows can decrypt all second factors. */
@@ -118,15 +113,6 @@ async function describeDialer(ports: Ports): Promise<string> {
   const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
   const minutes = oldestDueAt === null ? 0 : Math.floor((now - oldestDueAt) / 60_000);
   return due === 0 ? 'no calls are due' : `${counted(due, 'due call')}; the oldest has been due for ${counted(minutes, 'minute')}`;
-}
-
-/** Compares the stored counts of API keys with the keys themselves. */
-async function recount(database: Database, repair: boolean): Promise<string> {
-  const wrong = await countWrongCounts(database);
-  if (wrong === 0) return 'match the API keys';
-  if (!repair) throw new Error(`${counted(wrong, 'incorrect API key count')}: run ${adminCommand} check --repair`);
-  await repairCounts(database);
-  return `corrected ${counted(wrong, 'API key count')}`;
 }
 
 async function checkSqlite({ read }: Database, filename: string): Promise<Finding[]> {

@@ -12,7 +12,6 @@ import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
 import { cancelQueued, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
-import { countKeyChanges } from './key-counts.ts';
 import { effectiveTimeZone, limitKey, parseLimits, recountKey } from './key-limits.ts';
 
 /**
@@ -67,33 +66,27 @@ export function keysById(read: Knex, table: 'api_keys' | 'revoked_api_keys', ids
   return read('some as k').withMaterialized('some', read(table).whereIn('id', ids));
 }
 
-/** Counts the visible keys. Uses the stored counts if possible, because a scope may have a million keys. */
+/**
+ * Counts the visible keys, each scope in an index of its own. The keys of unlisted users are counted separately and subtracted, because the
+ * index of an account or partner doesn't contain the creator. With 100,000 keys in a scope, this takes 5 ms on SQLite and 60 ms on PostgreSQL.
+ */
 async function countVisible(read: Knex, visibility: KeyVisibility): Promise<number> {
-  const countKeys = (keys: Knex.QueryBuilder) => readSum(keys.count({ total: '*' }));
-  const unlisted = (await unlistedUsers(read, visibility)).map(({ id }: { id: string }) => id);
-  const storedCount = async (scope: keyof ApiKeyRow, id: string) => {
-    const kept = await readSum(read('api_key_counts').where({ scope, id }).sum({ total: 'keys' }));
-    return unlisted.length === 0 ? kept : kept - (await countKeys(read('api_keys').where(scope, id).whereIn('creator_id', unlisted)));
+  const keys = (narrowed: KeyVisibility) => narrowToVisible(read('api_keys as k'), narrowed);
+  const countKeys = async (query: Knex.QueryBuilder) => {
+    const { total } = await query.count({ total: '*' }).first<{ total: number | string }>();
+    return Number(total);
   };
-  switch (visibility.kind) {
-    case 'own':
-      return storedCount('creator_id', visibility.userId);
-    case 'account': {
-      const { accountId, userId } = visibility;
-      const ownElsewhere = read('api_keys')
-        .where('creator_id', userId)
-        .where((either) => either.whereNull('account_id').orWhereNot('account_id', accountId));
-      const [accountKeys, own] = await Promise.all([storedCount('account_id', accountId), countKeys(ownElsewhere)]);
-      return accountKeys + own;
-    }
-    case 'partner':
-      return storedCount('creator_partner_id', visibility.partnerId);
-    case 'tenancy':
-      return storedCount(visibility.tenancy.kind === 'account' ? 'account_id' : 'partner_id', visibility.tenancy.id);
-    case 'all':
-    case 'nothing':
-      return countKeys(narrowToVisible(read('api_keys as k'), visibility));
-  }
+  if (visibility.kind === 'all' || visibility.kind === 'nothing') return countKeys(keys(visibility));
+  const [scope] = listParts(visibility);
+  const ownElsewhere = ({ accountId, userId }: { accountId: string; userId: string }) =>
+    keys({ kind: 'own', userId }).where((either) => either.whereNull('k.account_id').orWhereNot('k.account_id', accountId));
+  const unlisted: string[] = (await unlistedUsers(read, visibility)).map(({ id }: { id: string }) => id);
+  const [all, hidden, own] = await Promise.all([
+    countKeys(keys(scope)),
+    unlisted.length === 0 ? 0 : countKeys(keys(scope).whereIn('k.creator_id', unlisted)),
+    visibility.kind === 'account' ? countKeys(ownElsewhere(visibility)) : 0,
+  ]);
+  return all - hidden + own;
 }
 
 /** Selects the users whose keys aren't listed while they're being deleted, or moved to another partner, in batches. */
@@ -111,11 +104,6 @@ function deletedUsers(read: Knex): Knex.QueryBuilder {
 /** Reads two ranges of an index, and stops counting at a limit. */
 const activeKeys = `SELECT (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at IS NULL LIMIT ?) AS endless)
   + (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at >= ? LIMIT ?) AS ending) AS active`;
-
-async function readSum(query: Knex.QueryBuilder): Promise<number> {
-  const row = await query.first<{ total: number | string | null }>();
-  return Number(row.total);
-}
 
 /** The creator's columns, from users named `u`. */
 const creatorColumns = {
@@ -144,7 +132,7 @@ type DetailsRow = ListedRow & {
 };
 
 export function apiKeyStore(database: Database): ApiKeyStore {
-  const { kind, read, write } = database;
+  const { read, write } = database;
   const listed = (visibility: KeyVisibility) =>
     narrowToVisible(read('api_keys as k'), visibility).whereNotIn('k.creator_id', unlistedUsers(read, visibility));
   const selectKeys = (visibility: KeyVisibility, keys: Knex.QueryBuilder = read('api_keys as k')) =>
@@ -179,7 +167,6 @@ export function apiKeyStore(database: Database): ApiKeyStore {
           time_zone: key.timeZone,
           last_used_at: null,
         });
-        await countKeyChanges(trx, [key.id], 1);
         await recordAudit(trx, event);
         return true;
       });
@@ -276,10 +263,6 @@ export function apiKeyStore(database: Database): ApiKeyStore {
 
     finishCancelling: (at, signal) => finishCancelling(database, at, signal),
 
-    async compactCounts() {
-      if (kind === 'postgres') await write.raw(compaction);
-    },
-
     async countByDaysLeft(now) {
       const until = (days: number) => plus(now, days * oneDay);
       const [counted] = await database.query<Record<DaysLeft, number>>(byDaysLeft, [now, until(7), until(30)]);
@@ -300,13 +283,6 @@ const byDaysLeft = `WITH bounds (now, week, month) AS (VALUES (CAST(? AS bigint)
   ]
     .map(([daysLeft, ends]) => `(SELECT count(*) FROM api_keys WHERE ${ends}) AS "${daysLeft}"`)
     .join(', ')} FROM bounds`;
-
-/** Two compactions at the same time are harmless, because each adds up only the rows that it has deleted itself. */
-const compaction = `WITH changed AS (SELECT scope, id FROM api_key_counts GROUP BY scope, id HAVING count(*) > 1),
-  removed AS (
-    DELETE FROM api_key_counts t USING changed c WHERE t.scope = c.scope AND t.id = c.id RETURNING t.scope, t.id, t.keys
-  )
-  INSERT INTO api_key_counts SELECT scope, id, sum(keys) FROM removed GROUP BY scope, id`;
 
 function toApiKey(row: ListedRow): ApiKey {
   const owningScope = { accountId: row.account_id, partnerId: row.partner_id };
@@ -366,7 +342,6 @@ export async function revokeKeys(trx: Knex.Transaction, which: readonly string[]
   await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??, ??)', revoked)).insert(
     keys().select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince])),
   );
-  await countKeyChanges(trx, ids, -1);
   await keys().delete();
   return ids;
 }

@@ -8,7 +8,6 @@ import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
 import { revokeKeys } from '../keys/api-keys.ts';
-import { countKeyChanges } from '../keys/key-counts.ts';
 
 /** The number of keys that are changed in the same transaction as the user. By default, a user can't have more active keys than this. */
 export const keysPerTransaction = 1_000;
@@ -163,9 +162,7 @@ function selectNewestKeys(from: Knex, userId: string, max: number, olderThan?: K
 /** Records the new partner of a user's keys. Keys of a user who became staff stay with the partner for which they were created. */
 async function recordPartner(trx: Knex.Transaction, ids: string[], partnerId: string | null): Promise<void> {
   const keys = () => trx('api_keys').whereIn('id', ids);
-  // Lock the keys, because someone may be revoking them.
-  const locked: string[] = await keys().orderBy('id').forNoKeyUpdate().pluck('id');
-  await countKeyChanges(trx, locked, -1, ['creator_partner_id']);
+  // Lock the keys in order, because someone may be revoking them.
+  await keys().orderBy('id').forNoKeyUpdate().pluck('id');
   await keys().update({ creator_partner_id: partnerId ?? trx.ref('partner_id') });
-  await countKeyChanges(trx, locked, 1, ['creator_partner_id']);
 }

@@ -47,14 +47,14 @@ export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUs
     );
 }
 
-/** Selects users for a list. Uses the stored count of a user's keys, because there may be a million. */
+/** Selects users for a list, each with the number of their keys. */
 function selectListed(read: Knex): Knex.QueryBuilder {
   return selectUsers(read)
     .leftJoin('oidc_links as l', 'l.user_id', 'u.id')
     .leftJoin('second_factors as sf', 'sf.user_id', 'u.id')
     .select('u.created_at', 'u.last_sign_in_at', 'u.disabled_at', 'u.sign_in_version')
     .select('l.issuer', 'l.subject', 'l.linked_at', 'sf.confirmed_at')
-    .select(read('api_key_counts').sum('keys').where('scope', 'creator_id').where('id', read.ref('u.id')).as('api_keys'));
+    .select(read('api_keys').count().where('creator_id', read.ref('u.id')).as('api_keys'));
 }
 
 function narrowToVisibleUsers(users: Knex.QueryBuilder, visibility: UserVisibility): Knex.QueryBuilder {
@@ -287,12 +287,9 @@ export async function deleteLink(trx: Knex.Transaction, userId: string): Promise
   return (await trx('oidc_links').where({ user_id: userId }).delete()) > 0;
 }
 
-/** Counts a user's keys. Uses the stored counts, because there may be a million. */
+/** Counts a user's keys. */
 async function countKeys(trx: Knex.Transaction, creatorId: string): Promise<number> {
-  const counted = await trx('api_key_counts')
-    .where({ scope: 'creator_id', id: creatorId })
-    .sum({ keys: 'keys' })
-    .first<{ keys: number | string | null }>();
+  const counted = await trx('api_keys').where({ creator_id: creatorId }).count({ keys: '*' }).first<{ keys: number | string }>();
   return Number(counted.keys);
 }
 
