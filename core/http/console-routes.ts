@@ -2,8 +2,9 @@ import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import { generation, generationHeader } from '#contract/generation.ts';
 import { type ConsoleRoutes, consoleRoutes as table } from '#contract/routes/console.ts';
-import type { Route } from '#contract/routes/route.ts';
+import { parameterNames, type Route } from '#contract/routes/route.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
+import { isIdentifier } from '#contract/text/text.ts';
 import type { Turn } from '../domain/calls/call-list.ts';
 import type { Session } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
@@ -17,15 +18,25 @@ import { ConsoleTurns, turnLimits } from './console/console-turns.ts';
 import * as directory from './console/directory.ts';
 import * as signIn from './console/identity-provider.ts';
 import * as protection from './console/protection.ts';
-import { type Handler, readRequest, type SessionRoute } from './console/request.ts';
+import type { Handler, Request, SessionRoute } from './console/request.ts';
 import * as secondFactor from './console/second-factor.ts';
 import * as sessions from './console/sessions.ts';
 import * as users from './console/users.ts';
+import { readQuery } from './middleware/body.ts';
 import { type Context, type HttpDeps, type Middleware, type State, setRequestId } from './middleware/context.ts';
 import { isUnchanged, setEncodedBody, toEtag } from './middleware/encoding.ts';
 import { badEncoding, isDecodable, methodNotAllowed } from './middleware/paths.ts';
 import { hasKeyHeader, jsonLine, refuse } from './middleware/responses.ts';
-import { applyTenancyHeader, csrf, getActor, getSession, getViewer, isSignedIn, renewSession } from './middleware/session.ts';
+import {
+  applyTenancyHeader,
+  csrf,
+  getActor,
+  getSession,
+  getViewer,
+  isSignedIn,
+  readBodyInSession,
+  renewSession,
+} from './middleware/session.ts';
 
 /** Each handler has the name of its route. The compiler reports a route without a handler. */
 const handlers: { readonly [Name in SessionRoute]: Handler<Name> } = {
@@ -102,6 +113,30 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
 
   for (const [name, { by }] of Object.entries(table)) by === 'session' ? register(name as SessionRoute) : registerOpen(name as OpenRoute);
   return router;
+}
+
+/**
+ * Reads and validates a request. @throws Problem `malformed-request`, `unsupported-media-type`, `too-large`, `invalid`, `unauthorized` or
+ * `not-found`
+ */
+async function readRequest<Name extends SessionRoute>(ctx: Context, deps: HttpDeps, name: Name): Promise<Request<Name>> {
+  const { path, query, body }: Route = table[name];
+  const read = {
+    query: query && readQuery(ctx, query),
+    body: body && (await readBodyInSession(ctx, deps, body)),
+    params: Object.fromEntries(parameterNames(path).map((parameter) => [parameter, readId(ctx, parameter)])),
+  };
+  // Read the viewer only now, because the session may have changed while the body was arriving.
+  const viewer = getViewer(ctx);
+  return { ...read, ctx, deps, ports: deps.ports, viewer, caller: { viewer, actor: getActor(deps, ctx) } } as Request<Name>;
+}
+
+/** @throws Problem `not-found` if a parameter of the path can't be an ID */
+function readId(ctx: Context, parameter: string): string {
+  const parameters: Readonly<Record<string, string>> = ctx['params'] ?? {};
+  const id = parameters[parameter] ?? '';
+  if (!isIdentifier(id)) throw new Problem('not-found', "This ID doesn't exist, or you don't have access to it.");
+  return id;
 }
 
 const fixedPaths: ReadonlySet<string> = new Set(Object.values(table).map(({ path }) => path));

@@ -5,7 +5,7 @@ import { findTimeZone } from '#contract/time-zones.ts';
 import { instant, type Millis } from '../../core/domain/instant.ts';
 import { findOpening, selectRules } from '../../core/domain/protection/calling-hours.ts';
 import { defaultRules, judge } from '../../core/domain/protection/judge.ts';
-import { onlyZone } from '../../core/domain/protection/zones.ts';
+import { onlyZone } from '../../core/domain/protection/numbers.ts';
 import { at } from '../support/clock.ts';
 import { runs } from '../support/runs.ts';
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { findTimeZone } from '#contract/time-zones.ts';
-import { getCountry, getNumberKind } from '../../core/domain/protection/numbers.ts';
-import { getZones } from '../../core/domain/protection/zones.ts';
+import { getCountry, getNumberKind, getZones } from '../../core/domain/protection/numbers.ts';
 
 describe("a number's kind", () => {
   const kinds: [phone: string, kind: string, why: string][] = [

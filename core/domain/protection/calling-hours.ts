@@ -1,7 +1,7 @@
 import { dayNumber, offsetAt } from '#contract/calendar.ts';
 import { type HoursRule, weekdays } from '#contract/protection/calling-hours.ts';
 import { instant, type Millis, oneDay } from '../instant.ts';
-import { type PrefixTree, prefixTree } from './prefix-tree.ts';
+import { type PrefixTree, prefixTree } from './numbers.ts';
 
 /** Openings later than this aren't considered. */
 export const maxDaysAhead = 31;

@@ -6,8 +6,7 @@ import { instant, type Millis, plus } from '../instant.ts';
 import type { CampaignRules, NewCall, Objection, StopReason } from '../model.ts';
 import { Problem } from '../problem.ts';
 import { findOpening, selectRules } from './calling-hours.ts';
-import { getCountry, getNumberKind } from './numbers.ts';
-import { getZones, onlyZone } from './zones.ts';
+import { getCountry, getNumberKind, getZones, onlyZone } from './numbers.ts';
 
 /** The rules if no one has set any. */
 export const defaultRules: CampaignRules = { version: null, hours: [], hoursFrom: null, countries: [], kinds: [] };

@@ -3,7 +3,8 @@ import type { MetadataJson } from 'libphonenumber-js/core';
 import metadata from 'libphonenumber-js/max/metadata';
 import { isSupportedCountry } from 'libphonenumber-js/min';
 import type { NumberKind, RestrictedKind } from '#contract/protection/numbers.ts';
-import { type PrefixTree, prefixTree } from './prefix-tree.ts';
+import { canonicalTimeZone } from '#contract/time-zones.ts';
+import { zonePrefixes } from './zone-prefixes.ts';
 
 /** Positions in the library's data about a country (see its METADATA.md), and in its list of types. */
 const at = { leadingDigits: 10, types: 11 } as const;
@@ -109,4 +110,80 @@ function toTypes(types: readonly ([pattern: string, lengths?: number[]] | 0)[]):
 /** Returns a pattern for all numbers that begin like those of the given pattern, no matter how many digits follow. */
 function toStart(pattern: string): RegExp {
   return new RegExp(`^(?:${pattern.replaceAll(/\\d(\{\d+(,\d+)?\})?/g, '\\d*')})`);
+}
+
+let zonesByPrefix: PrefixTree<readonly string[]> | undefined;
+
+/**
+ * Returns the time zones in which a number may be, by its longest known prefix; empty if none is known. Numbers with the same zones get the
+ * same array.
+ */
+export function getZones(phone: string): readonly string[] {
+  // Parse the prefixes when they're first needed, so that this doesn't slow down startup.
+  zonesByPrefix ??= parsePrefixes();
+  return zonesByPrefix.findLongest(phone) ?? unknown;
+}
+
+const unknown: readonly string[] = [];
+
+function parsePrefixes(): PrefixTree<readonly string[]> {
+  const tree = prefixTree<readonly string[]>();
+  for (const line of zonePrefixes.trim().split('\n')) {
+    const [zones = '', prefixes = ''] = line.split('|');
+    const names = zones.split(' ');
+    for (const prefix of prefixes.split(' ')) tree.set(prefix, names);
+  }
+  return tree;
+}
+
+const alone = new Map<string, readonly string[]>();
+
+/** Returns a zone's name in the runtime as a list. All spellings of a zone get the same array. */
+export function onlyZone(spelling: string): readonly string[] {
+  const name = canonicalTimeZone(spelling);
+  const known = alone.get(name);
+  if (known) return known;
+  const zones = [name];
+  alone.set(name, zones);
+  return zones;
+}
+
+/** A value for the beginnings of phone numbers. `next` has a branch for each further digit. */
+type Node<Value> = { value: Value | undefined; next: Node<Value>[] };
+
+export type PrefixTree<Value> = {
+  /** @param prefix digits, which may follow a plus sign; `''` is the beginning of all numbers */
+  set(prefix: string, value: Value): void;
+  /** Returns the value of the longest prefix of a number in E.164; undefined if it has none. */
+  findLongest(phone: string): Value | undefined;
+};
+
+/** Finds the longest prefix in a single pass through the digits. Looking up each prefix in a map took ten times as long. */
+export function prefixTree<Value>(): PrefixTree<Value> {
+  const root: Node<Value> = { value: undefined, next: [] };
+  return {
+    set(prefix, value) {
+      let node = root;
+      for (let index = prefix.startsWith('+') ? 1 : 0; index < prefix.length; index++) {
+        const digit = digitAt(prefix, index);
+        const next = node.next[digit] ?? { value: undefined, next: [] };
+        node.next[digit] = next;
+        node = next;
+      }
+      node.value = value;
+    },
+    findLongest(phone) {
+      let node: Node<Value> | undefined = root;
+      let longest = root.value;
+      for (let index = 1; node && index <= phone.length; index++) {
+        longest = node.value ?? longest;
+        node = node.next[digitAt(phone, index)];
+      }
+      return longest;
+    },
+  };
+}
+
+function digitAt(text: string, index: number): number {
+  return text.charCodeAt(index) - 48;
 }

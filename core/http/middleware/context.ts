@@ -2,11 +2,9 @@ import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
 import type { SessionView } from '#contract/console/session.ts';
 import { requestIdHeader } from '#contract/problems.ts';
-import { isIdentifier } from '#contract/text/text.ts';
 import type { Turn } from '../../domain/calls/call-list.ts';
 import type { Session, User } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
-import { Problem } from '../../domain/problem.ts';
 import { type RefusalReason, refusalReasons } from '../../domain/sign-in/identity-provider.ts';
 
 export type State = {
@@ -87,19 +85,6 @@ export type ProviderSignInResult = (typeof providerSignInResults)[number];
 export function getTurn(ctx: Context): Turn {
   if (!ctx.state.turn) throw new Error("This route doesn't wait for a turn, so it can't use getTurn.");
   return ctx.state.turn;
-}
-
-/** Returns a decoded parameter of the route's path; empty if the path doesn't have it. */
-export function parameter(ctx: Context, name: string): string {
-  const parameters: Readonly<Record<string, string>> = ctx['params'] ?? {};
-  return parameters[name] ?? '';
-}
-
-/** Returns the `:id` of the path, or another ID in it. @throws Problem `not-found` if it can't be an ID */
-export function readId(ctx: Context, name = 'id'): string {
-  const id = parameter(ctx, name);
-  if (!isIdentifier(id)) throw new Problem('not-found', "This ID doesn't exist, or you don't have access to it.");
-  return id;
 }
 
 const identifierForm = /^[A-Za-z0-9._~:-]{1,128}$/;
