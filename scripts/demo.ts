@@ -9,7 +9,7 @@ import type { User } from '../core/domain/model.ts';
 import type { Ports } from '../core/domain/ports.ts';
 import { Problem } from '../core/domain/problem.ts';
 import { ConfigError, readDatabaseLocation } from '../core/server/start/config.ts';
-import { openPorts } from './support/ports.ts';
+import { openPorts } from './support/direct-database.ts';
 
 /** All users have the same password, which is random for each run. This database is only for trying things out. */
 const password = randomBytes(9).toString('base64url');

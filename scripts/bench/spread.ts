@@ -74,3 +74,34 @@ export function slopeWithRange(points: readonly Point[]): { slope: number; min: 
   const without = Array.from({ length: 10 }, (_, omitted) => fitSlope(points.filter((_point, n) => Math.floor(n / tenth) !== omitted)));
   return { slope: fitSlope(points), min: Math.min(...without), max: Math.max(...without) };
 }
+
+// How figures are written.
+
+export const databaseLabel = (database: string) => ({ sqlite: 'SQLite', postgres: 'PostgreSQL' })[database] ?? '';
+export const count = (value: number) => Math.round(value).toLocaleString('en');
+export const counts = ({ median, min, max }: Spread) => `${count(median)} (${count(min)} to ${count(max)})`;
+export const range = ({ min, max }: Spread, digits = 2) => `${min.toFixed(digits)} to ${max.toFixed(digits)}`;
+export const withRange = (spread: Spread, digits = 2) => `${spread.median.toFixed(digits)} (${range(spread, digits)})`;
+export const formatDate = (at: string) =>
+  new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' });
+
+/** @param goal such as `≤ 0.5 ms` */
+export function reaches(goal: string, value: number): boolean {
+  const limit = Number(/[\d.]+/.exec(goal)?.[0]);
+  return goal.startsWith('≥') ? value >= limit : goal.startsWith('<') ? value < limit : value <= limit;
+}
+
+/** Returns the goal, if there is one, and says if a value misses it. */
+export const withGoal = (goal: string, value: number) => (goal === '' || reaches(goal, value) ? goal : `${goal}, **missed**`);
+
+export function table(head: readonly string[], lines: readonly (readonly string[])[]): string {
+  return `${[head, head.map(() => '---'), ...lines].map((cells) => `| ${cells.join(' | ')} |`).join('\n')}\n`;
+}
+
+/** Builds a table with a line for each row. @param columns their titles, and functions that format their cells */
+export function tableOf<Row>(rows: readonly Row[], columns: Readonly<Record<string, (row: Row) => string>>): string {
+  return table(
+    Object.keys(columns),
+    rows.map((row) => Object.values(columns).map((format) => format(row))),
+  );
+}

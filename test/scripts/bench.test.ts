@@ -1,12 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { buildSections } from '../../scripts/bench/full.ts';
-import { longFileSection } from '../../scripts/bench/long-file.ts';
-import { fillIn, pages } from '../../scripts/bench/pages.ts';
-import { computeOtherLoad, lowerLoad, parseStat, processTree, sumCpu } from '../../scripts/bench/proc.ts';
-import { memoryOver, soakSection } from '../../scripts/bench/soak.ts';
+import { memoryOver } from '../../scripts/bench/measure.ts';
+import { computeOtherLoad, lowerLoad, parseStat, processTree, sumCpu } from '../../scripts/bench/processes.ts';
 import { computeRatios, computeSpread, computeSpreads, fitSlope, slopeWithRange } from '../../scripts/bench/spread.ts';
-import { poolersSection, rowTable } from '../../scripts/bench/workloads.ts';
+import { buildSections, fillIn, longFileSection, pages, poolersSection, rowTable, soakSection } from '../../scripts/bench/write.ts';
 
 describe('the bench statistics', () => {
   it('return the median, or the mean of the two middle values', () => {

@@ -24,7 +24,7 @@ describe('checking a provider adapter', () => {
 
   it('reports nothing missing in the example from the documentation', async () => {
     const [port, corePort] = [await freePort(), await freePort()];
-    const args = ['scripts/receiver.ts', String(port), `http://127.0.0.1:${corePort}`];
+    const args = ['scripts/adapter.ts', String(port), `http://127.0.0.1:${corePort}`];
     const receiver = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'] });
     await once(createInterface({ input: receiver.stdout }), 'line');
     // Clients that hang up early or send too much data don't stop the receiver.

@@ -11,7 +11,7 @@ import { createApp } from '../../../core/server/app.ts';
 import { createMetrics } from '../../../core/server/metrics.ts';
 import { collectRefusals } from '../../../core/server/refusals.ts';
 import { createLog } from '../../../core/server/start/log.ts';
-import { openDirect } from '../../support/ports.ts';
+import { openDirect } from '../../support/direct-database.ts';
 import { listen } from './listen.ts';
 
 const id = '01a2013d-2a7a-73a7-8258-39adb105461e';

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import type { ServerProcess } from '../support/server-process.ts';
-import { type Cpu, withCpu } from './proc.ts';
-import { run } from './processes.ts';
+import { hasProc, listProcesses, postgresPid, processTree, readStat, run, sumCpu } from './processes.ts';
+import { timed } from './spread.ts';
 
 /**
  * A core, or a server that does part of its work, and the path of the place endpoint, with which the paths of the other endpoints begin.
@@ -67,4 +67,30 @@ export function load(target: Target, round = 0): Promise<Load> {
     }
     return { requests: Number(requests), perSecond: requests / (micros / 1e6), p50: p50 / 1_000, p99: p99 / 1_000 };
   });
+}
+
+/** CPU time per request, in µs, of the server's main thread, its other threads (pool, garbage collection), PostgreSQL, and all of them. */
+export type Cpu = { main: number; rest: number; postgres: number; total: number };
+
+/**
+ * Does some work, and adds its speed and the CPU time that a server and PostgreSQL used for it to its result. Only Linux reports CPU time;
+ * elsewhere, it's NaN.
+ */
+export async function withCpu<Result extends { requests: number }>(pid: number, work: () => Promise<Result>) {
+  const before = readCpuTimes(pid);
+  const { result, ms } = await timed(work);
+  const after = readCpuTimes(pid);
+  const each = (part: keyof Cpu) => ((after[part] - before[part]) * 1_000) / result.requests;
+  const cpu: Cpu = { main: each('main'), rest: each('rest'), postgres: each('postgres'), total: each('total') };
+  return { perSecond: (result.requests / ms) * 1_000, ...result, ...cpu };
+}
+
+/** Returns the CPU times so far, in ms. */
+function readCpuTimes(pid: number): Cpu {
+  if (!hasProc) return { main: Number.NaN, rest: Number.NaN, postgres: Number.NaN, total: Number.NaN };
+  const all = listProcesses();
+  const tree = processTree(pid, all);
+  const main = sumCpu(tree.flatMap(({ pid }) => readStat(`/proc/${pid}/task/${pid}/stat`)));
+  const [server, postgres] = [sumCpu(tree), sumCpu(processTree(postgresPid() ?? Number.NaN, all))];
+  return { main, rest: server - main, postgres, total: server + postgres };
 }

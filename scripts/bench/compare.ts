@@ -9,13 +9,10 @@ import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { setHours } from '../../core/domain/protection/rules.ts';
-import { insertKeys, openStage, placePath, type Stage } from './environment.ts';
-import { count, databaseLabel, tableOf, withRange } from './pages.ts';
-import { withCpu } from './proc.ts';
+import { load, numbered, placing, type Target, usualSeconds, withCpu } from './load.ts';
 import { type DatabaseKind, databaseKinds, freshDatabase, freshFolder, run, startCore } from './processes.ts';
-import { fillLists, makeQueuedCalls } from './seed.ts';
-import { computeRatios, inTurn, type Spreads } from './spread.ts';
-import { load, numbered, placing, type Target, usualSeconds } from './wrk.ts';
+import { computeRatios, count, databaseLabel, inTurn, type Spreads, tableOf, withRange } from './spread.ts';
+import { fillLists, insertKeys, makeQueuedCalls, openStage, placePath, type Stage } from './stage.ts';
 
 /** The CPU time and speed of the two sides, which take turns being measured. */
 type Sides = Record<'before' | 'after', Spreads<'total' | 'perSecond'>>;

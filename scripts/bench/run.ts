@@ -3,17 +3,12 @@
 import { statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { parseArgs } from 'node:util';
-import { compareCommits, measureRules } from './comparisons.ts';
-import { openStage } from './environment.ts';
-import { buildSections, runAll } from './full.ts';
-import { longFileSection, measureLongFile } from './long-file.ts';
-import { keep } from './pages.ts';
-import { watchOtherLoad } from './proc.ts';
-import { type DatabaseKind, databaseKinds, leave, run, useFolder } from './processes.ts';
-import { soak, soakSection } from './soak.ts';
+import { compareCommits, measureRules } from './compare.ts';
+import { compareTimes, measureImport, measureLongFile, measureRows, measureTail, poolers, type Row, runAll, soak } from './measure.ts';
+import { type DatabaseKind, databaseKinds, leave, run, useFolder, watchOtherLoad } from './processes.ts';
 import { say } from './spread.ts';
-import { compareTimes, measureImport, measureTail } from './times.ts';
-import { measureRows, poolers, poolersSection, type Row, rowTable } from './workloads.ts';
+import { openStage } from './stage.ts';
+import { buildSections, keep, longFileSection, poolersSection, rowTable, soakSection } from './write.ts';
 
 const [flag, value] = [{ type: 'boolean' }, { type: 'string' }] as const;
 const { values } = parseArgs({
