@@ -1,19 +1,18 @@
 import { constants, homedir } from 'node:os';
 import { isAbsolute, resolve } from 'node:path';
 import { CommanderError } from 'commander';
-import { redactKeyValues } from '#contract/key-value.ts';
+import { keyValuePrefix, redactKeyValues } from '#contract/key-value.ts';
 import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 import packageJson from '../package.json' with { type: 'json' };
 import { CallkeyError, errorCode } from './client/errors.ts';
-import type { Context } from './context.ts';
-import { exitCodes, toFailure } from './exit-codes.ts';
-import { refuseKeyArguments } from './keys/refuse-key-argument.ts';
+import { keyOnCommandLineError } from './commands/key.ts';
+import type { Context } from './connection/context.ts';
+import type { GlobalOptions } from './connection/settings.ts';
 import { createProgram } from './program.ts';
-import type { GlobalOptions } from './settings.ts';
 import { diskReason } from './state/durable-file.ts';
-import { xdgFolders } from './state/xdg.ts';
+import { xdgFolders } from './state/folders.ts';
 import { Interrupted } from './terminal/interrupt.ts';
-import { createOutput, type Output } from './terminal/output.ts';
+import { createOutput, exitCodes, type Output, toFailure } from './terminal/output.ts';
 
 const outputLost = new AbortController();
 process.stdout.on('error', (error) => outputLost.abort(error));
@@ -21,25 +20,26 @@ process.stdout.on('error', (error) => outputLost.abort(error));
 process.stderr.on('error', () => undefined);
 
 const { version } = packageJson;
-const program = createProgram(version, (action) => action(createContext()));
+const program = createProgram(version, async (work) => work(await createContext()));
 // Doesn't use commander's options, because commander can fail before it has parsed them.
 const json = process.argv.includes('--json');
 let createdOutput: Output | undefined;
 
-function createContext(): Context {
+async function createContext(): Promise<Context> {
   const options = program.opts<GlobalOptions>();
   createdOutput = createOutput(process, options, outputLost.signal);
   const { state, ...folders } = xdgFolders(process.env, home());
   if (options.state === '') throw new CallkeyError('usage', '--state: specify a folder.');
   const stateFolder = options.state === undefined ? state : absolute(options.state);
-  return {
+  const { Context } = await import('./connection/context.ts');
+  return new Context({
     options,
     environment: process.env,
     folders: { ...folders, state: stateFolder },
     output: createdOutput,
     streams: process,
     version,
-  };
+  });
 }
 
 function absolute(path: string): string {
@@ -114,7 +114,7 @@ function failIfOutputLost(): void {
 configure(program);
 if (restoreTlsChecks(process.env)) process.stderr.write(`${tlsChecksWarning}\n`);
 try {
-  refuseKeyArguments(process.argv.slice(2));
+  if (process.argv.slice(2).some((word) => word.includes(keyValuePrefix))) throw keyOnCommandLineError();
   await program.parseAsync();
   // Waits until earlier writes and their errors, if any, are done.
   await new Promise((done) => process.stdout.write('', done));

@@ -3,7 +3,7 @@
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { manPage } from '../cli/commands/man/man-page.ts';
+import { manPage } from '../cli/commands/man.ts';
 import { minNodeVersion } from '../cli/min-node-version.ts';
 import { createProgram } from '../cli/program.ts';
 import { bundle, emptyFolder, pack, pickDependencies, root, rootPackage, run } from './pack.ts';

@@ -1,15 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { counted, formatCount } from '#contract/text/count.ts';
 import { CallkeyError } from '../client/errors.ts';
-import type { Folders } from '../state/xdg.ts';
-import { cancelledLines } from './cancel-journal.ts';
-import { type CallFile, type CheckedFile, goodLines } from './file/call-file.ts';
-import { type Fingerprint, FirstLines, LineSet, toFingerprint } from './file/line-numbers.ts';
+import type { Folders } from '../state/folders.ts';
+import type { CallFile } from './call-file.ts';
+import { type CheckedFile, goodLines } from './check-file.ts';
+import { type Fingerprint, FirstLines, LineSet, toFingerprint } from './long-file.ts';
 import {
   callDigest,
-  earlierLines,
+  cancelledLines,
   endRun,
   hasEnded,
-  newRepetition,
+  placedLines,
   type Run,
   type RunHeader,
   readRuns,
@@ -41,7 +42,7 @@ export async function chooseRun(
   const choice = await decideRun(await readRuns(folders), request, file, checked, options);
   if ('continued' in choice) return choice.continued;
   const startedAt = new Date().toISOString();
-  const run = await startRun(folders, { ...request, version: 1, repetition: options.again ? newRepetition() : '', startedAt });
+  const run = await startRun(folders, { ...request, version: 1, repetition: options.again ? randomUUID() : '', startedAt });
   for (const replaced of choice.replaced) if (!hasEnded(replaced)) endRun(replaced);
   return run;
 }
@@ -65,36 +66,62 @@ export async function decideRun(
   return choice;
 }
 
+/** How an earlier run's file is related to this one: `edited` means that the file at the same path has other content now. */
+type Relation = 'same' | 'read differently' | 'edited' | 'other';
+type State = 'stopped' | 'ended' | 'cancelled';
+/** What a command does about an earlier run. `replace` ends it, so that it's no longer resumed. `refuse` depends on whether it has placed anything. */
+type Action = 'continue' | 'refuse' | 'replace' | 'ignore';
+
 /**
- * Continues the run of the same file in the same campaign, whether it has ended or not. With --again, continues only one that hasn't.
+ * What a command does about an earlier run at the same server and in the same campaign, first without --again, then with it.
+ *
+ * If the same file is read differently, its lines get the same request IDs, but can mean different calls. The core remembers the calls of a
+ * cancelled run: sending the same request IDs again would place nothing.
+ */
+const actions: Readonly<Record<Relation, Readonly<Record<State, readonly [Action, Action]>>>> = {
+  same: { stopped: ['continue', 'continue'], ended: ['continue', 'ignore'], cancelled: ['refuse', 'ignore'] },
+  'read differently': { stopped: ['refuse', 'replace'], ended: ['refuse', 'replace'], cancelled: ['ignore', 'ignore'] },
+  edited: { stopped: ['refuse', 'replace'], ended: ['ignore', 'ignore'], cancelled: ['ignore', 'ignore'] },
+  other: { stopped: ['ignore', 'ignore'], ended: ['ignore', 'ignore'], cancelled: ['ignore', 'ignore'] },
+};
+
+/**
+ * Decides by the table above. A stopped run is continued rather than one that has ended, and either of them rather than refusing the file.
  *
  * @param runs newest first
- * @throws CallkeyError `conflict` if an earlier version of the file was partly placed, because contacts might be called twice
+ * @throws CallkeyError `conflict` if the file's run was cancelled, or if an earlier version of the file was placed, at least partly, because
+ * contacts might be called twice
  */
 export function pickRun(runs: readonly Run[], request: RunRequest, again: boolean): RunChoice {
-  const sameTarget = runs.filter((run) => hasSameTarget(run, request));
-  const sameFile = sameTarget.filter(({ header }) => header.content === request.content && hasSameReadOptions(header, request));
-  const kept = sameFile.filter(({ isCancelled }) => !isCancelled);
-  const continued = kept.find((run) => !hasEnded(run)) ?? (again ? undefined : kept[0]);
+  const sameTarget = runs.filter(({ header }) => header.server === request.server && header.campaignId === request.campaignId);
+  const withAction = (action: Action) =>
+    sameTarget.filter((run) => actions[toRelation(run.header, request)][toState(run)][again ? 1 : 0] === action);
+  const toContinue = withAction('continue');
+  const continued = toContinue.find((run) => !hasEnded(run)) ?? toContinue[0];
   if (continued) return { continued };
-  if (sameFile[0] && !again) throw cancelledError(sameFile[0]);
-
-  const replaced = sameTarget.filter((run) => !run.isCancelled && isEarlierVersion(run, request));
-  const [placed] = replaced.filter(hasPlaced);
-  if (placed && !again) throw placed.header.content === request.content ? differentOptionsError(placed) : partiallyPlacedError(placed);
-  return { replaced };
+  const refused = withAction('refuse');
+  const cancelled = refused.find(({ isCancelled }) => isCancelled);
+  if (cancelled) throw cancelledError(cancelled);
+  const placed = refused.find(hasPlaced);
+  if (placed) throw placed.header.content === request.content ? differentOptionsError(placed) : partiallyPlacedError(placed);
+  return { replaced: [...refused, ...withAction('replace')] };
 }
 
-function hasSameReadOptions(a: RunRequest, b: RunRequest): boolean {
+function toRelation(header: RunHeader, request: RunRequest): Relation {
+  if (header.content === request.content && isReadTheSame(header, request)) return 'same';
+  // The core recognizes the lines by their own request IDs.
+  if (header.ownRequestIds && request.ownRequestIds) return 'other';
+  if (header.content === request.content) return 'read differently';
+  return header.path !== null && header.path === request.path ? 'edited' : 'other';
+}
+
+function toState(run: Run): State {
+  if (run.isCancelled) return 'cancelled';
+  return hasEnded(run) ? 'ended' : 'stopped';
+}
+
+function isReadTheSame(a: RunRequest, b: RunRequest): boolean {
   return JSON.stringify(a.reading) === JSON.stringify(b.reading);
-}
-
-function isEarlierVersion(run: Run, request: RunRequest): boolean {
-  const { header } = run;
-  if (header.ownRequestIds && request.ownRequestIds) return false;
-  // If the same file is read with different options, its lines get the same request IDs, but can mean different calls.
-  if (header.content === request.content) return !hasSameReadOptions(header, request);
-  return !hasEnded(run) && header.path !== null && header.path === request.path;
 }
 
 /** Whether a run has placed anything, or may have. If not, it can't conflict with another run. */
@@ -122,7 +149,7 @@ function runsToCompare(runs: readonly Run[], request: RunRequest, continued: Run
 function isRecognized(run: Run, request: RunRequest): boolean {
   const { header } = run;
   if (header.ownRequestIds && request.ownRequestIds) return true;
-  return header.content === request.content && hasSameReadOptions(header, request) && !isRepetition(run);
+  return header.content === request.content && isReadTheSame(header, request) && !isRepetition(run);
 }
 
 /**
@@ -162,12 +189,8 @@ function digestFingerprint(digest: string): Fingerprint {
 
 /** Returns the lines that a run has placed, or may have. */
 async function* linesToCompare(run: Run): AsyncGenerator<{ line: number; call: string }> {
-  yield* earlierLines(run);
+  yield* placedLines(run);
   if (run.unsettled.size > 0) for (const [line, { call }] of await unsettledLines(run, run.placed)) yield { line, call };
-}
-
-function hasSameTarget({ header }: Run, { server, campaignId }: RunRequest): boolean {
-  return header.server === server && header.campaignId === campaignId;
 }
 
 /**

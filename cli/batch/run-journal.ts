@@ -1,15 +1,26 @@
-import { hash, randomUUID } from 'node:crypto';
+import { hash } from 'node:crypto';
+import { appendFileSync, closeSync, createReadStream, existsSync, fsyncSync, openSync } from 'node:fs';
 import { rm, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import type { PlaceCall } from '#contract/calls/calls.ts';
+import { formatCount } from '#contract/text/count.ts';
 import { parseJson } from '#contract/text/json.ts';
-import { appendDurably, listIfExists, stateAdvice, unreadableError, writeDurably } from '../state/durable-file.ts';
-import type { Folders } from '../state/xdg.ts';
-import { cancelJournalPath, isCancelled } from './cancel-journal.ts';
-import { LineSet } from './file/line-numbers.ts';
-import { readingSchema } from './file/reading.ts';
-import { appendTo, type Journal, readLines } from './journal-file.ts';
+import { CallkeyError } from '../client/errors.ts';
+import {
+  appendDurably,
+  diskError,
+  listIfExists,
+  privateFile,
+  stateAdvice,
+  syncFolder,
+  unreadableError,
+  writeDurably,
+} from '../state/durable-file.ts';
+import type { Folders } from '../state/folders.ts';
+import { keepHeapSmall, LineSet } from './long-file.ts';
+import { readingSchema } from './reading.ts';
 
 /**
  * A run places one file in one campaign. Its journal, $XDG_STATE_HOME/callkey/runs/*.jsonl, contains this header, entries for each sent
@@ -60,12 +71,14 @@ const sentSchema = z.object({
   /** As in placedSchema. */
   call: z.string(),
 });
-/** Written after the core has refused a line, or if it certainly never reached the core, so it isn't placed. */
+/** Written after the core has refused a line, so it isn't placed. */
 const refusedSchema = z.object({ refused: z.number().int() });
+/** Written if a line certainly never reached the core, so it isn't placed. */
+const unreachedSchema = z.object({ unreached: z.number().int() });
 const endSchema = z.object({ completedAt: z.string() });
 /** Written instead of the end entry if some lines weren't placed. Running the same command again sends those lines again. */
 const partialEndSchema = z.object({ endedAt: z.string() });
-const entrySchema = z.union([placedSchema, sentSchema, refusedSchema, endSchema, partialEndSchema]);
+const entrySchema = z.union([placedSchema, sentSchema, refusedSchema, unreachedSchema, endSchema, partialEndSchema]);
 type Entry = z.infer<typeof entrySchema>;
 
 export type Run = {
@@ -83,6 +96,9 @@ export type Run = {
   /** Whether the run was cancelled, perhaps only in part. */
   isCancelled: boolean;
 };
+
+/** The part of a run that its files' names are made of. */
+type JournaledRun = Pick<Run, 'file'>;
 
 const journalFolder = (folders: Folders) => join(folders.state, 'runs');
 
@@ -113,6 +129,24 @@ export function runName({ file }: Run): string {
   return file.slice(-14, -6);
 }
 
+/** @throws CallkeyError `notFound`, with a list of the runs */
+export async function findRun(folders: Folders, name: string): Promise<Run> {
+  const runs = await readRuns(folders);
+  const run = runs.find((candidate) => runName(candidate) === name);
+  if (run) return run;
+  throw new CallkeyError('notFound', `No run named ${name}.\n${runs.map(formatRun).join('\n')}`.trim());
+}
+
+/** Formats a run as a line, the same in every list of runs. */
+export function formatRun(run: Run): string {
+  const { path, campaignId, calls, startedAt } = run.header;
+  const placed = run.completedAt === null ? `${formatCount(run.placed.size)} of ${formatCount(calls)}` : `all ${formatCount(calls)}`;
+  const end = run.completedAt ?? run.endedAt;
+  const state = `${placed} placed, ${end === null ? `started ${startedAt}` : `finished ${end}`}`;
+  const cancelled = run.isCancelled ? ', cancelled' : '';
+  return `${runName(run)}  ${path ?? 'standard input'}  campaign ${campaignId}  ${state}${cancelled}`;
+}
+
 /** Starts a run, or continues it if another command has just started it. */
 export async function startRun(folders: Folders, header: RunHeader): Promise<Run> {
   const { server, campaignId, content, reading, repetition } = header;
@@ -131,10 +165,6 @@ export async function startRun(folders: Folders, header: RunHeader): Promise<Run
 /** Whether each line was placed, skipped or rejected. Otherwise, the run was stopped, or a command is still placing it. */
 export function hasEnded({ completedAt, endedAt }: Run): boolean {
   return completedAt !== null || endedAt !== null;
-}
-
-export function newRepetition(): string {
-  return randomUUID();
 }
 
 /** Reads all runs, newest first. */
@@ -214,6 +244,7 @@ export async function parseJournal(file: string, lines: AsyncIterable<string>): 
       run.endedAt = null;
       if (!run.placed.has(entry.sent)) unsettled.add(entry.sent);
     } else if ('refused' in entry) unsettled.delete(entry.refused);
+    else if ('unreached' in entry) unsettled.delete(entry.unreached);
     else if ('endedAt' in entry) run.endedAt = entry.endedAt;
     else if ('completedAt' in entry) run.completedAt = entry.completedAt;
   }
@@ -226,7 +257,7 @@ function parseEntry(line: string): Entry | undefined {
 }
 
 /** Returns the lines that earlier commands placed, each once. */
-export async function* earlierLines({ file }: Run): AsyncGenerator<PlacedLine> {
+export async function* placedLines({ file }: Run): AsyncGenerator<PlacedLine> {
   const seen = new LineSet();
   for await (const line of readLines(file)) {
     const entry = parseEntry(line);
@@ -244,6 +275,7 @@ export async function unsettledLines({ file, header }: Run, placed: LineSet): Pr
     if (entry && 'sent' in entry && !placed.has(entry.sent))
       unsettled.set(entry.sent, { requestId: entry.requestId ?? lineRequestId(header, entry.sent), call: entry.call });
     else if (entry && 'refused' in entry) unsettled.delete(entry.refused);
+    else if (entry && 'unreached' in entry) unsettled.delete(entry.unreached);
   }
   return unsettled;
 }
@@ -258,7 +290,7 @@ export function endRun(run: Run): void {
   journal.close();
 }
 
-export async function deleteRun(run: Pick<Run, 'file'>): Promise<void> {
+export async function deleteRun(run: JournaledRun): Promise<void> {
   await rm(run.file, { force: true });
   await rm(cancelJournalPath(run), { force: true });
 }
@@ -268,4 +300,99 @@ export type RunJournal = Journal<Entry>;
 /** Opens a run's journal. @throws CallkeyError `failed` */
 export function openJournal({ file }: Run): RunJournal {
   return appendTo(file);
+}
+
+/**
+ * The result for one line of a cancelled run, as it's printed. A line with a result isn't tried again, even if its call had already been
+ * dialed, unless the result is `not-placed`.
+ */
+const cancelledLineSchema = z.object({
+  line: z.number().int(),
+  status: z.enum(['cancelled', 'too-late', 'not-placed']),
+  requestId: z.string().optional(),
+  contactId: z.string().optional(),
+  cancelledAt: z.string().optional(),
+  detail: z.string().optional(),
+});
+export type CancelledLine = z.infer<typeof cancelledLineSchema>;
+
+/** Returns the path of the cancellation's journal, which is next to the run's own. As long as this file exists, the run isn't resumed. */
+export function cancelJournalPath({ file }: JournaledRun): string {
+  return file.replace(/\.jsonl$/, '.cancelled');
+}
+
+export function isCancelled(run: JournaledRun): boolean {
+  return existsSync(cancelJournalPath(run));
+}
+
+/** Opens the cancellation's journal. A command that's still placing the run stops when it finds this file. @throws CallkeyError `failed` */
+export async function openCancelJournal(run: JournaledRun): Promise<Journal<CancelledLine>> {
+  const journal = appendTo<CancelledLine>(cancelJournalPath(run));
+  await syncFolder(dirname(run.file));
+  return journal;
+}
+
+/** Returns the results so far. Each line has only one, except that a line that was `not-placed` may have another. */
+export async function* readCancelledLines(run: JournaledRun): AsyncGenerator<CancelledLine> {
+  if (!isCancelled(run)) return;
+  const seen = new LineSet();
+  for await (const text of readLines(cancelJournalPath(run))) {
+    const entry = cancelledLineSchema.safeParse(parseJson(text)).data;
+    if (!entry || seen.has(entry.line)) continue;
+    if (entry.status !== 'not-placed') seen.add(entry.line);
+    yield entry;
+  }
+}
+
+/** Returns the lines whose calls were cancelled; with `not-placed`, also those that were never placed. */
+export async function cancelledLines(run: JournaledRun, ...more: 'not-placed'[]): Promise<LineSet> {
+  const lines = new LineSet();
+  const statuses: readonly CancelledLine['status'][] = ['cancelled', ...more];
+  for await (const { line, status } of readCancelledLines(run)) if (statuses.includes(status)) lines.add(line);
+  return lines;
+}
+
+/** Reads a journal line by line, since it can have a million entries. */
+async function* readLines(file: string, start = 0, bytes = Infinity): AsyncGenerator<string> {
+  const keepSmall = keepHeapSmall();
+  const input = createReadStream(file, { start, end: start + bytes - 1 });
+  for await (const line of createInterface({ input, crlfDelay: Infinity })) {
+    keepSmall();
+    yield line;
+  }
+}
+
+/** `add` throws CallkeyError `failed` if it can't write. */
+export type Journal<Entry> = { add(entry: Entry): void; close(): void };
+
+/** Opens a journal to append entries. Creates it if necessary. @throws CallkeyError `failed` */
+function appendTo<Entry>(file: string): Journal<Entry> {
+  const attempt = <Result>(work: () => Result): Result => {
+    try {
+      return work();
+    } catch (error) {
+      throw diskError(error, `Couldn't write the journal ${file}`);
+    }
+  };
+  const descriptor = attempt(() => openSync(file, 'a', privateFile));
+  // Ends a line that a crash left half-written, so that the next entry stays readable.
+  attempt(() => appendFileSync(descriptor, '\n'));
+  return {
+    add: (entry) => {
+      // If the disk fills up, writeSync may write only a part of the entry, without an error.
+      attempt(() => appendFileSync(descriptor, `${JSON.stringify(entry)}\n`));
+    },
+    /**
+     * Syncs only once: if an entry is lost in a power failure or to a full disk, its line is sent again, and the core recognizes the
+     * repeat.
+     */
+    close: () => {
+      try {
+        fsyncSync(descriptor);
+      } catch {
+        // Ignore a failed sync. As above, the line of a lost entry is sent again, and the core recognizes the repeat.
+      }
+      closeSync(descriptor);
+    },
+  };
 }

@@ -1,25 +1,28 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import { inspect } from 'node:util';
 import type { Dispatcher } from 'undici';
-import type { z } from 'zod';
+import { z } from 'zod';
 import {
   apiKeyHeader,
   cancelledCallSchema,
+  isRequestId,
   keyExpiresHeader,
   type PlaceCall,
   placedCallSchema,
   replayedHeader,
 } from '#contract/calls/calls.ts';
+import { createConnections, invalidProxyAddress, readProxyAddress } from '#contract/connections.ts';
+import { withDeadline } from '#contract/deadline.ts';
+import { isKeyValue } from '#contract/key-value.ts';
 import { onDemandRoutes } from '#contract/routes/on-demand.ts';
 import { pathTo } from '#contract/routes/route.ts';
 import { readServerAddress } from '#contract/server-address.ts';
 import { parseJson } from '#contract/text/json.ts';
+import { isIdentifier } from '#contract/text/text.ts';
 // biome-ignore lint/style/noRestrictedImports: it's only for the version
 import packageJson from '../../package.json' with { type: 'json' };
-import { type Answer, errorDetails } from './answer.ts';
-import { checkId, checkOptions, checkReference, checkSignal, toRequestBody } from './arguments.ts';
-import { createDispatcher } from './dispatcher.ts';
+import { type Answer, errorDetails, problemError } from './answer.ts';
 import { CallkeyError } from './errors.ts';
-import { problemError } from './problem-error.ts';
 import { withRetries } from './retries.ts';
 import type { Call, CallReference, CancelledCall, ClientOptions, PlacedCall, RequestOptions } from './types.ts';
 
@@ -54,7 +57,7 @@ export class CallkeyClient {
     checkId('campaign', campaignId);
     const body = toRequestBody(call satisfies PlaceCall);
     const answer = await this.#send('POST', pathTo(onDemandRoutes.placeCall, { campaignId }), body, signal);
-    const placed = readAnswer(answer, 202, placedCallSchema);
+    const placed = readAnswer(answer, 202, placedCallSchema, this.#options.keySource);
     if (placed.requestId !== call.requestId) throw unexpectedAnswer(answer);
     return { ...placed, replayed: answer.headers[replayedHeader.toLowerCase()] === 'true' };
   }
@@ -64,7 +67,7 @@ export class CallkeyClient {
     checkId('campaign', campaignId);
     checkReference(call);
     const answer = await this.#send('DELETE', cancelPath(campaignId, call), null, signal);
-    const cancelled = readAnswer(answer, 200, cancelledCallSchema);
+    const cancelled = readAnswer(answer, 200, cancelledCallSchema, this.#options.keySource);
     const isAnother = 'contactId' in call ? cancelled.contactId !== call.contactId : cancelled.requestId !== call.requestId;
     if (isAnother) throw unexpectedAnswer(answer);
     return cancelled;
@@ -151,8 +154,8 @@ function cancelPath(campaignId: string, call: CallReference): string {
   return pathTo(onDemandRoutes.cancelCallByRequest, { campaignId, requestId: call.requestId });
 }
 
-function readAnswer<Schema extends z.ZodType>(answer: Answer, status: number, schema: Schema): z.output<Schema> {
-  if (answer.status !== status) throw problemError(answer);
+function readAnswer<Schema extends z.ZodType>(answer: Answer, status: number, schema: Schema, keySource?: string): z.output<Schema> {
+  if (answer.status !== status) throw problemError(answer, keySource);
   const parsed = schema.safeParse(parseJson(answer.text));
   if (!parsed.success) throw unexpectedAnswer(answer);
   return parsed.data;
@@ -165,4 +168,76 @@ function unexpectedAnswer(answer: Answer): CallkeyError {
 
 function retryAfterLine(headers: IncomingHttpHeaders): string {
   return headers['retry-after'] === undefined ? '' : `\n< Retry-After: ${headers['retry-after']}`;
+}
+
+// Checks of arguments from JavaScript callers, which no compiler has checked.
+
+const count = z.int().min(1).max(10_000).optional();
+const optionsSchema = z.looseObject({
+  server: z.string(),
+  keyValue: z.string().refine(isKeyValue, "This isn't a valid API key. Copy the whole key again."),
+  connections: count,
+  timeout: z.number().min(1).max(3_600_000).optional(),
+  retry: z.looseObject({ attempts: count }).optional(),
+  userAgent: z
+    .string()
+    .regex(/^[\x20-\x7e]+$/, 'Must be plain ASCII text, as HTTP requires.')
+    .optional(),
+});
+
+/** @throws CallkeyError `usage`, without repeating any value */
+function checkOptions(options: ClientOptions): void {
+  const { error } = optionsSchema.safeParse(options);
+  if (error) throw new CallkeyError('usage', `Invalid CallkeyClient options.\n${z.prettifyError(error)}`);
+}
+
+/** Refuses any text that isn't an ID, because it could change the request path. @throws CallkeyError `usage` */
+function checkId(of: 'campaign' | 'contact' | 'request', id: unknown): void {
+  const isOne = of === 'request' ? isRequestId : isIdentifier;
+  if (typeof id !== 'string' || !isOne(id)) throw new CallkeyError('usage', `${inspect(id)} isn't a valid ${of} ID.`);
+}
+
+/** @throws CallkeyError `usage` */
+function checkReference(call: CallReference): void {
+  if (isObject(call) && 'contactId' in call) checkId('contact', call.contactId);
+  else checkId('request', isObject(call) && 'requestId' in call ? call.requestId : undefined);
+}
+
+/** @returns the request body. @throws CallkeyError `usage` */
+function toRequestBody(call: Call): string {
+  checkId('request', isObject(call) ? call.requestId : undefined);
+  try {
+    return JSON.stringify(call);
+  } catch (cause) {
+    throw new CallkeyError('usage', "The call can't be converted to JSON: it contains a circular reference or a BigInt.", { cause });
+  }
+}
+
+/** @throws CallkeyError `usage` */
+function checkSignal(signal: unknown): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw new CallkeyError('usage', 'The signal must be an AbortSignal.');
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
+}
+
+const maxResponseBytes = 1024 * 1024;
+
+/**
+ * Creates connections to a core, through the proxy in HTTPS_PROXY unless NO_PROXY includes the core.
+ *
+ * @param timeout how long a complete response may take, in milliseconds
+ * @throws CallkeyError `usage` if HTTPS_PROXY isn't a valid address
+ */
+function createDispatcher(server: string, connections: number, timeout: number): Dispatcher {
+  const proxy = server.startsWith('http:') ? '' : readProxyAddress(process.env);
+  if (proxy === null) throw new CallkeyError('usage', invalidProxyAddress);
+  return createConnections({
+    server,
+    // Turns off undici's own timeouts, because withDeadline limits the time for the whole response.
+    agent: { connections, pipelining: 1, headersTimeout: 0, bodyTimeout: 0, maxResponseSize: maxResponseBytes },
+    proxy,
+    proxyTimeout: timeout,
+  }).compose(withDeadline(timeout));
 }

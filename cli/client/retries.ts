@@ -2,10 +2,9 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { problemCode } from '#contract/problems.ts';
 import { parseRetryAfter } from '#contract/retry-after.ts';
-import { type Answer, errorDetails } from './answer.ts';
+import { type Answer, errorDetails, readProblem } from './answer.ts';
 import { type ConnectionFailure, toConnectionFailure } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';
-import { readProblem } from './problem-error.ts';
 import type { RetryPolicy } from './types.ts';
 
 /**

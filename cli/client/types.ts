@@ -63,6 +63,8 @@ export type ClientOptions = {
   /** The core's address: https, or http on the local machine. */
   server: string;
   keyValue: string;
+  /** Sentences for the error if the server rejects the key: where your program got it from, and how to replace it. */
+  keySource?: string;
   retry?: RetryPolicy;
   /** How long each attempt may take until its response is complete, in milliseconds: 10,000 by default. */
   timeout?: number;

@@ -1,14 +1,15 @@
 import type { Command } from 'commander';
 import { quoted } from '#contract/text/shell.ts';
 import { CallkeyError } from '../client/errors.ts';
-import type { Context } from '../context.ts';
+import type { Context, RunAction } from '../connection/context.ts';
+import { examples } from '../terminal/help.ts';
 
-export const shells = ['bash', 'zsh', 'fish'] as const;
+const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
 /** The kinds of values that a shell can complete, besides commands, options and files. */
-export const valueKinds = ['campaigns', 'profiles', 'runs'] as const;
-export type ValueKind = (typeof valueKinds)[number];
+const valueKinds = ['campaigns', 'profiles', 'runs'] as const;
+type ValueKind = (typeof valueKinds)[number];
 
 type ValueType = 'nothing' | 'file' | 'text' | ValueKind;
 
@@ -32,12 +33,55 @@ type Place = {
   argument: ValueKind | undefined;
 };
 
+export function addCompletion(program: Command, run: RunAction): void {
+  program
+    .command('completion')
+    .argument('<shell>', shells.join(', '))
+    .description('print a shell completion script')
+    .addHelpText(
+      'after',
+      examples('source <(callkey completion bash)', 'callkey completion fish > ~/.config/fish/completions/callkey.fish'),
+    )
+    .action((shell: string) => run(async (context) => printScript(context, program, shell)));
+  // Completion scripts run this command, and pass the command line so far as `words`. If it contains --profile or --state, these options
+  // apply.
+  program
+    .command('complete', { hidden: true })
+    .helpOption(false)
+    .argument('<kind>')
+    .argument('[words...]')
+    .allowUnknownOption()
+    .action((kind: string) => run((context) => complete(context, kind)));
+}
+
 /** Prints a shell's completion script, which is generated from the commands so that it always matches them. */
-export async function completion({ output }: Context, program: Command, shell: string): Promise<void> {
+function printScript({ output }: Context, program: Command, shell: string): void {
   const shellName = shells.find((name) => name === shell);
   if (shellName === undefined) throw new CallkeyError('usage', `No completion script for "${shell}". Use one of ${shells.join(', ')}.`);
   const script = scripts[shellName](listPlaces(program));
   output.answer({ shell: shellName, script }, script);
+}
+
+const readers: Record<ValueKind, (context: Context) => Promise<string[]>> = {
+  campaigns: async (context) => [...(await (await import('../connection/settings.ts')).readAliases(context)).keys()],
+  profiles: async ({ folders }) => (await import('../connection/settings.ts')).listProfiles(folders),
+  async runs({ folders }) {
+    const { readRuns, runName } = await import('../batch/run-journal.ts');
+    return (await readRuns(folders)).map(runName);
+  },
+};
+
+/**
+ * Names with other characters come only from a file that callkey didn't write, and a shell would interpret them. bash runs `$(…)` when it
+ * lists the suggestions.
+ */
+const shellSafe = /^[\w.-]+$/;
+
+/** Prints values for a completion script, one per line. Prints nothing if they can't be read, because a user is in the middle of typing. */
+async function complete(context: Context, kind: string): Promise<void> {
+  const known = valueKinds.find((name) => name === kind);
+  const values = known ? await readers[known](context).catch(() => []) : [];
+  for (const value of values.filter((text) => shellSafe.test(text))) context.streams.stdout.write(`${value}\n`);
 }
 
 function listPlaces(program: Command): Place[] {

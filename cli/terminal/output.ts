@@ -1,6 +1,7 @@
 import { styleText } from 'node:util';
 import { redactKeyValues } from '#contract/key-value.ts';
 import { safeJson, stripControls } from '#contract/text/terminal-text.ts';
+import type { CallkeyError, ErrorKind } from '../client/errors.ts';
 
 /** Standard output carries only results; standard error carries every message to the user. */
 export type Output = {
@@ -54,4 +55,33 @@ export function createOutput(
     trace: (text) => verbose && note(text),
     lastAnswer: () => lastAnswer,
   };
+}
+
+/** Scripts depend on these, so a code never changes its meaning. */
+export const exitCodes = {
+  done: 0,
+  failed: 1,
+  usage: 2,
+  keyRefused: 3,
+  campaignRefused: 4,
+  conflict: 5,
+  notFound: 6,
+  unreachable: 7,
+  notCallable: 8,
+} as const satisfies Record<ErrorKind | 'done', number>;
+
+/** With --json, the code of an error that doesn't have its own. */
+const errorCodes = {
+  failed: 'failed',
+  usage: 'usage',
+  keyRefused: 'unauthorized',
+  campaignRefused: 'campaign-refused',
+  conflict: 'conflict',
+  notFound: 'not-found',
+  unreachable: 'unreachable',
+  notCallable: 'not-callable',
+} as const satisfies Record<ErrorKind, string>;
+
+export function toFailure({ kind, code, message }: CallkeyError): Failure {
+  return { code: code ?? errorCodes[kind], message, exitCode: exitCodes[kind] };
 }

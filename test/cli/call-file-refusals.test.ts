@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { csvRow } from '#contract/files/csv.ts';
 import { doNotCallHead } from '#contract/files/table.ts';
 import { limits } from '#contract/limits.ts';
-import type { Reading } from '../../cli/batch/file/reading.ts';
+import type { Reading } from '../../cli/batch/reading.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { badLines, readRefusal } from '../support/read-calls.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { pickRun, type RunRequest } from '../../cli/batch/choose-run.ts';
-import { LineSet } from '../../cli/batch/file/line-numbers.ts';
-import { plainReading } from '../../cli/batch/file/reading.ts';
+import { LineSet } from '../../cli/batch/long-file.ts';
+import { plainReading } from '../../cli/batch/reading.ts';
 import type { Run, RunHeader } from '../../cli/batch/run-journal.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 

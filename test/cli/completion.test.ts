@@ -81,7 +81,7 @@ describe('callkey completion', () => {
         const state = join(home.directory, '.local/state/callkey/runs');
         for (const path of [folder, state]) mkdirSync(path, { recursive: true });
         writeFileSync(join(state, run), `${JSON.stringify({ ...header, reading, ...counts })}\n`);
-        writeFileSync(join(folder, 'profiles.json'), JSON.stringify({ staging: { server: null, key: 'file' } }));
+        writeFileSync(join(folder, 'profiles.json'), JSON.stringify({ staging: { server: 'http://127.0.0.1:1', key: 'file' } }));
         writeFileSync(join(folder, 'campaigns.json'), JSON.stringify({ default: { reminders: 'c' }, staging: { recalls: 'd' } }));
         expect(offered('callkey --profile staging call cancel rec', 'lls')).to.contain('recalls').and.not.contain('reminders');
         expect(offered('callkey key status --profile st', 'ing')).to.contain('staging');

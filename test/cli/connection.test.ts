@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createDispatcher } from '../../cli/client/dispatcher.ts';
+import { CallkeyClient } from '../../cli/client/index.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
@@ -44,12 +44,12 @@ describe('callkey with certificates and proxies', () => {
     expect(stderr).to.match(/certificate.*NODE_EXTRA_CA_CERTS/);
     const before = process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
     process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
-    const dispatcher = createDispatcher(server, 1, 10_000);
-    const error: unknown = await dispatcher.request({ origin: server, path: '/', method: 'GET' }).catch((thrown: unknown) => thrown);
+    const client = new CallkeyClient({ server, keyValue: its.key });
+    const error: unknown = await client.cancel('none', { requestId: 'none' }).catch((thrown: unknown) => thrown);
     if (before === undefined) delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
     else process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = before;
-    await dispatcher.close();
-    expect(error).to.include({ code: 'DEPTH_ZERO_SELF_SIGNED_CERT' });
+    await client.close();
+    expect(error).to.include({ code: 'untrusted-certificate' });
   });
 
   it("exits immediately if the server doesn't support TLS", async () => {

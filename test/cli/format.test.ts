@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { expect } from 'chai';
 import { formatCount } from '#contract/text/count.ts';
-import { formatPace, progressLine } from '../../cli/batch/progress.ts';
-import { problemError } from '../../cli/client/problem-error.ts';
-import { xdgFolders } from '../../cli/state/xdg.ts';
-import { shellCommand } from '../../cli/terminal/shell-command.ts';
+import { formatPace, progressLine } from '../../cli/batch/batch.ts';
+import { problemError } from '../../cli/client/answer.ts';
+import { xdgFolders } from '../../cli/state/folders.ts';
+import { shellCommand } from '../../cli/terminal/help.ts';
 
 describe('the command line', () => {
   it('groups the digits of a count in thousands', () => {

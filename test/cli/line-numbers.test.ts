@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { FirstLines, LineSet } from '../../cli/batch/file/line-numbers.ts';
+import { FirstLines, LineSet } from '../../cli/batch/long-file.ts';
 
 describe('collections of line numbers', () => {
   it('contain each added number once', () => {

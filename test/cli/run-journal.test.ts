@@ -3,25 +3,26 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
 import type { PlaceCall } from '#contract/calls/calls.ts';
-import { cancelJournalPath, cancelledLines, openCancelJournal } from '../../cli/batch/cancel-journal.ts';
-import { plainReading } from '../../cli/batch/file/reading.ts';
+import { plainReading } from '../../cli/batch/reading.ts';
 import {
   callDigest,
+  cancelJournalPath,
+  cancelledLines,
   deleteRun,
-  earlierLines,
   lineRequestId,
-  newRepetition,
+  openCancelJournal,
   openJournal,
   parseJournal,
   type Run,
   type RunHeader,
+  placedLines as readPlacedLines,
   readRuns,
   runName,
   startRun,
   unsettledLines,
 } from '../../cli/batch/run-journal.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import type { Folders } from '../../cli/state/xdg.ts';
+import type { Folders } from '../../cli/state/folders.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { openFilesIn } from '../support/open-handles.ts';
 import { until } from '../support/until.ts';
@@ -178,13 +179,13 @@ describe('run journals', () => {
     expect(finished).to.deep.include({ header: header({ calls: 2_000 }), completedAt: done });
     // Only the start and the end of a completed run's file are read, so its placed lines aren't known.
     expect(finished?.placed.size).to.equal(0);
-    expect((await Readable.from(earlierLines(run)).toArray()).map(({ line }) => line)).to.deep.equal(lines);
+    expect((await Readable.from(readPlacedLines(run)).toArray()).map(({ line }) => line)).to.deep.equal(lines);
   });
 
   it('show which lines may have been placed although no response arrived', async () => {
     const run = await start();
     write(run, { sent: 2, call }, { sent: 3, requestId: 'own', call }, { sent: 4, call }, { sent: 5, call }, { sent: 6, call });
-    write(run, placed(2), { refused: 4 }, { refused: 5 }, { sent: 5, call });
+    write(run, placed(2), { refused: 4 }, { unreached: 5 }, { sent: 5, call });
     const { placed: answered, unsettled } = (await onlyRun()) ?? run;
     const expected = [3, 5, 6].map((line) => [line, { requestId: line === 3 ? 'own' : lineRequestId(run.header, line), call }]);
     expect([...unsettled].toSorted()).to.deep.equal([3, 5, 6]);
@@ -262,11 +263,5 @@ describe('run journals', () => {
       .that.matches(/: part of the path isn't a folder\. Nothing was sent\. Specify a folder .*--state DIR\.$/);
     const run: Run = { ...(await startRun({ ...folders, state: freshDirectory() }, header())), file: join(runs, 'x.jsonl') };
     expect(() => openJournal(run)).to.throw(CallkeyError, `Couldn't write the journal ${run.file}: part of the path isn't a folder.`);
-  });
-
-  it('get a new repetition ID with each --again', () => {
-    expect(newRepetition())
-      .to.match(/^[0-9a-f-]{36}$/)
-      .and.not.equal(newRepetition());
   });
 });

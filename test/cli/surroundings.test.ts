@@ -246,11 +246,14 @@ describe('callkey in its environment', () => {
         const [journal = ''] = readdirSync(join(state, 'runs')).map((name) => join(state, 'runs', name));
         // Leaves a few bytes in the last page of memory that the journal has.
         appendFileSync(journal, '\n'.repeat(4_096 - (statSync(journal).size % 4_096) - 5));
+        const copy = join(state, 'room-for-the-copy-of-the-file');
+        writeFileSync(copy, Buffer.alloc(4_096));
         try {
           writeFileSync(join(state, 'ballast'), Buffer.alloc(128 * 1024));
         } catch {
           // The disk is full.
         }
+        rmSync(copy);
         its.network.seen.length = 0;
         const { code, stderr } = await place();
         expect([code, its.network.seen.length], stderr).to.deep.equal([1, 0]);

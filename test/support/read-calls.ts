@@ -2,9 +2,9 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'chai';
-import { type CallLine, checkCalls, goodLines, type InvalidLine, openCallFile } from '../../cli/batch/file/call-file.ts';
-import { plainReading, type Reading } from '../../cli/batch/file/reading.ts';
-import { openSource } from '../../cli/batch/file/source.ts';
+import { openCallFile } from '../../cli/batch/call-file.ts';
+import { type CallLine, checkLines, goodLines, type InvalidLine } from '../../cli/batch/check-file.ts';
+import { plainReading, type Reading } from '../../cli/batch/reading.ts';
 import { freshDirectory } from './databases.ts';
 
 /** What a file contains, as the command reads it. */
@@ -14,11 +14,11 @@ export async function readCalls(content: string | Buffer, reading: Partial<Readi
   const directory = freshDirectory();
   const path = join(directory, 'calls');
   writeFileSync(path, content);
-  const source = await openSource(path, Readable.from([]), { config: directory, data: directory, state: directory });
+  const machine = { stdin: Readable.from([]), folders: { config: directory, data: directory, state: directory } };
+  const file = await openCallFile(machine, path, { ...plainReading, ...reading }, purpose);
   try {
-    const file = await openCallFile(source, { ...plainReading, ...reading }, purpose);
     const result: Read = { good: [], bad: [], duplicateNumber: [], notes: file.notes, content: file.content };
-    const { bad, good } = await checkCalls(file, {
+    const { bad, good } = await checkLines(file, {
       invalidLine: (line) => result.bad.push(line),
       duplicateNumber: (...lines) => result.duplicateNumber.push(lines),
       line: () => undefined,
@@ -27,7 +27,7 @@ export async function readCalls(content: string | Buffer, reading: Partial<Readi
     expect([good, bad.size]).to.deep.equal([result.good.length, result.bad.length]);
     return result;
   } finally {
-    await source.close();
+    await file.close();
   }
 }
 /** Returns why a whole file is refused. */

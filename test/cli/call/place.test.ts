@@ -53,6 +53,29 @@ describe('callkey call place', () => {
     });
   }
 
+  it('exits with 3 if the key is rejected, and says where it came from: the environment, which overrides, or the profile that the option or the environment names', async () => {
+    const unknown = makeKeyValue(randomBytes);
+    const noKey = { CALLKEY_API_KEY: '' };
+    const set = ['key', 'set', '--insecure-storage', '--profile', 'old'];
+    expect((await its.home.run(set, { input: unknown, environment: noKey })).code).to.equal(0);
+    const inFile = /It's in the file .*keys\/old@.*, for the profile old/;
+    for (const [environment, profile, says] of [
+      [
+        { CALLKEY_API_KEY: unknown },
+        ['--profile', 'old'],
+        /CALLKEY_API_KEY, which overrides any stored key\. To use a stored key, unset CALLKEY_API_KEY\./,
+      ],
+      [noKey, ['--profile', 'old'], /old \(from --profile\)\. To replace it, run callkey key set --profile old\./],
+      [{ ...noKey, CALLKEY_PROFILE: 'old' }, [], /old \(from CALLKEY_PROFILE\)\. To replace it, run callkey key set --profile old\./],
+    ] as const) {
+      const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', somePhone(), ...profile], {
+        environment,
+      });
+      expect([code, says.test(stderr), stderr.includes(unknown.slice(12))], stderr).to.deep.equal([3, true, false]);
+      if (environment.CALLKEY_API_KEY === '') expect(stderr).to.match(inFile);
+    }
+  });
+
   it('warns on standard error when the key expires soon', async () => {
     const day = new Date(Date.now() + 10 * 86_400_000).toISOString().slice(0, 10);
     const cookie = await signIn(its.core.url, 'ada@example.com');
@@ -183,15 +206,6 @@ describe('callkey call place', () => {
     const { code, stderr } = await its.home.run(['call', 'place', 'x', '--phone', somePhone()], { environment: { CALLKEY_SERVER: '' } });
     expect(code).to.equal(2);
     expect(stderr).to.contain('--server');
-  });
-
-  it('exits with 3 if the key is refused', async () => {
-    const environment = { CALLKEY_API_KEY: makeKeyValue(randomBytes) };
-    const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--phone', somePhone()], { environment });
-    expect(code).to.equal(3);
-    expect(stderr)
-      .to.match(/key/)
-      .and.match(/callkey key set/);
   });
 
   it('exits with 4 if the campaign is refused', async () => {
