@@ -7,7 +7,7 @@ import type { ConsoleWindow } from './window.ts';
 type Unsaved = SettingsFile['current']['unsaved'];
 
 /** Says whose secret was on screen, and what to do without it. */
-function describeUnsaved(unsaved: Unsaved): string {
+export function describeUnsaved(unsaved: Unsaved): string {
   if (!unsaved) return 'The secret on screen was lost. If you haven’t saved it, create or reset it again.';
   const { kind, name } = unsaved;
   return kind === 'key'

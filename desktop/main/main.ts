@@ -8,7 +8,7 @@ import { linkScheme } from '../server-address.ts';
 import { registerAppScheme, serveApp } from './app-protocol.ts';
 import { createChannels } from './channels.ts';
 import { SecretClipboard } from './clipboard.ts';
-import { reportUnsaved, restartAfterFailure, watchPage } from './crash-recovery.ts';
+import { describeUnsaved, reportUnsaved, restartAfterFailure, watchPage } from './crash-recovery.ts';
 import { notifyOfExpiry } from './expiry-notices.ts';
 import { serveChannels } from './ipc-server.ts';
 import { log, openLog, readLog } from './log.ts';
@@ -81,8 +81,9 @@ function watchComputer({ window, settings, servers, clipboard, managed, cancelSi
     if (powerMonitor.getSystemIdleTime() < signOutAfterMinutes * 60) return;
     void cancelSignIn();
     if (!servers.list().some(({ isSignedIn }) => isSignedIn)) return;
+    const lost = window.showsSecret ? describeUnsaved(settings.current.unsaved) : null;
     window.send('lock');
-    void Promise.all([servers.endAll(), clipboard.clear()]);
+    void Promise.all([servers.endAll(), clipboard.clear(), lost && window.tell('You were signed out', lost)]);
   }, idleCheckMs).unref();
   const listKeys = async () => {
     const { client } = servers;

@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { app, BrowserWindow, dialog, nativeTheme, screen } from 'electron';
 import { CommandQueue } from '../command-queue.ts';
+import icon from '../icon/png/256x256.png?asset';
 import { type Command, commandChannel, type LinkTarget, linkChannel, progressChannel } from '../ipc.ts';
 import { startPage } from './app-protocol.ts';
 import { showEditMenu } from './menu.ts';
@@ -35,6 +36,8 @@ export class ConsoleWindow {
       minWidth: 480,
       minHeight: 400,
       show: false,
+      // On Linux, a desktop without the app's desktop file has no other icon.
+      icon,
       backgroundColor: background(),
       webPreferences: {
         preload: join(import.meta.dirname, '../preload/preload.cjs'),

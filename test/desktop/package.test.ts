@@ -51,6 +51,8 @@ describeDesktop('the packaged console', () => {
       '/dist/desktop/preload/preload.cjs',
       '/dist/desktop/renderer/index.html',
     ]);
+    // The window's icon.
+    expect(files.filter((file) => /^\/dist\/desktop\/main\/.*\.png$/.test(file))).to.have.length(1);
   });
 
   it("gives its window the class of its desktop file, so that the system's dock shows one icon", () => {

@@ -3,7 +3,7 @@ import type { SessionView } from '#contract/console/session.ts';
 import type { SignInResult } from '#contract/console/sign-in.ts';
 import type { Failure, ProviderSignIn, RequestInput, Result, SignIn, SignInAnswer, StartupState } from '../../ipc.ts';
 import { readTypedAddress } from '../../server-address.ts';
-import { announce, dismissAnnouncement } from './announcement.ts';
+import { announce, dismissAnnouncement, warn } from './announcement.ts';
 import { isTransient } from './failure-text.ts';
 import { openDialog, resetNavigation } from './navigation.ts';
 import { forgetViews } from './remembered.ts';
@@ -215,7 +215,8 @@ async function continueSession<Answer extends SignInAnswer | null>(signingIn: Pr
 /** Called when the main process has signed out of all servers, because no one was using the computer. */
 export function locked(): void {
   resetSession();
-  announce('You were signed out because you weren’t using this computer.');
+  // It stays until the user comes back.
+  warn('You were signed out because you weren’t using this computer.');
 }
 
 export async function signOut(): Promise<void> {
