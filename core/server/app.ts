@@ -5,28 +5,24 @@ import { consoleMethods, consoleRoutes } from '../http/console-routes.ts';
 import { clientAddress } from '../http/middleware/client-address.ts';
 import type { HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';
 import { waitForStrangerTurn } from '../http/middleware/event-loop.ts';
-import { countRequests, everyRequest, type ObserveRequest } from '../http/middleware/every-request.ts';
+import { countRequests, everyRequest } from '../http/middleware/every-request.ts';
 import { notFound, requireReadablePath } from '../http/middleware/paths.ts';
 import { session } from '../http/middleware/session.ts';
 import { onDemand, onDemandMethods } from '../http/on-demand.ts';
 import { outcomeMethods, outcomes } from '../http/outcomes.ts';
 import { type WebConsole, webConsole, webConsoleMethods } from '../http/web-console.ts';
+import type { Metrics } from './metrics.ts';
+import type { Config } from './start/config.ts';
 
 type AppDeps = {
+  config: { dialer: Pick<Config['dialer'], 'kind'> } & Pick<Config, 'dialerSecrets' | 'publicUrl' | 'trustedProxies'>;
   ports: Ports;
   log: Logger;
-  observeRequest: ObserveRequest;
+  metrics: Pick<Metrics, 'onCode' | 'onProviderSignIn' | 'onRequest'>;
+  refusals: ObserveRefusals;
   isDraining: () => boolean;
   /** Newest first. The newest secret signs, and all of them are accepted. */
   sessionSecrets: readonly string[];
-  trustedProxies: readonly string[];
-  dialerSecrets: readonly string[];
-  refusals: ObserveRefusals;
-  /** The kind of dialer, for the console. */
-  dialer: HttpDeps['dialer'];
-  publicUrl: string;
-  onProviderSignIn: HttpDeps['onProviderSignIn'];
-  onCode: HttpDeps['onCode'];
   /** If undefined, the console isn't served. */
   webConsole: WebConsole | undefined;
   version: string;
@@ -34,26 +30,22 @@ type AppDeps = {
 
 /** Creates the public listener's application. Each middleware handles its own requests and passes on the rest. */
 export function createApp(deps: AppDeps): Koa<State> {
-  const { ports, log } = deps;
+  const { config, ports, log, metrics, refusals, isDraining, sessionSecrets, webConsole: files, version } = deps;
+  const { publicUrl, dialerSecrets, trustedProxies } = config;
   const app = new Koa<State>();
-  const httpDeps = {
-    ports,
-    refusals: deps.refusals,
-    dialer: deps.dialer,
-    version: deps.version,
-    hasReference: deps.webConsole !== undefined,
-    publicUrl: deps.publicUrl,
-    sessionSecrets: deps.sessionSecrets,
-    onProviderSignIn: deps.onProviderSignIn,
-    onCode: deps.onCode,
-    isDraining: deps.isDraining,
-    ...clientAddress(deps.trustedProxies, deps.refusals.onForwardingIgnored),
+  const httpDeps: HttpDeps = {
+    ...{ ports, refusals, isDraining, sessionSecrets, version, publicUrl },
+    dialer: config.dialer.kind,
+    hasReference: files !== undefined,
+    onProviderSignIn: metrics.onProviderSignIn,
+    onCode: metrics.onCode,
+    ...clientAddress(trustedProxies, refusals.onForwardingIgnored),
   };
   const inConsole = consoleRoutes(httpDeps);
   const listMethods = (path: string) => [
     ...onDemandMethods(path),
     ...outcomeMethods(path),
-    ...webConsoleMethods(deps.webConsole, path),
+    ...webConsoleMethods(files, path),
     ...consoleMethods(inConsole, path),
   ];
 
@@ -62,15 +54,15 @@ export function createApp(deps: AppDeps): Koa<State> {
   app.on('error', (err) => log.debug({ err }, 'response not delivered'));
 
   app
-    .use(everyRequest({ ...deps.refusals, isDraining: deps.isDraining, onAnswered: countRequests(deps.observeRequest, log) }))
+    .use(everyRequest({ ...refusals, isDraining, onAnswered: countRequests(metrics.onRequest, log) }))
     .use(onDemand(httpDeps))
     .use(async (ctx, next) => {
       await waitForStrangerTurn(httpDeps.getClientAddress(ctx));
       await next();
     })
     .use(requireReadablePath)
-    .use(outcomes(ports, deps.dialerSecrets))
-    .use(webConsole(deps.webConsole))
+    .use(outcomes(ports, dialerSecrets))
+    .use(webConsole(files))
     .use(session(app, httpDeps))
     .use(inConsole.routes())
     .use(notFound(listMethods));

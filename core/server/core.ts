@@ -1,27 +1,31 @@
+import { EventEmitter } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
+import type Koa from 'koa';
 import type { Logger } from 'pino';
 import { isLoopback } from '#contract/server-address.ts';
 import { type Dialer, type DialerObserver, startDialer } from '../dialer/loop.ts';
 import { simulatedProvider } from '../dialer/simulated.ts';
 import { watchTrouble } from '../dialer/trouble.ts';
 import { type ClockWatch, describeDoubt, watchClock } from '../domain/clock.ts';
+import type { Digest, StopReason } from '../domain/model.ts';
 import type { Clock, Passwords, Ports, Randomness } from '../domain/ports.ts';
 import { endDisallowedSessions } from '../domain/sign-in/sessions.ts';
 import { createManagementApp } from '../http/management.ts';
 import { proxyTrust } from '../http/middleware/client-address.ts';
+import type { State } from '../http/middleware/context.ts';
 import { pagePath, readWebConsole } from '../http/web-console.ts';
 import { adminCommand, commandLinePackage, version, webConsoleFolder } from '../program.ts';
 import { openStorage } from '../storage/storage.ts';
 import { createApp } from './app.ts';
-import type { CutReason } from './connections/connections.ts';
+import type { ObserveCut } from './connections/connections.ts';
 import { type Listener, listen } from './connections/listener.ts';
 import { reloadCertificate } from './connections/tls.ts';
-import { createFirstUser, type FirstUser, type Housekeeping, startHousekeeping } from './housekeeping.ts';
+import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
 import { openIdentityProvider } from './identity-provider.ts';
 import { createMetrics } from './metrics.ts';
-import { collectRefusals, type Refusals } from './refusals.ts';
+import { recordRefusals } from './recorded-refusals.ts';
 import { createSecretBox } from './sealed-secrets.ts';
-import type { Config } from './start/config.ts';
+import type { Config, Tls } from './start/config.ts';
 import { toDatabaseError } from './start/start-errors.ts';
 
 const acceptClock = `${adminCommand} clock accept`;
@@ -46,6 +50,17 @@ export type Core = {
   close(): Promise<void>;
 };
 
+/** What one part of the core tells the others, which subscribe when they start. */
+type Signals = EventEmitter<{
+  /** A call was placed that may be due. */
+  placed: [];
+  stopped: [reason: StopReason, calls: number];
+  /** An active key wasn't accepted from the client's address. */
+  'address refused': [digest: Digest, address: string];
+  'numbers listed': [];
+  'hours changed': [];
+}>;
+
 /**
  * Starts a core: updates the schema, creates the first user if necessary, and opens the listeners.
  *
@@ -57,16 +72,15 @@ export async function startCore(
   outside: { log: Logger; clock: Clock; randomness: Randomness; passwords: Passwords; signal?: AbortSignal },
 ): Promise<Core> {
   const { log, clock, randomness, passwords } = outside;
+  const signals: Signals = new EventEmitter();
   const metrics = createMetrics(version);
-  let dialer: Dialer | undefined;
-  let refusals: Refusals | undefined;
-  let housekeeping: Housekeeping | undefined;
+  signals.on('stopped', metrics.onStopped).on('address refused', metrics.onAddressRefused);
   const storage = await withUsableStorage(config.database, () =>
     openStorage(config.database, clock, {
       onBatch: metrics.onBatch,
-      onStopped: metrics.onStopped,
-      onPlaced: () => dialer?.wake(),
-      onAddressRefused: (digest, address) => refusals?.onAddressRefused(digest, address),
+      onStopped: (reason, calls) => signals.emit('stopped', reason, calls),
+      onPlaced: () => signals.emit('placed'),
+      onAddressRefused: (digest, address) => signals.emit('address refused', digest, address),
       onBackgroundError: (err) => log.warn({ err }, 'background write failed'),
       onUnready: (err) => log.warn({ err }, 'not ready: a write would not be durable'),
     }),
@@ -78,7 +92,6 @@ export async function startCore(
     if (added.length > 0) log.warn({ migrations: added }, 'a newer release has extended the database; this older core works with it');
     if (config.database.kind === 'sqlite') log.info({ file: config.database.filename }, 'SQLite database opened');
     for (const risk of await storage.database.risks()) log.error(risk);
-    for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);
 
     const ports: Ports = {
       clock,
@@ -93,80 +106,61 @@ export async function startCore(
       secretBox: createSecretBox(sessionSecrets, randomness),
       requiresSecondFactor: config.requiresSecondFactor,
       onOutcome: metrics.dialer.onOutcome,
-      onStopped: metrics.onStopped,
-      onListed: () => housekeeping?.blockListed(),
-      onHoursChanged: () => housekeeping?.makeHeldDue(),
+      onStopped: (reason, calls) => signals.emit('stopped', reason, calls),
+      onListed: () => signals.emit('numbers listed'),
+      onHoursChanged: () => signals.emit('hours changed'),
     };
-
     await endDisallowedSessions(ports);
-    const webConsole = config.webConsole ? readWebConsole(webConsoleFolder, commandLinePackage) : undefined;
-    if (webConsole?.has(pagePath) === false) log.warn("the browser console isn't built: run npm run build:web, then restart");
-    let isDraining = false;
-    const isReady = async () => !isDraining && (await storage.isReady());
-    const refused = collectRefusals(ports, log, metrics.onAddressRefused);
-    refusals = refused;
-    const app = createApp({
-      version,
-      ports,
-      log,
-      observeRequest: metrics.onRequest,
-      isDraining: () => isDraining,
-      sessionSecrets,
-      trustedProxies: config.trustedProxies,
-      dialerSecrets: config.dialerSecrets,
-      refusals: refused,
-      dialer: config.dialer.kind,
-      publicUrl: config.publicUrl,
-      onProviderSignIn: metrics.onProviderSignIn,
-      onCode: metrics.onCode,
-      webConsole,
-    });
     const clockWatch = watchClock(ports.stores.clock, (doubt) => {
       if (doubt) log.error(describeDoubt(doubt, acceptClock));
       else log.info('the clock is trusted again');
     });
-    const isClockAhead = () => clockWatch.doubt() !== null;
-    const management =
-      config.management &&
-      createManagementApp({ version, registry: metrics.registry, isReady, isClockAhead, log, host: config.management.host });
+    const refusals = recordRefusals(ports, log);
+    signals.on('address refused', refusals.onAddressRefused);
+    const webConsole = config.webConsole ? readWebConsole(webConsoleFolder, commandLinePackage) : undefined;
+    if (webConsole?.has(pagePath) === false) log.warn("the browser console isn't built: run npm run build:web, then restart");
 
-    const connections = {
-      isProxy: proxyTrust(config.trustedProxies),
-      onCut(reason: CutReason, address: string) {
-        metrics.onCut(reason);
-        refused.onCut(address);
-      },
+    let isDraining = false;
+    const isReady = async () => !isDraining && (await storage.isReady());
+    const isClockAhead = () => clockWatch.doubt() !== null;
+    const onCut: ObserveCut = (reason, address) => {
+      metrics.onCut(reason);
+      refusals.onCut(address);
     };
-    const opened = async (opening: Promise<Listener>) => {
-      const listener = await opening;
+    async function open(app: Koa<State>, name: 'public' | 'management', { host, port }: { host: string; port: number }, tls: Tls | null) {
+      const listener = await listen(app.callback(), { name, host, port }, { isProxy: proxyTrust(config.trustedProxies), onCut, tls });
       listeners.push(listener);
       return listener;
-    };
-    const managementListener =
-      management &&
-      config.management &&
-      (await opened(listen(management.callback(), { name: 'management', ...config.management }, { ...connections, tls: null })));
-    const { host, port, tls } = config;
-    const publicListener = await opened(listen(app.callback(), { name: 'public', host, port }, { ...connections, tls }));
-    if (!tls && !isLoopback(host)) log.warn({ host }, plainHttpWarning);
+    }
+    const { management, tls } = config;
+    const managementApp =
+      management && createManagementApp({ version, registry: metrics.registry, isReady, isClockAhead, log, host: management.host });
+    const managementListener = management && managementApp && (await open(managementApp, 'management', management, null));
+    const app = createApp({ config, version, ports, log, metrics, refusals, isDraining: () => isDraining, sessionSecrets, webConsole });
+    const publicListener = await open(app, 'public', config, tls);
+    if (!tls && !isLoopback(config.host)) log.warn({ host: config.host }, plainHttpWarning);
+
     // Create the user last, because if the start failed after this, the one-time password would be lost.
     const firstUser = await createFirstUser(ports);
     if (!config.passwordSignIn && (await ports.stores.users.count()) === 0) log.warn(noUsersWarning);
-    const started = startHousekeeping(ports, config.retentionDays, clockWatch, log);
-    housekeeping = started;
+    const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
+    signals.on('numbers listed', housekeeping.blockListed).on('hours changed', housekeeping.makeHeldDue);
     const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
+    const trouble = watchTrouble(randomness.id(), { store: ports.stores.dialing, clock, log });
+    const observer = { ...metrics.dialer, onResult: trouble.onResult };
+    const dialer = await startConfiguredDialer(config, ports, { log, observer, isTrusted: clockWatch.isTrusted });
+    if (dialer) signals.on('placed', dialer.wake);
+
+    for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);
     metrics.watch.queue(() => readQueue(ports));
     metrics.watch.keys(async () => ({ byDaysLeft: await ports.stores.apiKeys.countByDaysLeft(clock.now()) }));
     metrics.watch.database(storage.stats);
-    const trouble = watchTrouble(randomness.id(), { store: ports.stores.dialing, clock, log });
     metrics.watch.process(async () => ({
       ready: (await isReady()) ? 1 : 0,
       dialerTrouble: trouble.seconds(),
       lastUsedLag: storage.lastUsedLag() / 1_000,
       clockAhead: (clockWatch.doubt()?.aheadBy ?? 0) / 1_000,
     }));
-    const observer = { ...metrics.dialer, onResult: trouble.onResult };
-    dialer = await startConfiguredDialer(config, ports, { log, observer, isTrusted: clockWatch.isTrusted });
 
     return {
       url: publicListener.url,
@@ -178,11 +172,11 @@ export async function startCore(
         endReloading?.();
         // During this delay, load balancers notice that this core isn't ready, and each response closes its connection.
         const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
-        await Promise.all([drained, dialer?.close(), started.close()]);
+        await Promise.all([drained, dialer?.close(), housekeeping.close()]);
         await trouble.close();
         await managementListener?.drain();
         storage.finishRefusals();
-        await refused.close();
+        await refusals.close();
         await storage.close();
       },
     };

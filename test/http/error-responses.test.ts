@@ -9,7 +9,7 @@ import { Problem, ResultUnknown } from '../../core/domain/problem.ts';
 import { createManagementApp } from '../../core/http/management.ts';
 import type { State } from '../../core/http/middleware/context.ts';
 import { everyRequest } from '../../core/http/middleware/every-request.ts';
-import { countNotServed } from '../../core/server/refusals.ts';
+import { countNotServed } from '../../core/server/recorded-refusals.ts';
 import { createLog } from '../../core/server/start/log.ts';
 import { overSocket } from '../support/http.ts';
 

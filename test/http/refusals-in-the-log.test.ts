@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Writable } from 'node:stream';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { collectRefusals } from '../../core/server/refusals.ts';
+import { recordRefusals } from '../../core/server/recorded-refusals.ts';
 import { createLog } from '../../core/server/start/log.ts';
 import { type LogLine, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
@@ -79,7 +79,7 @@ describe('refused requests', () => {
       },
     });
     const direct = await openDirect(await freshDatabase('sqlite'));
-    const refusals = collectRefusals(direct.ports, createLog('info', lines), () => undefined);
+    const refusals = recordRefusals(direct.ports, createLog('info', lines));
     for (const address of addresses) refusals.onKeyRefused(address);
     await refusals.close();
     await direct.close();

@@ -9,7 +9,7 @@ import { toDigest } from '../../../core/domain/api-keys.ts';
 import { parseInTurn, readBytes, readJsonBytes } from '../../../core/http/middleware/body.ts';
 import { createApp } from '../../../core/server/app.ts';
 import { createMetrics } from '../../../core/server/metrics.ts';
-import { collectRefusals } from '../../../core/server/refusals.ts';
+import { recordRefusals } from '../../../core/server/recorded-refusals.ts';
 import { createLog } from '../../../core/server/start/log.ts';
 import { openDirect } from '../../support/direct-database.ts';
 import { listen } from './listen.ts';
@@ -49,11 +49,9 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
   };
   const [log, metrics] = [createLog('info'), createMetrics('bench')];
   const app = createApp({
-    ...{ ports: { ...ports, stores: { ...ports.stores, calls } }, log, observeRequest: metrics.onRequest },
+    ...{ ports: { ...ports, stores: { ...ports.stores, calls } }, log, metrics, refusals: recordRefusals(ports, log) },
     ...{ version: '0.0.0', isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
-    ...{ trustedProxies: [], dialerSecrets: [], dialer: 'off', webConsole: undefined, publicUrl: '' },
-    ...{ refusals: collectRefusals(ports, log, metrics.onAddressRefused) },
-    ...{ onProviderSignIn: metrics.onProviderSignIn, onCode: metrics.onCode },
+    ...{ config: { trustedProxies: [], dialerSecrets: [], dialer: { kind: 'off' }, publicUrl: '' }, webConsole: undefined },
   });
   return app.callback();
 }
