@@ -113,7 +113,7 @@ function createContext(settings: Settings, storage: Storage): AdminContext {
     passwords: argon2Passwords(systemRandomness),
     throttle: storage.throttle,
     stores: storage.stores,
-    provider: null,
+    identityProvider: null,
     passwordSignIn: true,
     maxActiveKeys: readMaxActiveKeys(process.env),
     adminCommand,

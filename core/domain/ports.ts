@@ -101,7 +101,7 @@ export type Ports = {
   throttle: ThrottleStore;
   stores: Stores;
   /** The company's OpenID Connect provider; null if none is configured. */
-  provider: IdentityProvider | null;
+  identityProvider: IdentityProvider | null;
   /** Whether users can sign in with a password. If not, passwords can't be used, changed or handed out. */
   passwordSignIn: boolean;
   secretBox: SecretBox;
@@ -595,10 +595,10 @@ export type ImportStore = {
   write(kind: ImportKind, step: { added: readonly ImportAddition[]; changed: readonly ImportChange[] }): Promise<Map<string, EndedSignIn>>;
 };
 
-/** The random values of one sign-in with the provider. All are 32 bytes in base64url. */
+/** The random values of one sign-in with the identity provider. All are 32 bytes in base64url. */
 export type FlowSecrets = { state: string; nonce: string; verifier: string };
 
-/** A person's identity, according to the provider. */
+/** Who someone is, according to the identity provider. */
 export type Identity = Subject & { email: string | null; isEmailVerified: boolean };
 
 /** An OpenID Connect provider. Nothing that it sends is stored, except issuer and subject. */
@@ -606,13 +606,13 @@ export type IdentityProvider = {
   issuer: string;
   /** For the button: "Sign in with …". */
   name: string;
-  /** Returns the page of the provider where the user signs in. @throws ProviderError */
+  /** Returns the page where the user signs in. @throws IdentityProviderError */
   authorizationUrl(flow: FlowSecrets): Promise<string>;
-  /** Checks, without asking the provider, that a callback's query contains a code for this sign-in. @throws ProviderError */
+  /** Checks, without a request, that a callback's query contains a code for this sign-in. @throws IdentityProviderError */
   checkCallback(query: string, flow: FlowSecrets): Promise<void>;
-  /** Exchanges the code in a callback's query for the identity. @throws ProviderError */
+  /** Exchanges the code in a callback's query for the identity. @throws IdentityProviderError */
   identify(query: string, flow: FlowSecrets): Promise<Identity>;
-  /** Returns the page that ends the session at the provider; null if there is none, or if the provider hasn't answered yet. */
+  /** Returns the page that ends the session there; null if there is none, or if the identity provider hasn't responded yet. */
   signOutUrl(): string | null;
 };
 
@@ -676,7 +676,7 @@ export type SessionStore = {
   endDisallowed(allowed: { password: boolean; issuer: string | null }): Promise<void>;
 };
 
-/** Stores the links between users and their identities at the provider. */
+/** Stores the links between users and their identities. */
 export type LinkStore = {
   find(subject: Subject): Promise<{ user: User; disabledAt: Millis | null; signInVersion: SignInVersion } | null>;
   /**

@@ -99,13 +99,13 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
   }
 
   /**
-   * Registers a route that doesn't require a session. The provider redirects browsers to the callback, so the callback must accept
+   * Registers a route that doesn't require a session. The identity provider redirects browsers to the callback, so the callback must accept
    * cross-site requests.
    */
   function registerOpen(name: OpenRoute): void {
     const { method, path }: Route = table[name];
-    // If there's no provider, strangers must not see that its paths exist.
-    const isMissing = path.startsWith('/console/oidc') && !deps.ports.provider;
+    // If there's no identity provider, strangers must not see that its paths exist.
+    const isMissing = path.startsWith('/console/oidc') && !deps.ports.identityProvider;
     const refuseFirst: Middleware = async (ctx, next) => (isMissing || hasKeyHeader(ctx) ? refuse(ctx) : next());
     const guards = name === 'finishOidc' ? [refuseFirst] : [refuseFirst, refuseCrossSite];
     router.register(path, [method], [setRoute(path), ...guards, consoleAnswer(name), (ctx: Context) => openHandlers[name](ctx, deps)]);

@@ -18,7 +18,7 @@ type AppDeps = {
   config: { dialer: Pick<Config['dialer'], 'kind'> } & Pick<Config, 'dialerSecrets' | 'publicUrl' | 'trustedProxies'>;
   ports: Ports;
   log: Logger;
-  metrics: Pick<Metrics, 'onCode' | 'onProviderSignIn' | 'onRequest'>;
+  metrics: Pick<Metrics, 'onCode' | 'onIdentityProviderResult' | 'onRequest'>;
   refusals: ObserveRefusals;
   isDraining: () => boolean;
   /** Newest first. The newest secret signs, and all of them are accepted. */
@@ -37,7 +37,7 @@ export function createApp(deps: AppDeps): Koa<State> {
     ...{ ports, refusals, isDraining, sessionSecrets, version, publicUrl },
     dialer: config.dialer.kind,
     hasReference: files !== undefined,
-    onProviderSignIn: metrics.onProviderSignIn,
+    onIdentityProviderResult: metrics.onIdentityProviderResult,
     onCode: metrics.onCode,
     ...clientAddress(trustedProxies, refusals.onForwardingIgnored),
   };

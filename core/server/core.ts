@@ -99,7 +99,7 @@ export async function startCore(
       stores: storage.stores,
       throttle: storage.throttle,
       passwords,
-      provider: config.oidc && openIdentityProvider(config.oidc, { clock, log }),
+      identityProvider: config.oidc && openIdentityProvider(config.oidc, { clock, log }),
       passwordSignIn: config.passwordSignIn,
       maxActiveKeys: config.maxActiveKeys,
       adminCommand,

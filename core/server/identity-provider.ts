@@ -1,7 +1,7 @@
 import type * as OpenidClient from 'openid-client';
 import type { Logger } from 'pino';
 import type { Clock, FlowSecrets, Identity, IdentityProvider } from '../domain/ports.ts';
-import { ProviderError } from '../domain/sign-in/identity-provider.ts';
+import { IdentityProviderError } from '../domain/sign-in/identity-provider.ts';
 import type { OidcConfig } from './start/config.ts';
 
 type Client = typeof OpenidClient;
@@ -94,7 +94,7 @@ export function openIdentityProvider(config: OidcConfig, { clock, log }: { clock
     if (from !== null && !isSameIssuer(from, issuer)) throw invalid("the callback's issuer is a different one");
     if (error !== null) {
       const reason = cancelledByUser.includes(error) ? 'cancelled' : 'refused';
-      throw new ProviderError(reason, `the callback contains an error${isErrorCode(error) ? ` (${error})` : ''}`);
+      throw new IdentityProviderError(reason, `the callback contains an error${isErrorCode(error) ? ` (${error})` : ''}`);
     }
     if (!answer.get('code')) throw invalid('the callback contains no code');
   }
@@ -123,14 +123,14 @@ export function openIdentityProvider(config: OidcConfig, { clock, log }: { clock
     };
   }
 
-  /** @throws ProviderError, after logging the reason. Neither the error nor the log contains a token, a code or a person's data */
+  /** @throws IdentityProviderError, after logging the reason. Neither the error nor the log contains a token, a code or a person's data */
   async function run<Result>(work: () => Promise<Result>, warnOfFailure = warn): Promise<Result> {
     try {
       return await work();
     } catch (error) {
       const reason = toReason(error);
       if (reason !== 'cancelled') warnOfFailure({ reason, error: describe(error) });
-      throw new ProviderError(reason, describe(error));
+      throw new IdentityProviderError(reason, describe(error));
     }
   }
 
@@ -165,8 +165,8 @@ function isSameIssuer(one: string, other: string): boolean {
   return one.replace(/\/$/, '') === other.replace(/\/$/, '');
 }
 
-function invalid(message: string): ProviderError {
-  return new ProviderError('refused', message);
+function invalid(message: string): IdentityProviderError {
+  return new IdentityProviderError('refused', message);
 }
 
 /** The codes of openid-client and oauth4webapi for a response that a working provider wouldn't send. */
@@ -177,8 +177,8 @@ const unreachableCodes: readonly unknown[] = [
   'OAUTH_PARSE_ERROR',
 ];
 
-function toReason(error: unknown): ProviderError['reason'] {
-  if (error instanceof ProviderError) return error.reason;
+function toReason(error: unknown): IdentityProviderError['reason'] {
+  if (error instanceof IdentityProviderError) return error.reason;
   const { code, error: answered, name } = Object(error);
   if (cancelledByUser.includes(answered)) return 'cancelled';
   const isNetwork = name === 'TimeoutError' || (error instanceof TypeError && error.message === 'fetch failed');

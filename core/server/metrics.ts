@@ -4,7 +4,7 @@ import { sessionRoutes } from '#contract/routes/sessions.ts';
 import type { DialerObserver } from '../dialer/loop.ts';
 import type { StopReason } from '../domain/model.ts';
 import { stopReasons } from '../domain/protection/judge.ts';
-import { type CodeResult, type ProviderSignInResult, providerSignInResults } from '../http/middleware/context.ts';
+import { type CodeResult, type IdentityProviderResult, identityProviderResults } from '../http/middleware/context.ts';
 import { notAnswered } from '../http/middleware/responses.ts';
 import { adminCommand } from '../program.ts';
 import type { ObserveBatch } from '../storage/calls/place-and-cancel.ts';
@@ -18,7 +18,7 @@ export type Metrics = {
   onRequest(route: string, method: string, status: number, seconds: number): void;
   onBatch: ObserveBatch;
   onCut(reason: CutReason): void;
-  onProviderSignIn(result: ProviderSignInResult): void;
+  onIdentityProviderResult(result: IdentityProviderResult): void;
   onCode(result: CodeResult): void;
   /** Counts a request with an active key from an address that the key doesn't allow. */
   onAddressRefused(): void;
@@ -72,13 +72,13 @@ export function createMetrics(version: string): Metrics {
     registers,
   });
   for (const result of results) for (const counter of [signIns, codes]) counter.inc({ result }, 0);
-  const providerSignIns = new Counter({
+  const identityProviderSignIns = new Counter({
     name: 'callkey_provider_sign_ins_total',
     help: 'Sign-ins with the OpenID Connect provider, by result',
     labelNames: ['result'],
     registers,
   });
-  for (const result of providerSignInResults) providerSignIns.inc({ result }, 0);
+  for (const result of identityProviderResults) identityProviderSignIns.inc({ result }, 0);
   const cuts = new Counter({
     name: 'callkey_connections_cut_total',
     help: 'Connections that the core cut off, by reason',
@@ -143,7 +143,7 @@ export function createMetrics(version: string): Metrics {
     },
     onStopped: (reason, calls) => stopped.inc({ reason }, calls),
     onCut: (reason) => cuts.inc({ reason }),
-    onProviderSignIn: (result) => providerSignIns.inc({ result }),
+    onIdentityProviderResult: (result) => identityProviderSignIns.inc({ result }),
     onCode(result) {
       for (const counter of [codes, signIns]) counter.inc({ result });
     },

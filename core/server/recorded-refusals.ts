@@ -132,7 +132,7 @@ export function recordRefusals(ports: Ports, log: Logger): RecordedRefusals {
         return user ? auditEvent(ports, { who: user, address }, 'session.refused', sessionSubject(user), toOwningScope(user)) : null;
       });
     },
-    onProviderRefused(reason, who, address) {
+    onIdentityRefused(reason, who, address) {
       countSignIn(address);
       events.identities.add(`${reason} ${address} ${typeof who === 'string' ? who : who.id}`, async () => {
         const user = typeof who === 'string' ? null : who;

@@ -22,7 +22,7 @@ export async function openPorts(
   await storage.migrate();
   const ports = {
     ...{ clock, randomness: systemRandomness, passwords: argon2Passwords(systemRandomness) },
-    ...{ stores: storage.stores, throttle: storage.throttle, provider: null, passwordSignIn: true, maxActiveKeys: 1_000 },
+    ...{ stores: storage.stores, throttle: storage.throttle, identityProvider: null, passwordSignIn: true, maxActiveKeys: 1_000 },
     adminCommand: 'npm run admin --',
     ...{ onOutcome: () => undefined, onStopped: () => undefined, onListed: () => undefined, onHoursChanged: () => undefined },
     ...{ secretBox: noSecretBox, requiresSecondFactor: false },

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { plus } from '../../core/domain/instant.ts';
 import type { Credentials } from '../../core/domain/model.ts';
 import type { Attempt, ThrottleCounter, ThrottleStore } from '../../core/domain/ports.ts';
-import { checkPassword, countProviderSignIn, maxWindow } from '../../core/domain/sign-in/throttle.ts';
+import { checkPassword, countIdentityProviderSignIn, maxWindow } from '../../core/domain/sign-in/throttle.ts';
 import { fakePorts } from '../support/ports.ts';
 
 const user = { id: 'u', email: 'ada@example.com', name: 'Ada', userType: 'staff' as const, account: null, partner: null };
@@ -99,7 +99,7 @@ describe('the password throttle', () => {
         take: async (asked) => counted.push(...asked) > 0,
         giveBack: async (key) => void uncounted.push(key),
       };
-      const uncount = await countProviderSignIn(fakePorts({ throttle }), { address, state: 'a state', deviceUser: null });
+      const uncount = await countIdentityProviderSignIn(fakePorts({ throttle }), { address, state: 'a state', deviceUser: null });
       expect(toKind(counted.shift()?.key ?? '')).to.equal('flow');
       const maxima = { provider: 100, network24: 1_000, network56: 300, network48: 1_000 };
       const kinds = ['provider', ...networks] as const;

@@ -54,7 +54,7 @@ export function fakePorts({
       protection: some('protection', stores.protection),
       clock: some('clock', stores.clock),
     },
-    provider: null,
+    identityProvider: null,
     passwordSignIn: true,
     secretBox: { newest: '', seal: (_, secret) => Buffer.from(secret).toString('hex'), open: (_, sealed) => Buffer.from(sealed, 'hex') },
     requiresSecondFactor: false,

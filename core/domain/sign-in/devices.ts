@@ -31,7 +31,8 @@ export async function findVoucher(ports: Ports, email: string, { session, device
 }
 
 /**
- * Returns the ID of the user whom a device belongs to, for a sign-in with the provider, which says only at the end who is signing in.
+ * Returns the ID of the user whom a device belongs to, for a sign-in with the identity provider, which says only at the end who is signing
+ * in.
  *
  * @returns null if the device isn't known, the user is disabled, or the way in which they sign in has changed since
  */

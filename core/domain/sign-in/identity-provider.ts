@@ -10,20 +10,20 @@ import type { FlowSecrets, Identity, Ports } from '../ports.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
 
 /**
- * The provider couldn't say who's signing in. `unreachable`: it didn't respond as a provider should; `cancelled`: the user refused;
+ * The identity provider couldn't say who's signing in. `unreachable`: it didn't respond as it should; `cancelled`: the user refused;
  * `refused`: its response isn't valid; `expired`: it wasn't asked, because the sign-in is over or began in another browser.
  */
-export class ProviderError extends Error {
-  override name = 'ProviderError';
+export class IdentityProviderError extends Error {
+  override name = 'IdentityProviderError';
   readonly reason: 'unreachable' | 'cancelled' | 'refused' | 'expired';
 
-  constructor(reason: ProviderError['reason'], message: string) {
+  constructor(reason: IdentityProviderError['reason'], message: string) {
     super(message);
     this.reason = reason;
   }
 }
 
-/** Why someone whom the provider has identified can't sign in. */
+/** Why someone whom the identity provider has identified can't sign in. */
 export const refusalReasons = ['unknown', 'disabled', 'unverified', 'other-person'] as const;
 export type RefusalReason = (typeof refusalReasons)[number];
 
@@ -41,7 +41,7 @@ export class SignInRefused extends Error {
   }
 }
 
-/** How long a user may take to sign in at the provider. */
+/** How long a user may take to sign in at the identity provider. */
 export const flowLife = Duration.fromObject({ minutes: 10 });
 
 /** How long a user may take to confirm a sign-in to the app. */
@@ -59,7 +59,7 @@ function randomText({ randomness }: Ports): string {
 }
 
 /**
- * Finds the user who's linked to an identity at the provider. At the first sign-in, finds the user by email address and links them.
+ * Finds the user who's linked to an identity. At the first sign-in, finds the user by email address and links them.
  *
  * @param from.deviceUser the ID of the user whose known device this is, if it's one
  * @throws SignInRefused
@@ -83,7 +83,7 @@ async function linkByEmail(
 ): Promise<LinkProof> {
   const read = email === null || hasLookalikes(email) ? null : (emailSchema.safeParse(email).data ?? null);
   const match = read === null ? null : await ports.stores.users.findByEmail(read);
-  // If addresses didn't have to be verified, anyone with an identity at the provider could take over a user.
+  // If addresses didn't have to be verified, anyone with an identity at the identity provider could take over a user.
   if (read === null || !isEmailVerified) throw new SignInRefused('unverified', match?.user ?? read ?? '');
   if (!match) throw new SignInRefused('unknown', read);
   const { user, disabledAt, passwordExpiresAt } = match;
@@ -121,13 +121,14 @@ export async function createSignInCode(ports: Ports, code: string, signIn: Omit<
  * `unauthorized`
  */
 export async function takeSignInCode(ports: Ports, { code, verifier }: { code: string; verifier: string }): Promise<LinkProof> {
-  const { stores, clock, provider } = ports;
+  const { stores, clock, identityProvider } = ports;
   const taken = await stores.links.takeCode(toCodeDigest(code));
   const isRight = taken !== null && taken.expiresAt >= clock.now() && taken.challenge === hash('sha256', verifier, 'base64url');
   // Refuse a code that expires too late, because setting the clock back must not extend a code's life. Allow for clock skew, because the
   // clock of the core that generated the code may be ahead of this one.
   const isFresh = taken !== null && taken.expiresAt <= plus(clock.now(), codeLife.plus(clockSkew).toMillis());
-  const user = isRight && isFresh && taken.issuer === provider?.issuer ? await stores.users.find({ kind: 'all' }, taken.userId) : null;
+  const user =
+    isRight && isFresh && taken.issuer === identityProvider?.issuer ? await stores.users.find({ kind: 'all' }, taken.userId) : null;
   if (!user || !taken) throw new Problem('unauthorized', unauthorizedDetail);
   return { user, issuer: taken.issuer, subject: taken.subject, signInVersion: taken.signInVersion };
 }

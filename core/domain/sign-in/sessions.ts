@@ -25,7 +25,7 @@ import { checkPassword, countRecorded, oncePerWindow, requirePasswordSignIn } fr
  *               └─ there isn't ────────────────────────────────────►┤                                                     ▼
  *                                                                   ├─ factor required and missing ─► second-factor-due ─ set up ─► full
  *                                                                   └─ otherwise ─► full
- *     identity at the provider ─► full
+ *     linked identity ─► full
  *
  * A session ends when its user signs out, when it reaches one of the limits below, or when the way it was started (`issuer`) is turned off.
  * It also ends with each of the `signInChanges`, and when the user is moved, gets another type or address, or is deleted. These end all of
@@ -80,7 +80,7 @@ export function stageOf(ports: Ports, session: Session): SessionStage {
   return isSecondFactorDue(ports, session) ? 'second-factor-due' : 'full';
 }
 
-/** Users of a provider don't need a second factor here, because the provider has its own. */
+/** Users of an identity provider don't need a second factor here, because it has its own. */
 export function isSecondFactorDue({ requiresSecondFactor }: Ports, { hasSecondFactor, issuer }: Session): boolean {
   return requiresSecondFactor && !hasSecondFactor && issuer === null;
 }
@@ -139,8 +139,8 @@ export async function resumeSession(ports: Ports, id: Digest): Promise<Session |
 }
 
 /** Whether the way in which the user signed in is still allowed. Without this check, users of a removed provider would stay signed in. */
-function isAllowed({ passwordSignIn, provider }: Ports, { issuer }: Session): boolean {
-  return issuer === null ? passwordSignIn : issuer === provider?.issuer;
+function isAllowed({ passwordSignIn, identityProvider }: Ports, { issuer }: Session): boolean {
+  return issuer === null ? passwordSignIn : issuer === identityProvider?.issuer;
 }
 
 /**
@@ -175,8 +175,8 @@ export async function sweepSessions(ports: Ports): Promise<void> {
  * Ends sessions that were started by a way to sign in that's no longer allowed. A core does this before it accepts requests, so that they
  * stay ended if that way is allowed again later.
  */
-export async function endDisallowedSessions({ stores, passwordSignIn, provider }: Ports): Promise<void> {
-  await stores.sessions.endDisallowed({ password: passwordSignIn, issuer: provider?.issuer ?? null });
+export async function endDisallowedSessions({ stores, passwordSignIn, identityProvider }: Ports): Promise<void> {
+  await stores.sessions.endDisallowed({ password: passwordSignIn, issuer: identityProvider?.issuer ?? null });
 }
 
 export async function endSession(ports: Ports, id: Digest, actor: Actor, user: User): Promise<void> {

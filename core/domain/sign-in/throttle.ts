@@ -5,7 +5,7 @@ import type { Millis } from '../instant.ts';
 import type { Credentials } from '../model.ts';
 import type { Attempt, Ports, ThrottleCounter } from '../ports.ts';
 import { Problem, unauthorizedDetail } from '../problem.ts';
-import { flowLife, ProviderError } from './identity-provider.ts';
+import { flowLife, IdentityProviderError } from './identity-provider.ts';
 
 const quarter = Duration.fromObject({ minutes: 15 });
 const hour = Duration.fromObject({ hours: 1 });
@@ -20,9 +20,9 @@ const hour = Duration.fromObject({ hours: 1 });
  * - `pairs24`, `pairs56`, `pairs48`: for one account from one network
  * - `pair`: for one account from one address, lower than both, so that honest users lock out only themselves
  * - `device`: from one session or known device, for its user
- * - `provider`: failed sign-ins with the provider from one address, because each costs the provider a request and adds an audit event.
+ * - `provider`: failed sign-ins with the identity provider from one address, because each sends it a request and adds an audit event.
  *   Wider networks have separate counters for these, with the same limits as above. Known devices have one for their user instead
- * - `flow`: the times that one sign-in with the provider can be finished
+ * - `flow`: the times that one sign-in with the identity provider can be finished
  * - `taken`: email addresses of others that one user tries to create users with
  * - `access`: events that one staff session works in one tenancy
  * - `code`: wrong six-digit codes for one user, from one known device, from the user's sessions, or from everywhere else together. Someone who knows the
@@ -90,27 +90,28 @@ export async function checkPassword(
 }
 
 /** @property deviceUser the ID of the user whose known device this is, if it's one: no one else can lock the user out of it */
-type ProviderAttempt = { address: string; state: string; deviceUser: string | null };
+type IdentityProviderAttempt = { address: string; state: string; deviceUser: string | null };
 
 /**
- * Counts a sign-in with the provider, right before the provider is asked.
+ * Counts a sign-in with the identity provider, right before it's asked.
  *
  * @returns a function that undoes the count; call it if the sign-in succeeds
- * @throws ProviderError `expired` if this sign-in was already finished, or Problem `too-many-requests`
+ * @throws IdentityProviderError `expired` if this sign-in was already finished, or Problem `too-many-requests`
  */
-export async function countProviderSignIn(ports: Ports, attempt: ProviderAttempt): Promise<() => Promise<void>> {
+export async function countIdentityProviderSignIn(ports: Ports, attempt: IdentityProviderAttempt): Promise<() => Promise<void>> {
   const { address, state, deviceUser } = attempt;
   const flow = createCounter('flow', state);
   const counters = deviceUser === null ? createNetworkCounters('provider', address) : [createCounter('provider', deviceUser)];
   const now = ports.clock.now();
-  if ((await ports.throttle.blockedUntil([flow], now)) !== null) throw new ProviderError('expired', 'This sign-in was already finished.');
+  if ((await ports.throttle.blockedUntil([flow], now)) !== null)
+    throw new IdentityProviderError('expired', 'This sign-in was already finished.');
   const blockedUntil = await ports.throttle.blockedUntil(limiting(counters), now);
   if (blockedUntil !== null) throw tooMany(blockedUntil - now);
   await take(ports, [flow, ...counters], now);
   return () => clearCounters(ports, counters);
 }
 
-/** Whether this is the first time that a sign-in with the provider does something that it may do only once. */
+/** Whether this is the first time that a sign-in with the identity provider does something that it may do only once. */
 export function takeOnce({ throttle, clock }: Ports, what: string): Promise<boolean> {
   return throttle.take([createCounter('flow', what)], clock.now());
 }
@@ -296,7 +297,7 @@ function toGroups(address: string): string[] {
 }
 
 /** Call this before a password is checked, changed or handed out in the console. @throws Problem `forbidden` if passwords are off */
-export function requirePasswordSignIn({ passwordSignIn, provider }: Ports): void {
+export function requirePasswordSignIn({ passwordSignIn, identityProvider }: Ports): void {
   if (!passwordSignIn)
-    throw new Problem('forbidden', `Passwords are turned off. Sign in with ${provider?.name ?? 'your provider'} instead.`);
+    throw new Problem('forbidden', `Passwords are turned off. Sign in with ${identityProvider?.name ?? 'your provider'} instead.`);
 }

@@ -13,13 +13,13 @@ import {
   createSignInCode,
   findUserByIdentity,
   flowLife,
+  IdentityProviderError,
   makeFlowSecrets,
   makeSignInCode,
-  ProviderError,
   SignInRefused,
   takeSignInCode,
 } from '../../domain/sign-in/identity-provider.ts';
-import { countProviderSignIn, takeOnce } from '../../domain/sign-in/throttle.ts';
+import { countIdentityProviderSignIn, takeOnce } from '../../domain/sign-in/throttle.ts';
 import { readBody, readQuery } from '../middleware/body.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
 import { CoreCookies, publicPath } from '../middleware/cookies.ts';
@@ -27,24 +27,24 @@ import { readVouchers, rememberDevice, startNewSession } from '../middleware/ses
 import { sessionView } from './sessions.ts';
 
 export async function showSignIn(ctx: Context, { ports, publicUrl }: HttpDeps): Promise<void> {
-  const { provider, passwordSignIn } = ports;
+  const { identityProvider: provider, passwordSignIn } = ports;
   const url = `${publicUrl}${signInRoutes.startOidc.path}`;
   const signOutUrl = provider?.signOutUrl() == null ? null : `${publicUrl}${signInRoutes.signOutOfProvider.path}`;
   ctx.body = { password: passwordSignIn, oidc: provider && { name: provider.name, url, signOutUrl } } satisfies SignInOptions;
 }
 
-/** Sends the browser to the provider. */
+/** Sends the browser to the identity provider. */
 export async function startOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   const { ports } = deps;
-  const provider = requireProvider(deps);
+  const provider = requireIdentityProvider(deps);
   const { port, challenge } = readQuery(ctx, signInRoutes.startOidc.query);
   const secrets = makeFlowSecrets(ports);
   const url = await provider.authorizationUrl(secrets).catch((error: unknown) => {
-    if (error instanceof ProviderError) return null;
+    if (error instanceof IdentityProviderError) return null;
     throw error;
   });
   if (url === null) {
-    deps.onProviderSignIn('unreachable');
+    deps.onIdentityProviderResult('unreachable');
     return showPage(ctx, deps, 'unreachable');
   }
   const app = port === undefined || challenge === undefined ? null : { port, challenge };
@@ -53,15 +53,15 @@ export async function startOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   redirect(ctx, url);
 }
 
-/** Signs in the browser that comes back from the provider or, if the app started the sign-in, asks the user to confirm it. */
+/** Signs in the browser that comes back from the identity provider or, if the app started the sign-in, asks the user to confirm it. */
 export async function finishOidc(ctx: Context, deps: HttpDeps): Promise<void> {
-  const provider = requireProvider(deps);
+  const provider = requireIdentityProvider(deps);
   const flow = readFlow(ctx, deps, new URLSearchParams(ctx.search).get('state') ?? '');
   if (flow) dropFlow(ctx, deps, flow);
   try {
-    if (flow?.step !== 'provider') throw new ProviderError('expired', "There's no sign-in to finish.");
+    if (flow?.step !== 'provider') throw new IdentityProviderError('expired', "There's no sign-in to finish.");
     await finish(ctx, deps, provider, flow);
-    deps.onProviderSignIn('accepted');
+    deps.onIdentityProviderResult('accepted');
   } catch (error) {
     showPage(ctx, deps, toResult(error, deps, deps.getClientAddress(ctx)));
   }
@@ -78,7 +78,7 @@ async function finish(
   // What this refuses isn't counted, because anyone behind the same address could lock out everyone there with made-up callbacks.
   await provider.checkCallback(ctx.search, secrets);
   const deviceUser = await findDeviceUser(ports, device);
-  const uncount = await countProviderSignIn(ports, { address, state: secrets.state, deviceUser });
+  const uncount = await countIdentityProviderSignIn(ports, { address, state: secrets.state, deviceUser });
   const identity = await provider.identify(ctx.search, secrets);
   const proof = await findUserByIdentity(ports, identity, { address, deviceUser });
   await uncount();
@@ -97,24 +97,24 @@ async function finish(
 }
 
 /** Records why a sign-in failed. The browser learns only whether to try again. */
-function toResult(error: unknown, { refusals, onProviderSignIn }: HttpDeps, address: string): SignInResult {
-  if (error instanceof ProviderError) {
-    onProviderSignIn(error.reason);
+function toResult(error: unknown, { refusals, onIdentityProviderResult }: HttpDeps, address: string): SignInResult {
+  if (error instanceof IdentityProviderError) {
+    onIdentityProviderResult(error.reason);
     return error.reason === 'refused' ? 'failed' : error.reason;
   }
   if (error instanceof SignInRefused) {
-    onProviderSignIn(error.reason);
-    refusals.onProviderRefused(error.reason, error.who, address);
+    onIdentityProviderResult(error.reason);
+    refusals.onIdentityRefused(error.reason, error.who, address);
     return 'failed';
   }
   if (error instanceof Problem && error.code === 'too-many-requests') {
-    onProviderSignIn('throttled');
+    onIdentityProviderResult('throttled');
     refusals.onSignInThrottled(address);
     return 'throttled';
   }
   // The user was disabled or unlinked during the sign-in.
   if (error instanceof Problem && error.code === 'unauthorized') {
-    onProviderSignIn('refused');
+    onIdentityProviderResult('refused');
     return 'failed';
   }
   throw error;
@@ -143,13 +143,13 @@ export async function signInFromApp(ctx: Context, deps: HttpDeps): Promise<void>
 }
 
 export async function signOutOfProvider(ctx: Context, deps: HttpDeps): Promise<void> {
-  redirect(ctx, requireProvider(deps).signOutUrl() ?? `${deps.publicUrl}/`);
+  redirect(ctx, requireIdentityProvider(deps).signOutUrl() ?? `${deps.publicUrl}/`);
 }
 
-/** The routes that call this aren't registered if there's no provider. */
-function requireProvider({ ports }: HttpDeps): IdentityProvider {
-  if (!ports.provider) throw unauthorized();
-  return ports.provider;
+/** The routes that call this aren't registered if there's no identity provider. */
+function requireIdentityProvider({ ports }: HttpDeps): IdentityProvider {
+  if (!ports.identityProvider) throw unauthorized();
+  return ports.identityProvider;
 }
 
 function unauthorized(): Problem {
@@ -170,7 +170,7 @@ function redirect(ctx: Context, url: string): void {
 const app = z.object({ port: z.number(), challenge: z.string() });
 
 /**
- * The data that a browser stores between two steps of signing in with the provider: until the provider redirects the browser back and, if
+ * The data that a browser stores between two steps of signing in with the identity provider: until the browser is redirected back and, if
  * the app is signing in, until the user has confirmed that. `expiresAt` is in ms.
  */
 const flowSchema = z.discriminatedUnion('step', [
@@ -206,7 +206,7 @@ const start = 'callkey_oidc_';
 
 /**
  * Stores a flow in a cookie of its own, because several tabs may sign in at the same time. Browsers send the cookies only to the paths of
- * this sign-in. Unlike the session's cookie, they're also sent when the provider redirects to these paths.
+ * this sign-in. Unlike the session's cookie, they're also sent when the identity provider redirects to these paths.
  */
 export function keepFlow(ctx: Context, deps: HttpDeps, flow: Flow): void {
   const cookies = openCookies(ctx, deps);

@@ -72,7 +72,7 @@ export function sessionView(session: Session, { dialer, hasReference, ports, ver
     dialer,
     reference: hasReference,
     version,
-    ...(session.issuer !== null && ports.provider ? { signedInWith: ports.provider.name } : {}),
+    ...(session.issuer !== null && ports.identityProvider ? { signedInWith: ports.identityProvider.name } : {}),
     ...(session.beganWithLink ? { justLinked: true } : {}),
   };
 }

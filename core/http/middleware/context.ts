@@ -37,7 +37,7 @@ export type ObserveRefusals = {
   onCodeRefused(user: User, address: string): void;
   onSignInThrottled(address: string): void;
   /** @param who the user, or the email address if no user has it */
-  onProviderRefused(reason: RefusalReason, who: User | string, address: string): void;
+  onIdentityRefused(reason: RefusalReason, who: User | string, address: string): void;
   /** @param peer the sender of `X-Forwarded-For`, which isn't a trusted proxy */
   onForwardingIgnored(peer: string): void;
 };
@@ -62,7 +62,7 @@ export type HttpDeps = {
   /** Newest first. They sign the cookies. */
   sessionSecrets: readonly string[];
   /** Counts the results of signing in with the provider. */
-  onProviderSignIn(result: ProviderSignInResult): void;
+  onIdentityProviderResult(result: IdentityProviderResult): void;
   /** Counts the codes that were checked after a correct password. */
   onCode(result: CodeResult): void;
 };
@@ -70,7 +70,7 @@ export type HttpDeps = {
 export type CodeResult = 'accepted' | 'refused' | 'throttled' | 'undecided';
 
 /** The results that metrics count. */
-export const providerSignInResults = [
+export const identityProviderResults = [
   'accepted',
   ...refusalReasons,
   'refused',
@@ -79,7 +79,7 @@ export const providerSignInResults = [
   'expired',
   'throttled',
 ] as const;
-export type ProviderSignInResult = (typeof providerSignInResults)[number];
+export type IdentityProviderResult = (typeof identityProviderResults)[number];
 
 /** Returns this request's turn to use the database. Only some lists and searches have one. */
 export function getTurn(ctx: Context): Turn {
