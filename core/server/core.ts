@@ -87,9 +87,8 @@ export async function startCore(
   );
   const listeners: Listener[] = [];
   try {
-    const { applied, added } = await withUsableStorage(config.database, () => storage.migrate(outside.signal));
+    const applied = await withUsableStorage(config.database, () => storage.migrate(outside.signal));
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
-    if (added.length > 0) log.warn({ migrations: added }, 'a newer release has extended the database; this older core works with it');
     if (config.database.kind === 'sqlite') log.info({ file: config.database.filename }, 'SQLite database opened');
     for (const risk of await storage.database.risks()) log.error(risk);
 

@@ -20,7 +20,7 @@ import { openDatabase } from './engine/open.ts';
 import { freeBytes, requireRights, requireRoom } from './engine/rights.ts';
 import { apiKeyStore } from './keys/api-keys.ts';
 import { createKeyUse } from './keys/key-use.ts';
-import { isMigrated, type Migrated, migrate, type SchemaState, schemaState } from './migrate.ts';
+import { isMigrated, migrate, type SchemaState, schemaState } from './migrate.ts';
 import { knownLists } from './protection/known-lists.ts';
 import { protectionStore } from './protection/protection.ts';
 import { linkStore } from './users/links.ts';
@@ -65,9 +65,9 @@ export type Storage = {
   stats(): Promise<DatabaseStats>;
   /** Returns the age, in ms, of the oldest key use that hasn't been written yet. */
   lastUsedLag(): number;
-  /** @throws Problem `conflict` if the database is newer than this program */
-  migrate(signal?: AbortSignal): Promise<Migrated>;
-  /** @throws Problem `conflict` if the database is newer than this program */
+  /** @returns the names of the migrations that were applied @throws Problem `conflict` if the database is newer than this program, or too old */
+  migrate(signal?: AbortSignal): Promise<string[]>;
+  /** @throws Problem `conflict` if the database is newer than this program, or too old */
   schema(): Promise<SchemaState>;
   /** Whether a write would be durable now, and the schema is complete. */
   isReady(): Promise<boolean>;

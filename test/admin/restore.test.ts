@@ -10,6 +10,7 @@ import { freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
 import { onToolDatabases } from '../support/tool-databases.ts';
+import { toUnreleased } from '../support/unreleased-schema.ts';
 
 describe('admin restore', () => {
   onToolDatabases(({ kind, freshDatabase, emptyDatabase }) => {
@@ -114,20 +115,20 @@ describe('admin restore', () => {
 
     it('restores an older schema, even over a newer schema, and says which command to run next', async () => {
       const direct = await openDirect(url);
-      const { write } = direct.storage.database;
-      const last = '013-recorded-retention-additive';
-      await write.raw('DROP TABLE recorded_retention');
-      await write('schema_migrations').where({ name: last }).delete();
+      await toUnreleased(direct.storage.database);
       await json('backup', file);
       await direct.close();
       await json('migrate');
       const { code, stdout } = await admin('restore', file);
       expect(code, stdout).to.equal(0);
-      expect(stdout).to.include(`missing ${last}`);
-      expect(stdout).to.include('admin -- migrate.\n');
+      expect(stdout).to.include('missing 001-schema').and.to.include('admin -- migrate.\n');
       expect((await admin('user', 'list')).stderr).to.contain('schema is out of date');
-      // Migrating works again, because the restore also removed the table that this migration had created.
-      expect((await json('migrate')).migrations).to.deep.equal([last]);
+      // What happened in a database with another schema is unknown. On PostgreSQL, its tables couldn't be replaced either.
+      const again = await admin('restore', file);
+      if (kind === 'sqlite') expect(again.stdout).to.contain("Couldn't read the previous database");
+      else expect([again.code, again.stderr.includes('schema is out of date')], again.stderr).to.deep.equal([4, true]);
+      expect((await json('migrate')).migrations).to.deep.equal(['001-schema']);
+      expect((await json('check')).ok).to.equal(true);
     });
 
     it("refuses a backup that is missing, damaged, from a newer release or not Callkey's, and changes nothing", async () => {
@@ -135,7 +136,7 @@ describe('admin restore', () => {
       const backup = join(freshDirectory(), 'newer');
       const direct = await openDirect(url);
       const { write } = direct.storage.database;
-      await write('schema_migrations').insert({ name: '999-later', batch: 2, migration_time: new Date(0) });
+      await write('schema_migrations').insert({ name: '999-later' });
       await json('backup', backup);
       await write('schema_migrations').where({ name: '999-later' }).delete();
       await json('backup', file);

@@ -7,20 +7,12 @@ import { cancelCall, placeCall } from '../../core/domain/calls/calls.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { Viewer } from '../../core/domain/model.ts';
-import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
-import { openDatabase } from '../../core/storage/engine/open.ts';
 import { createKeyUse } from '../../core/storage/keys/key-use.ts';
-import { migrate } from '../../core/storage/migrate.ts';
 import { fakeClock } from '../support/clock.ts';
-import { emptyDatabase, freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
+import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { insertCalls } from '../support/stored-calls.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-
-const locate = (url: string) => {
-  const location = parseDatabaseUrl(url);
-  return location;
-};
 
 describe('storage', () => {
   itOnPostgres('repeats a change that ended in a deadlock', async () => {
@@ -40,48 +32,6 @@ describe('storage', () => {
   });
 
   onEachDatabase((kind) => {
-    it('is migrated once, even by many processes at the same time', async () => {
-      const location = locate(await emptyDatabase(kind));
-      const databases = Array.from({ length: 4 }, () => openDatabase(location, 'make'));
-      const migrated = await Promise.all(databases.map((database) => migrate(database)));
-      const again = await Promise.all(databases.map((database) => migrate(database)));
-      for (const database of databases) await database.close();
-      expect(migrated.filter(({ applied }) => applied.length > 0)).to.have.length(1);
-      expect(again.flatMap(({ applied }) => applied)).to.deep.equal([]);
-    });
-
-    it('is unchanged after an interrupted migration', async () => {
-      const location = locate(await emptyDatabase(kind));
-      const database = openDatabase(location, 'make');
-      const cutOff = database.write
-        .transaction(async (trx) => {
-          await trx.raw('CREATE TABLE half_done (id text)');
-          throw new Error('cut off');
-        })
-        .catch((error: Error) => error.message);
-      expect(await cutOff).to.equal('cut off');
-      expect(await database.read.schema.hasTable('half_done')).to.equal(false);
-      expect((await migrate(database)).applied).to.have.length.above(0);
-      await database.close();
-    });
-
-    it("isn't ready if its calls were divided into shards after it was opened", async () => {
-      await using direct = await openDirect(await freshDatabase(kind));
-      const { write } = direct.storage.database;
-      expect(await direct.storage.isReady()).to.equal(true);
-      await write('schema_migrations').insert({ name: 'shards-4', batch: 0, migration_time: new Date() });
-      expect(await direct.storage.isReady()).to.equal(false);
-    });
-
-    it('refuses a database that a newer release has migrated', async () => {
-      const database = openDatabase(locate(await freshDatabase(kind)), 'make');
-      await migrate(database);
-      await database.write('schema_migrations').insert({ name: '999-future', batch: 2, migration_time: new Date() });
-      const refused = await migrate(database).catch((error: Error) => error.message);
-      await database.close();
-      expect(refused).to.match(/newer/);
-    });
-
     it('rolls back a change together with its audit event', async () => {
       const clock = fakeClock();
       const direct = await openDirect(await freshDatabase(kind), clock);

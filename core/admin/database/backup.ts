@@ -141,16 +141,15 @@ async function chooseSchema(database: Database, schema: string): Promise<string[
 }
 
 async function excludeOtherObjects(database: Database, schema: string): Promise<string[]> {
-  if (await isNewer(database)) return [];
+  // Another release may have tables that this program doesn't know.
+  const isCurrent = await schemaState(database).then(
+    ({ missing }) => missing.length === 0,
+    () => false,
+  );
+  if (!isCurrent) return [];
   const others = await database.query<{ name: string }>(
     `SELECT relname AS name FROM pg_class WHERE relnamespace = quote_ident(current_schema())::regnamespace
        AND relkind IN ('r', 'p', 'v', 'm', 'f') AND relname NOT IN (${ownTables.map((name) => `'${name}'`).join(', ')})`,
   );
   return others.map(({ name }) => `--exclude-table=${quoted(schema)}.${quoted(name)}`);
-}
-
-/** Whether a newer release has changed the schema, and so may have added tables that this program doesn't know. */
-async function isNewer(database: Database): Promise<boolean> {
-  const { added } = await schemaState(database).catch(() => ({ added: ['unknown'] }));
-  return added.length > 0;
 }

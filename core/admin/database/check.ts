@@ -1,7 +1,6 @@
 import { existsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { counted } from '#contract/text/count.ts';
-import { canonicalEmail } from '#contract/text/email.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { findDialerTrouble } from '../../domain/calls/dialing.ts';
 import { describeDoubt, findDoubt } from '../../domain/clock.ts';
@@ -51,13 +50,12 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, por
     return 'complete';
   });
   const users = schema.ok ? [await attempt('users', async () => `${await countEnabled(storage)} can sign in`)] : [];
-  const emails = schema.ok ? [await attempt('email addresses', () => lookForCollisions(storage))] : [];
   const clock = schema.ok ? [await attempt('clock', () => lookAtClock(storage))] : [];
   const rights = schema.ok ? [await attempt('rights', () => requireRights(database, location).then(() => 'sufficient'))] : [];
   const dialer = schema.ok ? [await attempt('dialer', () => describeDialer(ports))] : [];
   const factors = schema.ok ? await checkSecondFactors(ports, location) : [];
   const specific = location.kind === 'sqlite' ? await checkSqlite(database, location.filename) : await checkPostgres(database);
-  return [reachable, schema, ...users, ...emails, ...clock, ...rights, ...dialer, ...factors, ...specific];
+  return [reachable, schema, ...users, ...clock, ...rights, ...dialer, ...factors, ...specific];
 }
 
 /** Checks whether the session secrets that this command knows can decrypt all second factors. */
@@ -90,19 +88,6 @@ async function lookAtClock({ stores }: Storage): Promise<string> {
 async function countEnabled({ database }: Storage): Promise<number> {
   const counted = await database.read('users').whereNull('disabled_at').count({ users: '*' }).first<{ users: number | string }>();
   return Number(counted.users);
-}
-
-/** @throws Error if users have different spellings of the same address. Only one of them can sign in */
-async function lookForCollisions({ database }: Storage): Promise<string> {
-  const emails: string[] = await database.read('users').whereNull('deleted_at').orderBy('created_at').pluck('email');
-  const wrong = emails.filter((email) => canonicalEmail(email) !== email);
-  if (wrong.length > 0) {
-    const pairs = wrong.map((email) => `${email} (also ${canonicalEmail(email)})`);
-    throw new Error(
-      `${counted(wrong.length, 'user')} with another spelling of a user's address can't sign in: ${pairs.join(', ')}. Delete one of each, or import another address`,
-    );
-  }
-  return 'unique';
 }
 
 /** Describes the queue of due calls. @throws Error if a running core has recorded that the provider isn't accepting calls */

@@ -8,7 +8,7 @@ export function migrateCommand(program: Command, { withDatabase }: Runner): void
 }
 
 async function runMigrate({ storage, output }: AdminContext): Promise<void> {
-  const { applied } = await storage.migrate();
+  const applied = await storage.migrate();
   const text = applied.length === 0 ? 'Nothing to do: the schema is up to date.' : `Applied ${applied.join(', ')}.`;
   output.answer({ migrations: applied }, text);
 }

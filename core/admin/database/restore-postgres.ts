@@ -4,31 +4,32 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
+import { adminCommand } from '../../program.ts';
 import { inChunks } from '../../storage/engine/chunks.ts';
 import type { Database } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { toProblem } from '../../storage/engine/errors.ts';
-import { ownFunctions, ownTables } from '../../storage/engine/postgres/own-objects.ts';
+import { ownTables } from '../../storage/engine/postgres/own-objects.ts';
 import { applicationName, migrationLock, openPostgres } from '../../storage/engine/postgres/postgres.ts';
 import { migrationsTable, schemaState } from '../../storage/migrate.ts';
 import { ownSchema, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';
-import { missingMigrations, type RestoreResult, type Revived, type RevokedKey, readRevocations } from './restore-result.ts';
-import { findWidened, readRights, type Source } from './restore-rights.ts';
+import { missingMigrations, nothing, type RestoreResult, type Revived, type RevokedKey, readRevocations } from './restore-result.ts';
+import { findWidened, readRights } from './restore-rights.ts';
 
 export async function restorePostgres(url: string, file: string): Promise<RestoreResult> {
   const backup = await inspect(url, file);
   const database = openPostgres(url);
   try {
     await requireSameServer(database, url);
-    await refuseNewer(database);
-    const tables: Source = { table: (name) => database.read(name), has: async (name) => database.read.schema.hasTable(name) };
-    const rights = await readRights(tables);
-    const gone = await findRemoved(database);
+    const isEmpty = await requireReadable(database);
+    const rights = isEmpty ? null : await readRights(database.read);
+    const gone = isEmpty ? null : await findRemoved(database);
     const own = await assertNoOtherConnections(database);
     const schema = await ownSchema(database);
     if (schema !== backup.schema) throw wrongSchemaError(file, backup.schema, schema);
     await replaceAll(url, file, own, schema);
-    const widened = findWidened(rights, await readRights(tables, [...rights.keys.keys()]));
+    if (!rights || !gone) return { before: null, revived: nothing, missing: backup.missing };
+    const widened = findWidened(rights, await readRights(database.read, [...rights.keys.keys()]));
     return { before: null, revived: { ...(await findRevived(database, gone)), widened }, missing: backup.missing };
   } finally {
     await database.close();
@@ -36,17 +37,20 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
 }
 
 /**
- * Refuses a database with a newer schema, because the newer tables wouldn't be dropped, and the newer release's migrations would later fail
- * because of them.
+ * Refuses a database with another schema, because what it calls otherwise wouldn't be read, and tables that this program doesn't know
+ * wouldn't be dropped. A migration would later fail because of them.
+ *
+ * @returns whether it's empty
  */
-async function refuseNewer(database: Database): Promise<void> {
-  const { added } = await schemaState(database).catch((error: unknown) => {
+async function requireReadable(database: Database): Promise<boolean> {
+  const { isEmpty, missing } = await schemaState(database).catch((error: unknown) => {
     throw toProblem(error);
   });
   if (database.shards().length > 0)
     throw new Problem('conflict', "A database with shards can't be restored from one file. See core/docs/scaling.md.");
-  if (added.length > 0)
-    throw new Problem('conflict', `A newer release has added ${added.join(', ')} to the database. Restore with that release.`);
+  if (!isEmpty && missing.length > 0)
+    throw new Problem('conflict', `The database's schema is out of date. Run ${adminCommand} migrate, then restore.`);
+  return isEmpty;
 }
 
 /** Returns the error for a backup from another schema: `pg_restore` restores tables only into the schema that they came from. */
@@ -72,7 +76,7 @@ async function inspect(url: string, file: string): Promise<{ schema: string; mis
   const copied = /^COPY (.+)\.\S+ \((.*)\) FROM stdin;\n([\s\S]*?)^\\\.$/m.exec(sql);
   const [, schema = '', columns = '', rows = ''] = copied ?? [];
   const column = columns.split(', ').indexOf('name');
-  const applied = rows.split('\n').flatMap((row) => row.split('\t')[column] ?? []);
+  const applied = rows.split('\n').flatMap((row) => row.split('\t')[column] || []);
   return { schema: unquoted(schema), missing: missingMigrations(applied, file) };
 }
 
@@ -101,7 +105,6 @@ type RemovedRecords = {
 
 /** Finds the API keys that are revoked, and the users who are deleted or disabled, in the database that will be replaced. */
 async function findRemoved({ read }: Database): Promise<RemovedRecords> {
-  if (!(await read.schema.hasTable('revoked_api_keys'))) return { apiKeys: [], users: [], disabled: [] };
   const { describeKey, areCallsDue } = await readRevocations(read);
   const apiKeys: RevokedKey[] = await read('revoked_api_keys')
     .select('id', 'name', 'creator_id as creatorId', 'creator_name as creatorName', 'revoked_at as revokedAt')
@@ -119,10 +122,8 @@ async function findRemoved({ read }: Database): Promise<RemovedRecords> {
 }
 
 async function findDisabled(read: Knex): Promise<Revived['enabled']> {
-  if (!(await read.schema.hasColumn('users', 'disabled_at'))) return [];
-  const disabled = read('users').whereNotNull('disabled_at').orderBy('disabled_at');
   // Exclude users who are being deleted: a user with many keys is deleted in batches, and the user's row is deleted last.
-  if (await read.schema.hasColumn('users', 'deleted_at')) disabled.whereNull('deleted_at');
+  const disabled = read('users').whereNotNull('disabled_at').whereNull('deleted_at').orderBy('disabled_at');
   return disabled.select('id', 'email', 'name', 'disabled_at as disabledAt');
 }
 
@@ -153,7 +154,7 @@ async function findRevived({ read }: Database, gone: RemovedRecords): Promise<Om
 }
 
 /**
- * Replaces all of Callkey's tables and functions in one transaction, and nothing else in the schema. `pg_restore --clean` would drop only
+ * Replaces all of Callkey's tables in one transaction, and nothing else in the schema. `pg_restore --clean` would drop only
  * what the backup contains, so if a later release had added a table, its migration would then fail. A core that starts during the restore
  * waits for the migrations' lock.
  */
@@ -205,8 +206,7 @@ async function listOwnEntries(url: string, file: string): Promise<string> {
 
 const ofTables =
   '(?:TABLE|TABLE DATA|SEQUENCE|SEQUENCE SET|SEQUENCE OWNED BY|DEFAULT|CONSTRAINT|CHECK CONSTRAINT|FK CONSTRAINT|INDEX|TRIGGER) ';
-const ownFunction = `FUNCTION .+ (?:${ownFunctions.join('|')})\\(\\) `;
-const ownEntry = new RegExp(`^\\d+; \\d+ \\d+ (?:${ofTables}|${ownFunction}|ACL .+ (?:TABLE|SEQUENCE) )`);
+const ownEntry = new RegExp(`^\\d+; \\d+ \\d+ (?:${ofTables}|ACL .+ (?:TABLE|SEQUENCE) )`);
 
 const quotedList = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
 
@@ -220,8 +220,5 @@ DO $$ DECLARE found text; BEGIN
   SELECT string_agg(c.oid::regclass::text, ', ') INTO found FROM pg_class c
   WHERE c.relnamespace = quote_ident(current_schema())::regnamespace AND c.relkind IN ('r', 'p') AND c.relname IN (${quotedList(ownTables)});
   IF found IS NOT NULL THEN EXECUTE 'DROP TABLE ' || found; END IF;
-  SELECT string_agg(p.oid::regprocedure::text, ', ') INTO found FROM pg_proc p
-  WHERE p.pronamespace = quote_ident(current_schema())::regnamespace AND p.pronargs = 0 AND p.proname IN (${quotedList(ownFunctions)});
-  IF found IS NOT NULL THEN EXECUTE 'DROP FUNCTION ' || found; END IF;
 END $$;
 `;

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
-import { toSchemaState } from '../../storage/migrate.ts';
+import { isOurs, toSchemaState } from '../../storage/migrate.ts';
 import { isQueued } from '../../storage/queue/call-stages.ts';
 import type { Widened } from './restore-rights.ts';
 
@@ -12,6 +12,8 @@ export type EnabledUser = { id: string; email: string; name: string; disabledAt:
 
 /** A restore brings back API keys that were revoked, users who were deleted or disabled, and rights that were reduced, since the backup. */
 export type Revived = { apiKeys: RevivedKey[]; users: RevivedUser[]; enabled: EnabledUser[]; widened: Widened };
+
+export const nothing: Revived = { apiKeys: [], users: [], enabled: [], widened: { users: [], keys: [] } };
 
 export type RestoreResult = {
   /** Where the replaced database was kept; null if there was no database or it wasn't kept. */
@@ -28,7 +30,7 @@ export type RestoreResult = {
  * @throws Problem `invalid` or `conflict`
  */
 export function missingMigrations(applied: readonly string[], file: string): string[] {
-  if (!applied.includes('001-core')) throw new Problem('invalid', `${file} isn't a Callkey backup.`);
+  if (!isOurs(applied)) throw new Problem('invalid', `${file} isn't a Callkey backup.`);
   return toSchemaState(applied, file).missing;
 }
 
@@ -46,20 +48,15 @@ type Revocation = {
 export async function readRevocations(
   read: Knex,
 ): Promise<{ describeKey(key: RevokedKey): RevivedKey; areCallsDue(userId: string): boolean }> {
-  // Earlier releases don't have all columns.
-  const pluckIds = async (table: string, column: string, id: string) =>
-    new Set<string>((await read.schema.hasColumn(table, column)) ? await read(table).whereNotNull(column).pluck(id) : []);
-  const cancellingKeys = await pluckIds('revoked_api_keys', 'cancelling_since', 'id');
-  const cancellingUsers = await pluckIds('users', 'cancelling_since', 'id');
+  const cancelling = async (table: 'revoked_api_keys' | 'users') =>
+    new Set<string>(await read(table).whereNotNull('cancelling_since').pluck('id'));
+  const [cancellingKeys, cancellingUsers] = [await cancelling('revoked_api_keys'), await cancelling('users')];
   const queued = new Set<string>(await read('calls').distinct().whereNotNull('due_at').whereRaw(isQueued).pluck('api_key_id'));
-  const reasons = new Map<string, string>();
-  if (await read.schema.hasColumn('audit_events', 'detail')) {
-    const rows: { subject_id: string; detail: string }[] = await read('audit_events')
-      .where({ action: 'api-key.revoked' })
-      .whereNotNull('detail')
-      .select('subject_id', 'detail');
-    for (const { subject_id, detail } of rows) reasons.set(subject_id, detail);
-  }
+  const rows: { subject_id: string; detail: string }[] = await read('audit_events')
+    .where({ action: 'api-key.revoked' })
+    .whereNotNull('detail')
+    .select('subject_id', 'detail');
+  const reasons = new Map(rows.map(({ subject_id, detail }) => [subject_id, detail]));
   return {
     describeKey: (key) => ({
       ...key,

@@ -8,9 +8,6 @@ import { inChunks } from '../../storage/engine/chunks.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../../storage/engine/tables.ts';
 import type { AdminContext } from '../command-line.ts';
 
-/** The tables of a database. In a database from an earlier release, some of them, and some columns, may be missing. */
-export type Source = { table(name: string): Knex.QueryBuilder; has(table: string): Promise<boolean> };
-
 type KeyLimitRow = Pick<ApiKeyRow, 'id' | 'name' | 'addresses' | 'calls_per_day'>;
 /** What each user could do and had to prove, and the limits of each key. */
 type Rights = {
@@ -22,16 +19,14 @@ type Rights = {
 };
 
 /** @param keyIds the keys whose limits to read; by default, every key with limits */
-export async function readRights({ table, has }: Source, keyIds: readonly string[] | null = null): Promise<Rights> {
-  const read = async <Row>(name: string, narrow = (rows: Knex.QueryBuilder) => rows): Promise<Row[]> =>
-    (await has(name)) ? narrow(table(name)).select('*') : [];
+export async function readRights(table: (name: string) => Knex.QueryBuilder, keyIds: readonly string[] | null = null): Promise<Rights> {
+  const read = async <Row>(name: string): Promise<Row[]> => table(name).select('*');
   const keys: KeyLimitRow[] = [];
-  if (keyIds !== null)
-    for (const ids of inChunks(keyIds)) keys.push(...(await read<KeyLimitRow>('api_keys', (rows) => rows.whereIn('id', ids))));
-  else if (await has('api_key_days')) keys.push(...(await read<KeyLimitRow>('api_keys', (rows) => rows.whereNotNull('limits_version'))));
+  if (keyIds !== null) for (const ids of inChunks(keyIds)) keys.push(...(await table('api_keys').whereIn('id', ids).select('*')));
+  else keys.push(...(await table('api_keys').whereNotNull('limits_version').select('*')));
   const codes = Map.groupBy(await read<{ user_id: string; digest: string }>('recovery_codes'), ({ user_id }) => user_id);
   return {
-    users: new Map((await read<UserRow>('users')).filter((row) => row.deleted_at == null).map((row) => [row.id, row])),
+    users: new Map((await read<UserRow>('users')).filter((row) => row.deleted_at === null).map((row) => [row.id, row])),
     links: new Map((await read<LinkRow>('oidc_links')).map((row) => [row.user_id, row])),
     factors: new Map((await read<SecondFactorRow>('second_factors')).filter(isConfirmed).map((row) => [row.user_id, row])),
     recoveryCodes: new Map([...codes].map(([id, rows]) => [id, rows.map(({ digest }) => digest)])),

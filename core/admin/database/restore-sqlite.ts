@@ -8,17 +8,18 @@ import { flushToDisk } from '../../server/start/session-secrets.ts';
 import { quiet } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { isLocked } from '../../storage/engine/errors.ts';
-import { migrationsTable } from '../../storage/migrate.ts';
+import { isCurrent, migrationsTable } from '../../storage/migrate.ts';
 import {
   type EnabledUser,
   missingMigrations,
+  nothing,
   type RestoreResult,
   type Revived,
   type RevivedUser,
   type RevokedKey,
   readRevocations,
 } from './restore-result.ts';
-import { findWidened, readRights, type Source } from './restore-rights.ts';
+import { findWidened, readRights } from './restore-rights.ts';
 
 /**
  * The replaced database's companion files. SQLite would apply the first three to the restored database. If the fourth exists, cores refuse
@@ -78,8 +79,7 @@ async function prepare(copy: string, file: string): Promise<string[]> {
     // The check above doesn't notice if the file is truncated within an empty last page.
     const [page]: { page_size: number }[] = await database.raw('PRAGMA page_size');
     if (page && statSync(file).size % page.page_size !== 0) throw new Problem('invalid', `${file} is truncated. Restore another backup.`);
-    const applied: string[] = (await database.schema.hasTable(migrationsTable)) ? await database(migrationsTable).pluck('name') : [];
-    const missing = missingMigrations(applied, file);
+    const missing = missingMigrations(await readApplied(database), file);
     await database.raw('PRAGMA journal_mode = DELETE');
     await database('sessions').delete();
     return missing;
@@ -96,7 +96,7 @@ function place(target: string, copy: string, before: string): Omit<RestoreResult
   moveCompanions(target, before);
   linkIfMissing(copy, target);
   flushToDisk(dirname(target));
-  return { before: null, revived: { apiKeys: [], users: [], enabled: [], widened: { users: [], keys: [] } } };
+  return { before: null, revived: nothing };
 }
 
 async function replace(target: string, copy: string, before: string): Promise<Omit<RestoreResult, 'missing'>> {
@@ -140,49 +140,39 @@ function inUseError(target: string): Problem {
   return new Problem('conflict', `${target} is in use. Stop the core and any other program that has it open, then restore again.`);
 }
 
-async function findRevived(database: Knex): Promise<Revived> {
-  const rights = await readRights(tablesOf(database, 'main'));
-  const widened = findWidened(rights, await readRights(tablesOf(database, 'backup'), [...rights.keys.keys()]));
-  if (!(await database.schema.hasTable('revoked_api_keys'))) return { apiKeys: [], users: [], enabled: [], widened };
+/** @returns null if the replaced database has another schema, so what happened in it is unknown */
+async function findRevived(database: Knex): Promise<Revived | null> {
+  const applied = await readApplied(database);
+  if (applied.length === 0) return nothing;
+  if (!isCurrent(applied)) return null;
+  const backup = (name: string) => database(`backup.${name}`);
+  const rights = await readRights(database);
+  const widened = findWidened(rights, await readRights(backup, [...rights.keys.keys()]));
   const { describeKey, areCallsDue } = await readRevocations(database);
   const apiKeys: RevokedKey[] = await database.raw(
     `SELECT r.id, r.name, r.creator_id AS "creatorId", r.creator_name AS "creatorName", r.revoked_at AS "revokedAt"
      FROM main.revoked_api_keys r JOIN backup.api_keys k ON k.id = r.id ORDER BY r.revoked_at, r.id`,
   );
-  const columns = await columnsOfUsers(database, 'main');
   // Exclude users who are being deleted: a user with many keys is deleted in batches, and the user's row is deleted last.
-  const remaining = columns.includes('deleted_at') ? 'main.users WHERE deleted_at IS NULL' : 'main.users';
+  const remaining = 'main.users WHERE deleted_at IS NULL';
   const users: Omit<RevivedUser, 'areCallsDue'>[] = await database.raw(
     `SELECT u.id, u.email, u.name, max(e.at) AS "deletedAt" FROM main.audit_events e JOIN backup.users u ON u.id = e.subject_id
      WHERE e.action = 'user.deleted' AND u.id NOT IN (SELECT id FROM ${remaining}) GROUP BY u.id, u.email, u.name ORDER BY 4, 1`,
   );
+  const enabled: EnabledUser[] = await database.raw(
+    `SELECT b.id, b.email, b.name, u.disabled_at AS "disabledAt" FROM (SELECT * FROM ${remaining}) u JOIN backup.users b ON b.id = u.id
+     WHERE u.disabled_at IS NOT NULL AND b.disabled_at IS NULL ORDER BY 4, 1`,
+  );
   return {
     apiKeys: apiKeys.map(describeKey),
     users: users.map((user) => ({ ...user, areCallsDue: areCallsDue(user.id) })),
-    enabled: columns.includes('disabled_at') ? await findEnabled(database, remaining) : [],
+    enabled,
     widened,
   };
 }
 
-function tablesOf(database: Knex, schema: 'main' | 'backup'): Source {
-  return {
-    table: (name) => database(`${schema}.${name}`),
-    has: async (name) => (await database(`${schema}.sqlite_master`).where({ type: 'table', name }).first('name')) !== undefined,
-  };
-}
-
-async function findEnabled(database: Knex, remaining: string): Promise<EnabledUser[]> {
-  // A backup from an earlier release doesn't have disabled users.
-  const isEnabled = (await columnsOfUsers(database, 'backup')).includes('disabled_at') ? 'b.disabled_at IS NULL' : 'TRUE';
-  return database.raw(
-    `SELECT b.id, b.email, b.name, u.disabled_at AS "disabledAt" FROM (SELECT * FROM ${remaining}) u JOIN backup.users b ON b.id = u.id
-     WHERE u.disabled_at IS NOT NULL AND ${isEnabled} ORDER BY 4, 1`,
-  );
-}
-
-async function columnsOfUsers(database: Knex, schema: 'main' | 'backup'): Promise<string[]> {
-  const columns: { name: string }[] = await database.raw(`SELECT name FROM pragma_table_info('users', ?)`, [schema]);
-  return columns.map(({ name }) => name);
+async function readApplied(database: Knex): Promise<string[]> {
+  return (await database.schema.hasTable(migrationsTable)) ? database(migrationsTable).pluck('name') : [];
 }
 
 /** Links the copy to the target's name. Unlike a rename, this fails if a core has just created a database. */

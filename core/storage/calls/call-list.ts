@@ -186,7 +186,7 @@ function listedCall(row: ListedRow, key: KeyRow | undefined, campaignName: strin
 const timeColumns = { id: 'contact_id', at: 'placed_at' };
 const searchedColumns = ['phone', 'name', 'request_id'];
 
-/** Written as text, because the condition of a partial index doesn't match parameters: see migrations/021-list-filters-additive.ts. */
+/** Written as text, because the condition of a partial index doesn't match parameters: see `calls_in_uncommon_states`. */
 const uncommon: Condition = { sql: `state NOT IN (${commonStates.map((state) => `'${state}'`).join(', ')})`, values: [] };
 
 /** Builds the condition for everything but the campaigns and the time range. */
@@ -395,7 +395,7 @@ async function buildKeyConditions(database: Database, scope: CallScope, filter: 
 /** If a key has at most this many calls in the range, all of them are read, in three statements. */
 const fewOfKey = 10_000;
 
-/** The condition of a partial index: see migrations/030-calls-by-key-additive.ts. */
+/** The condition of the partial index `calls_by_api_key`. */
 const hasEnded: Condition = { sql: 'due_at IS NULL', values: [] };
 
 function splitStates(states: readonly CallState[]): { open: CallState[]; ended: CallState[] } {

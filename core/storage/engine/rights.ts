@@ -1,14 +1,15 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { migrationsTable } from '../migrate.ts';
 import type { Database, DatabaseLocation } from './database.ts';
 import { ownTables } from './postgres/own-objects.ts';
 import { requireWritable } from './sqlite/sqlite-file.ts';
 
 /**
- * The tables that a core needs rights to. If another role migrates the schema, the core doesn't need rights to the migrations' tables, and
+ * The tables that a core needs rights to. If another role migrates the schema, the core doesn't need rights to the migrations' table, and
  * its role may not be allowed to delete audit events.
  */
-const tables = ownTables.filter((name) => !name.startsWith('schema_migrations'));
+const tables = ownTables.filter((name) => name !== migrationsTable);
 const rights = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 const isDispensable = `tables.name = 'audit_events' AND rights.name = 'DELETE'`;
 

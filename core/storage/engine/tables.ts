@@ -14,7 +14,6 @@ declare module 'knex/types/tables.js' {
     users: UserRow;
     api_keys: ApiKeyRow;
     revoked_api_keys: RevokedApiKeyRow;
-    api_key_counts: KeyCountRow;
     api_key_usage: KeyUsageRow;
     api_key_days: KeyDayRow;
     api_key_addresses: KeyAddressRow;
@@ -134,9 +133,6 @@ type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_
   /** Set if the key's queued calls must be cancelled, until that's done. */
   cancelling_since: Millis | null;
 };
-
-/** One part of a scope's key count. The count is the sum of these rows. */
-type KeyCountRow = { scope: string; id: string; keys: number };
 
 /** A key's use in the quarter-hour that begins at `quarter_at`, and how many of its requests were refused because of their address. */
 export type KeyUsageRow = { api_key_id: string; quarter_at: Millis; placed: number; cancelled: number; refused: number };

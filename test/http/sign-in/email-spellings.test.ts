@@ -1,6 +1,4 @@
 import { expect } from 'chai';
-import { up } from '../../../core/storage/migrations/045-canonical-emails.ts';
-import { adminOn } from '../../support/admin.ts';
 import { type CoreHarness, openCore } from '../../support/core-harness.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode, textAt } from '../../support/http.ts';
@@ -46,28 +44,6 @@ describe('the spellings of an email address', () => {
     it('share one counter of wrong passwords', async () => {
       for (let n = 0; n < 10; n++) await tryPassword(n % 2 ? 'x@bücher.example' : 'x@XN--BCHER-KVA.example', 'wrong');
       expect((await tryPassword('x@bücher.example', 'wrong')).status).to.equal(429);
-    });
-
-    it('are unified by the migration, which leaves two users with the same address as they are, and admin check names them', async () => {
-      const users = () => harness.direct.storage.database.write('users');
-      const { account, partner, staff } = harness.tenants.users;
-      const before = new Map([account, partner, staff].map(({ id, email }) => [id, email]));
-      const rename = async (id: string, email: string) => users().where({ id }).update({ email });
-      const emailOf = async (id: string) => (await users().where({ id }).first('email'))?.email;
-      await rename(account.id, 'a@köln.example');
-      await rename(partner.id, 'b@köln.example');
-      await rename(staff.id, 'b@xn--kln-sna.example');
-      await harness.direct.storage.database.write.transaction(up);
-      expect([await emailOf(account.id), await emailOf(partner.id), await emailOf(staff.id)]).to.deep.equal([
-        'a@xn--kln-sna.example',
-        'b@köln.example',
-        'b@xn--kln-sna.example',
-      ]);
-      const { stdout } = await adminOn(harness.database).admin(['check']);
-      expect(stdout).to.match(/^FAIL {3}email addresses: 1 user .+ b@köln\.example \(also b@xn--kln-sna\.example\)/m);
-      const shown = await adminOn(harness.database).admin(['user', 'show', 'b@köln.example']);
-      expect(shown.stdout).to.contain(partner.id);
-      for (const [id, email] of before) await rename(id, email);
     });
   });
 });

@@ -10,7 +10,7 @@ const oldestCitus = 13;
 /** Every node has a copy of these tables, because the statements about calls read them. */
 const copiedTables = [
   ...['partners', 'accounts', 'campaigns', 'users', 'api_keys', 'revoked_api_keys'],
-  ...['do_not_call', 'do_not_call_additions', 'protection_rules', migrationsTable, `${migrationsTable}_lock`],
+  ...['do_not_call', 'do_not_call_additions', 'protection_rules', migrationsTable],
 ];
 /** All other tables are together on one node. */
 const singleTables = ownTables.filter((name) => ![...copiedTables, ...shardTables].includes(name));
@@ -151,7 +151,7 @@ export async function createShards(database: Database, count: number): Promise<v
           WHERE ${shardNumberSql('c.id', count)} = ${shard}`);
     }
     await run(`DROP TABLE ${shardTables}`);
-    await trx(migrationsTable).insert({ name: shardsName(count), batch: 0, migration_time: trx.fn.now() });
+    await trx(migrationsTable).insert({ name: shardsName(count) });
     await spread(run, ask);
     for (const statement of roleStatements(place.role, place.name)) await run(statement);
   });

@@ -9,7 +9,6 @@ const typedTables: Record<keyof Tables, true> = {
   users: true,
   api_keys: true,
   revoked_api_keys: true,
-  api_key_counts: true,
   api_key_addresses: true,
   api_key_days: true,
   api_key_usage: true,
@@ -32,9 +31,5 @@ const typedTables: Record<keyof Tables, true> = {
   protection_rules: true,
 };
 
-/**
- * All tables and functions that the migrations create on PostgreSQL. A schema may also contain other programs' objects. Only earlier
- * releases have functions: see migration 024.
- */
-export const ownTables: readonly string[] = [...Object.keys(typedTables), 'call_count_changes', migrationsTable, `${migrationsTable}_lock`];
-export const ownFunctions: readonly string[] = ['tally_api_keys', 'tally_moved_api_key', 'count_ended_call', 'count_replaced_call'];
+/** All tables that the migrations create on PostgreSQL. A schema may also contain other programs' tables. */
+export const ownTables: readonly string[] = [...Object.keys(typedTables), 'call_count_changes', migrationsTable];

@@ -1,0 +1,284 @@
+-- The tables, in the order in which one would explain them. README.md has a drawing. schema.postgres.sql has the same tables and columns.
+-- IDs sort by time. Instants (`..._at`, `..._until`, `..._since`) are epoch milliseconds.
+
+-- The names of the applied migrations and, with Citus, the number of shards: see migrate.ts.
+CREATE TABLE schema_migrations (name text PRIMARY KEY) STRICT;
+
+
+-- WHO: partners have accounts, and accounts have campaigns. external_id is the ID in the system from which `admin import` reads.
+
+-- has_do_not_call: 1 from the first entry of its do-not-call list on. The statement that places a call joins partners and accounts anyway,
+--   so for one without entries, the list costs nothing.
+-- do_not_call_version: increased by each transaction that adds entries to the lists of the partner or its accounts, so that a core knows
+--   whether it has seen all of them. At least the time of the last addition, so that a version lost in a failover isn't used again.
+-- rules_version: increased by each change of the rules of the partner, its accounts or campaigns; null until there are any.
+CREATE TABLE partners (
+  id text PRIMARY KEY, external_id text UNIQUE, name text NOT NULL, created_at integer NOT NULL,
+  has_do_not_call integer, do_not_call_version integer, rules_version integer
+) STRICT;
+
+-- opt_outs_for_partner: 1 if someone who opts out in a call of the account is listed for all of its partner's accounts.
+CREATE TABLE accounts (
+  id text PRIMARY KEY, external_id text UNIQUE, partner_id text NOT NULL REFERENCES partners (id),
+  name text NOT NULL, created_at integer NOT NULL,
+  has_do_not_call integer, opt_outs_for_partner integer
+) STRICT;
+CREATE INDEX accounts_of_partner ON accounts (partner_id);
+
+CREATE TABLE campaigns (
+  id text PRIMARY KEY, external_id text UNIQUE, account_id text NOT NULL REFERENCES accounts (id),
+  name text NOT NULL, created_at integer NOT NULL
+) STRICT;
+CREATE INDEX campaigns_of_account ON campaigns (account_id);
+
+-- partner_id: the user's partner. For an account user, it's the account's partner. Staff don't have one.
+-- password_handed_out: 1 if someone handed the password out, or the one that the user replaced with it, so someone else may know it.
+-- sign_in_version: the ID of the audit event of the last change of how the user signs in. What was proved under an earlier one is refused:
+--   see domain/sign-in/sessions.ts.
+-- disabled_at: while it's set, the user and their keys are refused.
+-- deleted_at: set until the user's last key is revoked and the row is deleted. Such a user is also disabled.
+-- cancelling_since: set on a deleted user if the queued calls of their keys must be cancelled.
+-- moving_keys: the ID of the audit event of the last move, while some of the user's keys are still recorded with an earlier partner.
+CREATE TABLE users (
+  id text PRIMARY KEY, external_id text UNIQUE, email text NOT NULL UNIQUE, name text NOT NULL,
+  user_type text NOT NULL, account_id text REFERENCES accounts (id), partner_id text REFERENCES partners (id),
+  password_hash text NOT NULL, password_expires_at integer, password_handed_out integer, sign_in_version text NOT NULL DEFAULT '',
+  created_at integer NOT NULL, last_sign_in_at integer, disabled_at integer,
+  deleted_at integer, cancelling_since integer, moving_keys text,
+  CHECK (
+    user_type = 'account' AND account_id IS NOT NULL AND partner_id IS NOT NULL
+    OR user_type = 'partner' AND partner_id IS NOT NULL
+    OR user_type = 'staff' AND account_id IS NULL AND partner_id IS NULL
+  )
+) STRICT;
+CREATE INDEX users_of_partner ON users (partner_id);
+CREATE INDEX users_of_account ON users (account_id);
+CREATE INDEX users_deleted ON users (id) WHERE deleted_at IS NOT NULL;
+CREATE INDEX users_moving_keys ON users (id) WHERE moving_keys IS NOT NULL;
+
+-- A user's authenticator app. It takes effect once it's confirmed. `secret` is encrypted with a key that the database doesn't have.
+-- last_step: the time step of the last code that was accepted, so that no code works twice.
+CREATE TABLE second_factors (
+  user_id text PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE, secret text NOT NULL, confirmed_at integer, last_step integer
+) STRICT;
+CREATE TABLE recovery_codes (
+  user_id text NOT NULL REFERENCES second_factors (user_id) ON DELETE CASCADE, digest text NOT NULL, PRIMARY KEY (user_id, digest)
+) STRICT;
+
+-- A user's identity at the identity provider. A deleted user's row is kept for a while, so the link is deleted separately.
+CREATE TABLE oidc_links (
+  user_id text NOT NULL PRIMARY KEY REFERENCES users (id) ON DELETE CASCADE,
+  issuer text NOT NULL, subject text NOT NULL, linked_at integer NOT NULL, UNIQUE (issuer, subject)
+) STRICT;
+
+-- A code that signs the app in, once, within a minute. It names the identity and the sign_in_version that it's for, because the person may
+-- be unlinked while the app waits, and the user linked to someone else.
+CREATE TABLE sign_in_codes (
+  digest text NOT NULL PRIMARY KEY, user_id text NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+  issuer text NOT NULL, subject text NOT NULL DEFAULT '', sign_in_version text NOT NULL DEFAULT '',
+  challenge text NOT NULL, expires_at integer NOT NULL
+) STRICT;
+CREATE INDEX sign_in_codes_by_user ON sign_in_codes (user_id);
+
+-- tenancy_kind, tenancy_id: the partner or account that a staff user has selected.
+-- issuer: the identity provider that the user signed in with; null for a password.
+-- half_open_until: set while the session waits for a code. Until then, it can't be used for anything else.
+-- began_with_link: 1 if the user was linked to the identity right before.
+CREATE TABLE sessions (
+  id text PRIMARY KEY, user_id text NOT NULL REFERENCES users (id), tenancy_kind text, tenancy_id text,
+  started_at integer NOT NULL, last_seen_at integer NOT NULL,
+  issuer text, half_open_until integer, began_with_link integer
+) STRICT;
+CREATE INDEX sessions_of_user ON sessions (user_id);
+CREATE INDEX sessions_by_last_seen ON sessions (last_seen_at);
+
+-- How many attempts to sign in were counted under a key, such as an address, in a window that ends at expires_at.
+CREATE TABLE sign_in_attempts (key text PRIMARY KEY, attempts integer NOT NULL DEFAULT 0, expires_at integer) STRICT;
+
+
+-- API KEYS: only the digest of a key's value is stored.
+
+-- account_id, partner_id: the scope in which the key was created.
+-- creator_partner_id: the partner whose administrator sees the key in lists: the creator's current partner or, for staff, partner_id. If
+--   the creator moves, it's changed in batches: see users/users.ts.
+-- time_zone: the creator's; null for a key that was created before time zones were recorded.
+-- limits_version: changes with each change of addresses and calls_per_day, so that the statement that places or cancels a call needs only
+--   one comparison to make sure that the process checked the current limits; null if there are none.
+-- addresses: networks in CIDR notation, as JSON. last_used_address: the client's in the last request that was recorded.
+CREATE TABLE api_keys (
+  id text PRIMARY KEY, digest text NOT NULL UNIQUE, name text NOT NULL,
+  creator_id text NOT NULL REFERENCES users (id), creator_partner_id text,
+  account_id text REFERENCES accounts (id), partner_id text NOT NULL REFERENCES partners (id),
+  created_at integer NOT NULL, expires_at integer, expiry_time_zone text, time_zone text,
+  limits_version text, addresses text, calls_per_day integer,
+  last_used_at integer, last_used_address text
+) STRICT;
+-- Each scope's newest keys are one range of an index. The last column lets a list skip the keys of users who are being deleted or moved.
+CREATE INDEX api_keys_by_creator ON api_keys (creator_id, created_at, id);
+CREATE INDEX api_keys_by_creator_partner ON api_keys (creator_partner_id, created_at, id, creator_id);
+CREATE INDEX api_keys_by_account ON api_keys (account_id, created_at, id, creator_id);
+CREATE INDEX api_keys_by_partner ON api_keys (partner_id, created_at, id, creator_id);
+CREATE INDEX api_keys_by_end ON api_keys (expires_at);
+CREATE INDEX api_keys_by_creator_end ON api_keys (creator_id, expires_at);
+
+-- What remains of a revoked key, so that calls can still say which key placed them. The digest is permanently deleted.
+-- cancelling_since: set while the key's queued calls must be cancelled, so that another process can finish that.
+CREATE TABLE revoked_api_keys (
+  id text PRIMARY KEY, name text NOT NULL, creator_id text NOT NULL, creator_name text NOT NULL, creator_partner_id text,
+  account_id text, partner_id text NOT NULL, revoked_at integer NOT NULL, cancelling_since integer
+) STRICT;
+CREATE INDEX revoked_api_keys_cancelling ON revoked_api_keys (id) WHERE cancelling_since IS NOT NULL;
+
+-- A key's use in the quarter-hour that begins at quarter_at: docs/decisions/counted-by-the-quarter.md. refused: because of the address.
+CREATE TABLE api_key_usage (
+  api_key_id text NOT NULL, quarter_at integer NOT NULL, placed integer NOT NULL, cancelled integer NOT NULL,
+  refused integer NOT NULL DEFAULT 0, PRIMARY KEY (api_key_id, quarter_at)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX api_key_usage_to_forget ON api_key_usage (quarter_at);
+
+-- How many calls a key with a daily limit placed on a day of its time zone (YYYY-MM-DD).
+CREATE TABLE api_key_days (
+  api_key_id text NOT NULL, day text NOT NULL, placed integer NOT NULL, PRIMARY KEY (api_key_id, day)
+) WITHOUT ROWID;
+CREATE INDEX api_key_days_to_forget ON api_key_days (day);
+
+-- From which addresses a key was used in the last few days, so that the calls made with a leaked key can be told apart from the others.
+CREATE TABLE api_key_addresses (
+  api_key_id text NOT NULL, address text NOT NULL, used_at integer NOT NULL, PRIMARY KEY (api_key_id, address)
+) WITHOUT ROWID;
+CREATE INDEX api_key_addresses_newest ON api_key_addresses (api_key_id, used_at);
+CREATE INDEX api_key_addresses_to_forget ON api_key_addresses (used_at);
+
+
+-- PROTECTION: scope_id is a partner, an account or, for rules, a campaign.
+
+-- Each column has JSON; null if the scope has no rules of that kind. hours_changed: set if the hours have changed, and the calls that the
+-- previous ones held aren't due yet. Each change sets another value.
+CREATE TABLE protection_rules (
+  scope_id text PRIMARY KEY, partner_id text NOT NULL, hours text, countries text, kinds text, hours_changed text
+) STRICT;
+CREATE INDEX protection_rules_changed ON protection_rules (scope_id) WHERE hours_changed IS NOT NULL;
+
+-- account_id: null for an entry of the partner. campaign_id, contact_id: the call in which the person asked not to be called.
+CREATE TABLE do_not_call (
+  id text PRIMARY KEY, scope_id text NOT NULL, phone text NOT NULL, account_id text, partner_id text NOT NULL,
+  reason text NOT NULL, note text, source text NOT NULL, campaign_id text, contact_id text,
+  created_by_id text, created_by_name text, created_at integer NOT NULL, ends_at integer
+) STRICT;
+-- The index that placing a call uses contains little else, so that ten million numbers fit into memory.
+CREATE UNIQUE INDEX do_not_call_numbers ON do_not_call (scope_id, phone);
+CREATE INDEX do_not_call_of_partner ON do_not_call (partner_id, id);
+CREATE INDEX do_not_call_of_account ON do_not_call (account_id, id) WHERE account_id IS NOT NULL;
+CREATE INDEX do_not_call_of_partner_by_number ON do_not_call (partner_id, phone, id);
+CREATE INDEX do_not_call_ending ON do_not_call (ends_at) WHERE ends_at IS NOT NULL;
+
+-- The numbers that each version of the last day added, separated by spaces.
+CREATE TABLE do_not_call_additions (
+  partner_id text NOT NULL, version integer NOT NULL, phones text NOT NULL, PRIMARY KEY (partner_id, version)
+) STRICT;
+
+-- Scopes with new entries whose queued calls haven't been blocked yet. Each new entry changes the token.
+CREATE TABLE do_not_call_sweeps (scope_id text PRIMARY KEY, account_id text, partner_id text NOT NULL, token text NOT NULL) STRICT;
+
+
+-- CALLS: with Citus, each shard has its own copy of these tables.
+
+-- No foreign keys, because each would lock a row for every call, and a call outlives the key that placed it. domain/calls/call-states.ts
+-- explains state, handoff and due_at. If a call was erased, phone, name, time_zone, variables and detail are null.
+-- variables: pairs of name and value as JSON, sorted by name. attempt: counts the claims, so that an expired claim's result is ignored.
+-- late_outcome_at: when the provider reported the outcome of a call that had been `unknown`.
+-- held_until: when calling hours allow the call; null if it isn't waiting for that. response_held_until: what the response to the placed
+--   call said.
+-- On SQLite, rows are stored in their order of arrival, because rows with text as their key cost 50% more.
+CREATE TABLE calls (
+  contact_id text NOT NULL, campaign_id text NOT NULL, account_id text NOT NULL, request_id text NOT NULL, api_key_id text NOT NULL,
+  state text NOT NULL, phone text, name text, time_zone text, variables text, not_before integer, not_after integer,
+  placed_at integer NOT NULL, cancelled_at integer, due_at integer,
+  attempt integer NOT NULL DEFAULT 0, first_attempt_at integer, handoff text, provider text, dialed_at integer,
+  ended_at integer, duration_seconds integer, detail text, late_outcome_at integer, held_until integer, response_held_until integer,
+  PRIMARY KEY (campaign_id, contact_id), UNIQUE (campaign_id, request_id)
+) STRICT;
+-- The queue: docs/decisions/one-index-of-the-queue.md. Calls that are due at the same time stay in their order of arrival, and a search
+-- through them can continue where it stopped.
+CREATE INDEX calls_due ON calls (account_id, due_at, placed_at, api_key_id, contact_id) WHERE due_at IS NOT NULL;
+CREATE INDEX calls_held ON calls (held_until) WHERE held_until IS NOT NULL AND due_at IS NOT NULL;
+CREATE INDEX calls_lapsing ON calls (not_after) WHERE state = 'queued' AND not_after IS NOT NULL;
+CREATE INDEX calls_lapsing_between_tries ON calls (not_after) WHERE state = 'dialing' AND handoff = 'retry' AND not_after IS NOT NULL;
+-- A call is looked up by contact alone only after it has been handed off.
+CREATE UNIQUE INDEX calls_handed_off ON calls (contact_id) WHERE handoff IS NOT NULL;
+-- Finds a number's calls that can no longer be stopped.
+CREATE INDEX calls_being_dialed ON calls (phone) WHERE state = 'dialing';
+-- The console's filters. A call is added to these indexes when it ends, so a placed call doesn't cost more. They contain what else is
+-- needed to count matches without reading their rows.
+CREATE INDEX calls_in_uncommon_states ON calls (campaign_id, state, contact_id, placed_at, api_key_id)
+  WHERE state NOT IN ('queued', 'dialing', 'completed');
+CREATE INDEX calls_by_api_key ON calls (api_key_id, state, contact_id, campaign_id) WHERE due_at IS NULL;
+-- The retention period begins at the end, but not before the call was dialed, or its outcome reported.
+CREATE INDEX calls_to_erase ON calls ((max(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at))))
+  WHERE ended_at IS NOT NULL AND phone IS NOT NULL;
+
+-- How many of the calls that were placed in the quarter-hour that begins at quarter_at have ended in a state.
+CREATE TABLE call_counts (
+  campaign_id text NOT NULL, quarter_at integer NOT NULL, state text NOT NULL, calls integer NOT NULL,
+  PRIMARY KEY (campaign_id, quarter_at, state)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX call_counts_to_forget ON call_counts (quarter_at);
+-- queue/call-stages.ts says why triggers count on SQLite.
+CREATE TRIGGER count_ended AFTER UPDATE OF state ON calls WHEN OLD.ended_at IS NULL AND NEW.ended_at IS NOT NULL BEGIN
+  INSERT INTO call_counts (campaign_id, quarter_at, state, calls)
+  VALUES (NEW.campaign_id, NEW.placed_at - NEW.placed_at % 900000, NEW.state, 1)
+  ON CONFLICT DO UPDATE SET calls = calls + 1; END;
+-- A late outcome replaces `unknown`.
+CREATE TRIGGER count_replaced AFTER UPDATE OF state ON calls WHEN OLD.state = 'unknown' AND NEW.state <> 'unknown' BEGIN
+  INSERT INTO call_counts (campaign_id, quarter_at, state, calls)
+  VALUES (NEW.campaign_id, NEW.placed_at - NEW.placed_at % 900000, OLD.state, -1),
+    (NEW.campaign_id, NEW.placed_at - NEW.placed_at % 900000, NEW.state, 1)
+  ON CONFLICT DO UPDATE SET calls = calls + excluded.calls; END;
+
+
+-- AUDIT
+
+-- detail: what was changed, or why. seq, hash: the event's place in the chain; null until housekeeping chains it: see audit/audit-chain.ts.
+CREATE TABLE audit_events (
+  id text PRIMARY KEY, at integer NOT NULL, actor_id text, actor_name text, action text NOT NULL,
+  subject_kind text NOT NULL, subject_id text NOT NULL, subject_name text NOT NULL,
+  account_id text, partner_id text, address text NOT NULL, detail text, seq integer, hash text
+) STRICT;
+CREATE UNIQUE INDEX audit_events_in_chain ON audit_events (seq) WHERE seq IS NOT NULL;
+CREATE INDEX audit_events_unchained ON audit_events (id) WHERE seq IS NULL;
+CREATE INDEX audit_events_of_backups ON audit_events (at) WHERE action = 'backup.created';
+CREATE INDEX audit_events_of_api_key ON audit_events (subject_id, id) WHERE subject_kind = 'api-key';
+-- One for each filter of the activity list, and for most pairs. They end with the ID, so that the newest matches are next to each other.
+CREATE INDEX audit_events_of_account ON audit_events (account_id, id);
+CREATE INDEX audit_events_of_account_by_actor ON audit_events (account_id, actor_id, id);
+CREATE INDEX audit_events_of_account_by_action ON audit_events (account_id, action, id);
+CREATE INDEX audit_events_of_account_by_subject ON audit_events (account_id, subject_id, id, action);
+CREATE INDEX audit_events_of_partner ON audit_events (partner_id, id);
+CREATE INDEX audit_events_of_partner_by_actor ON audit_events (partner_id, actor_id, id);
+CREATE INDEX audit_events_of_partner_by_action ON audit_events (partner_id, action, id);
+CREATE INDEX audit_events_of_partner_by_subject ON audit_events (partner_id, subject_id, id, action);
+CREATE INDEX audit_events_of_actor ON audit_events (actor_id, id);
+CREATE INDEX audit_events_of_actor_by_action ON audit_events (actor_id, action, id, account_id, partner_id);
+CREATE INDEX audit_events_of_actor_by_subject ON audit_events (actor_id, subject_id, id, action, account_id, partner_id);
+
+-- The newest event of the chain, and the newest one that was pruned: the hash of the oldest remaining event is based on its hash.
+CREATE TABLE audit_chain (
+  one integer PRIMARY KEY CHECK (one = 1), seq integer NOT NULL, hash text NOT NULL,
+  pruned_seq integer NOT NULL, pruned_hash text NOT NULL
+) STRICT;
+INSERT INTO audit_chain (one, seq, hash, pruned_seq, pruned_hash) VALUES (1, 0, '', 0, '');
+
+
+-- THE SERVICE
+
+-- The latest time from a clock that was right, so that a clock that's far ahead is noticed before it ends calls or erases data.
+CREATE TABLE clock (one integer PRIMARY KEY CHECK (one = 1), newest_at integer) STRICT;
+INSERT INTO clock (one, newest_at) VALUES (1, NULL);
+
+-- RETENTION_DAYS and AUDIT_RETENTION_DAYS at the last start of a core, so that `admin` uses the same values. Null: data is kept.
+CREATE TABLE recorded_retention (one integer PRIMARY KEY CHECK (one = 1), contact_days integer, audit_event_days integer) STRICT;
+
+-- Reports that a core's provider isn't accepting calls. Valid only while that core repeats them.
+CREATE TABLE dialer_troubles (
+  core text NOT NULL PRIMARY KEY, since integer NOT NULL, reason text NOT NULL, noted_at integer NOT NULL
+) STRICT;
