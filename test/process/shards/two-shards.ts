@@ -50,7 +50,8 @@ export function testTwoShards(its: SharedCluster): void {
 
   it('are migrated by a core, if it connects to the coordinator', async () => {
     const [coordinator, first] = its.cluster.nodes;
-    const { database } = direct.storage;
+    await using onCoordinator = await openDirect(coordinator.url(name));
+    const { database } = onCoordinator.storage;
     await toUnreleased(database);
     const elsewhere = openDatabase(parseDatabaseUrl(first.url(name)), 'make');
     const error = await migrate(elsewhere).catch((reason: Error) => reason.message);
