@@ -56,7 +56,8 @@ export function CopyButton({ text, noun, icon = 'copy', label, isSecret = false,
           // The button has the width of its longest text, so that nothing moves when it's clicked.
           texts.map((text, index) => (
             <span key={index} data-shown={index === shown || undefined}>
-              <Icon name={index === 1 ? 'check' : icon} /> {text}
+              <Icon name={index === 1 ? 'check' : icon} />
+              <span>{text}</span>
             </span>
           ))
         )}
