@@ -41,7 +41,7 @@ const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = 
   { what: 'PostgreSQL servers that fail', folder: 'test/process/(?:durable|frozen)-postgres' },
   { what: 'proxies', folder: 'test/process/proxies' },
   { what: 'examples in nine languages', folder: 'test/http/retrying' },
-  { what: 'packages', folder: 'test/(?:scripts/pack-core|cli/package)' },
+  { what: 'packages', folder: 'test/(?:scripts/pack-|cli/package)' },
   { what: 'alerts and deployment files', folder: 'test/scripts/(?:alerts|deploy|rehearsing)' },
 ];
 /** These tests run on SQLite only, unless `--all` runs them on both databases. */

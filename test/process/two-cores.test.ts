@@ -51,6 +51,14 @@ describe('two cores on one database', () => {
       }
     });
 
+    it('refuse a key that was revoked on the other core', async () => {
+      const cookie = await signIn(here.url, 'ada@example.com');
+      const { id, keyValue } = await createKey(here.url, cookie, 'To revoke');
+      expect((await placeCall(there.url, tenants.campaign.id, keyValue)).status).to.equal(202);
+      expect((await ask('DELETE', `${here.url}/console/api-keys/${id}`, { cookie })).status).to.equal(204);
+      expect((await placeCall(there.url, tenants.campaign.id, keyValue)).status).to.equal(401);
+    });
+
     it('refuse a session that was ended on the other core', async () => {
       const cookie = await signIn(here.url, 'pat@example.com');
       expect((await ask('GET', `${there.url}/console/session`, { cookie })).status).to.equal(200);

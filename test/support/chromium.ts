@@ -1,15 +1,7 @@
-import { spawnSync } from 'node:child_process';
 import { type Browser, type ConsoleMessage, chromium, type Page } from 'playwright-core';
 import { rootArgs } from './electron-runtime.ts';
-import { describeUnless } from './skip.ts';
+import { describeUnless, findProgram } from './skip.ts';
 import { buildWebConsole } from './web-build.ts';
-
-/** Returns the path of the first of these programs that's on the `PATH`. The tests don't download a browser. */
-export function findProgram(...names: string[]): string | undefined {
-  return names
-    .map((name) => spawnSync('sh', ['-c', 'command -v "$0"', name], { encoding: 'utf8' }).stdout?.trim() ?? '')
-    .find((path) => path !== '');
-}
 
 const { CHROMIUM_PATH } = process.env;
 /** The headless shell is the same engine without the browser's window, which takes up to half of the processor time if each test opens one. */

@@ -1,4 +1,12 @@
+import { spawnSync } from 'node:child_process';
 import Mocha from 'mocha';
+
+/** Returns the path of the first of these programs that's on the `PATH`. The tests don't download a browser. */
+export function findProgram(...names: string[]): string | undefined {
+  return names
+    .map((name) => spawnSync('sh', ['-c', 'command -v "$0"', name], { encoding: 'utf8' }).stdout?.trim() ?? '')
+    .find((path) => path !== '');
+}
 
 /** Skips a test, or all tests of a group if called from its hook. Adds the reason to the title, because Mocha's report has no other place for it. */
 export function skip(context: Mocha.Context, reason: string): never {

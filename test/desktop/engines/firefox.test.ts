@@ -1,5 +1,4 @@
-import { findProgram } from '../../support/chromium.ts';
-import { describeUnless } from '../../support/skip.ts';
+import { describeUnless, findProgram } from '../../support/skip.ts';
 import { buildWebConsole } from '../../support/web-build.ts';
 import { testEngine } from './engine.ts';
 import { startFirefox } from './firefox.ts';

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
+import { mock } from 'node:test';
+import argon2 from 'argon2';
 import { expect } from 'chai';
 import { sessionSchema, tenancyHeader } from '#contract/console/session.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
@@ -35,6 +37,17 @@ describe('sessions', () => {
           version,
         });
         expect((await session(readCookies(answer))).text).to.equal(answer.text);
+      });
+
+      it('costs one check of a password, against an equally costly hash, whether or not the address is known', async () => {
+        const verify = mock.method(argon2, 'verify');
+        try {
+          for (const email of ['ada@example.com', 'nobody@example.com']) expect((await tryPassword(email, 'wrong')).status).to.equal(401);
+          const [known, ...others] = verify.mock.calls.map(({ arguments: [hash] }) => hash.replace(/\$[^$]*\$[^$]*$/, ''));
+          expect(others).to.deep.equal([known]);
+        } finally {
+          verify.mock.restore();
+        }
       });
 
       it('ignores the case of the email address', async () => {
