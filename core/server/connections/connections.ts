@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { toNetworks } from '../../domain/sign-in/throttle.ts';
 import { peerAddress } from '../../http/middleware/client-address.ts';
+import { type RequestObserver, serveOneAtATime } from './pipelining.ts';
 import { limitHandshakes } from './tls.ts';
-import { type TurnObserver, takeTurns } from './turns.ts';
 
 /**
  * Why a connection was cut off: there was no room for it (`refused`), it was idle and made room for a new one (`idle`), its client didn't
@@ -80,7 +80,7 @@ export type Connections = {
 
 /**
  * Limits what connections can use, so that no client can block the others: the number of connections, the requests that each has in
- * progress (`turns.ts`), and how long a response may wait for its client.
+ * progress (`pipelining.ts`), and how long a response may wait for its client.
  *
  * @param isProxy whether an address belongs to a trusted proxy. A proxy's connections come from many clients
  */
@@ -184,9 +184,9 @@ export function boundConnections(
     }
   }
 
-  // Add these listeners before those of `takeTurns`, which ask for the connection that these add.
+  // Add these listeners before those of `serveOneAtATime`, which ask for the connection that these add.
   server.on('connection', admit).on('secureConnection', secure);
-  const createObserver = (socket: Socket): TurnObserver => {
+  const createObserver = (socket: Socket): RequestObserver => {
     const connection = connections.get(socket);
     return {
       onStart() {
@@ -203,7 +203,7 @@ export function boundConnections(
       },
     };
   };
-  takeTurns(server, createObserver, limits.waiting);
+  serveOneAtATime(server, createObserver, limits.waiting);
 
   const looking = setInterval(() => {
     cutUnread();
