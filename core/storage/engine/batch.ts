@@ -31,7 +31,7 @@ const busyFor = 1_000;
 const watchEvery = 250;
 
 /**
- * Shares round trips: requests that arrive in the same turn of the event loop, or while other batches are running, go into one batch.
+ * Shares round trips: requests that arrive in the same iteration of the event loop, or while other batches are running, go into one batch.
  * There's no timer, so a single request doesn't wait. Shares take turns getting places in a batch. While several shares are busy, one with
  * many requests gets only some of the places, so that batches are short.
  *
@@ -152,7 +152,7 @@ export function batched<Input extends Timed, Output>(options: {
     setImmediate(() => settle(answerBatch, batch));
   }
 
-  /** Schedules a batch for the end of this turn of the event loop, so that the requests of one turn share it. */
+  /** Schedules a batch for the end of this iteration of the event loop, so that the requests of one iteration share it. */
   function schedule(): void {
     if (isScheduled || waiting.length() === 0 || !canStart()) return;
     isScheduled = true;
