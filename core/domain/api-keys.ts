@@ -12,7 +12,7 @@ import { chartDays, firstDayStart, groupByDay } from './calls/days.ts';
 import { type KeyVisibility, scopeFor } from './directory/scope.ts';
 import { instant, type Millis, oneDay, plus, quarterHour } from './instant.ts';
 import type { Actor, AddressUse, ApiKey, ApiKeyDetails, Caller, Digest, KeyLimits, ListedEvent, SignedInCaller, Viewer } from './model.ts';
-import type { Ports, RevokeOptions, Today } from './ports.ts';
+import type { Ports, RevokeOptions } from './ports.ts';
 import { invalidField, Problem, type Quota } from './problem.ts';
 
 /**
@@ -98,7 +98,7 @@ export type KeyDetails = ApiKeyDetails & {
   usage: { day: string; placed: number; cancelled: number; refused: number }[];
   activity: ListedEvent[];
   /** Null unless the key has a daily call limit. */
-  today: { day: string; timeZone: string; placed: number; resetsAt: Millis } | null;
+  today: { day: string; timeZone: string; placed: number; countedFrom: Millis | null; resetsAt: Millis } | null;
 };
 
 /** Returns a key with its usage on recent days in a time zone, and its newest events. */
@@ -123,12 +123,26 @@ export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZ
   return { ...details, usage, activity: events, today };
 }
 
-async function countToday({ stores: { apiKeys } }: Ports, { id, limits }: ApiKey, now: Millis): Promise<KeyDetails['today']> {
+async function countToday(ports: Ports, apiKey: ApiKey, now: Millis): Promise<KeyDetails['today']> {
+  const { id, limits } = apiKey;
   const day = countingDay(limits, now);
   if (day === null || limits === null) return null;
   const { timeZone } = limits;
-  return { day, timeZone, placed: await apiKeys.placedOn(id, day), resetsAt: nextMidnight(now, timeZone) };
+  const placed = await ports.stores.apiKeys.placedOn(id, day);
+  const limitedAt = await findLimitedAt(ports, apiKey);
+  const countedFrom = limitedAt !== null && limitedAt >= startOfDay(day, timeZone) ? limitedAt : null;
+  return { day, timeZone, placed, countedFrom, resetsAt: nextMidnight(now, timeZone) };
 }
+
+/** Returns when a key got its daily call limit, which only the audit log says; null if that was too long ago. */
+async function findLimitedAt({ stores }: Ports, { id, eventScope: { partnerId } }: ApiKey): Promise<Millis | null> {
+  const filter = { at: { from: null, before: null }, actor: null, action: 'api-key.limited', subject: id };
+  const changes = await stores.activity.list({ kind: 'partner', partnerId }, filter, null, limits.page);
+  const before = changes.findIndex(({ detail }) => !detail?.endsWith(perDay));
+  return (before < 0 ? changes.at(-1) : changes[before - 1])?.at ?? null;
+}
+
+const perDay = 'per day';
 
 /** Returns the effects of revoking a key. */
 export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<RevocationPreview> {
@@ -250,7 +264,7 @@ export function toQuota(limits: KeyLimits | null, placedToday: number | null, at
 
 /**
  * Changes the limits of a key that the caller could also revoke. This takes effect at the next request, in every process: see
- * storage/keys/authorization.ts. If nothing changes, nothing is recorded.
+ * storage/keys/authorization.ts. A daily call limit counts from when it's set. If nothing changes, nothing is recorded.
  */
 export async function changeApiKey(ports: Ports, { viewer, actor }: Caller, id: string, change: ChangeApiKey): Promise<ApiKey> {
   const store = ports.stores.apiKeys;
@@ -258,27 +272,13 @@ export async function changeApiKey(ports: Ports, { viewer, actor }: Caller, id: 
   const before = apiKey.limits?.version ?? null;
   if (change.limitsVersion !== undefined && change.limitsVersion !== before) throw concurrentChange();
   const limits = applyChange(ports, apiKey, change);
-  const today = describeToday(ports, apiKey);
-  if (describeLimits(limits) === describeLimits(apiKey.limits)) {
-    // Count the calls again, because an earlier attempt at the same change may have failed before all of them were counted.
-    if (change.callsPerDay != null) await store.recount(id, today);
-    return apiKey;
-  }
+  if (describeLimits(limits) === describeLimits(apiKey.limits)) return apiKey;
   const event = auditEvent(ports, actor, 'api-key.limited', { kind: 'api-key', id, name: apiKey.name }, apiKey.eventScope);
-  if (!(await store.limit(id, before, limits, today, { ...event, detail: describeLimits(limits) }))) {
+  if (!(await store.limit(id, before, limits, { ...event, detail: describeLimits(limits) }))) {
     if (await store.find(scopeFor(viewer).apiKeys, id)) throw concurrentChange();
     throw keyNotFound();
   }
   return { ...apiKey, limits };
-}
-
-function describeToday({ clock, randomness }: Ports, { timeZone }: ApiKey): Today {
-  const now = clock.now();
-  const day = localDay(now, timeZone);
-  const from = instant(startOfDay(day, timeZone));
-  const lowestId = (at: Millis) => randomness.idsAround(at).lowestId;
-  const ids = Array.from({ length: Math.ceil((now - from) / quarterHour) }, (_, n) => lowestId(plus(from, n * quarterHour)));
-  return { day, from, before: nextMidnight(now, timeZone), ids, recentId: lowestId(now) };
 }
 
 function applyChange(ports: Ports, { limits, timeZone }: ApiKey, change: ChangeApiKey): KeyLimits | null {
@@ -293,7 +293,7 @@ export function describeLimits(limits: KeyLimits | null): string {
   if (limits === null) return 'no limits';
   const { addresses, callsPerDay } = limits;
   const from = addresses === null ? [] : [`only from ${addresses.join(', ')}`];
-  const calls = callsPerDay === null ? [] : [`at most ${counted(callsPerDay, 'call')} per day`];
+  const calls = callsPerDay === null ? [] : [`at most ${counted(callsPerDay, 'call')} ${perDay}`];
   return [...from, ...calls].join('; ');
 }
 

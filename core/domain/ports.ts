@@ -173,12 +173,6 @@ export type SecretBox = {
 /** With 'later', the keys are only marked, and `finishCancelling` cancels the queued calls of all of them at once. */
 export type RevokeOptions = { cancelQueuedCalls: boolean | 'later'; at: Millis };
 
-/**
- * A key's current day, from its first instant to the next midnight. `ids` has the lowest ID of each quarter-hour of the day so far. IDs
- * from `recentId` on are those of calls placed in the last few minutes.
- */
-export type Today = { day: string; from: Millis; before: Millis; ids: readonly string[]; recentId: string };
-
 export type ApiKeyStore = {
   /**
    * @param maxActive the maximum number of the creator's active keys
@@ -202,14 +196,12 @@ export type ApiKeyStore = {
   /** Returns what the key has done since this time. It may be up to a minute behind. */
   usage(id: string, since: Millis): Promise<KeyUsage[]>;
   /**
-   * Changes the limits of a key if their version is still `before`. If the key had no daily call limit and now has one, all calls that it
-   * has placed today are included in the count once this returns.
+   * Changes the limits of a key if their version is still `before`. If the key had no daily call limit and now has one, its count starts at
+   * zero.
    *
    * @returns false, without changing anything, if the key was revoked or has other limits
    */
-  limit(id: string, before: string | null, after: KeyLimits | null, today: Today, event: AuditEvent): Promise<boolean>;
-  /** Counts again the calls that a limited key has placed today, in case an earlier change of its limits was interrupted. */
-  recount(id: string, today: Today): Promise<void>;
+  limit(id: string, before: string | null, after: KeyLimits | null, event: AuditEvent): Promise<boolean>;
   /** Returns how many calls a limited key has placed on a day. */
   placedOn(id: string, day: string): Promise<number>;
   /** Returns the addresses from which the key was used since this time, newest first. This may be up to a minute behind. */

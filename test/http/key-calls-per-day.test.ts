@@ -1,15 +1,11 @@
 import { expect } from 'chai';
 import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
-import { changeApiKey } from '../../core/domain/api-keys.ts';
-import { operator } from '../../core/domain/audit/audit.ts';
-import { instant } from '../../core/domain/instant.ts';
-import { systemRandomness } from '../../core/server/start/system.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type CoreHarness, openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../support/http.ts';
-import { openDirect, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { placeCall, signIn, somePhone } from '../support/tenants.ts';
 
 describe("an API key's calls per day", () => {
   onEachDatabase((kind) => {
@@ -55,7 +51,7 @@ describe("an API key's calls per day", () => {
       const call = { requestId: 'before-the-limit', contact: { phone: '+493012345678' } };
       expect(quota(await place(harness.core, call))).to.deep.equal([undefined, undefined]);
       await limit(3);
-      expect(quota(await place(harness.core, call))).to.deep.equal(['"day";q=3;w=86400', '"day";r=2;t=54000']);
+      expect(quota(await place(harness.core, call))).to.deep.equal(['"day";q=3;w=86400', '"day";r=3;t=54000']);
     });
 
     it('are limited with a 429 until the next midnight, and each response says how many are left', async () => {
@@ -131,25 +127,26 @@ describe("an API key's calls per day", () => {
       for (const core of [harness.core, other]) expect(quota(await place(core))).to.deep.equal([undefined, undefined]);
     });
 
-    it('include calls from every quarter-hour of the current day, and from no other day', async () => {
-      clock.set('2026-11-21T23:00:00.000Z');
-      const { id, place, today } = await limitedKey(null);
-      const direct = await openDirect(harness.database, clock);
-      for (const time of ['20T23:59', '21T00:00', '21T00:20', '21T13:14', '21T22:59', '22T09:00']) {
-        await place(harness.core, { requestId: time });
-        const placedAt = instant(Date.parse(`2026-11-${time}:00.000Z`));
-        // The ID of a call tells when it was placed.
-        const contactId = `${placedAt
-          .toString(16)
-          .padStart(12, '0')
-          .replace(/(.{8})/, '$1-')}-7000-8000-000000000000`;
-        await direct.storage.database.write('calls').where({ request_id: time }).update({ contact_id: contactId, placed_at: placedAt });
-      }
-      // With this clock, the core can't tell from an ID when a call was placed.
-      const ports = { ...direct.ports, randomness: systemRandomness };
-      await changeApiKey(ports, operator, id, { callsPerDay: 9 });
-      await direct.close();
-      expect(await today()).to.include({ placed: 4 });
+    it('count from when the limit is set, which the first day says, and repeating the same limit changes nothing', async () => {
+      const { place, limit, today } = await limitedKey(null);
+      await place();
+      clock.advance({ hours: 1 });
+      await limit(2);
+      const countedFrom = '2026-11-21T10:00:00.000Z';
+      expect(await today()).to.include({ placed: 0, countedFrom });
+      await place();
+      clock.advance({ hours: 1 });
+      await limit(2);
+      await limit(3);
+      expect(await today()).to.include({ placed: 1, countedFrom });
+      for (const status of [202, 202, 429]) expect((await place(other)).status).to.equal(status);
+      await limit(null);
+      await limit(1);
+      expect(await today()).to.include({ placed: 0, countedFrom: '2026-11-21T11:00:00.000Z' });
+      clock.set('2026-11-22T09:00:00.000Z');
+      expect(await today())
+        .to.include({ placed: 0 })
+        .and.not.to.have.property('countedFrom');
     });
 
     it("follow the key's time zone, even after a repeated call to a contact in a different zone", async () => {

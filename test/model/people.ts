@@ -187,10 +187,9 @@ export abstract class People {
 
   limitKey(viewer: Viewer, id: Id, limits: Partial<Pick<Key, 'callsPerDay' | 'isElsewhere'>>): Expected {
     const { callsPerDay, placed } = this.#requireKey(viewer, id);
-    // A new limit counts the calls since the day began, but not those that were placed while the clock was ahead.
-    const today = Math.floor(this.now / day);
+    // A new limit counts from when it's set.
     const isNew = callsPerDay === null && limits.callsPerDay !== undefined;
-    const limited = this.keys.change(id, { ...limits, placed: isNew ? new Map([[today, placed.get(today) ?? 0]]) : placed });
+    const limited = this.keys.change(id, { ...limits, placed: isNew ? new Map() : placed });
     return { json: { apiKey: { callsPerDay: limited.callsPerDay } } };
   }
 

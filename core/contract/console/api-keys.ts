@@ -174,7 +174,16 @@ export const apiKeyDetailsSchema = z.object({
   /** The address of the last request that the key authenticated; null if none has been recorded, or if only staff can see it. */
   lastUsedAddress: z.string().nullable(),
   /** The current day in the key's time zone, if the key has a daily call limit. */
-  today: z.object({ day: z.iso.date(), timeZone: z.string(), placed: z.number().int(), resetsAt: instantSchema }).nullable(),
+  today: z
+    .object({
+      day: z.iso.date(),
+      timeZone: z.string(),
+      placed: z.number().int(),
+      /** When the limit was set, if that was on this day: calls that were placed before aren't counted. */
+      countedFrom: instantSchema.optional(),
+      resetsAt: instantSchema,
+    })
+    .nullable(),
   /** The address of a proxy that isn't trusted, if this request came through one. All clients behind it seem to have its address. */
   ignoredProxy: z.string().optional(),
   /** The newest events about the key that the viewer can see in Activity, at most 50, newest first. */

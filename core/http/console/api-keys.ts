@@ -90,7 +90,11 @@ function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: Millis): Ap
     ...{ createdIn, reach },
     lastUsedAddress: isFullyShown(apiKey.creator, viewer) ? lastUsedAddress : null,
     usage: usage.map(({ refused, ...counts }) => (refused > 0 ? { ...counts, refused } : counts)),
-    today: today && { ...today, resetsAt: timestamp(today.resetsAt) },
+    today: today && toTodayView(today),
     activity: activity.map((event) => eventView(event, viewer)),
   };
+}
+
+function toTodayView({ countedFrom, resetsAt, ...today }: NonNullable<KeyDetails['today']>): ApiKeyDetailsView['today'] {
+  return { ...today, ...(countedFrom && { countedFrom: timestamp(countedFrom) }), resetsAt: timestamp(resetsAt) };
 }

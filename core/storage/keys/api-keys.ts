@@ -12,7 +12,7 @@ import type { Database } from '../engine/database.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
 import { cancelQueued, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
 import { reachedAccount, reachedPartner } from './authorization.ts';
-import { effectiveTimeZone, limitKey, parseLimits, recountKey } from './key-limits.ts';
+import { effectiveTimeZone, limitKey, parseLimits } from './key-limits.ts';
 
 /**
  * Narrows a query to the visible keys, for lists. Uses the partner that's recorded with each key, because there's an index for it. @param
@@ -228,9 +228,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       return rows.map(({ quarter_at, placed, cancelled, refused }) => ({ quarterAt: quarter_at, placed, cancelled, refused }));
     },
 
-    limit: (id, before, after, today, event) => limitKey(database, id, before, after, today, event),
-
-    recount: (id, today) => recountKey(database, id, today),
+    limit: (id, before, after, event) => limitKey(database, id, before, after, event),
 
     async placedOn(id, day) {
       const row = await read('api_key_days').where({ api_key_id: id, day }).first('placed');

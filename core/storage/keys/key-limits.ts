@@ -1,9 +1,6 @@
-import type { Knex } from 'knex';
 import type { AuditEvent, KeyLimits } from '../../domain/model.ts';
-import type { Today } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
-import { type Database, type Dialect, type Row, requireSeen } from '../engine/database.ts';
-import { sumOfShards } from '../engine/shards.ts';
+import type { Database, Dialect, Row } from '../engine/database.ts';
 
 /** SQL: the version and the limits of a key named `k`. There are only two columns, because each column takes time in every row. */
 export function limitColumns(kind: Dialect): string {
@@ -51,92 +48,25 @@ export function parseLimits(version: string, row: Row): KeyLimits {
 }
 
 /** See `ApiKeyStore.limit`. */
-export async function limitKey(
-  database: Database,
+export function limitKey(
+  { write }: Database,
   id: string,
   before: string | null,
   after: KeyLimits | null,
-  today: Today,
   event: AuditEvent,
 ): Promise<boolean> {
-  const { read, write } = database;
-  const key = await read('api_keys').where({ id, limits_version: before }).first('calls_per_day');
-  const startsCounting = key?.calls_per_day === null && after?.callsPerDay != null;
-  // Count the older calls first, without a lock, so that no one waits while a million calls are read.
-  const older = startsCounting ? await countOlder(database, id, today) : 0;
-  const isChanged = await write.transaction(async (trx) => {
+  return write.transaction(async (trx) => {
+    const key = await trx('api_keys').where({ id, limits_version: before }).forUpdate().first('calls_per_day');
+    if (!key) return false;
     const columns = {
       limits_version: after?.version ?? null,
       addresses: after?.addresses ? JSON.stringify(after.addresses) : null,
       calls_per_day: after?.callsPerDay ?? null,
     };
-    if ((await trx('api_keys').where({ id, limits_version: before }).update(columns)) === 0) return false;
+    await trx('api_keys').where({ id }).update(columns);
+    // The key may have had a limit earlier today.
+    if (key.calls_per_day === null) await trx('api_key_days').where({ api_key_id: id }).delete();
     await recordAudit(trx, event);
-    if (startsCounting) await countToday(database, id, today, older, trx);
     return true;
-  });
-  if (isChanged && startsCounting) await finishCounting(database, id, today, older);
-  return isChanged;
-}
-
-/** See `ApiKeyStore.recount`. */
-export async function recountKey(database: Database, id: string, today: Today): Promise<void> {
-  await finishCounting(database, id, today, await countOlder(database, id, today));
-}
-
-/** Counts once more, because a batch that started before the change may have placed calls without counting them. */
-async function finishCounting(database: Database, id: string, today: Today, older: number): Promise<void> {
-  await requireSeen(database);
-  await database.write.transaction((trx) => countToday(database, id, today, older, trx));
-}
-
-/** Counts the calls that a key has placed since the day began, because they weren't counted while it had no limit. */
-async function countToday(database: Database, id: string, today: Today, older: number, trx: Knex.Transaction): Promise<void> {
-  const row = { api_key_id: id, day: today.day };
-  // Lock the row, as every batch that counts calls does.
-  await trx('api_key_days')
-    .insert({ ...row, placed: 0 })
-    .onConflict(['api_key_id', 'day'])
-    .merge(['api_key_id']);
-  const recent = await countCalls(database, id, today, today.recentId, lastId, trx);
-  await trx('api_key_days')
-    .where(row)
-    .update({ placed: older + recent });
-}
-
-/** Counts the calls of each quarter-hour separately, because a whole day's calls may be too many for one statement. */
-async function countOlder(database: Database, id: string, today: Today): Promise<number> {
-  const { ids, recentId } = today;
-  let placed = 0;
-  for (const [n, first] of ids.entries()) placed += await countCalls(database, id, today, first, ids[n + 1] ?? recentId);
-  return placed;
-}
-
-/** Sorts after every ID. */
-const lastId = 'z';
-
-/**
- * Counts the calls of a key's day with IDs from `fromId` to `beforeId`. Doesn't count a call that was placed while the clock was ahead,
- * which belongs to a later day. Calls that haven't ended have no index by key, so this reads all calls of the campaigns that the key may
- * have used.
- */
-function countCalls(
-  database: Database,
-  id: string,
-  { from, before }: Today,
-  fromId: string,
-  beforeId: string,
-  on: Knex = database.read,
-): Promise<number> {
-  return sumOfShards(database, async (shard) => {
-    const [row] = await shard.query<{ placed: number | string }>(
-      `SELECT count(*) AS placed FROM api_keys k CROSS JOIN accounts a CROSS JOIN campaigns c CROSS JOIN calls
-     WHERE k.id = ? AND a.partner_id IN (k.partner_id, k.creator_partner_id) AND c.account_id = a.id AND calls.campaign_id = c.id
-       AND calls.contact_id >= ? AND calls.contact_id < ? AND calls.api_key_id = k.id
-       AND calls.placed_at >= ? AND calls.placed_at < ?`,
-      [id, fromId, beforeId, from, before],
-      shard.isShard ? shard.read : on,
-    );
-    return Number(row?.placed ?? 0);
   });
 }

@@ -167,6 +167,11 @@ function limitFacts({ apiKey: { addresses, callsPerDay }, today }: ApiKeyDetails
           {today && (
             <span class="caption">
               {formatNumber(Math.max(0, callsPerDay - today.placed))} left until <Moment at={today.resetsAt} />
+              {today.countedFrom !== undefined && (
+                <>
+                  , counted from <Moment at={today.countedFrom} />
+                </>
+              )}
             </span>
           )}
         </span>
@@ -347,7 +352,7 @@ function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
           error={(hasTried ? problems.callsPerDay : null) ?? fieldError(failure, 'callsPerDay')}
           hint={
             view.today
-              ? `Each day starts at midnight in ${view.today.timeZone}. Calls placed today: ${view.today.placed}.`
+              ? `Each day starts at midnight in ${view.today.timeZone}. Calls placed ${view.today.countedFrom === undefined ? 'today' : 'since the limit was set today'}: ${view.today.placed}.`
               : 'Leave it empty for no limit. Calls over the limit are refused until the next midnight in the key’s time zone.'
           }
           type="text"
