@@ -20,19 +20,19 @@ process.stdout.on('error', (error) => outputLost.abort(error));
 process.stderr.on('error', () => undefined);
 
 const { version } = packageJson;
-const program = createProgram(version, async (work) => work(await createContext()));
+const program = createProgram(version, async (work) => work(await openContext()));
 // Doesn't use commander's options, because commander can fail before it has parsed them.
 const json = process.argv.includes('--json');
 let createdOutput: Output | undefined;
 
-async function createContext(): Promise<Context> {
+async function openContext(): Promise<Context> {
   const options = program.opts<GlobalOptions>();
   createdOutput = createOutput(process, options, outputLost.signal);
   const { state, ...folders } = xdgFolders(process.env, home());
   if (options.state === '') throw new CallkeyError('usage', '--state: specify a folder.');
   const stateFolder = options.state === undefined ? state : absolute(options.state);
-  const { Context } = await import('./connection/context.ts');
-  return new Context({
+  const context = await import('./connection/context.ts');
+  return context.createContext({
     options,
     environment: process.env,
     folders: { ...folders, state: stateFolder },

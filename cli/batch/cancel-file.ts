@@ -4,7 +4,7 @@ import { counted, formatCount } from '#contract/text/count.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import { CallkeyError } from '../client/errors.ts';
 import type { CallReference } from '../client/types.ts';
-import type { Context } from '../connection/context.ts';
+import { type Context, contextOfRun } from '../connection/context.ts';
 import { shellCommand } from '../terminal/help.ts';
 import { attend, type Batch, maxNotes, Tally, withBatch } from './batch.ts';
 import { type CallFile, openCallFile } from './call-file.ts';
@@ -19,8 +19,8 @@ import {
   placedLines,
   type Run,
   readCancelledLines,
+  readRun,
   runName,
-  unsettledLines,
 } from './run-journal.ts';
 
 /** A call to cancel. If the response to placing it was lost, `isConfirmed` is false: the call may not exist. */
@@ -51,7 +51,7 @@ const delays = [0, 1_000, 2_000, 4_000, 4_000];
 export async function cancelRun(context: Context, run: Run, pace: Pace): Promise<void> {
   const again = shellCommand({ state: context.options.state }, 'call', 'cancel', '--run', runName(run));
   const total = run.completedAt === null ? run.placed.size + run.unsettled.size : run.header.calls;
-  await cancel(context.forRun(run.header), run.header.campaignId, pace, total, again, async (cancelling) => {
+  await cancel(contextOfRun(context, run.header), run.header.campaignId, pace, total, again, async (cancelling) => {
     const { batch } = cancelling;
     const { signal } = batch.stop;
     const journal = await openTolerantJournal(cancelling, run);
@@ -183,14 +183,15 @@ function report({ batch, tally }: Cancelling, result: { line: number; status: St
 }
 
 async function* runTargets(run: Run, done: LineSet): AsyncGenerator<Target> {
+  // Read first, so that a line whose response arrives meanwhile is among these or among the placed ones.
+  const { unsettled } = (run.completedAt === null && (await readRun(run.file))) || run;
   const placed = new LineSet();
   for await (const { line, contactId } of placedLines(run)) {
     placed.add(line);
     if (!done.has(line)) yield { line, call: { contactId }, isConfirmed: true };
   }
-  if (run.completedAt !== null) return;
-  for (const [line, { requestId }] of await unsettledLines(run, placed))
-    if (!done.has(line)) yield { line, call: { requestId }, isConfirmed: false };
+  for (const [line, { requestId }] of unsettled)
+    if (!placed.has(line) && !done.has(line)) yield { line, call: { requestId }, isConfirmed: false };
 }
 
 async function* fileTargets(cancelling: Cancelling, file: CallFile): AsyncGenerator<Target> {

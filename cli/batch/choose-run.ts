@@ -5,18 +5,7 @@ import type { Folders } from '../state/folders.ts';
 import type { CallFile } from './call-file.ts';
 import { type CheckedFile, goodLines } from './check-file.ts';
 import { type Fingerprint, FirstLines, LineSet, toFingerprint } from './long-file.ts';
-import {
-  callDigest,
-  cancelledLines,
-  endRun,
-  hasEnded,
-  placedLines,
-  type Run,
-  type RunHeader,
-  readRuns,
-  startRun,
-  unsettledLines,
-} from './run-journal.ts';
+import { callDigest, cancelledLines, endRun, hasEnded, placedLines, type Run, type RunHeader, readRuns, startRun } from './run-journal.ts';
 
 /** The file that a command is about to place, and how. */
 export type RunRequest = Omit<RunHeader, 'version' | 'repetition' | 'startedAt'>;
@@ -190,7 +179,7 @@ function digestFingerprint(digest: string): Fingerprint {
 /** Returns the lines that a run has placed, or may have. */
 async function* linesToCompare(run: Run): AsyncGenerator<{ line: number; call: string }> {
   yield* placedLines(run);
-  if (run.unsettled.size > 0) for (const [line, { call }] of await unsettledLines(run, run.placed)) yield { line, call };
+  for (const [line, { call }] of run.unsettled) yield { line, call };
 }
 
 /**

@@ -165,22 +165,15 @@ function areAllAnswered({ run, checked }: Placing, { isUnclear, tally }: Unplace
 /** How often a command checks whether another one has cancelled its run, in milliseconds. */
 const cancellationCheckInterval = 250;
 
-type Watch = {
-  /** The request IDs of the lines that another command may cancel too early to find their calls. */
-  late: Map<number, string>;
-  sending(line: number, requestId: string): void;
-  /** @param mayBePlaced whether the core may have the call */
-  answered(line: number, mayBePlaced: boolean): void;
-  /** Looks now. Once the run is cancelled, nothing more is sent. */
-  look(): boolean;
-  close(): void;
-};
+type Watch = ReturnType<typeof watchCancellation>;
 
 /** Notices when another command cancels the run. Also looks by itself, because a request may be waiting for its next attempt. */
-function watchCancellation(run: Run, stop: AbortController): Watch {
-  const late: Watch['late'] = new Map();
+function watchCancellation(run: Run, stop: AbortController) {
+  /** The request IDs of the lines that another command may cancel too early to find their calls. */
+  const late = new Map<number, string>();
   const answered = new Set<number>();
-  const look = () => {
+  /** Looks now. Once the run is cancelled, nothing more is sent. */
+  const look = (): boolean => {
     run.isCancelled ||= isCancelled(run);
     if (run.isCancelled) stop.abort();
     // A command that starts to cancel from now on finds these calls in the journal, and the core has them.
@@ -191,9 +184,10 @@ function watchCancellation(run: Run, stop: AbortController): Watch {
   const checks = setInterval(look, cancellationCheckInterval);
   return {
     late,
-    sending: (line, requestId) => late.set(line, requestId),
-    answered: (line, mayBePlaced) => (mayBePlaced ? answered.add(line) : late.delete(line)),
     look,
+    sending: (line: number, requestId: string) => late.set(line, requestId),
+    /** @param mayBePlaced whether the core may have the call */
+    answered: (line: number, mayBePlaced: boolean) => (mayBePlaced ? answered.add(line) : late.delete(line)),
     close: () => clearInterval(checks),
   };
 }

@@ -88,7 +88,7 @@ export type Run = {
   /** The lines that are already placed. Empty for a complete run. */
   placed: LineSet;
   /** The lines that were sent, but whose response is unknown: they may have been placed. Empty for a complete run. */
-  unsettled: ReadonlySet<number>;
+  unsettled: ReadonlyMap<number, { requestId: string; call: string }>;
   /** Null until every line is placed. */
   completedAt: string | null;
   /** When the last line was placed, skipped or rejected; null until then, and again while lines are sent again. */
@@ -159,7 +159,7 @@ export async function startRun(folders: Folders, header: RunHeader): Promise<Run
   if (started) return started;
   // The journal already existed, but its header couldn't be read.
   await writeDurably(file, text, advice);
-  return { header, file, placed: new LineSet(), unsettled: new Set(), completedAt: null, endedAt: null, isCancelled: false };
+  return { header, file, placed: new LineSet(), unsettled: new Map(), completedAt: null, endedAt: null, isCancelled: false };
 }
 
 /** Whether each line was placed, skipped or rejected. Otherwise, the run was stopped, or a command is still placing it. */
@@ -205,14 +205,14 @@ async function deleteOldRun(file: string): Promise<void> {
 /** A complete run has its end entry in these last bytes, so most of its journal isn't read. */
 const tailBytes = 64 * 1024;
 
-async function readRun(file: string): Promise<Run | undefined> {
+export async function readRun(file: string): Promise<Run | undefined> {
   const stats = await stat(file).catch(() => undefined);
   // Another command may have deleted the journal since the folder was listed.
   if (!stats) return undefined;
   try {
     if (stats.size > tailBytes) {
       const tail = await parseJournal(file, concatenated(readLines(file, 0, 4096), readLines(file, stats.size - tailBytes)));
-      if (tail && tail.completedAt !== null) return { ...tail, placed: new LineSet(), unsettled: new Set() };
+      if (tail && tail.completedAt !== null) return { ...tail, placed: new LineSet(), unsettled: new Map() };
     }
     return await parseJournal(file, readLines(file));
   } catch (error) {
@@ -227,7 +227,7 @@ async function* concatenated<Item>(...parts: AsyncIterable<Item>[]): AsyncGenera
 /** Parses a journal. @returns undefined if it doesn't start with a header */
 export async function parseJournal(file: string, lines: AsyncIterable<string>): Promise<Run | undefined> {
   let run: Run | undefined;
-  const unsettled = new Set<number>();
+  const unsettled = new Map<number, { requestId: string; call: string }>();
   for await (const line of lines) {
     if (run === undefined) {
       const header = headerSchema.safeParse(parseJson(line)).data;
@@ -242,7 +242,8 @@ export async function parseJournal(file: string, lines: AsyncIterable<string>): 
       unsettled.delete(entry.line);
     } else if ('sent' in entry) {
       run.endedAt = null;
-      if (!run.placed.has(entry.sent)) unsettled.add(entry.sent);
+      const { sent: line, requestId = lineRequestId(run.header, line), call } = entry;
+      if (!run.placed.has(line)) unsettled.set(line, { requestId, call });
     } else if ('refused' in entry) unsettled.delete(entry.refused);
     else if ('unreached' in entry) unsettled.delete(entry.unreached);
     else if ('endedAt' in entry) run.endedAt = entry.endedAt;
@@ -265,19 +266,6 @@ export async function* placedLines({ file }: Run): AsyncGenerator<PlacedLine> {
     seen.add(entry.line);
     yield entry;
   }
-}
-
-/** Returns the request ID and digest of each line that was sent, but whose response is unknown, by line number. */
-export async function unsettledLines({ file, header }: Run, placed: LineSet): Promise<Map<number, { requestId: string; call: string }>> {
-  const unsettled = new Map<number, { requestId: string; call: string }>();
-  for await (const text of readLines(file)) {
-    const entry = parseEntry(text);
-    if (entry && 'sent' in entry && !placed.has(entry.sent))
-      unsettled.set(entry.sent, { requestId: entry.requestId ?? lineRequestId(header, entry.sent), call: entry.call });
-    else if (entry && 'refused' in entry) unsettled.delete(entry.refused);
-    else if (entry && 'unreached' in entry) unsettled.delete(entry.unreached);
-  }
-  return unsettled;
 }
 
 /**

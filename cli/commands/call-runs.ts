@@ -98,9 +98,9 @@ async function resume(context: Context, name: string | undefined, pace: PaceOpti
       'usage',
       `That run came from standard input, which can't be read again. Pipe in the same input with the same options: ${shellCommand(context.options, 'call', 'place', campaignId, '--from', '-')}`,
     );
-  const { placeFile } = await import('../batch/place-file.ts');
+  const [{ placeFile }, { contextOfRun }] = await Promise.all([import('../batch/place-file.ts'), import('../connection/context.ts')]);
   const options = { pace: toPace(pace), skipInvalid: skipped > 0, again: false, dryRun: false, reading, resumed };
-  await placeFile(context.forRun(resumed.header), campaignId, path, options);
+  await placeFile(contextOfRun(context, resumed.header), campaignId, path, options);
 }
 
 async function selectRun({ folders }: Context, name: string | undefined): Promise<Run | undefined> {

@@ -11,7 +11,7 @@ import type { Environment, Folders } from '../state/folders.ts';
 export type GlobalOptions = { profile?: string; server?: string; state?: string; timeout?: number; json?: true; verbose?: true };
 
 /** Where settings come from. */
-export type Surroundings = { options: GlobalOptions; environment: Environment; folders: Folders };
+export type SettingsSource = { options: GlobalOptions; environment: Environment; folders: Folders };
 
 const keyLocations = ['keychain', 'file'] as const;
 /** Where a profile's key is stored. */
@@ -33,7 +33,7 @@ export type Settings = {
 };
 
 /** @throws CallkeyError `usage` */
-export async function readSettings({ options, environment, folders }: Surroundings): Promise<Settings> {
+export async function readSettings({ options, environment, folders }: SettingsSource): Promise<Settings> {
   const profileName = options.profile ?? (environment['CALLKEY_PROFILE'] || 'default');
   // In a JSON object, __proto__ would be lost.
   if (!/^(?!__proto__$)[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/.test(profileName)) {
@@ -102,47 +102,47 @@ const aliasForm = /^[A-Za-z][A-Za-z0-9-]{0,31}$/;
  * @param campaign an ID or an alias; undefined means CALLKEY_CAMPAIGN
  * @throws CallkeyError `usage`
  */
-export async function resolveCampaign(surroundings: Surroundings, campaign: string | undefined): Promise<string> {
-  const text = (campaign ?? surroundings.environment['CALLKEY_CAMPAIGN'])?.trim();
+export async function resolveCampaign(source: SettingsSource, campaign: string | undefined): Promise<string> {
+  const text = (campaign ?? source.environment['CALLKEY_CAMPAIGN'])?.trim();
   if (!text) throw new CallkeyError('usage', 'No campaign specified. Pass a campaign ID or alias, or set CALLKEY_CAMPAIGN.');
-  const aliases = aliasForm.test(text) ? await readAliases(surroundings) : undefined;
+  const aliases = aliasForm.test(text) ? await readAliases(source) : undefined;
   const id = (aliases?.get(text) ?? text).trim();
   if (isIdentifier(id)) return id;
   throw new CallkeyError('usage', `"${id}" isn't a valid campaign ID. Copy the ID from the console.`);
 }
 
 /** Returns the campaign IDs of the current profile by alias. */
-export async function readAliases(surroundings: Surroundings): Promise<Map<string, string>> {
-  const { profileName } = await readSettings(surroundings);
-  return (await readAllAliases(surroundings.folders)).get(profileName) ?? new Map();
+export async function readAliases(source: SettingsSource): Promise<Map<string, string>> {
+  const { profileName } = await readSettings(source);
+  return (await readAllAliases(source.folders)).get(profileName) ?? new Map();
 }
 
 /** Stores an alias. @param campaign an ID or another alias @returns the ID @throws CallkeyError `usage` */
-export async function setAlias(surroundings: Surroundings, name: string, campaign: string): Promise<string> {
+export async function setAlias(source: SettingsSource, name: string, campaign: string): Promise<string> {
   if (!aliasForm.test(name))
     throw new CallkeyError('usage', `"${name}" isn't a valid alias. Start with a letter, and use up to 32 letters, digits and dashes.`);
-  const campaignId = await resolveCampaign(surroundings, campaign);
-  await changeAliases(surroundings, (aliases) => aliases.set(name, campaignId));
+  const campaignId = await resolveCampaign(source, campaign);
+  await changeAliases(source, (aliases) => aliases.set(name, campaignId));
   return campaignId;
 }
 
 /** @throws CallkeyError `notFound` */
-export async function deleteAlias(surroundings: Surroundings, name: string): Promise<void> {
-  await changeAliases(surroundings, (aliases) => {
+export async function deleteAlias(source: SettingsSource, name: string): Promise<void> {
+  await changeAliases(source, (aliases) => {
     if (!aliases.delete(name)) throw new CallkeyError('notFound', `No alias "${name}". List them with: callkey campaign list`);
   });
 }
 
 const aliasesFile = (folders: Folders) => join(folders.config, 'campaigns.json');
 
-async function changeAliases(surroundings: Surroundings, change: (aliases: Map<string, string>) => void): Promise<void> {
-  const { profileName } = await readSettings(surroundings);
-  const all = await readAllAliases(surroundings.folders);
+async function changeAliases(source: SettingsSource, change: (aliases: Map<string, string>) => void): Promise<void> {
+  const { profileName } = await readSettings(source);
+  const all = await readAllAliases(source.folders);
   const aliases = all.get(profileName) ?? new Map();
   change(aliases);
   all.set(profileName, aliases);
   const stored = Object.fromEntries([...all].map(([profile, named]) => [profile, Object.fromEntries(named)]));
-  await writeJson(aliasesFile(surroundings.folders), stored, "You can use the campaign's ID instead of an alias.");
+  await writeJson(aliasesFile(source.folders), stored, "You can use the campaign's ID instead of an alias.");
 }
 
 async function readAllAliases(folders: Folders): Promise<Aliases> {

@@ -55,15 +55,6 @@ export async function recordCall(to: Remembering, server: string, campaignId: st
  * killed in between, running it again finds the file and sends the same request ID. The file contains only a digest of the call, and no
  * phone number.
  */
-type PendingCall = {
-  requestId: string;
-  /** Whether an earlier command chose the request ID and was killed before a response arrived. */
-  adopted: boolean;
-  settle(): Promise<void>;
-  /** Lets the next command adopt the call if no response arrived. */
-  release(): void;
-};
-
 const entrySchema = z.object({ requestId: z.string(), digest: z.string(), at: z.number() });
 
 /** After a day, running the same command places a new call. */
@@ -85,7 +76,7 @@ const newPath = (folders: Folders, requestId: string) => join(pendingFolder(fold
 const pendingFolder = (folders: Folders) => join(folders.state, 'pending');
 
 /** Adopts the call that an earlier command left pending when it was killed, or records a new one. */
-async function beginCall(folders: Folders, server: string, campaignId: string, call: PlaceCall): Promise<PendingCall> {
+async function beginCall(folders: Folders, server: string, campaignId: string, call: PlaceCall) {
   try {
     return await begin(folders, server, campaignId, call);
   } catch (error) {
@@ -93,7 +84,7 @@ async function beginCall(folders: Folders, server: string, campaignId: string, c
   }
 }
 
-async function begin(folders: Folders, server: string, campaignId: string, call: PlaceCall): Promise<PendingCall> {
+async function begin(folders: Folders, server: string, campaignId: string, call: PlaceCall) {
   const digest = hash('sha256', JSON.stringify([server, campaignId, call]));
   const adopted = await adopt(folders, digest);
   const { requestId, path } = adopted ?? (await record(folders, digest));

@@ -27,7 +27,7 @@ const run = (changes: Partial<RunHeader> = {}, completedAt: string | null = null
   header: header(changes),
   file: '/runs/0123456789abcdef.jsonl',
   placed: new LineSet(),
-  unsettled: new Set(),
+  unsettled: new Map(),
   completedAt,
   endedAt: null,
   isCancelled: false,

@@ -26,14 +26,6 @@ describe('CallkeyClient', () => {
     );
   const newCall = (requestId: string) => ({ requestId, contact: { phone: somePhone() } });
 
-  it('places one call if the first response is lost', async () => {
-    its.network.faults.push('lose the response');
-    const placed = await connect().place(its.tenants.campaign.id, newCall('lost-1'));
-    expect(placed).to.include({ requestId: 'lost-1', campaignId: its.tenants.campaign.id, state: 'queued', replayed: true });
-    expect(await findCalls('lost-1')).to.have.length(1);
-    expect(its.network.seen.map(({ body }) => JSON.parse(body).requestId)).to.deep.equal(['lost-1', 'lost-1']);
-  });
-
   it('cancels by either ID, and can cancel the same call again', async () => {
     const client = connect();
     const { contactId } = await client.place(its.tenants.campaign.id, newCall('cancel-1'));
@@ -196,15 +188,6 @@ describe('CallkeyClient', () => {
       expect(error).to.include({ kind: 'usage', message: 'The client is closed. Create a new one.' });
     }
     expect(its.network.seen).to.deep.equal([]);
-  });
-
-  it('ends the delay before a retry when the signal aborts', async () => {
-    its.network.faults.push({ status: 503, headers: { 'Retry-After': '60' } });
-    const controller = new AbortController();
-    const client = connect({ retry: { onRetry: () => controller.abort() } });
-    expect(await rejection(client.place(its.tenants.campaign.id, newCall('aborted-3'), { signal: controller.signal }))).to.equal(
-      controller.signal.reason,
-    );
   });
 
   for (const [what, call] of [

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, linkSync, mkdirSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
@@ -136,27 +136,11 @@ describe('callkey key', () => {
       expect(home.files().find(({ path }) => path === 'elsewhere')?.text).to.equal('untouched');
     });
 
-    for (const [address, why] of [
-      ['http://calls.example.com', /unencrypted/],
-      ['http://127.0.0.1.example.com', /unencrypted/],
-      ['ftp://calls.example.com', /isn't a server address/],
-      ['calls.example.com', /isn't a server address/],
-      ['https://user:secret@calls.example.com', /only a host, a port and a path/],
-      ['https://calls.example.com/?a=b', /only a host, a port and a path/],
-    ] as const) {
-      it(`refuses the server ${address}`, async () => {
-        const { code, stderr } = await new CliHome().run(['key', 'set', '--insecure-storage', '--server', address], { input: keyValue });
-        expect(code).to.equal(2);
-        expect(stderr).to.match(why).and.not.contain('secret@');
-      });
-    }
-
-    for (const address of ['https://calls.example.com/base/', 'http://localhost:8080', 'http://[::1]:8080', 'http://127.0.0.2']) {
-      it(`accepts the server ${address}`, async () => {
-        const { code } = await new CliHome().run(['key', 'set', '--insecure-storage', '--server', address], { input: keyValue });
-        expect(code).to.equal(0);
-      });
-    }
+    it('refuses a server to which the key would be sent unencrypted', async () => {
+      const args = ['key', 'set', '--insecure-storage', '--server', 'http://user:secret@calls.example.com'];
+      const { code, stderr } = await new CliHome().run(args, { input: keyValue });
+      expect([code, stderr.includes('secret@')]).to.deep.equal([2, false]);
+    });
 
     it("refuses a profile name that would leave its folder, or that couldn't be read back", async () => {
       for (const name of ['../x', '.', 'a/b', '', '__proto__']) {
@@ -189,34 +173,6 @@ describe('callkey key', () => {
       const { stdout } = await home.run(['key', 'status', '--json'], { environment: { CALLKEY_API_KEY: keyValue } });
       expect(JSON.parse(stdout)).to.include({ stored: 'environment' });
     });
-
-    const spoilt: [string, RegExp, (path: string) => void][] = [
-      ['others can read', /chmod 600/, (path) => chmodSync(path, 0o640)],
-      ['others can write', /chmod 600/, (path) => chmodSync(path, 0o602)],
-      [
-        'is a symbolic link',
-        /link/,
-        (path) => {
-          renameSync(path, `${path}-moved`);
-          symlinkSync(`${path}-moved`, path);
-        },
-      ],
-      ['has a second hard link', /link/, (path) => linkSync(path, `${path}-too`)],
-    ];
-    for (const [what, says, spoil] of spoilt) {
-      it(`refuses a key file that ${what}`, async () => {
-        const home = await homeWithFile();
-        spoil(join(home.directory, stored));
-        for (const args of [
-          ['key', 'status'],
-          ['call', 'place', 'a-campaign', '--phone', '+493012345678'],
-        ]) {
-          const { code, stdout, stderr } = await home.run(args);
-          expect([code, stdout]).to.deep.equal([1, '']);
-          expect(stderr).to.match(says).and.not.contain(keyValue);
-        }
-      });
-    }
   });
 
   describe('forget', () => {

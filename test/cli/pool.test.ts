@@ -46,6 +46,12 @@ describe('a worker pool', () => {
     expect(started).to.deep.equal([0]);
   });
 
+  it('starts items at its rate, however quickly they finish', async () => {
+    const startedAt: number[] = [];
+    await runPool(numbers(3), { concurrency: 8, rate: 20 }, new AbortController(), async () => void startedAt.push(performance.now()));
+    expect((startedAt[2] ?? 0) - (startedAt[0] ?? 0)).to.be.greaterThan(95);
+  });
+
   it('if its input throws an error, finishes the items in flight and throws that error', async () => {
     const finished: number[] = [];
     async function* breaking() {

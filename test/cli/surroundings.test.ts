@@ -38,21 +38,6 @@ describe('callkey in its environment', () => {
       const { stdout } = await its.home.run(['key', 'status'], withKeyFile(path));
       expect(stdout).to.contain(`Key: in the file ${path}`).and.not.contain(its.key);
     });
-
-    it("makes the command exit with 2 if it can't be read, has no valid key, or isn't the only source of a key, and its content is never shown", async () => {
-      for (const options of [
-        withKeyFile(join(its.home.directory, 'none')),
-        withKeyFile(keyFile(its.key.slice(0, -1), 'mistyped-secret')),
-        withKeyFile(keyFile(its.key), { CALLKEY_API_KEY: its.key }),
-      ]) {
-        const { code, stderr } = await its.home.run(placeArgs(somePhone()), options);
-        expect(code).to.equal(2);
-        expect(stderr)
-          .to.match(/CALLKEY_API_KEY_FILE|secret/)
-          .and.not.contain(its.key.slice(0, 20));
-      }
-      expect(its.network.seen).to.deep.equal([]);
-    });
   });
 
   describe('a read-only home folder', () => {

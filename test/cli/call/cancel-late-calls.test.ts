@@ -60,6 +60,8 @@ describe('callkey call cancel, for many calls', () => {
     held.resolve();
     const [placed, cancelled] = await Promise.all([placing.ended, cancelling.ended]);
     expect({ placed: placed.code, cancelled: cancelled.code }).to.deep.equal({ placed: 5, cancelled: 0 });
+    // The line that was about to be sent isn't reported, because it never reached the core.
+    expect(ndjson(cancelled.stdout).map(({ status }) => status)).to.deep.equal(allCancelled(11));
     expect(placed.stderr).to.contain('was cancelled').and.not.contain('callkey call resume');
     expect(await states(numbers)).to.deep.equal(allCancelled(11));
   });

@@ -53,12 +53,6 @@ describe('callkey call cancel', () => {
     expect(its.network.seen).to.have.length(length);
   });
 
-  it('retries if the response is lost', async () => {
-    await place(somePhone());
-    its.network.faults.push('lose the response', { status: 503 });
-    expect((await cancel('--last')).code).to.equal(0);
-  });
-
   it('exits with 2 unless exactly one call is specified', async () => {
     for (const options of [[], ['--last', '--contact', 'x'], ['--contact', 'a b'], ['--request-id', 'ä']]) {
       expect((await cancel(...options)).code).to.equal(2);

@@ -15,23 +15,6 @@ describe('callkey call place --from', () => {
   const { phone, createCsv, file, place, calls, onceEach, own } = callFiles(its);
 
   describe('reading', () => {
-    it('accepts CSV with a header, quotes, blank lines and a byte order mark', async () => {
-      const text = `\ufeffPhone,"Name",time_zone,requestId,notAfter,var.note,var.order\r\n${phone(1)},"Lovelace, ""Ada""",Europe/Berlin,,2099-01-01T00:00:00.000Z,"two\nlines",\r\n\r\n${phone(2)},,,${own()},,,7\r\n`;
-      const { code, stdout, stderr } = await place(file(text), '--concurrency', '1');
-      expect(code, stderr).to.equal(0);
-      const [first, second] = its.network.seen.map(({ body }) => JSON.parse(body));
-      expect(first).to.deep.include({
-        contact: { phone: phone(1), name: 'Lovelace, "Ada"', timeZone: 'Europe/Berlin' },
-        variables: { note: 'two\nlines' },
-        notAfter: '2099-01-01T00:00:00.000Z',
-      });
-      expect(second).to.deep.equal({ requestId: `${own()}`, contact: { phone: phone(2) }, variables: { order: '7' } });
-      expect(ndjson(stdout).map(({ line, status, requestId }) => [line, status, requestId])).to.deep.equal([
-        [2, 'placed', first.requestId],
-        [5, 'placed', `${own()}`],
-      ]);
-    });
-
     it('accepts NDJSON from standard input', async () => {
       const input = `${JSON.stringify({ contact: { phone: phone(1) }, variables: { a: '1' } })}\n\n${JSON.stringify({ contact: { phone: phone(2) } })}`;
       const { code, stdout } = await its.home.run(['call', 'place', its.tenants.campaign.id, '--from', '-', '--json'], { input });
@@ -95,25 +78,6 @@ describe('callkey call place --from', () => {
       ]);
     });
 
-    const unreadable: [string, string | Buffer, RegExp][] = [
-      ["a spreadsheet program's own file format", Buffer.from('PK\x03\x04', 'latin1'), /save it as CSV/],
-      ['invalid NDJSON', '{"contact":{"phone":"+493012345678"}}\nnonsense\n', /line 2: This isn't valid JSON/],
-    ];
-    for (const [what, content, says] of unreadable) {
-      it(`exits with 2 for ${what}, and sends nothing`, async () => {
-        const { code, stderr } = await place(file(content));
-        expect(code).to.equal(2);
-        expect(stderr).to.match(says);
-        expect(its.network.seen).to.deep.equal([]);
-      });
-    }
-
-    it('sends nothing after a misplaced quote, even with --skip-invalid', async () => {
-      const { code } = await place(file(`phone,name\n${phone(1)},A"da\n${phone(2)},Bob\n`), '--skip-invalid');
-      expect(code).to.equal(2);
-      expect(its.network.seen).to.deep.equal([]);
-    });
-
     it('accepts files saved by a spreadsheet, and warns about ambiguous text', async () => {
       const text = `Mobile;Kunde;Ort\n030 ${phone(1).slice(5)};Jürgen;Köln\n${phone(1)};Zoë;Köln\n`;
       const { code, stdout, stderr } = await place(
@@ -171,13 +135,6 @@ describe('callkey call place --from', () => {
     it('places two identical lines as two calls', async () => {
       await place(file(`phone\n${phone(1)}\n${phone(1)}\n`));
       expect(await calls()).to.deep.equal([2]);
-    });
-
-    it("doesn't exceed the rate", async () => {
-      const began = performance.now();
-      await place(file(createCsv(11)), '--rate', '10');
-      expect(performance.now() - began).to.be.greaterThan(1000);
-      expect(await calls()).to.deep.equal(onceEach(11));
     });
 
     it('reports a line that the core rejects, continues with the next line, and retries only the rejected line on the next run', async () => {

@@ -48,26 +48,6 @@ describe('callkey call place, when a request fails,', () => {
     expect(await callsTo(phone)).to.have.length(1);
   });
 
-  for (const status of [429, 503]) {
-    it(`retries after ${status}`, async () => {
-      its.network.faults.push({ status });
-      expect((await place(somePhone())).code).to.equal(0);
-      expect(new Set(sentIds()).size).to.equal(1);
-    });
-  }
-
-  it('waits as long as Retry-After says, and fails if the wait would be too long', async () => {
-    its.network.faults.push({ status: 503, headers: { 'Retry-After': '2' } });
-    const began = performance.now();
-    expect((await place(somePhone())).code).to.equal(0);
-    expect(performance.now() - began).to.be.greaterThan(2000);
-
-    its.network.faults.push({ status: 429, headers: { 'Retry-After': '3600' } });
-    const { code, stderr } = await place(somePhone());
-    expect(code).to.equal(7);
-    expect(stderr).to.contain('3600 s');
-  });
-
   it('never follows a redirect with the key', async () => {
     const elsewhere = await faultyProxy(its.core.url);
     try {
@@ -84,17 +64,6 @@ describe('callkey call place, when a request fails,', () => {
   });
 
   describe('killed before its response arrives', () => {
-    it('uses the same request ID on the next run', async () => {
-      const phone = somePhone();
-      its.network.faults.push({ status: 503, headers: { 'Retry-After': '50' } });
-      const process = its.home.start(['call', 'place', its.tenants.campaign.id, '--phone', phone, '--verbose']);
-      await process.printed(/< 503/);
-      process.child.kill('SIGKILL');
-      await process.ended;
-      expect(answer(await place(phone, '--json'))).to.include({ requestId: sentIds()[0] });
-      expect(new Set(sentIds()).size).to.equal(1);
-    });
-
     it("doesn't place a second call if the killed command already placed one", async () => {
       const phone = somePhone();
       its.network.faults.push('lose the response', { status: 503, headers: { 'Retry-After': '50' } });

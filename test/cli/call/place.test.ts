@@ -39,14 +39,11 @@ describe('callkey call place', () => {
 
   for (const [time, zone, says] of [
     ['2027-03-28T02:30', 'Europe/Berlin', /doesn't exist in Europe\/Berlin/],
-    ['2027-10-31T02:30', 'Europe/Berlin', /occurs twice in Europe\/Berlin/],
-    ['2027-02-30T10:00', 'Europe/Berlin', /doesn't exist/],
     ['2027-02-28T10:00', 'Mars/Olympus', /--zone Mars\/Olympus: Must be an IANA time zone/],
     ['2027-02-28T10:00', 'BST', /such as Europe\/London for BST/],
-    ['2027-02-28T10:00', undefined, /add --zone/],
   ] as const) {
-    it(`refuses --not-before ${time}${zone === undefined ? ' without --zone' : ` in ${zone}`}`, async () => {
-      const args = ['--phone', '+493023125000', '--not-before', time, ...(zone === undefined ? [] : ['--zone', zone])];
+    it(`refuses --not-before ${time} in ${zone}`, async () => {
+      const args = ['--phone', '+493023125000', '--not-before', time, '--zone', zone];
       const { code, stderr } = await its.home.run(['call', 'place', its.tenants.campaign.id, ...args]);
       expect({ code, sent: its.network.seen.length }).to.deep.equal({ code: 2, sent: 0 });
       expect(stderr).to.match(says);
