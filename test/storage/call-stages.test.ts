@@ -1,12 +1,12 @@
 import { expect } from 'chai';
-import { type HandoffStage, isHandoffStage, type Stage, toState, transitions } from '../../core/domain/calls/call-states.ts';
+import { handoffStages, isHandoffStage, type Stage, stagesBefore, toState, transitions } from '../../core/domain/calls/call-states.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import { required } from '../../core/storage/engine/columns.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { isAt } from '../../core/storage/queue/call-stages.ts';
-import { blockBatch, cancelQueued } from '../../core/storage/queue/queue.ts';
+import { cancelQueued, stopCalls } from '../../core/storage/queue/queue.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 
@@ -15,8 +15,9 @@ const columns = { firstAttemptAt: 'first_attempt_at', dialedAt: 'dialed_at', can
 const ending = { detail: null, endedAt: now, durationSeconds: null };
 
 /** Returns a due call at this stage, as left by the events that lead to it. */
-function rowAt(stage: 'queued' | 'unknown' | HandoffStage): CallRow {
+function rowAt(stage: Stage): CallRow {
   const attempted = stage !== 'queued';
+  const hasEnded = stage !== 'queued' && !isHandoffStage(stage);
   return {
     ...{ contact_id: stage, campaign_id: 'g', account_id: 'a', request_id: stage, api_key_id: 'k', phone: '+493012345678', name: null },
     ...{
@@ -26,7 +27,7 @@ function rowAt(stage: 'queued' | 'unknown' | HandoffStage): CallRow {
       not_after: null,
       placed_at: instant(1),
       cancelled_at: null,
-      due_at: stage === 'unknown' ? null : now,
+      due_at: hasEnded ? null : now,
     },
     ...{ attempt: attempted ? 1 : 0, first_attempt_at: attempted ? instant(2) : null, provider: attempted ? 'webhook' : null },
     ...{
@@ -34,7 +35,7 @@ function rowAt(stage: 'queued' | 'unknown' | HandoffStage): CallRow {
       handoff: isHandoffStage(stage) ? stage : attempted ? 'doubt' : null,
       dialed_at: stage === 'taken' ? instant(3) : null,
     },
-    ...{ ended_at: stage === 'unknown' ? instant(4) : null, duration_seconds: null, detail: null, late_outcome_at: null },
+    ...{ ended_at: hasEnded ? instant(4) : null, duration_seconds: null, detail: null, late_outcome_at: null },
     ...{ held_until: null, response_held_until: null },
   };
 }
@@ -86,7 +87,8 @@ describe('a call in the database', () => {
       else if (event === 'taken') await dialing.settle(claimed(from), { event, to: 'taken', dialedAt: now, dueAt: now });
       else if ((event === 'not-taken' || event === 'answer-lost') && (to === 'retry' || to === 'doubt'))
         await dialing.settle(claimed(from), { event, to, at: now, dueAt: now });
-      else if (event === 'block') await direct.storage.database.write.transaction((trx) => blockBatch(trx, [['g', from]], now, 'Blocked.'));
+      else if (event === 'block')
+        await database.write.transaction((trx) => stopCalls(database, trx, [['g', from]], now, { state: 'blocked', detail: 'Blocked.' }));
       else if (event !== 'not-taken' && event !== 'answer-lost' && (to === 'failed' || to === 'unknown'))
         await dialing.settle(claimed(from), { event, to, ...ending });
     }
@@ -125,6 +127,20 @@ describe('a call in the database', () => {
           );
         });
       }
+    }
+
+    for (const event of ['cancel', 'lapse', 'block', 'claim', 'outcome', 'forgotten'] as const) {
+      const others: Stage[] = ['queued', ...handoffStages, 'unknown', 'completed', 'cancelled', 'lapsed', 'blocked'];
+      for (const stage of others.filter((other) => !stagesBefore(event).includes(other)))
+        it(`isn't changed by ${event} at ${stage}`, async () => {
+          const { read, write } = direct.storage.database;
+          await write('calls').delete();
+          await write('calls').insert(rowAt(stage));
+          const row = () => read('calls').first('state', 'handoff', 'due_at', 'attempt', 'ended_at', 'cancelled_at', 'late_outcome_at');
+          const before = await row();
+          await cause(event, stage, stage);
+          expect(await row()).to.deep.equal(before);
+        });
     }
   });
 });

@@ -98,8 +98,8 @@ describe('calls in the database', () => {
       const { database } = store.direct.storage;
       store.calls = storeOn({
         ...database,
-        prepare: (sql, mode) => {
-          const run = database.prepare(sql, mode);
+        prepare: <Found extends object>(sql: string, mode: 'read' | 'read back' | 'write') => {
+          const run = database.prepare<Found>(sql, mode);
           return /^ *r\.n,/m.test(sql) ? async (given) => ({ ...(await run(given)), rows: (await run(given)).rows.toReversed() }) : run;
         },
       });
@@ -179,8 +179,8 @@ describe('calls in the database', () => {
         let sees = true;
         store.calls = storeOn({
           ...database,
-          prepare: (sql, mode) => {
-            const run = database.prepare(sql, mode);
+          prepare: <Found extends object>(sql: string, mode: 'read' | 'read back' | 'write') => {
+            const run = database.prepare<Found>(sql, mode);
             if (!sql.startsWith('SELECT 1')) return run;
             return async (call) => {
               asked.push([mode, call]);

@@ -4,6 +4,7 @@ import { createApiKey, revokeApiKey, toDigest } from '../../core/domain/api-keys
 import { operator } from '../../core/domain/audit/audit.ts';
 import { instant, type Millis } from '../../core/domain/instant.ts';
 import type { Viewer } from '../../core/domain/model.ts';
+import type { BatchRows } from '../../core/storage/engine/database.ts';
 import { createKeyUse } from '../../core/storage/keys/key-use.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
@@ -53,9 +54,9 @@ describe("a key's use", () => {
         const errors: unknown[] = [];
         let isDown = true;
         const { database } = direct.storage;
-        const prepare: typeof database.prepare = (sql, mode) => {
-          const run = database.prepare(sql, mode);
-          return async (rows) => {
+        const prepare = <Found extends object>(sql: string, mode: 'read' | 'read back' | 'write') => {
+          const run = database.prepare<Found>(sql, mode);
+          return async (rows: BatchRows) => {
             if (!isDown || !sql.includes(failing)) return run(rows);
             clock.advance({ seconds: 1 });
             use.note(by(key.digest, clock.now()), 'cancelled');

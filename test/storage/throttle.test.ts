@@ -83,13 +83,14 @@ describe('attempt counters', () => {
       const { database } = direct.storage;
       const { take: takeWithOthers } = throttleStore({
         ...database,
-        prepare: (sql, mode) => {
-          const run = database.prepare(sql, mode);
+        prepare: <Found extends object>(sql: string, mode: 'read' | 'read back' | 'write') => {
+          const run = database.prepare<Found>(sql, mode);
           if (mode === 'read') return run;
           return async (rows) => {
             await run(rows);
             await counters().increment('attempts', 2);
-            return { rows: await counters().select('key', 'attempts'), changed: 2 };
+            const counted: Found[] = JSON.parse(JSON.stringify(await counters().select('key', 'attempts')));
+            return { rows: counted, changed: 2 };
           };
         },
       });

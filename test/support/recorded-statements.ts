@@ -8,9 +8,9 @@ export function recordStatements(database: Database): { database: Database; ran:
     ran,
     database: {
       ...database,
-      prepare: (sql, mode) => {
-        const run = database.prepare(sql, mode);
-        return (...given) => {
+      prepare: <Found extends object>(sql: string, mode: 'read' | 'read back' | 'write') => {
+        const run = database.prepare<Found>(sql, mode);
+        return (...given: Parameters<typeof run>) => {
           ran.push(`${mode} ${withoutComments(sql).split(/\s+/, 2).join(' ')}`);
           return run(...given);
         };

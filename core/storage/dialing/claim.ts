@@ -1,27 +1,16 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import { stagesBefore, toState } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ClaimedCall, Objection, StopReason } from '../../domain/model.ts';
 import { describeObjection, judge, listedDetail, toStopReason } from '../../domain/protection/judge.ts';
 import { required } from '../engine/columns.ts';
-import type { Database, Dialect, Value } from '../engine/database.ts';
+import type { Database, Value } from '../engine/database.ts';
 import { shardsOf } from '../engine/shards.ts';
+import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import type { KnownRules } from '../protection/known-rules.ts';
-import { isCallListed } from '../protection/listed.ts';
-import { callKey, isAt, isUndialed, stageAfterSql } from '../queue/call-stages.ts';
-import {
-  blockBatch,
-  type CallKeyPair,
-  lapseBatch,
-  lapsesAt,
-  lapseWithReason,
-  postpone,
-  sweepBatchSize,
-  unfinishedStates,
-  unlocked,
-} from '../queue/queue.ts';
+import { callKey, isUndialed } from '../queue/call-stages.ts';
+import { type CallKeyPair, holdCalls, lapseBatch, lapsesAt, stopCalls, sweepBatchSize, unlocked } from '../queue/queue.ts';
 
 /** The number of accounts that one claim considers. The next claim starts with the accounts after them. */
 const accountsPerClaim = 100;
@@ -99,16 +88,17 @@ function order(a: string, b: string, last: string): number {
 /** Returns a function that claims the calls of a {@link Share} in one shard. */
 export function claimer(database: Database, rules: KnownRules, onStopped: OnStopped) {
   const turns = keyTurns(database);
+  const claimCalls = claimStatement(database);
 
   /** @returns the claimed calls, and how many calls it ended or postponed instead */
   function claimOnce(accounts: Share['accounts'], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
     return database.write.transaction(async (trx) => {
-      await lapseBatch(trx, claim.now, sweepBatchSize);
+      await lapseBatch(database, claim.now, sweepBatchSize, trx);
       const picked = await pick(trx, accounts, { now: claim.now, size, turns, others });
       const judged = await judgeCalls(trx, rules, picked.slice(0, size), claim.now);
-      const { claimed, blocked } = await claimCalls(database, trx, judged.open.slice(0, limit), claim);
+      const { claimed, blocked } = await claimCalls(trx, judged.open.slice(0, limit), claim);
       if (blocked > 0) onStopped('do-not-call', blocked);
-      return { claimed, moved: blocked + (await moveStopped(trx, judged, claim.now, onStopped)) };
+      return { claimed, moved: blocked + (await moveStopped(database, trx, judged, claim.now, onStopped)) };
     });
   }
 
@@ -232,80 +222,69 @@ const closedNow = 'Calling hours have ended.';
 
 /** Postpones or ends the calls that must not be dialed now. @returns the number of calls */
 export async function moveStopped(
+  database: Database,
   trx: Knex.Transaction,
   { held, refused }: JudgedCalls,
   now: Millis,
   onStopped: OnStopped,
 ): Promise<number> {
   let moved = 0;
-  for (const [until, calls] of held) moved += await postpone(trx, calls, until);
+  for (const [until, calls] of held) moved += await holdCalls(database, trx, calls, until);
   for (const { objection, key } of refused) {
     const detail = describeObjection(objection);
-    const end = toStopReason(objection) === 'number' ? blockBatch : lapseWithReason;
-    const ended = await end(trx, [key], now, detail);
+    const state = toStopReason(objection) === 'number' ? 'blocked' : 'lapsed';
+    const ended = await stopCalls(database, trx, [key], now, { state, detail });
     if (ended > 0) onStopped(toStopReason(objection), ended);
     moved += ended;
   }
   return moved;
 }
 
-const claimedColumns = [
-  ...(['contact_id', 'request_id', 'campaign_id', 'phone', 'name', 'time_zone', 'variables', 'placed_at', 'not_before'] as const),
-  ...(['not_after', 'attempt', 'handoff', 'first_attempt_at', 'provider'] as const),
-];
-type ClaimedRow = Pick<CallRow, (typeof claimedColumns)[number]> & { is_listed: Value | boolean };
+/** The columns that claim.*.sql returns. */
+type ClaimedRow = Pick<
+  CallRow,
+  | 'contact_id'
+  | 'request_id'
+  | 'campaign_id'
+  | 'phone'
+  | 'name'
+  | 'time_zone'
+  | 'variables'
+  | 'placed_at'
+  | 'not_before'
+  | 'not_after'
+  | 'attempt'
+  | 'handoff'
+  | 'first_attempt_at'
+  | 'provider'
+> & { is_listed: Value | boolean };
 
 /**
- * Claims calls, except those to numbers on a list, which it blocks. The statement itself checks the lists, so it respects every entry that
- * was committed before it started.
- *
- * @returns the claimed calls, and the number of blocked ones
+ * Returns a function that claims calls, except those to numbers on a list, which it blocks. It returns the claimed calls, and the number of
+ * blocked ones.
  */
-export async function claimCalls(
-  { kind }: Database,
-  trx: Knex.Transaction,
-  open: JudgedCalls['open'],
-  { provider, now, leaseUntil }: Claim,
-): Promise<{ claimed: ClaimedCall[]; blocked: number }> {
-  if (open.length === 0) return { claimed: [], blocked: 0 };
-  const keys = open.map(({ key }) => key);
-  const isListedNow = isCallListedAt[kind];
-  const isBlockable = isAt(...stagesBefore('block'));
-  const handoff = stageAfterSql('claim');
-  const rows: ClaimedRow[] = await trx('calls')
-    .whereIn(callKey, keys)
-    .where('due_at', '<=', now)
-    .whereIn('state', unfinishedStates)
-    .whereRaw(`NOT (${isBlockable} AND ${isListedNow})`, [now])
-    .update({
-      state: toState('open'),
-      attempt: trx.raw('attempt + 1'),
-      due_at: leaseUntil,
-      held_until: null,
-      // Keep the provider that has, or may have, the call.
-      provider: trx.raw(`CASE ${handoff} WHEN 'open' THEN ? ELSE provider END`, [provider]),
-      first_attempt_at: trx.raw('coalesce(first_attempt_at, ?)', [now]),
-      handoff: trx.raw(handoff),
-    })
-    .returning([...claimedColumns, trx.raw(`${isListedNow} AS is_listed`, [now])]);
-  const reasons = new Map(open.map(({ key: [, contactId], stopped }) => [contactId, stopped]));
-  const claimed = rows.map((row) => claimedCall(row, leaseUntil, row.is_listed ? listedDetail : (reasons.get(row.contact_id) ?? null)));
-  if (claimed.length === keys.length) return { claimed, blocked: 0 };
-  const done = new Set(rows.map((row) => row.contact_id));
-  const left = keys.filter(([, contactId]) => !done.has(contactId));
-  return { claimed, blocked: await blockIfListed({ kind }, trx, left, now) };
+function claimStatement(database: Database) {
+  const claim = database.prepare<ClaimedRow>(readSql(import.meta.url, 'claim', database.kind), 'write');
+  return async (
+    trx: Knex.Transaction,
+    open: JudgedCalls['open'],
+    { provider, now, leaseUntil }: Claim,
+  ): Promise<{ claimed: ClaimedCall[]; blocked: number }> => {
+    if (open.length === 0) return { claimed: [], blocked: 0 };
+    const keys = open.map(({ key }) => key);
+    const { rows } = await claim([keys, provider, now, leaseUntil], undefined, trx);
+    const reasons = new Map(open.map(({ key: [, contactId], stopped }) => [contactId, stopped]));
+    const claimed = rows.map((row) => claimedCall(row, leaseUntil, row.is_listed ? listedDetail : (reasons.get(row.contact_id) ?? null)));
+    if (claimed.length === keys.length) return { claimed, blocked: 0 };
+    const done = new Set(rows.map((row) => row.contact_id));
+    const left = keys.filter(([, contactId]) => !done.has(contactId));
+    return { claimed, blocked: await blockIfListed(database, trx, left, now) };
+  };
 }
 
-const isCallListedAt: Readonly<Record<Dialect, string>> = { sqlite: isCallListed('?'), postgres: isCallListed('CAST(? AS bigint)') };
-
 /** Blocks the calls whose numbers are on a list. @returns the number of blocked calls */
-export function blockIfListed(
-  { kind }: Pick<Database, 'kind'>,
-  trx: Knex.Transaction,
-  calls: readonly CallKeyPair[],
-  now: Millis,
-): Promise<number> {
-  return blockBatch(trx, calls, now, listedDetail, (waiting) => waiting.whereRaw(isCallListedAt[kind], [now]));
+export function blockIfListed(database: Database, trx: Knex.Transaction, calls: readonly CallKeyPair[], now: Millis): Promise<number> {
+  return stopCalls(database, trx, calls, now, { state: 'blocked', detail: listedDetail, ifListed: true });
 }
 
 function claimedCall(row: ClaimedRow, leaseUntil: Millis, stopped: string | null): ClaimedCall {

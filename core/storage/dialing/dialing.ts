@@ -79,7 +79,7 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
     },
 
     lapse: (now, signal) =>
-      sumOfShards(database, ({ write }) => inShortTransactions((limit) => lapseBatch(write, now, limit), sweepBatchSize, signal)),
+      sumOfShards(database, (shard) => inShortTransactions((limit) => lapseBatch(shard, now, limit), sweepBatchSize, signal)),
 
     endForgotten: (now, signal) =>
       sumOfShards(database, ({ write }) => inShortTransactions((limit) => endOverdueBatch(write, now, limit), sweepBatchSize, signal)),

@@ -15,8 +15,8 @@ export type Row = Readonly<Record<string, Value | boolean>>;
  * @param beforeCommit called once there's a connection, before anything is sent that may commit. If it throws, nothing is sent
  * @param transaction the transaction that the statement runs in; by default, it has one of its own
  */
-export type Statement = (rows: BatchRows, beforeCommit?: () => void, transaction?: Knex) => Promise<Changed>;
-type Changed = { rows: Row[]; changed: number };
+export type Statement<Found = Row> = (rows: BatchRows, beforeCommit?: () => void, transaction?: Knex) => Promise<Changed<Found>>;
+type Changed<Found> = { rows: Found[]; changed: number };
 export type BatchRows = readonly (Value | BatchRows)[];
 
 /**
@@ -48,7 +48,7 @@ export type Database = {
   /**
    * Prepares a statement, once on each connection. @param mode `read back` reads through connections that no other statement uses
    */
-  prepare(sql: string, mode: 'read' | 'read back' | 'write'): Statement;
+  prepare<Found extends object = Row>(sql: string, mode: 'read' | 'read back' | 'write'): Statement<Found>;
   /** Closes the writing connection. This rolls back its uncommitted changes. The next write opens another connection. */
   discardWriter(reason: Error): Promise<void>;
   /**

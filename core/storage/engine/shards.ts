@@ -36,7 +36,7 @@ export function shardOf(database: Database, campaignId: string): Database {
 
 /** Returns a function that makes something for each shard the first time that it's needed. */
 export function perShard<Made>(make: (shard: Database) => Made): (shard: Database) => Made {
-  const made = new Map<Database, Made>();
+  const made = new WeakMap<Database, Made>();
   return (shard) => {
     const existing = made.get(shard);
     if (existing !== undefined) return existing;

@@ -8,7 +8,7 @@ import { type Millis, oneDay } from '../../domain/instant.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
 import { inChunks } from '../engine/chunks.ts';
 import { type Database, getDialect, type Value } from '../engine/database.ts';
-import { inEachShard, sumOfShards } from '../engine/shards.ts';
+import { inEachShard, perShard, sumOfShards } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { callKey, endCalls, isAt, isDialing, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
@@ -183,10 +183,8 @@ export async function cancelFound(
   { at, locked }: Pick<Options, 'at' | 'locked'>,
   transaction?: Knex.Transaction,
 ): Promise<number> {
-  const skip = locked === 'skip' ? 'SKIP LOCKED' : '';
-  const cancel = database.prepare(readSql(import.meta.url, 'cancel-queued', database.kind, { skip }), 'write');
   const keys = found.map(({ campaign_id, contact_id }) => [campaign_id, contact_id, at]);
-  return (await cancel(keys, undefined, transaction)).changed;
+  return (await statementsOf(database).cancel[locked](keys, undefined, transaction)).changed;
 }
 
 export type CallKeyPair = [campaignId: string, contactId: string];
@@ -200,20 +198,20 @@ export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
 /** The states of calls that haven't ended. */
 export const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(toState))];
 
-/**
- * Lapses calls whose `notAfter` has passed. Records that time as their end, no matter how late this runs, because the retention period
- * starts then.
- */
-export async function lapseBatch(on: Knex, now: Millis, limit: number): Promise<number> {
-  const endedAt = on.raw('CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END');
-  const columns = { state: on.raw(stageAfterSql('lapse')), ended_at: endedAt, due_at: null };
-  let lapsed = 0;
-  // Update the stages separately, because each has its own index, and no index covers both.
-  for (const stage of stagesBefore('lapse')) {
-    const late = on('calls').whereRaw(isAt(stage)).whereNotNull('not_after').where('not_after', '<', now);
-    if (lapsed < limit) lapsed += await endCalls(on, selectBatch(on, late, limit - lapsed).update(columns));
-  }
-  return lapsed;
+/** The statements that move queued calls, prepared once for each database. */
+const statementsOf = perShard((database) => {
+  const prepare = (name: string, parts = {}) => database.prepare(readSql(import.meta.url, name, database.kind, parts), 'write');
+  return {
+    cancel: { skip: prepare('cancel-queued', { skip: 'SKIP LOCKED' }), wait: prepare('cancel-queued', { skip: '' }) },
+    lapse: prepare('lapse'),
+    stop: prepare('stop'),
+    hold: prepare('hold'),
+  };
+});
+
+/** Lapses calls whose `notAfter` has passed. @returns the number of calls */
+export async function lapseBatch(database: Database, now: Millis, limit: number, trx?: Knex.Transaction): Promise<number> {
+  return (await statementsOf(database).lapse([now, limit], undefined, trx)).changed;
 }
 
 /**
@@ -227,37 +225,25 @@ export function selectAmong(on: Knex, calls: readonly CallKeyPair[]): Knex.Query
   return on('calls').whereIn(callKey, on.from(pairs).select(callKey));
 }
 
-/** Blocks calls, except those that have been dialed. @param detail says why, without the number */
-export async function blockBatch(
-  on: Knex,
+/**
+ * Ends calls that a rule stops, except those that have been dialed.
+ *
+ * @param reason.detail says why, without the number
+ * @param reason.ifListed whether to end only calls whose number is on a do-not-call list
+ */
+export async function stopCalls(
+  database: Database,
+  trx: Knex.Transaction,
   calls: readonly CallKeyPair[],
   now: Millis,
-  detail: string,
-  narrow: (calls: Knex.QueryBuilder) => Knex.QueryBuilder = (all) => all,
+  { state, detail, ifListed = false }: { state: 'blocked' | 'lapsed'; detail: string; ifListed?: boolean },
 ): Promise<number> {
-  const waiting = selectAmong(on, calls).whereRaw(isAt(...stagesBefore('block')));
-  return endCalls(on, narrow(waiting).update({ state: on.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail }));
+  return (await statementsOf(database).stop([calls, state, now, detail, ifListed ? 1 : 0], undefined, trx)).changed;
 }
 
-/** Lapses calls for which calling hours leave no time. Skips those that have been dialed. */
-export async function lapseWithReason(on: Knex, calls: readonly CallKeyPair[], now: Millis, detail: string): Promise<number> {
-  const waiting = selectAmong(on, calls).whereRaw(isAt(...stagesBefore('lapse')));
-  return endCalls(on, waiting.update({ state: on.raw(stageAfterSql('lapse')), ended_at: now, due_at: null, detail }));
-}
-
-/**
- * Postpones due calls, which the transaction has locked, until calling hours allow them. A call that waits for another attempt definitely
- * isn't with the provider, so its hour for retries starts again.
- *
- * Doesn't check again whether the calls are due, because on PostgreSQL, if many calls have just become due, the plan could compare each of
- * them with each of these. For 500 of 40,000 calls, that took more than five seconds.
- */
-export async function postpone(on: Knex, calls: readonly CallKeyPair[], until: Millis): Promise<number> {
-  return selectAmong(on, calls).whereRaw(isUndialed).update({
-    due_at: until,
-    held_until: until,
-    first_attempt_at: null,
-  });
+/** Postpones due calls, which the transaction has locked, until calling hours allow them. */
+export async function holdCalls(database: Database, trx: Knex.Transaction, calls: readonly CallKeyPair[], until: Millis): Promise<number> {
+  return (await statementsOf(database).hold([calls, until], undefined, trx)).changed;
 }
 
 /** Ends overdue calls. This is for cores without a dialer: with one, each call ends within hours of being due. */

@@ -108,12 +108,16 @@ type Statement = pg.QueryConfig & { query_timeout?: number };
  *
  * @param beforeCommit called before anything is sent that may commit. If it throws, nothing is committed
  */
-export async function send(connection: pg.Client, query: Statement, beforeCommit?: () => void): Promise<pg.QueryResult<Row>> {
+export async function send<Found extends object = Row>(
+  connection: pg.Client,
+  query: Statement,
+  beforeCommit?: () => void,
+): Promise<pg.QueryResult<Found>> {
   const deadline = performance.now() + (query.query_timeout ?? timeLimits.statement);
   const sendOne = async (text: string, values?: unknown[], name?: string) => {
     try {
       const config = { text, values, name, query_timeout: Math.max(1, deadline - performance.now()) };
-      const result = await connection.query<Row>(config);
+      const result = await connection.query<Found>(config);
       // After a failed statement, PostgreSQL rolls back at COMMIT, and doesn't report an error.
       if (/^COMMIT\b/i.test(text) && result.command !== 'COMMIT')
         throw Object.assign(new pg.DatabaseError('The transaction was rolled back.', 0, 'error'), { severity: 'ERROR' });

@@ -4,7 +4,16 @@ import knex, { type Knex } from 'knex';
 import type { Sharding } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import { errorCode } from '../../../domain/problem.ts';
-import { type Database, inTransaction, isOnShard, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
+import {
+  type BatchRows,
+  type Database,
+  inTransaction,
+  isOnShard,
+  type OpenedDatabase,
+  quiet,
+  type Statement,
+  type Value,
+} from '../database.ts';
 import { countSeparately, countsEnded, shardSchema, toShardSql } from '../shards.ts';
 import { withoutComments } from '../sql-file.ts';
 import { requireCoordinator } from './cluster.ts';
@@ -195,13 +204,14 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
     isFull = false;
   }
 
-  function runner(text: string): Statement {
+  function runner<Found extends object>(text: string) {
     const name = hash('sha256', text, 'hex').slice(0, 32);
-    return async (given, beforeCommit, { client } = pool) => {
+    return async (given: BatchRows, beforeCommit?: () => void, transaction?: Knex, query_timeout = timeLimits.statement) => {
+      const { client } = transaction ?? pool;
       const connection: pg.Client = await client.acquireConnection();
       try {
-        const query = { name, text, values: [JSON.stringify(given)], query_timeout: timeLimits.batch };
-        const { rows, rowCount } = await send(connection, query, beforeCommit);
+        const query = { name, text, values: [JSON.stringify(given)], query_timeout: transaction ? query_timeout : timeLimits.batch };
+        const { rows, rowCount } = await send<Found>(connection, query, beforeCommit);
         return { rows, changed: rowCount ?? 0 };
       } catch (error) {
         if (error instanceof pg.DatabaseError && error.code === diskFull) isFull = true;
@@ -226,12 +236,12 @@ function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']):
     maxInFlight: isShard ? 1 : 2,
     query: (sql, bindings, on = pool) => query(on, sql, bindings),
     rows: 'jsonb_array_elements($1::jsonb) AS e(value)',
-    prepare(sql) {
-      const run = runner(withoutComments(isShard ? toShardSql(sql) : sql));
+    prepare<Found extends object>(sql: string): Statement<Found> {
+      const run = runner<Found>(withoutComments(isShard ? toShardSql(sql) : sql));
       if (!isShard || !countsEnded(sql)) return run;
       return (rows, beforeCommit, transaction) =>
         inTransaction(transaction ?? pool, async (trx) => {
-          const result = await run(rows, beforeCommit, trx);
+          const result = await run(rows, beforeCommit, trx, timeLimits.batch);
           await countSeparately(trx, result.rows);
           return result;
         });

@@ -5,7 +5,6 @@ import Client from 'knex/lib/dialects/sqlite3/index.js';
 import sqlite3, { type Database as Connection, type RunResult, type Statement } from 'sqlite3';
 import { deadlines } from '../../../domain/deadlines.ts';
 import { errorCode } from '../../../domain/problem.ts';
-import type { Row } from '../database.ts';
 import { isDataError, TookTooLong } from '../errors.ts';
 
 /**
@@ -106,10 +105,10 @@ class ImmediateTransaction extends Transaction {
   }
 }
 
-type Changed = { rows: Row[]; changed: number };
+type Changed<Found> = { rows: Found[]; changed: number };
 
 /** Runs a statement that stays prepared on its connection. */
-export async function runPrepared(pool: Knex, sql: string, json: string, beforeCommit?: () => void): Promise<Changed> {
+export async function runPrepared<Found>(pool: Knex, sql: string, json: string, beforeCommit?: () => void): Promise<Changed<Found>> {
   const connection: Connection = await pool.client.acquireConnection();
   try {
     beforeCommit?.();
@@ -119,7 +118,7 @@ export async function runPrepared(pool: Knex, sql: string, json: string, beforeC
   }
 }
 
-async function runOn(connection: Connection, sql: string, json: string): Promise<Changed> {
+async function runOn<Found>(connection: Connection, sql: string, json: string): Promise<Changed<Found>> {
   try {
     const statement = await prepareOn(connection, sql);
     return await new Promise((resolve, reject) => {
@@ -129,7 +128,7 @@ async function runOn(connection: Connection, sql: string, json: string): Promise
       };
       // With `run`, a statement that returns rows would stay active after its first row. `get` would leave its read snapshot open, and later
       // reads on the connection would miss newer commits.
-      if (returnsRows(sql)) statement.all<Row>(json, (error, rows) => (error ? fail(error) : resolve({ rows, changed: rows.length })));
+      if (returnsRows(sql)) statement.all<Found>(json, (error, rows) => (error ? fail(error) : resolve({ rows, changed: rows.length })));
       else
         statement.run(json, function (this: RunResult, error: Error | null) {
           return error ? fail(error) : resolve({ rows: [], changed: this.changes });

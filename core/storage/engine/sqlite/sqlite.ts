@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import knex, { type Knex } from 'knex';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../../../domain/deadlines.ts';
-import { type Database, type OpenedDatabase, quiet, type Value } from '../database.ts';
+import { type Database, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
 import { withoutComments } from '../sql-file.ts';
 import { markBroken, runPrepared, SqliteClient, SqliteListClient, SqliteWriterClient } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
@@ -81,7 +81,7 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
       return rows as Found[];
     },
     rows: 'jsonb_each(?1) AS e',
-    prepare(sql, mode) {
+    prepare<Found extends object>(sql: string, mode: keyof typeof pools): Statement<Found> {
       const text = withoutComments(sql);
       return (rows, beforeCommit, transaction) => runPrepared(transaction ?? pools[mode], text, JSON.stringify(rows), beforeCommit);
     },

@@ -1,0 +1,41 @@
+-- Claims due calls, which the transaction has picked and checked against the rules, until the lease ends.
+--
+-- A call that hasn't been dialed is claimed only if its number isn't on a do-not-call list: this respects every entry that was committed before
+-- the statement started. Any other call may already be with the provider. Its hand-off becomes `doubt` (or stays `taken`), it keeps the
+-- provider that has it or may have it, and is_listed says that it must not be handed off again. A call that was cancelled since it was picked
+-- is no longer due. A call never has two claims at the same time, because the lease moves due_at.
+UPDATE calls SET
+  state = 'dialing', attempt = attempt + 1, due_at = r.lease_until, held_until = NULL,
+  provider = CASE WHEN state = 'queued' OR handoff = 'retry' THEN r.provider ELSE calls.provider END,
+  first_attempt_at = coalesce(first_attempt_at, r.now),
+  handoff = CASE
+    WHEN state = 'queued' OR handoff = 'retry' THEN 'open'
+    WHEN handoff IN ('open', 'doubt') THEN 'doubt'
+    WHEN handoff = 'taken' THEN 'taken'
+  END
+FROM (SELECT ?1->>1 AS provider, ?1->>2 AS now, ?1->>3 AS lease_until) AS r
+WHERE (calls.campaign_id, calls.contact_id) IN (SELECT value->>0, value->>1 FROM jsonb_each(?1, '$[0]'))
+  AND due_at <= r.now AND state IN ('queued', 'dialing')
+  AND NOT ((state = 'queued' OR (state = 'dialing' AND handoff IN ('retry'))) AND (
+    SELECT 1 FROM accounts la CROSS JOIN partners lp
+    WHERE la.id = calls.account_id AND lp.id = la.partner_id
+      AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
+        SELECT 1 FROM do_not_call d
+        WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END AND d.phone = calls.phone
+          AND (d.account_id IS NULL OR d.account_id = la.id) AND (d.ends_at IS NULL OR d.ends_at >= r.now)
+        LIMIT 1
+      ) IS NOT NULL)
+  ) IS NOT NULL)
+RETURNING
+  calls.contact_id, calls.request_id, calls.campaign_id, calls.phone, calls.name, calls.time_zone, calls.variables, calls.placed_at,
+  calls.not_before, calls.not_after, calls.attempt, calls.handoff, calls.first_attempt_at, calls.provider,
+  (
+    SELECT 1 FROM accounts la CROSS JOIN partners lp
+    WHERE la.id = calls.account_id AND lp.id = la.partner_id
+      AND (CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END IS NOT NULL AND (
+        SELECT 1 FROM do_not_call d
+        WHERE d.partner_id = CASE WHEN la.has_do_not_call IS NOT NULL OR lp.has_do_not_call IS NOT NULL THEN lp.id END AND d.phone = calls.phone
+          AND (d.account_id IS NULL OR d.account_id = la.id) AND (d.ends_at IS NULL OR d.ends_at >= ?1->>2)
+        LIMIT 1
+      ) IS NOT NULL)
+  ) IS NOT NULL AS is_listed

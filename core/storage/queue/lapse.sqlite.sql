@@ -1,0 +1,19 @@
+-- Lapses calls whose notAfter has passed, up to a number of calls. Records that time as their end, no matter how late this runs, because the
+-- retention period starts then. Reads the two stages separately, because each has its own index, and no index covers both. A trigger counts
+-- the ended calls.
+WITH late AS MATERIALIZED (
+  SELECT * FROM (
+    SELECT campaign_id, contact_id FROM calls
+    WHERE state = 'queued' AND not_after IS NOT NULL AND not_after < ?1->>0
+    LIMIT ?1->>1
+  ) AS queued
+  UNION ALL
+  SELECT * FROM (
+    SELECT campaign_id, contact_id FROM calls
+    WHERE (state = 'dialing' AND handoff IN ('retry')) AND not_after IS NOT NULL AND not_after < ?1->>0
+    LIMIT ?1->>1
+  ) AS waiting
+)
+UPDATE calls SET state = 'lapsed', ended_at = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, due_at = NULL
+WHERE (campaign_id, contact_id) IN (SELECT campaign_id, contact_id FROM late LIMIT ?1->>1)
+  AND state IN ('queued', 'dialing')
