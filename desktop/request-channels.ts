@@ -3,9 +3,8 @@ import { type SessionView, secondFactorNeededSchema, sessionSchema } from '#cont
 import { findKeyValues } from '#contract/key-value.ts';
 import { consoleRoutes } from '#contract/routes/console.ts';
 import type { Route } from '#contract/routes/route.ts';
-import { failed } from './core-answers.ts';
+import { coreRequest, failed, type Send } from './core-requests.ts';
 import type { Channels, Result, SignIn, SignInAnswer } from './ipc.ts';
-import { coreRequest, type Send } from './route-requests.ts';
 
 const subjectSchema = z.union([
   z.object({ apiKey: z.object({ id: z.string(), name: z.string() }) }).transform(({ apiKey }) => ({ kind: 'key' as const, ...apiKey })),

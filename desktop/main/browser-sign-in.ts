@@ -4,9 +4,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { finished } from 'node:stream';
 import { shell } from 'electron';
 import type { SessionView } from '#contract/console/session.ts';
-import { failed } from '../core-answers.ts';
+import { coreRequest, failed, type Send } from '../core-requests.ts';
 import type { Result } from '../ipc.ts';
-import { coreRequest, type Send } from '../route-requests.ts';
 
 /** The core waits just as long for the browser to come back and for the user to confirm. */
 const maxWaitMs = 12 * 60_000;

@@ -3,8 +3,8 @@ import { selectTenancySchema } from '#contract/console/session.ts';
 import { consoleRoutes } from '#contract/routes/console.ts';
 import { parameterNames, type Route } from '#contract/routes/route.ts';
 import { identifierSchema, lineSchema } from '#contract/text/text.ts';
+import { exportNames, requestNames, toFields } from '../core-requests.ts';
 import { type Channels, commands, type ExportRequest, maxServerLabel, type RequestInput, type RequestName, serverColors } from '../ipc.ts';
-import { exportNames, requestNames, toFields } from '../route-requests.ts';
 
 const text = z.string().max(10_000);
 const nothing = z.undefined();

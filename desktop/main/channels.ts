@@ -2,20 +2,18 @@ import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { shell } from 'electron';
 import type { SignInOptions } from '#contract/console/sign-in.ts';
-import { explainIdentity, failed } from '../core-answers.ts';
+import { coreRequest, explainIdentity, exportPath, failed } from '../core-requests.ts';
 import { copyExport, nameExport } from '../csv-export.ts';
 import type { Channels, Command, Result, StartupState } from '../ipc.ts';
 import { enterCodeAt, isSession, refused, requestChannels, type SecretSubject, signInAt } from '../request-channels.ts';
-import { coreRequest, exportPath } from '../route-requests.ts';
 import { readLink, readTypedAddress } from '../server-address.ts';
 import { cancelledSignIn, signInThroughBrowser } from './browser-sign-in.ts';
 import type { SecretClipboard } from './clipboard.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
-import { saveChosen } from './export-file.ts';
-import type { ManagedSettings } from './managed-settings.ts';
+import { saveChosen } from './replace-file.ts';
 import { endAtServer, type ServerSessions } from './server-sessions.ts';
 import type { SessionStore } from './session-store.ts';
-import type { SettingsFile } from './settings.ts';
+import type { ManagedSettings, SettingsFile } from './settings.ts';
 import type { ConsoleWindow } from './window.ts';
 
 type ChannelDeps = {

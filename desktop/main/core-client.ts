@@ -1,16 +1,14 @@
 import { getCACertificates } from 'node:tls';
 import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
+import { session } from 'electron';
 import type { Dispatcher } from 'undici';
-import { computeClockLead, failed, findFailure, readAnswer } from '../core-answers.ts';
-import { withEtags } from '../etag-cache.ts';
+import { invalidProxyAddress, readProxyAddress } from '#contract/connections.ts';
+import { computeClockLead, failed, findFailure, readAnswer, type Send, withEtags, withTenancyHeader } from '../core-requests.ts';
 import type { Failure, RequestInput, Result } from '../ipc.ts';
-import type { Send } from '../route-requests.ts';
-import { withTenancyHeader } from '../tenancy-header.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';
 import { describePath, log } from './log.ts';
-import { toNetworkFailure } from './network-errors.ts';
-import { chooseProxy, type ProxyChoice } from './proxy.ts';
+import { toNetworkFailure, UnusableProxy } from './network-errors.ts';
 
 /** A client for one core with one session. */
 export type CoreClient = {
@@ -151,4 +149,32 @@ async function openConnections(server: string, { proxy, ...bypass }: ProxyChoice
     proxy,
     ...bypass,
   });
+}
+
+/** How to reach a server: the proxy's address, or empty for a direct connection, and the servers that don't use it. */
+export type ProxyChoice = { proxy: string; noProxy?: string };
+
+const schemes: Readonly<Record<string, string>> = { PROXY: 'http', HTTPS: 'https', SOCKS5: 'socks5' };
+
+/**
+ * Chooses the proxy for a server: the one in HTTPS_PROXY, as in the command line. Without it, the one in the system's settings.
+ *
+ * @throws UnusableProxy
+ */
+export async function chooseProxy(server: string): Promise<ProxyChoice> {
+  if (server.startsWith('http:')) return { proxy: '' };
+  const proxy = readProxyAddress(process.env);
+  if (proxy === null) throw new UnusableProxy(invalidProxyAddress);
+  if (proxy !== '') return { proxy };
+  // Returns a list such as `PROXY proxy.example.com:3128; DIRECT`, in order of preference.
+  const [first = ''] = (await session.defaultSession.resolveProxy(server)).split(';');
+  const [kind = '', host = ''] = first.trim().split(' ');
+  if (kind === '' || kind === 'DIRECT') return { proxy: '' };
+  const scheme = schemes[kind];
+  if (scheme === undefined) throw new UnusableProxy(unsupportedProxy(kind === 'SOCKS' ? 'SOCKS4' : kind, host));
+  return { proxy: `${scheme}://${host}`, noProxy: '' };
+}
+
+function unsupportedProxy(kind: string, host: string): string {
+  return `The proxy ${host} in this computer’s settings uses ${kind}, which the console doesn’t support. Use an HTTP, HTTPS or SOCKS5 proxy.`;
 }

@@ -2,8 +2,8 @@ import { release } from 'node:os';
 import { join } from 'node:path';
 import { app, dialog, Notification, powerMonitor, session } from 'electron';
 import { restoreTlsChecks } from '#contract/tls-checks.ts';
+import { coreRequest } from '../core-requests.ts';
 import type { Channels } from '../ipc.ts';
-import { coreRequest } from '../route-requests.ts';
 import { linkScheme } from '../server-address.ts';
 import { registerAppScheme, serveApp } from './app-protocol.ts';
 import { createChannels } from './channels.ts';
@@ -12,12 +12,11 @@ import { describeUnsaved, reportUnsaved, restartAfterFailure, watchPage } from '
 import { notifyOfExpiry } from './expiry-notices.ts';
 import { serveChannels } from './ipc-server.ts';
 import { log, openLog, readLog } from './log.ts';
-import { type ManagedSettings, managedPaths, readManagedSettings } from './managed-settings.ts';
 import { enableCommands, installMenu, setAboutPanel } from './menu.ts';
 import { blockNetwork, restrictSession } from './security.ts';
 import { ServerSessions } from './server-sessions.ts';
 import { SessionStore } from './session-store.ts';
-import { SettingsFile } from './settings.ts';
+import { type ManagedSettings, managedPaths, readManagedSettings, SettingsFile } from './settings.ts';
 import { ConsoleWindow } from './window.ts';
 
 async function start(): Promise<void> {

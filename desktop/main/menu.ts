@@ -1,7 +1,7 @@
 import { app, Menu, type MenuItemConstructorOptions } from 'electron';
 import { type Command, commands } from '../ipc.ts';
 import { type ScreenName, screens, shortcutAt, showCommand } from '../screens.ts';
-import { links, openLink } from './links.ts';
+import { links, openLink } from './security.ts';
 import type { SettingsFile } from './settings.ts';
 
 type Item = MenuItemConstructorOptions;

@@ -1,5 +1,7 @@
 import { renameSync } from 'node:fs';
 import { type FileHandle, open, rename, rm, stat } from 'node:fs/promises';
+import { failed } from '../core-requests.ts';
+import type { Result } from '../ipc.ts';
 
 /**
  * Writes a file under a temporary name, and renames it once it's complete and on disk. Until then, an older file stays as it is.
@@ -50,4 +52,19 @@ export function setAside(path: string): string {
   const newPath = `${path}.unreadable-${Date.now()}`;
   renameSync(path, newPath);
   return newPath;
+}
+
+/** Saves a file that the user has chosen. @param write resolves with null to save nothing */
+export async function saveChosen<Value>(
+  path: string,
+  write: (file: FileHandle) => Promise<Value | null>,
+  mode?: number,
+): Promise<Result<Value | null>> {
+  try {
+    return { ok: true, value: await replaceFile(path, write, mode) };
+  } catch (error) {
+    const isFull = error instanceof Error && 'code' in error && (error.code === 'ENOSPC' || error.code === 'EDQUOT');
+    const detail = isFull ? 'The disk is full. An older file with this name is unchanged.' : 'Choose another folder.';
+    return failed({ kind: 'refused', code: 'internal', detail, errors: [], retryAfterSeconds: null });
+  }
 }

@@ -1,5 +1,5 @@
-import { app, type Session, type WebContents } from 'electron';
-import { openLink } from './links.ts';
+import { app, type Session, shell, type WebContents } from 'electron';
+import { referenceUrl } from '../server-address.ts';
 
 /** Call this before the app is ready. */
 export function blockNetwork(): void {
@@ -35,4 +35,20 @@ function restrictNavigation(contents: WebContents, currentServer: () => string):
   });
   // WebRTC bypasses both the content security policy and the request filter.
   contents.setWebRTCIPHandlingPolicy('disable_non_proxied_udp');
+}
+
+/** The only addresses that the console opens in the browser. */
+export const links = {
+  timeZones: 'https://www.iana.org/time-zones',
+  keepingSecrets: 'https://cheatsheetseries.owasp.org/cheatsheets/Secrets_Management_Cheat_Sheet.html',
+} as const;
+
+const allowed: ReadonlySet<string> = new Set(Object.values(links));
+
+/**
+ * Opens a listed link, or the reference of the current server, in the browser. Ignores any other URL, because it could start another
+ * program on the machine.
+ */
+export function openLink(url: string, server = ''): void {
+  if (allowed.has(url) || (server !== '' && url === referenceUrl(server))) void shell.openExternal(url).catch(() => undefined);
 }

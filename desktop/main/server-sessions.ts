@@ -1,6 +1,5 @@
-import { failed } from '../core-answers.ts';
+import { coreRequest, failed, type Send } from '../core-requests.ts';
 import type { RememberedServer, Result, ServerMark } from '../ipc.ts';
-import { coreRequest, type Send } from '../route-requests.ts';
 import { deviceCookies, type SessionCookies } from './cookie-jar.ts';
 import { type CoreClient, coreClient } from './core-client.ts';
 import { log } from './log.ts';

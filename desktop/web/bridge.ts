@@ -1,12 +1,19 @@
 import { flowParameter, type SignInOptions, signInResultParameter, signInResults } from '#contract/console/sign-in.ts';
-import { computeClockLead, failed, findFailure, readAnswer } from '../core-answers.ts';
+import {
+  computeClockLead,
+  coreRequest,
+  exportPath,
+  failed,
+  findFailure,
+  readAnswer,
+  type Send,
+  withEtags,
+  withTenancyHeader,
+} from '../core-requests.ts';
 import { copyExport, nameExport } from '../csv-export.ts';
-import { withEtags } from '../etag-cache.ts';
 import type { Bridge, Command, ExportRequest, RequestName, Result, StartupState } from '../ipc.ts';
 import { enterCodeAt, refused, requestChannels, signInAt } from '../request-channels.ts';
-import { coreRequest, exportPath, type Send } from '../route-requests.ts';
 import { readLink } from '../server-address.ts';
-import { withTenancyHeader } from '../tenancy-header.ts';
 
 const timeoutMs = 15_000;
 const retryMs = 5_000;
@@ -55,7 +62,7 @@ async function sha256(text: string): Promise<string | null> {
 const changingSession: readonly RequestName[] = ['setUp', 'selectTenancy', 'changePassword', 'confirmSecondFactor', 'removeSecondFactor'];
 
 /** Implements the channels in the page itself. */
-export function webBridge(): Bridge {
+function webBridge(): Bridge {
   /** All tabs share one cookie, so each must learn when another changes the session. */
   const tabs = new BroadcastChannel('callkey-session');
   const askBeforeLeaving = (event: Event) => event.preventDefault();
@@ -279,3 +286,6 @@ function listenForShortcuts(listener: (command: Command) => void): () => void {
   addEventListener('keydown', onKeyDown);
   return () => removeEventListener('keydown', onKeyDown);
 }
+
+// The screens use `window.callkey` when they load, so this module must be loaded first.
+Object.defineProperty(window, 'callkey', { value: Object.freeze(webBridge()) });

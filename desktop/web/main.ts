@@ -1,5 +1,5 @@
 import '../renderer/no-eval.ts';
-import './install-bridge.ts';
+import './bridge.ts';
 import '../renderer/main.tsx';
 
 // Reloads a page that the browser restores from its cache, because it would show outdated data.

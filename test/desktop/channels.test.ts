@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { requestNames } from '../../desktop/core-requests.ts';
 import { channelNames, type Result } from '../../desktop/ipc.ts';
-import { requestNames } from '../../desktop/route-requests.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
 
 type Anything = Record<string, (input?: unknown) => Promise<unknown>>;

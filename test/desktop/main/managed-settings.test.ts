@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { managedPaths, readManagedSettings } from '../../../desktop/main/managed-settings.ts';
+import { managedPaths, readManagedSettings } from '../../../desktop/main/settings.ts';
 import { freshDirectory } from '../../support/databases.ts';
 
 describe("the administrator's settings", () => {

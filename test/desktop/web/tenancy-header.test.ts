@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import type { ProblemCode } from '#contract/problems.ts';
 import { sessionRoutes } from '#contract/routes/sessions.ts';
+import { withTenancyHeader } from '../../../desktop/core-requests.ts';
 import type { Failure } from '../../../desktop/ipc.ts';
-import { withTenancyHeader } from '../../../desktop/tenancy-header.ts';
 
 describe('a refused request about the session, in a tenancy', () => {
   const refused = (code: ProblemCode): Failure => ({ kind: 'refused', code, detail: '', errors: [], retryAfterSeconds: null });

@@ -1,0 +1,235 @@
+import { z } from 'zod';
+import { tenancyHeader } from '#contract/console/session.ts';
+import { generation, generationHeader } from '#contract/generation.ts';
+import { type ProblemCode, problemCode, problemMediaType, problemSchema } from '#contract/problems.ts';
+import { parseRetryAfter } from '#contract/retry-after.ts';
+import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
+import { parameterNames, pathTo, type Route } from '#contract/routes/route.ts';
+import { sessionRoutes } from '#contract/routes/sessions.ts';
+import { parseJson } from '#contract/text/json.ts';
+import type { ExportName, ExportRequest, Failure, RequestAnswer, RequestInput, RequestName, Result } from './ipc.ts';
+
+/** @property schema validates the response and returns its value */
+export type CoreRequest<Value> = Pick<Route, 'method' | 'path'> & { schema: z.ZodType<Value>; body?: unknown };
+export type Send = <Value>(request: CoreRequest<Value>) => Promise<Result<Value>>;
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The schema for a response that has no body, or whose body isn't needed. */
+const nothing = z.unknown().transform(() => null);
+
+/** The routes that the page can request. */
+export const requestNames = Object.entries<Route>(consoleRoutes).flatMap(([name, { by, answer }]) =>
+  by === 'session' && answer !== 'csv' && name !== 'signOut' ? [name as RequestName] : [],
+);
+
+/** The routes that return CSV files. */
+export const exportNames = Object.entries<Route>(consoleRoutes).flatMap(([name, { answer }]) =>
+  answer === 'csv' ? [name as ExportName] : [],
+);
+
+/** Returns the path and query that request a file. */
+export function exportPath({ name, input }: ExportRequest): string {
+  const route: Route = consoleRoutes[name];
+  return pathTo(route, { ...input }) + toQuery(toFields(route, { ...input }).query);
+}
+
+/**
+ * Returns the fields of a route's query, without empty ones, and those of its body. The other fields of the input are parameters of the
+ * path.
+ */
+export function toFields({ path, query, body }: Route, input: Fields): { query: Fields; body: Fields } {
+  const names = parameterNames(path);
+  const fields = Object.entries(input).filter(([name]) => !names.includes(name));
+  // If a route has both a query and a body, the body takes the fields that aren't in the query.
+  const isInQuery = (name: string) => query !== undefined && (body === undefined || name in query.shape);
+  return {
+    query: Object.fromEntries(fields.filter(([name, value]) => isInQuery(name) && value !== null && value !== '')),
+    body: Object.fromEntries(fields.filter(([name]) => !isInQuery(name))),
+  };
+}
+
+export function coreRequest<Name extends keyof ConsoleRoutes>(name: Name, input: RequestInput<Name>): CoreRequest<RequestAnswer<Name>>;
+export function coreRequest(name: keyof ConsoleRoutes, input: Fields): CoreRequest<unknown> {
+  const route: Route = consoleRoutes[name];
+  const { method, body, answer } = route;
+  const fields = toFields(route, input);
+  return {
+    method,
+    path: pathTo(route, input) + toQuery(fields.query),
+    schema: answer === undefined || answer === 'csv' ? nothing : answer,
+    ...(body && { body: fields.body }),
+  };
+}
+
+function toQuery(fields: Fields): string {
+  const query = new URLSearchParams();
+  for (const [name, value] of Object.entries(fields)) for (const each of [value ?? []].flat()) query.append(name, String(each));
+  return query.size === 0 ? '' : `?${query}`;
+}
+
+/** A response from the core, or from another server that responded in its place. */
+export type Answer = {
+  status: number;
+  /** @param name in lowercase; undefined if the response doesn't have this header */
+  header(name: string): string | undefined;
+  text: string;
+};
+
+/** Returns how many milliseconds this computer's clock is ahead of the server's, from the `Date` header of a response. */
+export function computeClockLead(date: string | undefined): number | null {
+  const lead = Date.now() - Date.parse(date ?? '');
+  return Number.isNaN(lead) ? null : lead;
+}
+
+/** Reads the value from a response, or the reason why the request failed. */
+export function readAnswer<Value>(answer: Answer, schema: z.ZodType<Value>): Result<Value> {
+  const failure = findFailure(answer);
+  if (failure) return failure;
+  const parsed = schema.safeParse(parseJson(answer.text));
+  return parsed.success ? { ok: true, value: parsed.data } : failed({ kind: 'unreachable', detail: unreadable });
+}
+
+export function failed(failure: Failure): Result<never> {
+  return { ok: false, failure };
+}
+
+const unreadable = 'Its response can’t be read. Check any proxy in front of the server, and ask its operator.';
+
+/** Returns the failure in a response; null if the request succeeded. A response that has no sign of a core isn't from one. */
+export function findFailure(answer: Answer): Result<never> | null {
+  const { status, header, text } = answer;
+  if (status >= 200 && status < 300) return generationMismatch(answer);
+  const problem = header('content-type')?.startsWith(problemMediaType) ? problemSchema.safeParse(parseJson(text)) : null;
+  const code = problem?.success ? problemCode(problem.data.type) : undefined;
+  if (!problem?.success || !code) return foreign(answer);
+  if (code === 'unauthorized') return failed({ kind: 'session-ended' });
+  const { detail, errors = [], instance } = problem.data;
+  return failed({
+    kind: 'refused',
+    code,
+    detail: instance === undefined ? detail : `${detail} (${instance})`,
+    errors,
+    retryAfterSeconds: Math.ceil(parseRetryAfter(header('retry-after'), Date.now()) / 1_000) || null,
+  });
+}
+
+function generationMismatch(answer: Answer): Result<never> | null {
+  const header = answer.header(generationHeader.toLowerCase()) ?? '';
+  if (header === String(generation)) return null;
+  return /^\d{1,9}$/.test(header)
+    ? failed({ kind: 'incompatible', core: Number(header) < generation ? 'older' : 'newer' })
+    : foreign(answer);
+}
+
+function foreign(answer: Answer): Result<never> {
+  const isOther = answer.status < 500 && answer.status !== 429;
+  return failed({ kind: 'unreachable', detail: describeForeignResponse(answer), ...(isOther && { isOther }) });
+}
+
+/**
+ * Says what responded in place of a core, and what to do. Quotes only the origin of a redirect's target, because an attacker can put
+ * anything into the rest.
+ */
+function describeForeignResponse({ status, header, text }: Answer): string {
+  if (status >= 300 && status < 400) return describeRedirect(header('location'));
+  if (/plain HTTP request was sent to HTTPS port|HTTP request to an HTTPS server/i.test(text))
+    return 'This port requires HTTPS. Use an address that starts with https://.';
+  if (status >= 500 || status === 429) return `The proxy in front of the server returned ${status}. Check that the server is running.`;
+  if (status === 401 || status === 407 || header('www-authenticate') !== undefined)
+    return `A proxy or another kind of server responded (${status}) and requires its own sign-in. Check the address, or ask your administrator for one without this sign-in.`;
+  const isPage = /^text\/html|^application\/xhtml/i.test(header('content-type') ?? '') || /^\s*<(?:!doctype|html)/i.test(text);
+  if (isPage && /type=["']?password/i.test(text))
+    return `A sign-in page responded instead of a Callkey server. It may belong to your network, a proxy or another device. Open the address in a browser: if you recognize the page, sign in there, then try again. Otherwise, check the address.`;
+  if (status === 404)
+    return 'There’s no Callkey server at this address (404). Check the address. If the server is under a path, such as https://example.com/callkey, include it.';
+  if (isPage && status < 300)
+    return 'A web page responded instead of a Callkey server. If it’s being maintained, wait. If your network has a sign-in page, open that first. Otherwise, check the address and the port.';
+  return `This isn’t a Callkey server, but something else that returned ${status}. Check the address, the port and any proxy in between.`;
+}
+
+function describeRedirect(location: string | undefined): string {
+  const origin = location === undefined ? undefined : URL.parse(location)?.origin;
+  const target = origin === undefined || origin === 'null' ? 'another page' : origin;
+  return `The server redirects to ${target}. If that’s a sign-in page of your network or company, sign in there in a browser, then try again. Otherwise, use the address that it redirects to.`;
+}
+
+/**
+ * Explains why a server didn't say how to sign in, although it returns errors as a core does. Every core of this generation does say it, to
+ * anyone.
+ *
+ * @param address where it was asked
+ */
+export function explainIdentity(failure: Failure, address: string): Failure {
+  const { origin, pathname } = new URL(address);
+  if (failure.kind === 'session-ended')
+    return pathname === '/'
+      ? { kind: 'incompatible', core: 'older' }
+      : { kind: 'unreachable', isOther: true, detail: `A Callkey server responded, but not under this path. Try ${origin}` };
+  if (failure.kind === 'refused' && ['not-found', 'method-not-allowed', 'malformed-request'].includes(failure.code))
+    return {
+      kind: 'unreachable',
+      isOther: true,
+      detail:
+        'This is the management address of a Callkey server, where no one can sign in. Enter the address of the server itself, which has another port.',
+    };
+  return failure;
+}
+
+type Headers = Readonly<Record<string, string>>;
+type SendWith = <Value>(request: CoreRequest<Value>, headers: Headers) => Promise<Result<Value>>;
+/** @property headers for a request that isn't sent through `send` */
+type InTenancy = { send: Send; headers: () => Headers; setTenancy: (shown: RequestInput<'selectTenancy'>) => void };
+
+/** The core's responses if the tenancy in the header is gone, or isn't one of the user's. Others, such as a 503, say nothing about it. */
+const noAccess: readonly ProblemCode[] = ['forbidden', 'not-found', 'malformed-request'];
+
+/**
+ * With each request, sends the account or partner that the page shows. Another tab can select a different one in the same session, but this
+ * page must not read or change anything there. Only the page says what it shows: responses may arrive late, or the page may ignore them.
+ */
+export function withTenancyHeader(send: SendWith): InTenancy {
+  let headers: Headers = {};
+  const { showSession, selectTenancy } = sessionRoutes;
+  const sendIn: Send = async (request) => {
+    const isAboutSession = request.path === showSession.path || request.path === selectTenancy.path;
+    const isShown = isAboutSession && request.method === 'GET';
+    const sent = isAboutSession && !isShown ? {} : headers;
+    const result = await send(request, sent);
+    if (!isShown) return result;
+    // The response is about a tenancy that the page no longer shows.
+    if (sent !== headers) return sendIn(request);
+    // Someone else may have signed in, or the account may be gone. Ask again without the header to get the session's own selection.
+    return !result.ok && result.failure.kind === 'refused' && noAccess.includes(result.failure.code) ? send(request, {}) : result;
+  };
+  return {
+    send: sendIn,
+    headers: () => headers,
+    setTenancy(shown) {
+      headers = shown.kind === null ? {} : { [tenancyHeader]: `${shown.kind}/${shown.id}` };
+    },
+  };
+}
+
+type Exchange = (request: CoreRequest<unknown>, headers: Headers) => Promise<Answer>;
+
+/** Enough responses for the screens that a user returns to. A list of 500 keys takes 150 KB. */
+const max = 30;
+
+/** Sends the last response's ETag with a request, and returns that response again if the core says that it hasn't changed. */
+export function withEtags(exchange: Exchange): Exchange {
+  const known = new Map<string, Answer>();
+  return async (request, headers) => {
+    if (request.method !== 'GET') return exchange(request, headers);
+    const id = JSON.stringify([request.path, headers]);
+    const last = known.get(id);
+    const etag = last?.header('etag');
+    const answer = await exchange(request, etag === undefined ? headers : { ...headers, 'if-none-match': etag });
+    if (last && answer.status === 304) return { ...last, header: (name) => answer.header(name) ?? last.header(name) };
+    known.delete(id);
+    if (answer.status === 200) known.set(id, answer);
+    const [oldest] = known.keys();
+    if (known.size > max && oldest !== undefined) known.delete(oldest);
+    return answer;
+  };
+}
