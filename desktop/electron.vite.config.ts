@@ -15,7 +15,15 @@ export default defineConfig({
       license,
       externalizeDeps: false,
       minify: true,
-      rollupOptions: { input: { main: from('main/main.ts') }, output: { format: 'es', entryFileNames: '[name].js' } },
+      rollupOptions: {
+        input: { main: from('main/main.ts') },
+        output: { format: 'es', entryFileNames: '[name].js' },
+        onwarn(warning, warn) {
+          // A module that should be loaded later, such as undici, would delay the start.
+          if (warning.code === 'INEFFECTIVE_DYNAMIC_IMPORT') throw new Error(warning.message);
+          warn(warning);
+        },
+      },
     },
   },
   preload: {

@@ -11,9 +11,10 @@ import {
   placedCallSchema,
   replayedHeader,
 } from '#contract/calls/calls.ts';
-import { createConnections, invalidProxyAddress, readProxyAddress } from '#contract/connections.ts';
+import { createConnections } from '#contract/connections.ts';
 import { withDeadline } from '#contract/deadline.ts';
 import { isKeyValue } from '#contract/key-value.ts';
+import { invalidProxyAddress, readProxyAddress } from '#contract/proxies.ts';
 import { onDemandRoutes } from '#contract/routes/on-demand.ts';
 import { pathTo } from '#contract/routes/route.ts';
 import { readServerAddress } from '#contract/server-address.ts';

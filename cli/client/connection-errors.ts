@@ -1,5 +1,5 @@
 import { errors } from 'undici';
-import { proxyStatus, type unsentCodes } from '#contract/connections.ts';
+import { proxyStatus, type unsentCodes } from '#contract/proxies.ts';
 import { CallkeyError, errorCode } from './errors.ts';
 
 /** Temporary errors that occur before the request is sent. */

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { brotliDecompress } from 'node:zlib';
 import { session } from 'electron';
 import type { Dispatcher } from 'undici';
-import { invalidProxyAddress, readProxyAddress } from '#contract/connections.ts';
+import { invalidProxyAddress, readProxyAddress } from '#contract/proxies.ts';
 import { computeClockLead, failed, findFailure, readAnswer, type Send, withEtags, withTenancyHeader } from '../core-requests.ts';
 import type { Failure, RequestInput, Result } from '../ipc.ts';
 import { CookieJar, type SessionCookies } from './cookie-jar.ts';

@@ -1,4 +1,4 @@
-import { proxyStatus, unsentCodes } from '#contract/connections.ts';
+import { proxyStatus, unsentCodes } from '#contract/proxies.ts';
 import { isLoopback } from '#contract/server-address.ts';
 import type { Failure } from '../ipc.ts';
 
