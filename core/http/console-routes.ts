@@ -23,10 +23,10 @@ import * as secondFactor from './console/second-factor.ts';
 import * as sessions from './console/sessions.ts';
 import * as users from './console/users.ts';
 import { readQuery } from './middleware/body.ts';
-import { type Context, type HttpDeps, type Middleware, type State, setRequestId } from './middleware/context.ts';
+import type { Context, HttpDeps, Middleware, State } from './middleware/context.ts';
 import { isUnchanged, setEncodedBody, toEtag } from './middleware/encoding.ts';
 import { badEncoding, isDecodable, methodNotAllowed } from './middleware/paths.ts';
-import { hasKeyHeader, jsonLine, refuse } from './middleware/responses.ts';
+import { hasKeyHeader, jsonLine, refuse, setRequestId } from './middleware/responses.ts';
 import {
   applyTenancyHeader,
   csrf,

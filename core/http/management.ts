@@ -5,10 +5,10 @@ import type { Logger } from 'pino';
 import type { Registry } from 'prom-client';
 import { isLoopback } from '#contract/server-address.ts';
 import { Problem } from '../domain/problem.ts';
-import { type State, setRequestId } from './middleware/context.ts';
+import type { State } from './middleware/context.ts';
 import { everyRequest } from './middleware/every-request.ts';
 import { hasReadablePath, methodNotAllowed } from './middleware/paths.ts';
-import { jsonLine, toBody, writeProblem } from './middleware/responses.ts';
+import { jsonLine, setRequestId, toBody, writeProblem } from './middleware/responses.ts';
 
 /**
  * Creates the application of the management listener, which only the operator's machines should reach. It shows whether the process is

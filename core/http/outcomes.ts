@@ -9,8 +9,8 @@ import { reportOptOut, reportOutcome } from '../domain/calls/dialing.ts';
 import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { dataOrThrow, parseInTurn, readBytes } from './middleware/body.ts';
-import { type Middleware, setRequestId } from './middleware/context.ts';
-import { refuse } from './middleware/responses.ts';
+import type { Middleware } from './middleware/context.ts';
+import { refuse, setRequestId } from './middleware/responses.ts';
 
 const { path, method, body, status } = dialerRoutes.reportOutcome;
 

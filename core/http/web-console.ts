@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
-import { type Context, type Middleware, setRequestId } from './middleware/context.ts';
+import type { Context, Middleware } from './middleware/context.ts';
 import { type Encoded, isUnchanged, setBody, setEncodedBody, toEtag } from './middleware/encoding.ts';
-import { hasKeyHeader, refuse } from './middleware/responses.ts';
+import { hasKeyHeader, refuse, setRequestId } from './middleware/responses.ts';
 import { commandLinePath, readReference } from './public-reference.ts';
 
 type PageFile = {

@@ -11,7 +11,7 @@ import { deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { emptyLog } from '../../core/storage/engine/sqlite/empty-log.ts';
-import { maxTurnWait } from '../../core/storage/engine/sqlite/writer-turns.ts';
+import { maxTurnWait } from '../../core/storage/engine/sqlite/sqlite.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { skip } from '../support/skip.ts';
 import { createTenants, type DirectAccess, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';

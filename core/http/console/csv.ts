@@ -7,8 +7,9 @@ import type { DayRange } from '../../domain/calls/days.ts';
 import type { Viewer } from '../../domain/model.ts';
 import { Problem } from '../../domain/problem.ts';
 import { countRecorded } from '../../domain/sign-in/throttle.ts';
-import { type Context, type HttpDeps, requestNames } from '../middleware/context.ts';
+import type { Context, HttpDeps } from '../middleware/context.ts';
 import { toEncodedStream } from '../middleware/encoding.ts';
+import { requestNames } from '../middleware/responses.ts';
 import { getActor, getViewer, renewSession } from '../middleware/session.ts';
 
 type Part = { rows: string[][]; nextCursor: string | null };

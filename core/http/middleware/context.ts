@@ -1,7 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import type Koa from 'koa';
 import type { SessionView } from '#contract/console/session.ts';
-import { requestIdHeader } from '#contract/problems.ts';
 import type { Turn } from '../../domain/calls/call-list.ts';
 import type { Session, User } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
@@ -85,32 +83,4 @@ export type IdentityProviderResult = (typeof identityProviderResults)[number];
 export function getTurn(ctx: Context): Turn {
   if (!ctx.state.turn) throw new Error("This route doesn't wait for a turn, so it can't use getTurn.");
   return ctx.state.turn;
-}
-
-const identifierForm = /^[A-Za-z0-9._~:-]{1,128}$/;
-
-const idHeader = requestIdHeader.toLowerCase();
-
-/**
- * Returns the request's ID: the client's own, if it sent one. It appears in log lines and in all responses except the common 401. Don't
- * confuse it with a call's `requestId`, which is the caller's ID for a call.
- */
-export function getRequestId({ req, state }: Context): string {
-  const sent = req.headers[idHeader];
-  state.requestId ??= typeof sent === 'string' && identifierForm.test(sent) ? sent : randomUUID();
-  return state.requestId;
-}
-
-const traceparentForm = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}/;
-
-/** Returns the fields that identify a request in the log: its ID, and the client's trace if it sent one (W3C Trace Context §3.2). */
-export function requestNames(ctx: Context): { requestId: string; traceparent?: string } {
-  const requestId = getRequestId(ctx);
-  const [traceparent] = traceparentForm.exec(String(ctx.req.headers['traceparent'])) ?? [];
-  return traceparent === undefined ? { requestId } : { requestId, traceparent };
-}
-
-/** Sets the request ID's header on a response that Koa writes. */
-export function setRequestId(ctx: Context): void {
-  ctx.set(requestIdHeader, getRequestId(ctx));
 }

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { Problem } from '../../domain/problem.ts';
-import { type Context, type Middleware, type ObserveRefusals, requestNames } from './context.ts';
-import { answerError } from './responses.ts';
+import type { Context, Middleware, ObserveRefusals } from './context.ts';
+import { answerError, requestNames } from './responses.ts';
 
 type OnAnswered = (ctx: Context, milliseconds: number) => void;
 

@@ -1,8 +1,9 @@
+import { randomUUID } from 'node:crypto';
 import { keyExpiresHeader } from '#contract/calls/calls.ts';
 import { apiKeyHeader, rateLimitHeader, rateLimitPolicyHeader } from '#contract/headers.ts';
 import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
 import { Problem, type Quota, ResultUnknown, unauthorizedDetail } from '../../domain/problem.ts';
-import { type Context, getRequestId, type ObserveRefusals, requestNames } from './context.ts';
+import type { Context, ObserveRefusals } from './context.ts';
 
 const unauthorizedBody = jsonLine(toBody('unauthorized', unauthorizedDetail));
 const problemHeaders = ['Content-Type', problemMediaType, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
@@ -110,4 +111,32 @@ const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** Returns the request ID as a URI reference (RFC 9457 §3.1.5). Keeps the client's own ID as it is. */
 function toInstance(requestId: string): string {
   return uuidForm.test(requestId) ? `urn:uuid:${requestId}` : requestId;
+}
+
+const identifierForm = /^[A-Za-z0-9._~:-]{1,128}$/;
+
+const idHeader = requestIdHeader.toLowerCase();
+
+/**
+ * Returns the request's ID: the client's own, if it sent one. It appears in log lines and in all responses except the common 401. Don't
+ * confuse it with a call's `requestId`, which is the caller's ID for a call.
+ */
+export function getRequestId({ req, state }: Context): string {
+  const sent = req.headers[idHeader];
+  state.requestId ??= typeof sent === 'string' && identifierForm.test(sent) ? sent : randomUUID();
+  return state.requestId;
+}
+
+const traceparentForm = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}/;
+
+/** Returns the fields that identify a request in the log: its ID, and the client's trace if it sent one (W3C Trace Context §3.2). */
+export function requestNames(ctx: Context): { requestId: string; traceparent?: string } {
+  const requestId = getRequestId(ctx);
+  const [traceparent] = traceparentForm.exec(String(ctx.req.headers['traceparent'])) ?? [];
+  return traceparent === undefined ? { requestId } : { requestId, traceparent };
+}
+
+/** Sets the request ID's header on a response that Koa writes. */
+export function setRequestId(ctx: Context): void {
+  ctx.set(requestIdHeader, getRequestId(ctx));
 }

@@ -2,11 +2,11 @@ import { statSync } from 'node:fs';
 import knex, { type Knex } from 'knex';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../../../domain/deadlines.ts';
+import { FairQueue, inOrder } from '../../../domain/fair-queue.ts';
 import { type Database, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
 import { withoutComments } from '../sql-file.ts';
 import { markBroken, runPrepared, SqliteClient, SqliteListClient, SqliteWriterClient } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
-import { takeTurns } from './writer-turns.ts';
 
 /** The number of concurrent reading connections. Each statement occupies a libuv thread; main.ts makes sure that there are enough. */
 const readers = { keys: 2, 'read back': 1, console: 2, lists: 2, 'sign-in': 1, background: 1 };
@@ -123,4 +123,79 @@ function doesNotThrow(check: () => void): boolean {
   } catch {
     return false;
   }
+}
+
+/** The part of a connection pool that knex uses. */
+type ConnectionPool<Connection> = {
+  acquire(): { promise: Promise<Connection> };
+  release(connection: Connection): boolean;
+  destroy(): Promise<void>;
+  numUsed(): number;
+  numFree(): number;
+  numPendingAcquires(): number;
+};
+
+/**
+ * How many statements with keys go first while others wait. Then one of the others gets a turn, because otherwise a flood of requests with
+ * keys would keep them out.
+ */
+const maxInARow = 8;
+/** In ms: how long a statement may wait for a turn, so that there's still time to run it within `deadlines.answer`. */
+export const maxTurnWait = deadlines.answer - deadlines.statement;
+
+/**
+ * Shares a pool's only connection between lanes. Keys go first, and the others take turns. Otherwise, a key's statement would wait for
+ * everything that the console, sign-ins and the dialer are about to write.
+ *
+ * @returns a function that creates the pool of a lane
+ */
+function takeTurns<Connection>(pool: ConnectionPool<Connection>): (lane: string) => ConnectionPool<Connection> {
+  const [keys, others] = [new FairQueue({ wait: maxTurnWait }, setTimeout), new FairQueue({ wait: maxTurnWait }, setTimeout)];
+  const startNext = inOrder(keys, others, maxInARow);
+  let isTaken = false;
+  let waiting = 0;
+
+  const end = () => {
+    isTaken = waiting > 0 && startNext();
+  };
+
+  return (lane) => {
+    const queue = lane === 'keys' ? keys : others;
+    let used = 0;
+    let pending = 0;
+
+    async function acquire(): Promise<Connection> {
+      if (isTaken) {
+        waiting++;
+        pending++;
+        const result = await queue.wait([lane]);
+        waiting--;
+        pending--;
+        if (result !== 'turn') throw new Error('Unable to acquire a connection: other statements are using it.');
+      }
+      isTaken = true;
+      used++;
+      try {
+        return await pool.acquire().promise;
+      } catch (error) {
+        used--;
+        end();
+        throw error;
+      }
+    }
+
+    return {
+      acquire: () => ({ promise: acquire() }),
+      release(connection) {
+        const isReleased = pool.release(connection);
+        used--;
+        end();
+        return isReleased;
+      },
+      destroy: () => pool.destroy(),
+      numUsed: () => used,
+      numFree: () => (isTaken ? 0 : pool.numFree()),
+      numPendingAcquires: () => pending,
+    };
+  };
 }
