@@ -93,7 +93,9 @@ describe('turns to read a console list', () => {
     const slow = run('a', 'slow', () => promise);
     expect(await readProblem(run('b', 'late'))).to.equal('unavailable: The server is busy with other requests.');
     const waiting = [1, 2, 3].map((n) => readProblem(run('a', `waiting ${n}`)));
-    expect(await readProblem(run('a', 'too many'))).to.equal('too-many-requests: Too many of your requests are waiting.');
+    expect(await readProblem(run('a', 'too many'))).to.equal(
+      'too-many-requests: Too many of your requests are waiting. Try again in 1 second.',
+    );
     await Promise.all(waiting);
     resolve();
     await slow;

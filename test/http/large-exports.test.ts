@@ -65,7 +65,7 @@ describe('an export that is larger than all buffers', () => {
         for (const { signal } of clients) opened.push(await fetch(`${harness.core.url}/console/calls.csv`, { headers, signal }));
         const refused = await another();
         expect([refused.status, refused.headers['retry-after'], refused.json['detail']]).to.deep.equal([
-          ...[429, '10', 'At most 3 exports at a time are allowed. Try again later.'],
+          ...[429, '10', 'At most 3 exports at a time are allowed. Try again in 10 seconds.'],
         ]);
         expect((await get('/console/calls.csv', await signIn(harness.core.url, 'pat@example.com'))).status).to.equal(200);
         clients[0]?.abort();

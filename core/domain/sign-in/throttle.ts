@@ -204,8 +204,7 @@ export async function countRecorded({ throttle, clock }: Ports, kind: keyof type
   // Check first, so that a client that's blocked but keeps trying doesn't cause any writes.
   const blockedUntil = await throttle.blockedUntil(counters, now);
   if (blockedUntil === null && (await throttle.take(counters, now))) return;
-  const retryAfter = Math.max(1, Math.ceil(((blockedUntil ?? now) - now) / 1_000));
-  throw new Problem('too-many-requests', `At most ${max} ${what} per minute are allowed. Try again later.`, { retryAfter });
+  throw tooMany((blockedUntil ?? now) - now, `At most ${max} ${what} per minute are allowed.`);
 }
 
 /**

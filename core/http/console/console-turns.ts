@@ -44,7 +44,8 @@ export class ConsoleTurns {
     const result = await this.#wait(user, this.#limits.wait);
     let hasTurn = result === 'turn';
     try {
-      if (result === 'full') throw new Problem('too-many-requests', 'Too many of your requests are waiting.', { retryAfter: 1 });
+      if (result === 'full')
+        throw new Problem('too-many-requests', 'Too many of your requests are waiting. Try again in 1 second.', { retryAfter: 1 });
       if (!hasTurn) throw new Problem('unavailable', 'The server is busy with other requests.', { retryAfter: 2 });
       if (isGone()) return;
       const yieldTurn = async () => {

@@ -56,7 +56,9 @@ function countOpen(ctx: Context): void {
   const add = (change: number) => {
     const open = (openExports.get(id) ?? 0) + change;
     if (open > maxOpen)
-      throw new Problem('too-many-requests', `At most ${maxOpen} exports at a time are allowed. Try again later.`, { retryAfter: 10 });
+      throw new Problem('too-many-requests', `At most ${maxOpen} exports at a time are allowed. Try again in 10 seconds.`, {
+        retryAfter: 10,
+      });
     if (open > 0) openExports.set(id, open);
     else openExports.delete(id);
   };

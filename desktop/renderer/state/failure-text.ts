@@ -11,7 +11,8 @@ export function describeFailure(failure: Failure): string {
     case 'incompatible':
       return 'This console isn’t compatible with this server. Update whichever is older.';
     case 'refused':
-      return failure.retryAfterSeconds === null || failure.detail.includes('Try again in')
+      // If there were too many requests, the detail says when to try again.
+      return failure.retryAfterSeconds === null || failure.code === 'too-many-requests'
         ? failure.detail
         : `${failure.detail} Try again in ${describeWait(failure.retryAfterSeconds)}.`;
   }

@@ -27,7 +27,7 @@ describe("a failure's text", () => {
 describe('the wait in an error message', () => {
   it("isn't added if the core's message already contains it", () => {
     const detail = 'Too many attempts. Try again in 15 minutes.';
-    expect(describeFailure(refused({ detail, retryAfterSeconds: 900 }))).to.equal(detail);
+    expect(describeFailure(refused({ code: 'too-many-requests', detail, retryAfterSeconds: 900 }))).to.equal(detail);
   });
 });
 
