@@ -1,11 +1,10 @@
 import { z } from 'zod';
-import { tenancyHeader } from '#contract/console/session.ts';
+import { sessionRoutes, tenancyHeader } from '#contract/console/session.ts';
 import { generation, generationHeader } from '#contract/generation.ts';
 import { type ProblemCode, problemCode, problemMediaType, problemSchema } from '#contract/problems.ts';
 import { parseRetryAfter } from '#contract/retry-after.ts';
-import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
-import { parameterNames, pathTo, type Route } from '#contract/routes/route.ts';
-import { sessionRoutes } from '#contract/routes/sessions.ts';
+import { parameterNames, pathTo, type Route } from '#contract/route.ts';
+import { type ConsoleRoutes, consoleRoutes } from '#contract/routes.ts';
 import { parseJson } from '#contract/text/json.ts';
 import type { ExportName, ExportRequest, Failure, RequestAnswer, RequestInput, RequestName, Result } from './ipc.ts';
 

@@ -3,8 +3,8 @@ import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import type { SignInOptions, SignInResult } from '#contract/console/sign-in.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
-import type { ConsoleRoutes } from '#contract/routes/console.ts';
-import type { PathParameters, RouteResponse } from '#contract/routes/route.ts';
+import type { PathParameters, RouteResponse } from '#contract/route.ts';
+import type { ConsoleRoutes } from '#contract/routes.ts';
 import type { Exported } from './csv-export.ts';
 import { screens, showCommand } from './screens.ts';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type SessionView, secondFactorNeededSchema, sessionSchema } from '#contract/console/session.ts';
 import { findKeyValues } from '#contract/key-value.ts';
-import { consoleRoutes } from '#contract/routes/console.ts';
-import type { Route } from '#contract/routes/route.ts';
+import type { Route } from '#contract/route.ts';
+import { consoleRoutes } from '#contract/routes.ts';
 import { coreRequest, failed, type Send } from './core-requests.ts';
 import type { Channels, Result, SignIn, SignInAnswer } from './ipc.ts';
 

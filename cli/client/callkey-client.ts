@@ -7,6 +7,7 @@ import {
   cancelledCallSchema,
   isRequestId,
   keyExpiresHeader,
+  onDemandRoutes,
   type PlaceCall,
   placedCallSchema,
   replayedHeader,
@@ -15,11 +16,11 @@ import { createConnections } from '#contract/connections.ts';
 import { withDeadline } from '#contract/deadline.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { invalidProxyAddress, readProxyAddress } from '#contract/proxies.ts';
-import { onDemandRoutes } from '#contract/routes/on-demand.ts';
-import { pathTo } from '#contract/routes/route.ts';
+import { pathTo } from '#contract/route.ts';
 import { readServerAddress } from '#contract/server-address.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { isIdentifier } from '#contract/text/text.ts';
+
 // biome-ignore lint/style/noRestrictedImports: it's only for the version
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Answer, errorDetails, problemError } from './answer.ts';

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import Router from '@koa/router';
+import { sessionRoutes } from '#contract/console/session.ts';
 import { generation, generationHeader } from '#contract/generation.ts';
-import { type ConsoleRoutes, consoleRoutes as table } from '#contract/routes/console.ts';
-import { parameterNames, type Route } from '#contract/routes/route.ts';
-import { sessionRoutes } from '#contract/routes/sessions.ts';
+import { parameterNames, type Route } from '#contract/route.ts';
+import { type ConsoleRoutes, consoleRoutes as table } from '#contract/routes.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import type { Turn } from '../domain/calls/call-list.ts';
 import type { Session } from '../domain/model.ts';

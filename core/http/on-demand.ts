@@ -2,6 +2,7 @@ import {
   apiKeyHeader,
   type CancelledCallView,
   isRequestId,
+  onDemandRoutes,
   type PlaceCall,
   type PlacedCallView,
   replayedHeader,
@@ -11,8 +12,7 @@ import {
 import { expiresSoon } from '#contract/expiry.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { limits } from '#contract/limits.ts';
-import { onDemandRoutes } from '#contract/routes/on-demand.ts';
-import type { Route } from '#contract/routes/route.ts';
+import type { Route } from '#contract/route.ts';
 import { isIdentifier, timestamp } from '#contract/text/text.ts';
 import { allowsAddress, toDigest } from '../domain/api-keys.ts';
 import { authorize, type CancelledCall, cancelCall, findActiveKey, type PlacedCall, placeCall } from '../domain/calls/calls.ts';

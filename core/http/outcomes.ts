@@ -1,9 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { finished } from 'node:stream/promises';
-import { type Outcome, optOutSchema } from '#contract/calls/dialer.ts';
+import { dialerRoutes, type Outcome, optOutSchema } from '#contract/calls/dialer.ts';
 import { checkSignature } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
-import { dialerRoutes } from '#contract/routes/dialer.ts';
 import { type Validated, validate } from '#contract/validate.ts';
 import { reportOptOut, reportOutcome } from '../domain/calls/dialing.ts';
 import type { Ports } from '../domain/ports.ts';

@@ -1,6 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { outcomeStates } from '#contract/calls/dialer.ts';
-import { sessionRoutes } from '#contract/routes/sessions.ts';
+import { sessionRoutes } from '#contract/console/session.ts';
 import type { DialerObserver } from '../dialer/loop.ts';
 import type { StopReason } from '../domain/model.ts';
 import { stopReasons } from '../domain/protection/judge.ts';

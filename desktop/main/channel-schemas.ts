@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { selectTenancySchema } from '#contract/console/session.ts';
-import { consoleRoutes } from '#contract/routes/console.ts';
-import { parameterNames, type Route } from '#contract/routes/route.ts';
+import { parameterNames, type Route } from '#contract/route.ts';
+import { consoleRoutes } from '#contract/routes.ts';
 import { identifierSchema, lineSchema } from '#contract/text/text.ts';
 import { exportNames, requestNames, toFields } from '../core-requests.ts';
 import { type Channels, commands, type ExportRequest, maxServerLabel, type RequestInput, type RequestName, serverColors } from '../ipc.ts';

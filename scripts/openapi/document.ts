@@ -5,7 +5,7 @@ import { tenancyHeader } from '#contract/console/session.ts';
 import { generation, generationHeader } from '#contract/generation.ts';
 import { keyExpiresHeader, rateLimitHeader, rateLimitPolicyHeader, replayedHeader } from '#contract/headers.ts';
 import { type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
-import { parameterNames, type Route } from '#contract/routes/route.ts';
+import { parameterNames, type Route } from '#contract/route.ts';
 import { routes } from '#contract/routes.ts';
 import base from './base.json' with { type: 'json' };
 import examples from './examples.json' with { type: 'json' };

@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import type { Route } from '#contract/routes/route.ts';
+import type { Route } from '#contract/route.ts';
 import { routes } from '#contract/routes.ts';
 
 /** Schemas that get a name although they aren't the body or response of a route. */

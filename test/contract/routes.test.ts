@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import type { Route } from '#contract/routes/route.ts';
+import type { Route } from '#contract/route.ts';
 import { routes } from '#contract/routes.ts';
 
 describe('a route', () => {

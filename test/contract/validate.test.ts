@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { z } from 'zod';
 import { placeCallSchema } from '#contract/calls/calls.ts';
 import { problemCode, problemType } from '#contract/problems.ts';
-import { pathTo, type Route } from '#contract/routes/route.ts';
+import { pathTo, type Route } from '#contract/route.ts';
 import { routes } from '#contract/routes.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { validate } from '#contract/validate.ts';

@@ -4,7 +4,7 @@ import { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import { expect } from 'chai';
 import Koa from 'koa';
-import { pathTo } from '#contract/routes/route.ts';
+import { pathTo } from '#contract/route.ts';
 import { routes } from '#contract/routes.ts';
 import { readBytes } from '../../core/http/middleware/body.ts';
 import { clientAddress } from '../../core/http/middleware/client-address.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { tenancyHeader } from '#contract/console/session.ts';
-import { consoleRoutes } from '#contract/routes/console.ts';
-import { pathTo } from '#contract/routes/route.ts';
+import { pathTo } from '#contract/route.ts';
+import { consoleRoutes } from '#contract/routes.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser, deleteUser } from '../../core/domain/directory/users.ts';
 import { fakeClock } from '../support/clock.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { tenancyHeader } from '#contract/console/session.ts';
-import { type ConsoleRoutes, consoleRoutes } from '#contract/routes/console.ts';
+import { type ConsoleRoutes, consoleRoutes } from '#contract/routes.ts';
 import { toDigest } from '../../core/domain/api-keys.ts';
 import { openCore } from '../support/core-harness.ts';
 import { onEachDatabase } from '../support/databases.ts';

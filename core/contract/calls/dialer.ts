@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import { route } from '../route.ts';
 import { cutCodePoints, identifierSchema, inputInstantSchema, instantSchema, textSchema } from '../text/text.ts';
 
 /** The core POSTs this to a provider for each due call. */
@@ -44,3 +45,12 @@ export type Outcome = z.infer<typeof outcomeSchema>;
  * again before the provider is fixed. Some languages and databases write true as text or a number.
  */
 export const optOutSchema = z.object({ handoffId: z.string(), optOut: z.literal([true, 1, 'true', 'True', 'TRUE', '1', 'yes']) });
+
+export const dialerRoutes = {
+  reportOutcome: route('POST', '/dialer/outcomes', {
+    by: 'signature',
+    summary: 'Report the outcome of a call. Safe to repeat: an outcome is never overwritten',
+    body: outcomeSchema,
+    problems: ['not-found'],
+  }),
+} as const;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { route } from '../route.ts';
 import { identifierSchema, instantSchema } from '../text/text.ts';
 import { cursorSchema, dayRange, isRange, namedSchema, totals } from './common.ts';
 
@@ -94,3 +95,30 @@ export const recordExportSchema = z.strictObject({
 });
 
 export type RecordExport = z.infer<typeof recordExportSchema>;
+
+export const activityRoutes = {
+  listActivity: route('GET', '/console/activity', {
+    by: 'session',
+    summary: 'List events, newest first',
+    query: activityQuerySchema,
+    answer: activitySchema,
+  }),
+  listActivityFacets: route('GET', '/console/activity/facets', {
+    by: 'session',
+    summary: 'List the users and actions that occur in the activity list',
+    answer: activityFacetsSchema,
+  }),
+  exportActivity: route('GET', '/console/activity.csv', {
+    by: 'session',
+    summary: 'Export events. A complete file ends with the line `# complete, N rows`',
+    query: activityExportQuerySchema,
+    answer: 'csv',
+    problems: ['too-many-requests'],
+  }),
+  recordExport: route('POST', '/console/exports', {
+    by: 'session',
+    summary: 'Record that a list was exported',
+    body: recordExportSchema,
+    problems: ['too-many-requests'],
+  }),
+} as const;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
+import { route } from '../route.ts';
 import { identifierSchema, lineSchema } from '../text/text.ts';
 import { directoryQuerySchema, namedSchema, nextCursorSchema } from './common.ts';
 
@@ -73,3 +74,108 @@ export type AccountInDirectoryView = z.infer<typeof accountInDirectorySchema>;
 export const campaignInDirectorySchema = z.object({ campaign: directoryCampaignSchema });
 
 export type CampaignInDirectoryView = z.infer<typeof campaignInDirectorySchema>;
+
+export const directoryRoutes = {
+  listAccounts: route('GET', '/console/accounts', {
+    by: 'session',
+    summary: 'List accounts',
+    query: directoryQuerySchema,
+    answer: accountsSchema,
+  }),
+  listCampaigns: route('GET', '/console/campaigns', {
+    by: 'session',
+    summary: 'List campaigns',
+    query: directoryQuerySchema,
+    answer: campaignsSchema,
+  }),
+  setUp: route('POST', '/console/setup', {
+    by: 'session',
+    summary: 'Create the first partner, account and campaign, and select the account (staff only, while there is no partner)',
+    body: setupSchema,
+    answer: createdSetupSchema,
+    status: 201,
+    problems: ['forbidden', 'conflict'],
+  }),
+  listDirectoryPartners: route('GET', '/console/directory/partners', {
+    by: 'session',
+    summary: 'List the partners that you manage (staff only)',
+    query: directoryQuerySchema,
+    answer: directoryPartnersSchema,
+    problems: ['forbidden'],
+  }),
+  createPartner: route('POST', '/console/directory/partners', {
+    by: 'session',
+    summary: 'Create a partner (staff only)',
+    body: nameInDirectorySchema,
+    answer: partnerInDirectorySchema,
+    status: 201,
+    problems: ['forbidden'],
+  }),
+  renamePartner: route('PATCH', '/console/directory/partners/:id', {
+    by: 'session',
+    summary: 'Rename a partner (staff only)',
+    body: nameInDirectorySchema,
+    answer: partnerInDirectorySchema,
+    problems: ['forbidden', 'not-found'],
+  }),
+  deletePartner: route('DELETE', '/console/directory/partners/:id', {
+    by: 'session',
+    summary: 'Delete a partner that has no accounts, users, API keys or do-not-call numbers (staff only)',
+    problems: ['forbidden', 'not-found', 'conflict'],
+  }),
+  listDirectoryAccounts: route('GET', '/console/directory/accounts', {
+    by: 'session',
+    summary: "List the accounts that you manage (staff, and partner users who aren't limited to one account)",
+    query: directoryAccountsQuerySchema,
+    answer: directoryAccountsSchema,
+    problems: ['forbidden'],
+  }),
+  createAccount: route('POST', '/console/directory/accounts', {
+    by: 'session',
+    summary: "Create an account (staff, and partner users who aren't limited to one account)",
+    body: createAccountSchema,
+    answer: accountInDirectorySchema,
+    status: 201,
+    problems: ['forbidden'],
+  }),
+  renameAccount: route('PATCH', '/console/directory/accounts/:id', {
+    by: 'session',
+    summary: "Rename an account (staff, and partner users who aren't limited to one account)",
+    body: nameInDirectorySchema,
+    answer: accountInDirectorySchema,
+    problems: ['forbidden', 'not-found'],
+  }),
+  deleteAccount: route('DELETE', '/console/directory/accounts/:id', {
+    by: 'session',
+    summary:
+      "Delete an account that has no campaigns, users, API keys or do-not-call numbers (staff, and partner users who aren't limited to one account)",
+    problems: ['forbidden', 'not-found', 'conflict'],
+  }),
+  listDirectoryCampaigns: route('GET', '/console/directory/campaigns', {
+    by: 'session',
+    summary: "List the campaigns that you manage (staff, and partner users who aren't limited to one account)",
+    query: directoryCampaignsQuerySchema,
+    answer: directoryCampaignsSchema,
+    problems: ['forbidden'],
+  }),
+  createCampaign: route('POST', '/console/directory/campaigns', {
+    by: 'session',
+    summary: "Create a campaign (staff, and partner users who aren't limited to one account)",
+    body: createCampaignSchema,
+    answer: campaignInDirectorySchema,
+    status: 201,
+    problems: ['forbidden'],
+  }),
+  renameCampaign: route('PATCH', '/console/directory/campaigns/:id', {
+    by: 'session',
+    summary: "Rename a campaign (staff, and partner users who aren't limited to one account)",
+    body: nameInDirectorySchema,
+    answer: campaignInDirectorySchema,
+    problems: ['forbidden', 'not-found'],
+  }),
+  deleteCampaign: route('DELETE', '/console/directory/campaigns/:id', {
+    by: 'session',
+    summary: "Delete a campaign that has no calls (staff, and partner users who aren't limited to one account)",
+    problems: ['forbidden', 'not-found', 'conflict'],
+  }),
+} as const;

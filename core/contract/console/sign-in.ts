@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { route } from '../route.ts';
 import { readServerAddress } from '../server-address.ts';
+import { sessionSchema } from './session.ts';
 
 /** An address that the app may open in the browser. Only server addresses are allowed, because some URLs would start other programs. */
 const browserUrl = z.string().refine((text) => readServerAddress(text).ok, { error: 'Must be an https URL.' });
@@ -57,3 +59,41 @@ export type SignInResult = (typeof signInResults)[number];
 export const signInResultParameter = 'sign-in';
 /** Names the sign-in that the page asks the user to confirm. The core adds this to the page's URL if the app is signing in. */
 export const flowParameter = 'flow';
+
+export const signInRoutes = {
+  showSignIn: route('GET', '/console/sign-in', {
+    by: 'nothing',
+    summary: 'Show the ways to sign in',
+    answer: signInOptionsSchema,
+  }),
+  startOidc: route('GET', '/console/oidc', {
+    by: 'nothing',
+    summary: "Start signing in with the company's provider, in a browser",
+    query: startOidcQuerySchema,
+    status: 303,
+  }),
+  finishOidc: route('GET', '/console/oidc/callback', {
+    by: 'nothing',
+    summary: 'Finish signing in with the provider, which sends the browser here',
+    status: 303,
+  }),
+  signOutOfProvider: route('GET', '/console/oidc/sign-out', {
+    by: 'nothing',
+    summary: 'End the session at the provider, in a browser',
+    status: 303,
+  }),
+  handOver: route('POST', '/console/oidc/hand-over', {
+    by: 'nothing',
+    summary: 'Get the address that hands a sign-in over to the desktop app, after the user has confirmed it',
+    body: handOverSchema,
+    answer: handedOverSchema,
+    status: 201,
+  }),
+  signInFromApp: route('POST', '/console/oidc/session', {
+    by: 'nothing',
+    summary: 'Sign in the desktop app with the code that the browser handed over',
+    body: signInFromAppSchema,
+    answer: sessionSchema,
+    status: 201,
+  }),
+} as const;

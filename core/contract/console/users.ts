@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { route } from '../route.ts';
 import { emailSchema, identifierSchema, instantSchema } from '../text/text.ts';
+import { revokeQuerySchema } from './api-keys.ts';
 import { cursorSchema, directoryQuerySchema, flagSchema, namedSchema, nextCursorSchema, userTypeSchema } from './common.ts';
 import { nameSchema } from './directory.ts';
-import { confirmationCode, viewerSchema } from './session.ts';
+import { confirmationCode, confirmedByCodeSchema, viewerSchema } from './session.ts';
 
 export const userSchema = viewerSchema.extend({
   /** Includes the partner's name, because two accounts may have the same name. */
@@ -95,3 +97,69 @@ export type DeletionView = z.infer<typeof deletionSchema>;
 export const resetPasswordSchema = z.object({ password: z.string() });
 
 export type ResetPasswordView = z.infer<typeof resetPasswordSchema>;
+
+const always = () => true;
+
+export const userRoutes = {
+  listUsers: route('GET', '/console/users', {
+    by: 'session',
+    summary: 'List users (partner users and staff only)',
+    query: usersQuerySchema,
+    answer: usersSchema,
+    problems: ['forbidden'],
+  }),
+  createUser: route('POST', '/console/users', {
+    by: 'session',
+    summary: 'Create a user with a one-time password, which is returned only once',
+    body: createUserSchema,
+    confirm: always,
+    answer: createdUserSchema,
+    status: 201,
+    secret: 'password',
+    problems: ['forbidden', 'conflict', 'too-many-requests'],
+  }),
+  previewDeletion: route('GET', '/console/users/:id/deletion', {
+    by: 'session',
+    summary: 'Preview the effects of deleting a user',
+    query: deletionQuerySchema,
+    answer: deletionSchema,
+    problems: ['forbidden'],
+  }),
+  changeUser: route('PATCH', '/console/users/:id', {
+    by: 'session',
+    summary: 'Rename, disable, enable or move a user (partner users and staff only)',
+    body: changeUserSchema,
+    confirm: givesAccess,
+    answer: changedUserSchema,
+    problems: ['forbidden', 'conflict', 'too-many-requests'],
+  }),
+  unlinkUser: route('DELETE', '/console/users/:id/link', {
+    by: 'session',
+    summary: 'Unlink a user from their identity at the provider, and end their sessions',
+    body: confirmedByCodeSchema,
+    confirm: always,
+    problems: ['forbidden', 'conflict', 'too-many-requests'],
+  }),
+  deleteUser: route('DELETE', '/console/users/:id', {
+    by: 'session',
+    summary: 'Delete a user and their API keys and sessions',
+    query: revokeQuerySchema,
+    problems: ['forbidden', 'conflict'],
+  }),
+  resetPassword: route('POST', '/console/users/:id/password', {
+    by: 'session',
+    summary: "Reset a user's password to a one-time password and end their sessions",
+    body: confirmedByCodeSchema,
+    confirm: always,
+    answer: resetPasswordSchema,
+    secret: 'password',
+    problems: ['forbidden', 'conflict', 'too-many-requests'],
+  }),
+  resetSecondFactor: route('DELETE', '/console/users/:id/second-factor', {
+    by: 'session',
+    summary: "Remove a user's second factor and end their sessions",
+    body: confirmedByCodeSchema,
+    confirm: always,
+    problems: ['forbidden', 'conflict', 'too-many-requests'],
+  }),
+} as const;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { cursorSchema, daySchema, namedSchema, nextCursorSchema, searchSchema } from '../console/common.ts';
 import { limits } from '../limits.ts';
+import { route } from '../route.ts';
 import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
 import { timeZoneSchema } from '../time-zones.ts';
 import { hoursRuleSchema, hoursRulesSchema } from './calling-hours.ts';
@@ -151,3 +152,84 @@ export const checkedNumberSchema = z.object({
   opensAt: instantSchema.optional(),
 });
 export type CheckedNumberView = z.infer<typeof checkedNumberSchema>;
+
+export const protectionRoutes = {
+  listDoNotCall: route('GET', '/console/do-not-call', {
+    by: 'session',
+    summary: 'List the numbers that must not be called',
+    query: doNotCallQuerySchema,
+    answer: doNotCallSchema,
+  }),
+  addDoNotCall: route('POST', '/console/do-not-call', {
+    by: 'session',
+    summary: 'Add numbers to the do-not-call list. Adding a number again is not an error',
+    body: addNumbersSchema,
+    answer: addedNumbersSchema,
+    status: 201,
+    problems: ['forbidden', 'not-found', 'too-many-requests'],
+  }),
+  liftDoNotCall: route('DELETE', '/console/do-not-call/:id', {
+    by: 'session',
+    summary: 'Remove a number from the do-not-call list, with a reason (partner users and staff only)',
+    body: liftNumberSchema,
+    problems: ['forbidden', 'not-found'],
+  }),
+  exportDoNotCall: route('GET', '/console/do-not-call.csv', {
+    by: 'session',
+    summary: 'Export the do-not-call list. A complete file ends with the line `# complete, N rows`',
+    query: doNotCallExportQuerySchema,
+    answer: 'csv',
+    problems: ['too-many-requests'],
+  }),
+  showCallingHours: route('GET', '/console/calling-hours', {
+    by: 'session',
+    summary: 'Show the calling hours of a partner, account or campaign',
+    query: callingHoursQuerySchema,
+    answer: callingHoursSchema,
+    problems: ['not-found'],
+  }),
+  setCallingHours: route('PUT', '/console/calling-hours', {
+    by: 'session',
+    summary: 'Replace the calling hours of a partner, account or campaign (partner users and staff only)',
+    query: callingHoursQuerySchema,
+    body: setCallingHoursSchema,
+    answer: callingHoursSchema,
+    problems: ['forbidden', 'not-found', 'conflict'],
+  }),
+  showNumbers: route('GET', '/console/numbers', {
+    by: 'session',
+    summary: 'Show which numbers a partner or account may call',
+    query: numbersQuerySchema,
+    answer: numbersSchema,
+    problems: ['not-found'],
+  }),
+  setNumbers: route('PUT', '/console/numbers', {
+    by: 'session',
+    summary: 'Set which numbers a partner or account may call (partner users and staff only)',
+    query: numbersQuerySchema,
+    body: setNumbersSchema,
+    answer: numbersSchema,
+    problems: ['forbidden', 'not-found', 'conflict'],
+  }),
+  showOptOuts: route('GET', '/console/accounts/:id/opt-outs', {
+    by: 'session',
+    summary: "Show whether opt-outs during an account's calls apply to this account only or to all of its partner's accounts",
+    answer: optOutsSchema,
+    problems: ['not-found'],
+  }),
+  setOptOuts: route('PUT', '/console/accounts/:id/opt-outs', {
+    by: 'session',
+    summary:
+      "Set whether opt-outs during an account's calls apply to this account only or to all of its partner's accounts (only users who can see all of them)",
+    body: optOutsSchema,
+    answer: optOutsSchema,
+    problems: ['forbidden', 'not-found'],
+  }),
+  checkNumber: route('POST', '/console/numbers/check', {
+    by: 'session',
+    summary: 'Check what would happen if a number were called now, and why',
+    body: checkNumberSchema,
+    answer: checkedNumberSchema,
+    problems: ['not-found'],
+  }),
+} as const;

@@ -1,6 +1,6 @@
 import { Duration } from 'luxon';
 import type { AuditAction } from '#contract/console/activity.ts';
-import type { ConsoleRoutes } from '#contract/routes/console.ts';
+import type { ConsoleRoutes } from '#contract/routes.ts';
 import { auditEvent, sessionSubject, toOwningScope } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { type Millis, plus } from '../instant.ts';

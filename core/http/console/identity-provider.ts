@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { flowParameter, type SignInOptions, type SignInResult, signInResultParameter } from '#contract/console/sign-in.ts';
+import { flowParameter, type SignInOptions, type SignInResult, signInResultParameter, signInRoutes } from '#contract/console/sign-in.ts';
 import { limits } from '#contract/limits.ts';
-import { signInRoutes } from '#contract/routes/sign-in.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { plus } from '../../domain/instant.ts';
 import type { IdentityProvider } from '../../domain/ports.ts';

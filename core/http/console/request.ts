@@ -1,5 +1,5 @@
-import type { ConsoleRoutes } from '#contract/routes/console.ts';
-import type { PathParameters, RouteBody, RouteQuery, RouteResponse } from '#contract/routes/route.ts';
+import type { PathParameters, RouteBody, RouteQuery, RouteResponse } from '#contract/route.ts';
+import type { ConsoleRoutes } from '#contract/routes.ts';
 import type { SignedInCaller, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';

@@ -1,6 +1,6 @@
 import type { EnrolledSecondFactorView, RecoveryCodesView, SecondFactorView } from '#contract/console/session.ts';
+import { sessionRoutes } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
-import { sessionRoutes } from '#contract/routes/sessions.ts';
 import { Problem } from '../../domain/problem.ts';
 import { findVoucher } from '../../domain/sign-in/devices.ts';
 import * as domain from '../../domain/sign-in/second-factor.ts';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { SessionView } from '#contract/console/session.ts';
+import { sessionRoutes } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
-import { sessionRoutes } from '#contract/routes/sessions.ts';
 import * as users from '../../domain/directory/users.ts';
 import type { Session } from '../../domain/model.ts';
 import { Problem } from '../../domain/problem.ts';

@@ -3,7 +3,7 @@ import type { ApiKeyDetailsView, ApiKeyView, ChangeApiKey } from '#contract/cons
 import { expiresSoon, isExpired } from '#contract/expiry.ts';
 import { apiKeyHeader, placeCallPath } from '#contract/headers.ts';
 import { limits } from '#contract/limits.ts';
-import { pathTo } from '#contract/routes/route.ts';
+import { pathTo } from '#contract/route.ts';
 import { canonicalNetworks, isInNetworks, parseNetwork } from '#contract/text/networks.ts';
 import { shellWord } from '#contract/text/shell.ts';
 import { foldText } from '#contract/text/text.ts';

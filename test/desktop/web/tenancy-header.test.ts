@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { z } from 'zod';
+import { sessionRoutes } from '#contract/console/session.ts';
 import type { ProblemCode } from '#contract/problems.ts';
-import { sessionRoutes } from '#contract/routes/sessions.ts';
 import { withTenancyHeader } from '../../../desktop/core-requests.ts';
 import type { Failure } from '../../../desktop/ipc.ts';
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { consoleRoutes } from '#contract/routes/console.ts';
+import { consoleRoutes } from '#contract/routes.ts';
 import { toDigest } from '../../../core/domain/api-keys.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { changePassword, createUser, resetPassword } from '../../../core/domain/directory/users.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { consoleRoutes } from '#contract/routes/console.ts';
+import { consoleRoutes } from '#contract/routes.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../../core/domain/directory/users.ts';
 import { ask, readCookies } from '../../support/http.ts';

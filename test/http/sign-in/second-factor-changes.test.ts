@@ -1,6 +1,6 @@
 import { expect } from 'chai';
-import { consoleRoutes } from '#contract/routes/console.ts';
-import type { Route } from '#contract/routes/route.ts';
+import type { Route } from '#contract/route.ts';
+import { consoleRoutes } from '#contract/routes.ts';
 import { auditEvent, operator } from '../../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../../core/domain/directory/users.ts';
 import { onEachDatabase } from '../../support/databases.ts';
