@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type Figures, type LongFile, type Poolers, type Results, type Row, type Scope, type Soak, ways } from './measure.ts';
 import { databaseKinds } from './processes.ts';
-import { computeSpread, count, counts, databaseLabel, formatDate, range, reaches, table, tableOf, withGoal, withRange } from './spread.ts';
+import { computeSpread, count, counts, databaseLabel, formatDate, range, reaches, table, tableOf, withGoal } from './spread.ts';
 
 const root = new URL('../../', import.meta.url);
 export const pages = ['README.md', 'scripts/bench/README.md', 'core/docs/scaling.md', 'core/docs/operations.md', 'cli/README.md'];
@@ -75,16 +75,21 @@ export function rowTable(rows: readonly Row[]): string {
   });
 }
 
-export function cpuTable(rows: readonly Row[]): string {
+/** Builds a table with a column for each part of the processor time on each database. The stored results have the ranges. */
+function cpuTable(rows: readonly Row[]): string {
   // Only Linux reports CPU time.
   const measured = rows.filter(({ main }) => main.median > 0);
-  return tableOf(measured, {
-    'CPU time per request, µs': ({ name }) => name,
-    database: ({ database }) => databaseLabel(database),
-    'main thread': ({ main }) => withRange(main, 1),
-    'rest of the process': ({ rest }) => withRange(rest, 1),
-    'PostgreSQL server': ({ postgres }) => (postgres.median > 0 ? withRange(postgres, 1) : ''),
-  });
+  const cell = (name: string, kind: string, part: 'main' | 'rest' | 'postgres') => {
+    const row = measured.find((each) => each.name === name && each.database === kind);
+    return row ? row[part].median.toFixed(1) : '';
+  };
+  return table(
+    ['CPU time per request, µs', 'SQLite: main thread', 'rest of the process', 'PostgreSQL: main thread', 'rest', 'its server'],
+    [...new Set(measured.map(({ name }) => name))].map((name) => [
+      ...[name, cell(name, 'sqlite', 'main'), cell(name, 'sqlite', 'rest')],
+      ...[cell(name, 'postgres', 'main'), cell(name, 'postgres', 'rest'), cell(name, 'postgres', 'postgres')],
+    ]),
+  );
 }
 
 /** Builds a table whose lines show how much more each scope costs than the one before. */
