@@ -120,7 +120,7 @@ function createContext(settings: Settings, storage: Storage): AdminContext {
     ...{ secretBox: noSecretBox, requiresSecondFactor: false },
     onOutcome: () => undefined,
     onStopped: () => undefined,
-    onListed: () => undefined,
+    onDoNotCallAdded: () => undefined,
     onHoursChanged: () => undefined,
   };
   return {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { readPhone } from '#contract/calls/phone.ts';
 import { counted, formatCount } from '#contract/text/count.ts';
 import { timestamp, toPlainPhone } from '#contract/text/text.ts';
-import { eraseContact, exportContact, forgetListedNumber } from '../domain/calls/contacts.ts';
+import { eraseContact, exportContact, forgetDoNotCall } from '../domain/calls/contacts.ts';
 import type { ContactCall } from '../domain/model.ts';
 import type { AdminContext, Runner } from './command-line.ts';
 import { parseInput, shortName, table, withExamples } from './command-line.ts';
@@ -80,7 +80,7 @@ async function runErase(
     output.answer({ erased, cancelled, dialing }, lines.join('\n'));
     return dialing === 0;
   }
-  const entries = await forgetListedNumber(ports, actor, phone);
+  const entries = await forgetDoNotCall(ports, actor, phone);
   lines.push(`Deleted from do-not-call lists: ${formatCount(entries)}. The number can be called again.`);
   output.answer({ erased, cancelled, dialing, doNotCallEntries: entries }, lines.join('\n'));
   return dialing === 0;

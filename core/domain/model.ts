@@ -262,7 +262,7 @@ export type RuleScope = Named & { kind: ProtectionScope; owner: OwningScope };
 export type ImportedNumber = Pick<DoNotCallEntry, 'phone'> &
   Partial<Pick<DoNotCallEntry, 'reason' | 'note' | 'source' | 'createdAt' | 'endsAt'>>;
 
-/** The numbers to add to one list. The other fields apply to each number that doesn't have its own value. */
+/** The numbers to add to one do-not-call list. The other fields apply to each number that doesn't have its own value. */
 export type NewDoNotCall = Omit<DoNotCallEntry, 'id' | 'phone' | 'scope'> & {
   owner: OwningScope;
   numbers: readonly ({ id: string } & ImportedNumber)[];

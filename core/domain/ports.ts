@@ -113,10 +113,10 @@ export type Ports = {
   adminCommand: string;
   /** Counts the outcomes that a provider reports. */
   onOutcome(state: OutcomeState): void;
-  /** Counts the calls that lists, hours or rules about numbers have stopped. */
+  /** Counts the calls that do-not-call lists, calling hours or rules about numbers have stopped. */
   onStopped(reason: StopReason, calls: number): void;
-  /** Called when numbers were added to a list, so that queued calls to them can be blocked soon. */
-  onListed(): void;
+  /** Called when numbers were added to a do-not-call list, so that queued calls to them can be blocked soon. */
+  onDoNotCallAdded(): void;
   /** Called when calling hours have changed, so that they can be applied to held calls soon. */
   onHoursChanged(): void;
 };
@@ -410,14 +410,14 @@ export type ProtectionAccess = Exclude<CampaignAccess, { kind: 'nothing' }>;
  */
 export type ProtectionStore = {
   /**
-   * Adds numbers to a list. A number that's already listed keeps its original date, and gets the new end date if that's later.
+   * Adds numbers to a do-not-call list. A number that's already there keeps its original date, and gets the new end date if that's later.
    *
    * @returns how many were new, and how many calls to these numbers are being dialed
    * @throws Problem `unavailable` if the numbers were added but a claim that might not have seen them is still running
    */
   addNumbers(added: NewDoNotCall, now: Millis, event: AuditEvent | null): Promise<{ added: number; known: number; beingDialed: number }>;
   /**
-   * Adds any number of numbers to a list, in short transactions. The first one records the event.
+   * Adds any number of numbers to a do-not-call list, in short transactions. The first one records the event.
    *
    * @returns how many were new
    * @throws Problem `unavailable` like addNumbers
@@ -430,9 +430,9 @@ export type ProtectionStore = {
   ): Promise<number>;
   /** Deletes an entry. @returns false if it doesn't exist */
   lift(id: string, event: AuditEvent): Promise<boolean>;
-  /** Returns a number's entries on all lists, including those that have ended. */
+  /** Returns a number's entries on all do-not-call lists, including those that have ended. */
   entriesFor(phone: string): Promise<DoNotCallEntry[]>;
-  /** Deletes a number's entries from all lists, and records the event if there were any. @returns the number of deleted entries */
+  /** Deletes a number's do-not-call entries, and records the event if there were any. @returns the number of deleted entries */
   forget(phone: string, event: AuditEvent): Promise<number>;
   findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
   /** Lists newest first, after the cursor (an ID). */
@@ -457,7 +457,7 @@ export type ProtectionStore = {
   /** Replaces the given rules of a scope, unless the check throws. Rules can't change between the check and the replacement. */
   setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent, check: CheckRules | null): Promise<void>;
   /** Blocks the queued calls to numbers that were added since the last time, in small batches. @returns the number of calls */
-  blockListed(now: Millis, signal?: AbortSignal): Promise<number>;
+  blockDoNotCall(now: Millis, signal?: AbortSignal): Promise<number>;
   /** Makes held calls due in scopes whose calling hours have changed since the last time, in small batches. @returns the number of calls */
   makeHeldDue(now: Millis, signal: AbortSignal): Promise<number>;
   /** Deletes entries that have ended, in small batches. @returns the number of entries */

@@ -57,7 +57,7 @@ type Signals = EventEmitter<{
   stopped: [reason: StopReason, calls: number];
   /** An active key wasn't accepted from the client's address. */
   'address refused': [digest: Digest, address: string];
-  'numbers listed': [];
+  'do-not-call added': [];
   'hours changed': [];
 }>;
 
@@ -106,7 +106,7 @@ export async function startCore(
       requiresSecondFactor: config.requiresSecondFactor,
       onOutcome: metrics.dialer.onOutcome,
       onStopped: (reason, calls) => signals.emit('stopped', reason, calls),
-      onListed: () => signals.emit('numbers listed'),
+      onDoNotCallAdded: () => signals.emit('do-not-call added'),
       onHoursChanged: () => signals.emit('hours changed'),
     };
     await endDisallowedSessions(ports);
@@ -143,7 +143,7 @@ export async function startCore(
     const firstUser = await createFirstUser(ports);
     if (!config.passwordSignIn && (await ports.stores.users.count()) === 0) log.warn(noUsersWarning);
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
-    signals.on('numbers listed', housekeeping.blockListed).on('hours changed', housekeeping.makeHeldDue);
+    signals.on('do-not-call added', housekeeping.blockDoNotCall).on('hours changed', housekeeping.makeHeldDue);
     const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
     const trouble = watchTrouble(randomness.id(), { store: ports.stores.dialing, clock, log });
     const observer = { ...metrics.dialer, onResult: trouble.onResult };

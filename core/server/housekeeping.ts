@@ -20,7 +20,7 @@ const firstUserEmail = 'admin@localhost';
 
 export type Housekeeping = {
   /** Blocks queued calls to newly listed numbers now, instead of within a minute. */
-  blockListed(): void;
+  blockDoNotCall(): void;
   /** Applies changed calling hours to held calls now, instead of within a minute. */
   makeHeldDue(): void;
   /** Stops after the step that's running. */
@@ -70,8 +70,8 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   /** Isn't a step of `sweepEachMinute`, because a long queue would hold up the other steps. */
-  async function blockListed(): Promise<void> {
-    const blocked = await protection.blockListed(ports.clock.now(), signal);
+  async function blockDoNotCall(): Promise<void> {
+    const blocked = await protection.blockDoNotCall(ports.clock.now(), signal);
     if (blocked === 0) return;
     ports.onStopped('do-not-call', blocked);
     log.info({ calls: blocked }, 'queued calls blocked by do-not-call lists');
@@ -138,7 +138,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');
   }
 
-  const blocking = repeat(blockListed, everyMinute);
+  const blocking = repeat(blockDoNotCall, everyMinute);
   const holding = repeat(makeHeldDue, everyMinute);
   const lapsing = repeat(sweepEachMinute, everyMinute);
   const repeating = [
@@ -183,7 +183,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   }
 
   return {
-    blockListed: blocking.now,
+    blockDoNotCall: blocking.now,
     makeHeldDue: holding.now,
     async close() {
       closing.abort();

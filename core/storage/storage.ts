@@ -147,7 +147,7 @@ export function openStorage(
         listNumbers: listed.protection.listNumbers,
         searchNumbers: listed.protection.searchNumbers,
         importNumbers: sweptNumbers.importNumbers,
-        blockListed: sweptNumbers.blockListed,
+        blockDoNotCall: sweptNumbers.blockDoNotCall,
         makeHeldDue: sweptNumbers.makeHeldDue,
         deleteEnded: sweptNumbers.deleteEnded,
         countHeld: sweptNumbers.countHeld,

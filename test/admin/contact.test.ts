@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { eraseContact, forgetListedNumber } from '../../core/domain/calls/contacts.ts';
+import { eraseContact, forgetDoNotCall } from '../../core/domain/calls/contacts.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { contactStore } from '../../core/storage/calls/contacts.ts';
 import { describeAdmin } from '../support/admin.ts';
@@ -100,7 +100,7 @@ describeAdmin('admin contact', ({ admin, json, database }) => {
     await listNumber();
     const recorded = await direct.storage.database.read('audit_events').first();
     const ports = { ...direct.ports, randomness: { ...direct.ports.randomness, id: () => String(recorded?.id) } };
-    for (const erase of [eraseContact, forgetListedNumber]) {
+    for (const erase of [eraseContact, forgetDoNotCall]) {
       const failure = await erase(ports, operator.actor, phone).then(
         () => null,
         (error: unknown) => error,

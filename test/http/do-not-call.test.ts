@@ -92,7 +92,7 @@ describe('a do-not-call list', () => {
       if (!claimed) throw new Error('No call was claimed.');
       await add([phone]);
       const { dialing, protection } = harness.direct.ports.stores;
-      await protection.blockListed(clock.now());
+      await protection.blockDoNotCall(clock.now());
       await dialing.settle(claimed, { event: 'not-taken', to: 'retry', at: clock.now(), dueAt: plus(clock.now(), 3_600_000) });
       expect(await readState(phone)).to.deep.equal([blocked]);
     });

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { forgetListedNumber } from '../../core/domain/calls/contacts.ts';
+import { forgetDoNotCall } from '../../core/domain/calls/contacts.ts';
 import type { KeyedRequest } from '../../core/domain/ports.ts';
 import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
 import { callStore } from '../../core/storage/calls/place-and-cancel.ts';
@@ -85,7 +85,7 @@ describe('the do-not-call lists that a process remembers', () => {
       };
       lists.unlistedAt(tenants.campaign.id, '');
       for (const count of [1, 10, 5_000, 3]) await follow(count);
-      await forgetListedNumber(here.ports, operator.actor, '+4930999');
+      await forgetDoNotCall(here.ports, operator.actor, '+4930999');
       await follow(7);
       await lists.close();
     });

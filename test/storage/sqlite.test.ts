@@ -6,7 +6,7 @@ import type { Database as Connection, Statement } from 'sqlite3';
 import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { placeCall } from '../../core/domain/calls/calls.ts';
-import { forgetListedNumber } from '../../core/domain/calls/contacts.ts';
+import { forgetDoNotCall } from '../../core/domain/calls/contacts.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { addNumbers } from '../../core/domain/protection/do-not-call.ts';
@@ -235,7 +235,7 @@ describe("a SQLite file's writer", () => {
     await addNumbers(direct.ports, operator, { partnerId: tenants.partner.id, reason: 'asked', phones: [phone], timeZone: 'UTC' });
     const has = () => ['', '-wal'].some((suffix) => readFileSync(filename() + suffix).includes(phone));
     expect(has()).to.equal(true);
-    expect(await forgetListedNumber(direct.ports, operator.actor, phone)).to.equal(1);
+    expect(await forgetDoNotCall(direct.ports, operator.actor, phone)).to.equal(1);
     expect(has()).to.equal(false);
   });
 

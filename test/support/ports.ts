@@ -62,7 +62,7 @@ export function fakePorts({
     adminCommand: 'callkey-admin',
     onOutcome: () => undefined,
     onStopped: () => undefined,
-    onListed: () => undefined,
+    onDoNotCallAdded: () => undefined,
     onHoursChanged: () => undefined,
   };
 }

@@ -38,7 +38,7 @@ export async function eraseContact(
  *
  * @returns the number of entries
  */
-export async function forgetListedNumber(ports: Ports, actor: Actor, phone: string): Promise<number> {
+export async function forgetDoNotCall(ports: Ports, actor: Actor, phone: string): Promise<number> {
   const subject = { kind: 'do-not-call', id: ports.randomness.id(), name: 'Erased on request' } as const;
   return ports.stores.protection.forget(phone, auditEvent(ports, actor, 'do-not-call.lifted', subject, null));
 }

@@ -40,7 +40,7 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
   if (call.handoff === 'doubt' && (isUndated || !mayRepeat(call, provider))) {
     return ended('must-not-repeat', call, 'The provider may have received this call, but its response was lost.', now);
   }
-  // A call whose number is on a list, or that calling hours don't allow, is normally stopped before it's claimed. If the provider may
+  // A call whose number is on a do-not-call list, or that calling hours don't allow, is normally stopped before it's claimed. If the provider may
   // already have it, it's stopped here.
   if (call.handoff === 'doubt' && call.stopped !== null)
     return ended('must-not-repeat', call, `The provider may have received this call. ${call.stopped}`, now);
@@ -156,7 +156,7 @@ async function report(ports: Ports, handoffId: string, conclusion: Conclusion | 
   // Don't accept an opt-out that can't be stored, because the provider would rely on it.
   if (result === 'erased')
     throw new Problem('not-found', "This call's contact data was erased, so its number can't be added to the do-not-call list.");
-  if (optOut) ports.onListed();
+  if (optOut) ports.onDoNotCallAdded();
   return result === 'recorded';
 }
 

@@ -55,7 +55,7 @@ export async function addNumbers(ports: Ports, { viewer, actor }: Caller, input:
   } as const;
   const event = auditEvent(ports, actor, 'do-not-call.added', subject, owner);
   const result = await ports.stores.protection.addNumbers({ ...entry, createdAt: now, numbers }, now, event);
-  ports.onListed();
+  ports.onDoNotCallAdded();
   return { ...result, ...(notValid > 0 && { notValid }) };
 }
 
@@ -165,7 +165,7 @@ export async function importNumbers(ports: Ports, actor: Actor, job: NumberImpor
   const subject = { kind: 'do-not-call', id: ports.randomness.id(), name: counted(checked.numbers, 'number') } as const;
   const event = auditEvent(ports, actor, 'do-not-call.imported', subject, job.entry.owner);
   const added = await ports.stores.protection.importNumbers(job.entry, identified(ports, job), ports.clock.now(), event);
-  ports.onListed();
+  ports.onDoNotCallAdded();
   return { ...checked, added, known: checked.numbers - added };
 }
 

@@ -65,7 +65,7 @@ export function toStopReason({ kind }: Objection): StopReason {
 }
 
 /** The detail of a call that ends because its number is on a do-not-call list. */
-export const listedDetail = 'The number is on a do-not-call list.';
+export const doNotCallDetail = 'The number is on a do-not-call list.';
 
 /** Says why a call that was placed can no longer be made. Never contains the number. */
 export function describeObjection(objection: Objection): string {

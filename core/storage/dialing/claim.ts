@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { ClaimedCall, Objection, StopReason } from '../../domain/model.ts';
-import { describeObjection, judge, listedDetail, toStopReason } from '../../domain/protection/judge.ts';
+import { describeObjection, doNotCallDetail, judge, toStopReason } from '../../domain/protection/judge.ts';
 import { required } from '../engine/columns.ts';
 import type { Database, Value } from '../engine/database.ts';
 import { shardsOf } from '../engine/shards.ts';
@@ -274,7 +274,9 @@ function claimStatement(database: Database) {
     const keys = open.map(({ key }) => key);
     const { rows } = await claim([keys, provider, now, leaseUntil], undefined, trx);
     const reasons = new Map(open.map(({ key: [, contactId], stopped }) => [contactId, stopped]));
-    const claimed = rows.map((row) => claimedCall(row, leaseUntil, row.is_listed ? listedDetail : (reasons.get(row.contact_id) ?? null)));
+    const claimed = rows.map((row) =>
+      claimedCall(row, leaseUntil, row.is_listed ? doNotCallDetail : (reasons.get(row.contact_id) ?? null)),
+    );
     if (claimed.length === keys.length) return { claimed, blocked: 0 };
     const done = new Set(rows.map((row) => row.contact_id));
     const left = keys.filter(([, contactId]) => !done.has(contactId));
@@ -284,7 +286,7 @@ function claimStatement(database: Database) {
 
 /** Blocks the calls whose numbers are on a list. @returns the number of blocked calls */
 export function blockIfListed(database: Database, trx: Knex.Transaction, calls: readonly CallKeyPair[], now: Millis): Promise<number> {
-  return stopCalls(database, trx, calls, now, { state: 'blocked', detail: listedDetail, ifListed: true });
+  return stopCalls(database, trx, calls, now, { state: 'blocked', detail: doNotCallDetail, ifListed: true });
 }
 
 function claimedCall(row: ClaimedRow, leaseUntil: Millis, stopped: string | null): ClaimedCall {

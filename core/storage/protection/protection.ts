@@ -11,7 +11,7 @@ import type { DoNotCallRow } from '../engine/tables.ts';
 import { importNumbers, insertNumbers } from './added-numbers.ts';
 import { makeHeldDue } from './held-calls.ts';
 import { parseList, readCampaignRules } from './known-rules.ts';
-import { blockListed } from './listed-calls.ts';
+import { blockDoNotCall } from './listed-calls.ts';
 import { countBeingDialed, findScope, toEntries } from './lookups.ts';
 
 /** The number of entries that one statement deletes. */
@@ -134,7 +134,7 @@ export function protectionStore(database: Database): ProtectionStore {
       await requireSeen(database);
     },
 
-    blockListed: (now, signal) => blockListed(database, now, signal),
+    blockDoNotCall: (now, signal) => blockDoNotCall(database, now, signal),
     makeHeldDue: (now, signal) => makeHeldDue(database, now, signal),
 
     async deleteEnded(now, signal) {
