@@ -13,9 +13,9 @@ import { fileURLToPath } from 'node:url';
 import { sharedPostgres } from '../scripts/support/postgres.ts';
 import { cleanUp } from './support/clean-up.ts';
 import { bareEnvironment } from './support/commands.ts';
+import { memoryFolder } from './support/databases.ts';
 import { whyNoElectron } from './support/electron-runtime.ts';
-import { memoryFolder } from './support/memory-folder.ts';
-import { makeTemplates } from './support/templates.ts';
+import { makeTemplates } from './support/tenants.ts';
 
 process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const bin = (name: string) => join('node_modules', '.bin', name);
@@ -34,7 +34,7 @@ const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = 
     what: 'the console in Chromium, Firefox, WebKit and Electron',
     folder: 'test',
     mentions:
-      /support\/(?:browser-harness|chromium|console-harness|electron|engine-page|homes|screen-walkthrough\S*|second-factor-screens|test-browser)\.ts'|\/engine\.ts'/,
+      /support\/(?:browser-harness|chromium|console-harness|electron|engine-page|homes|screen-walkthrough\S*|second-factor-screens)\.ts'|\/engine\.ts'/,
   },
   { what: 'attacks', folder: 'test/chaos/(?!keys)' },
   { what: 'shards', folder: 'test/process/shards' },

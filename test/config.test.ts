@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { ConfigError, readConfig, readDatabaseLocation } from '../core/server/start/config.ts';
 import { freshDirectory } from './support/databases.ts';
-import { signingSecret } from './support/receiver.ts';
+import { signingSecret } from './support/provider.ts';
 
 const secret = 'a secret for tests of at least 32 characters';
 

@@ -1,6 +1,6 @@
 // Runs what takes hours, for every night or before a release. Runs everything even if a part fails, and then exits with 1.
 import { spawnSync } from 'node:child_process';
-import { missingCitus } from './support/citus.ts';
+import { missingCitus } from './support/postgres-node.ts';
 
 const walk = (database: string) => `npm run walk -- --database ${database} --for 30m`;
 const noCitus = missingCitus();

@@ -6,14 +6,12 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import pg from 'pg';
 import { adminOn } from '../support/admin.ts';
-import { bareEnvironment, runScript } from '../support/commands.ts';
+import { bareEnvironment, canTrace, runScript, runTraced } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
-import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
+import { emptyDatabase, freshDatabase, freshDirectory, onToolDatabases } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
-import { onToolDatabases } from '../support/tool-databases.ts';
-import { canTrace, runTraced } from '../support/traced.ts';
 import { until } from '../support/until.ts';
 
 describe('admin backup', () => {

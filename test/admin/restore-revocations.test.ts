@@ -6,9 +6,8 @@ import { plus } from '../../core/domain/instant.ts';
 import type { User } from '../../core/domain/model.ts';
 import { adminOn } from '../support/admin.ts';
 import { startCoreHere } from '../support/core.ts';
-import { freshDirectory } from '../support/databases.ts';
+import { freshDirectory, onToolDatabases } from '../support/databases.ts';
 import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn } from '../support/tenants.ts';
-import { onToolDatabases } from '../support/tool-databases.ts';
 
 describe('admin restore --revoke-again', () => {
   onToolDatabases(({ freshDatabase }) => {

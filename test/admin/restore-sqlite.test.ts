@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import { expect } from 'chai';
 import { restoreSqlite } from '../../core/admin/database/restore-sqlite.ts';
 import { adminOn } from '../support/admin.ts';
+import { mountDisk } from '../support/commands.ts';
 import { spawnCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
-import { mountDisk } from '../support/disk.ts';
 import { openDirect } from '../support/tenants.ts';
 
 describe('admin restore', () => {

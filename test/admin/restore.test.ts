@@ -6,11 +6,9 @@ import { ownTables } from '../../core/storage/engine/postgres/own-objects.ts';
 import { adminOn } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
-import { freshDirectory } from '../support/databases.ts';
+import { freshDirectory, onToolDatabases, toUnreleased } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, createTenants, openDirect, placeCall, signIn } from '../support/tenants.ts';
-import { onToolDatabases } from '../support/tool-databases.ts';
-import { toUnreleased } from '../support/unreleased-schema.ts';
 
 describe('admin restore', () => {
   onToolDatabases(({ kind, freshDatabase, emptyDatabase }) => {

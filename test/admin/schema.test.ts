@@ -8,9 +8,8 @@ import { migrate } from '../../core/storage/migrate.ts';
 import { refusedPort } from '../../scripts/support/postgres.ts';
 import { adminOn } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
-import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
+import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase, toUnreleased } from '../support/databases.ts';
 import { skip } from '../support/skip.ts';
-import { toUnreleased } from '../support/unreleased-schema.ts';
 
 describe('DATABASE_URL', () => {
   for (const [url, filename] of [

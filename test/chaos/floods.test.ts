@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { get } from '../support/connections.ts';
+import { get } from '../support/core.ts';
 import { ask, readCookies } from '../support/http.ts';
 import { createKey, onDemand, openDirect, password, placeCall, signIn } from '../support/tenants.ts';
 import { type Attack, describeAttacks, isQuick } from './attack.ts';

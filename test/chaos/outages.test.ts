@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { npmPrograms } from '../../scripts/support/postgres.ts';
 import { track } from '../../scripts/support/server-process.ts';
-import { mountDisk } from '../support/disk.ts';
+import { mountDisk } from '../support/commands.ts';
 import { createNode, type PostgresNode } from '../support/postgres-node.ts';
 import { skip } from '../support/skip.ts';
 import { createKey } from '../support/tenants.ts';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { startReceiver } from '../support/receiver.ts';
+import { startReceiver } from '../support/provider.ts';
 
 /** Responds to a hand-off. @returns false only if the response says that the provider won't make the call */
 export type Behavior = (turn: number, response: ServerResponse) => boolean;

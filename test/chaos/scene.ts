@@ -3,7 +3,7 @@ import { inEachShard } from '../../core/storage/engine/shards.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { signingSecret } from '../support/receiver.ts';
+import { signingSecret } from '../support/provider.ts';
 import { createKey, createTenants, onDemand, openDirect, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import type { Trial } from './attack.ts';

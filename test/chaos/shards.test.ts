@@ -4,11 +4,18 @@ import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { shardNumber, shardSchema } from '../../core/storage/engine/shards.ts';
 import { own, postgresTools } from '../../scripts/support/postgres.ts';
-import { createCampaignIn, formatUrl, missingCitus, moveShard, readPage, startCluster } from '../support/citus.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { startGate } from '../support/gate.ts';
 import { ask } from '../support/http.ts';
-import type { PostgresNode } from '../support/postgres-node.ts';
+import {
+  createCampaignIn,
+  formatUrl,
+  missingCitus,
+  moveShard,
+  type PostgresNode,
+  readPage,
+  startCluster,
+} from '../support/postgres-node.ts';
+import { startGate } from '../support/proxies.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, openDirect } from '../support/tenants.ts';
 import { type Attack, describeAttacks, type Trial } from './attack.ts';

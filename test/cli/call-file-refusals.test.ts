@@ -4,7 +4,7 @@ import { doNotCallHead } from '#contract/files/table.ts';
 import { limits } from '#contract/limits.ts';
 import type { Reading } from '../../cli/batch/reading.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
-import { badLines, readRefusal } from '../support/read-calls.ts';
+import { badLines, readRefusal } from '../support/cli.ts';
 
 const phone = '+493012345678';
 

@@ -8,8 +8,8 @@ import { callsHead } from '#contract/files/table.ts';
 import { openCallFile } from '../../cli/batch/call-file.ts';
 import { parseColumns, parseCountry, plainReading } from '../../cli/batch/reading.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
+import { badLines, readCalls, readRefusal } from '../support/cli.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { badLines, readCalls, readRefusal } from '../support/read-calls.ts';
 
 const phone = '+493012345678';
 

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { createProgram } from '../../cli/program.ts';
 import { ask } from '../support/http.ts';
-import { sharedIntegrator } from '../support/integrator.ts';
-import { singleCalls } from '../support/single-calls.ts';
+import { sharedIntegrator, singleCalls } from '../support/integrator.ts';
 import { somePhone } from '../support/tenants.ts';
 
 describe('callkey as a command-line program', () => {

@@ -3,9 +3,9 @@ import { CallkeyClient } from '../../cli/client/index.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
+import { tunnel } from '../support/proxies.ts';
 import { skip } from '../support/skip.ts';
 import { somePhone } from '../support/tenants.ts';
-import { tunnel } from '../support/tunnel.ts';
 
 describe('callkey with certificates and proxies', () => {
   const its = sharedIntegrator();

@@ -4,12 +4,12 @@ import { expect } from 'chai';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { diskError, diskReason, listIfExists, readIfExists, writeDurably } from '../../cli/state/durable-file.ts';
 import { cliMain } from '../support/cli.ts';
+import { canTrace, runTraced } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
+import { openFilesIn } from '../support/hooks.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
-import { openFilesIn } from '../support/open-handles.ts';
 import { skip } from '../support/skip.ts';
 import { somePhone } from '../support/tenants.ts';
-import { canTrace, runTraced } from '../support/traced.ts';
 
 const failure = (code: string) => Object.assign(new Error('x'), { code });
 const rejection = (doing: Promise<unknown>): Promise<unknown> =>

@@ -21,7 +21,7 @@ import { checkedKey, openKeyStore, readEnvironmentKey, readKey } from '../../cli
 import type { Settings } from '../../cli/connection/settings.ts';
 import type { Folders } from '../../cli/state/folders.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { openFilesIn } from '../support/open-handles.ts';
+import { openFilesIn } from '../support/hooks.ts';
 import { skip } from '../support/skip.ts';
 
 const keyValue = makeKeyValue(randomBytes);

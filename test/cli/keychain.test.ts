@@ -3,7 +3,7 @@ import { AsyncEntry } from '@napi-rs/keyring';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
 import { CliHome } from '../support/cli.ts';
-import { whyNoSecretService } from '../support/secret-service.ts';
+import { whyNoSecretService } from '../support/commands.ts';
 
 const reason = await whyNoSecretService();
 

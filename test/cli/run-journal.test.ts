@@ -23,7 +23,7 @@ import {
 import { CallkeyError } from '../../cli/client/errors.ts';
 import type { Folders } from '../../cli/state/folders.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { openFilesIn } from '../support/open-handles.ts';
+import { openFilesIn } from '../support/hooks.ts';
 import { until } from '../support/until.ts';
 
 const header = (changes: Partial<RunHeader> = {}): RunHeader => ({

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { cliMain, ndjson } from '../support/cli.ts';
-import { bareEnvironment } from '../support/commands.ts';
+import { bareEnvironment, mountDisk } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { mountDisk } from '../support/disk.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
 import { somePhone } from '../support/tenants.ts';
 

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { problemTable } from '#contract/problems.ts';
 import { openapiDocument } from '../../scripts/openapi/document.ts';
 import examples from '../../scripts/openapi/examples.json' with { type: 'json' };
-import { openapiText, schemaErrors } from '../support/openapi.ts';
+import { openapiText, schemaErrors } from '../support/http.ts';
 
 const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 

@@ -4,7 +4,7 @@ import { disableUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
-import { faultyProxy } from '../support/faulty-proxy.ts';
+import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';

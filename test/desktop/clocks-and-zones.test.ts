@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { describeBrowser } from '../support/chromium.ts';
 import { at } from '../support/clock.ts';
 import { signInAs } from '../support/console-harness.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
 import { openInChromium } from '../support/homes.ts';
 import { createKeyOn } from '../support/sample-data.ts';

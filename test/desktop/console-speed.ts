@@ -6,7 +6,7 @@ import { createUser } from '../../core/domain/directory/users.ts';
 import { computeSpread, repeat } from '../../scripts/bench/spread.ts';
 import { sharedBrowser } from '../support/chromium.ts';
 import { cleanUp } from '../support/clean-up.ts';
-import { openCore } from '../support/core-harness.ts';
+import { openCore } from '../support/core.ts';
 import { addSampleData, createKeyOn } from '../support/sample-data.ts';
 import { password, signIn } from '../support/tenants.ts';
 import { buildWebConsole } from '../support/web-build.ts';

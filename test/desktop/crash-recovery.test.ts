@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { signInAs } from '../support/console-harness.ts';
-import { openCore } from '../support/core-harness.ts';
+import { openCore } from '../support/core.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
 import { password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';

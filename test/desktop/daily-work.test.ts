@@ -5,7 +5,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { changeUser } from '../../core/domain/directory/users.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { signInAs, type UserName } from '../support/console-harness.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';

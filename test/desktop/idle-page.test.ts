@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { signInAs } from '../support/console-harness.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 

@@ -6,7 +6,7 @@ import { browserForEach } from '../support/browser-harness.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { signInAs, untilFocused } from '../support/console-harness.ts';
-import { openCore } from '../support/core-harness.ts';
+import { openCore } from '../support/core.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { skip } from '../support/skip.ts';
 import { password, placeCall } from '../support/tenants.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { sharedDesktop, signInAs } from '../support/console-harness.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { chooseCommand, describeDesktop, type RunningConsole } from '../support/electron.ts';
-import { faultyProxy } from '../support/faulty-proxy.ts';
+import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { until } from '../support/until.ts';
 

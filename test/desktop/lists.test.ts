@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { type ConsoleHarness, openWithKeys, sharedConsole, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
-import { faultyProxy } from '../support/faulty-proxy.ts';
+import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually, until } from '../support/until.ts';
 

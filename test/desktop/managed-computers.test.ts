@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { signInAs } from '../support/console-harness.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
 import { enroll } from '../support/second-factor.ts';

@@ -7,10 +7,9 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { violationsOn } from '../support/axe.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
-import { faultyProxy } from '../support/faulty-proxy.ts';
 import { ask, textAt } from '../support/http.ts';
-import { openWithProvider, type ProviderHarness, signInForApp } from '../support/provider-harness.ts';
-import { TestBrowser } from '../support/test-browser.ts';
+import { openWithProvider, type ProviderHarness, signInForApp, TestBrowser } from '../support/identity-provider.ts';
+import { faultyProxy } from '../support/proxies.ts';
 import { until } from '../support/until.ts';
 
 const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });

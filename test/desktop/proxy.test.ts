@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { signInAs } from '../support/console-harness.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
+import { tunnel } from '../support/proxies.ts';
 import { skip } from '../support/skip.ts';
-import { tunnel } from '../support/tunnel.ts';
 
 describeDesktop('the console, behind a proxy,', () => {
   let harness: CoreHarness;

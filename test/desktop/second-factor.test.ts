@@ -6,7 +6,7 @@ import { resetPassword } from '../../core/domain/directory/users.ts';
 import { violationsOn } from '../support/axe.ts';
 import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { enroll } from '../support/second-factor.ts';
 import { button, enterCode, enterPassword, home, passTime, setUp, setUpUseAndRecover } from '../support/second-factor-screens.ts';
 import { password, signIn } from '../support/tenants.ts';

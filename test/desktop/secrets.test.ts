@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { readFiles } from '../support/cli.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { describeDesktop, type LaunchOptions, launchConsole, type RunningConsole } from '../support/electron.ts';
-import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
-import { readFiles } from '../support/read-files.ts';
+import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
 import { type Keyring, missingKeyring, startKeyring } from '../support/session-bus.ts';
 import { password } from '../support/tenants.ts';
 

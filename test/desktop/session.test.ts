@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { type ConsoleHarness, sharedConsole, signInAs, tryAgain } from '../support/console-harness.ts';
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
-import { type FaultyProxy, faultyProxy } from '../support/faulty-proxy.ts';
+import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { password } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';

@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { screensFor } from '../../desktop/screens.ts';
 import { type ConsoleHarness, openConsole, signInAs, type UserName } from '../support/console-harness.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
-import { faultyProxy } from '../support/faulty-proxy.ts';
+import { faultyProxy } from '../support/proxies.ts';
 import { password } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 

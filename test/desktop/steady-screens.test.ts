@@ -3,7 +3,7 @@ import type { Locator } from 'playwright-core';
 import { browserForAll } from '../support/browser-harness.ts';
 import { describeBrowser } from '../support/chromium.ts';
 import { tryAgain } from '../support/console-harness.ts';
-import { outage } from '../support/faulty-proxy.ts';
+import { outage } from '../support/proxies.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 

@@ -8,7 +8,7 @@ import { certificateAuthority, hasOpenssl } from '../support/certificate.ts';
 import { type ConsoleHarness, openConsole } from '../support/console-harness.ts';
 import { startCoreHere } from '../support/core.ts';
 import { describeDesktop } from '../support/electron.ts';
-import { faultyProxy } from '../support/faulty-proxy.ts';
+import { faultyProxy } from '../support/proxies.ts';
 import { skip } from '../support/skip.ts';
 import { password } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';

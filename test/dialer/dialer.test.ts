@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { callsSchema } from '#contract/console/calls.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { dialerForEach } from '../support/dialer-harness.ts';
 import { ask, textAt } from '../support/http.ts';
+import { dialerForEach } from '../support/provider.ts';
 import { until } from '../support/until.ts';
 
 describe('the dialer', () => {

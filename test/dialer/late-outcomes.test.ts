@@ -9,7 +9,7 @@ import { fakeClock } from '../support/clock.ts';
 import { type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { signingSecret, startReceiver } from '../support/receiver.ts';
+import { signingSecret, startReceiver } from '../support/provider.ts';
 import { createKey, type DirectAccess, databaseWithTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 import { eventually, until } from '../support/until.ts';
 

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { oneDay, plus } from '../../core/domain/instant.ts';
 import { testRandomness } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { dialerForEach } from '../support/dialer-harness.ts';
 import { ask, textAt } from '../support/http.ts';
+import { dialerForEach } from '../support/provider.ts';
 import { somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

@@ -3,9 +3,8 @@ import { Webhook } from 'standardwebhooks';
 import { sign } from '#contract/calls/signature.ts';
 import { callsSchema } from '#contract/console/calls.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { dialerForEach, olderSecret } from '../support/dialer-harness.ts';
 import { ask, textAt } from '../support/http.ts';
-import { signingSecret } from '../support/receiver.ts';
+import { dialerForEach, olderSecret, signingSecret } from '../support/provider.ts';
 import { until } from '../support/until.ts';
 
 describe('the dialer', () => {

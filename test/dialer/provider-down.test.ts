@@ -2,12 +2,11 @@ import { expect } from 'chai';
 import { callsSummarySchema } from '#contract/console/calls.ts';
 import { freePort } from '../../scripts/support/postgres.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask } from '../support/http.ts';
-import { signingSecret, startReceiver } from '../support/receiver.ts';
-import { insertCalls } from '../support/stored-calls.ts';
-import { createKey, onDemand, signIn } from '../support/tenants.ts';
+import { signingSecret, startReceiver } from '../support/provider.ts';
+import { createKey, insertCalls, onDemand, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const placed = 100;

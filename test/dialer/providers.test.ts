@@ -8,8 +8,7 @@ import { freePort } from '../../scripts/support/postgres.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { ask } from '../support/http.ts';
-import { openEvents, type ProviderRequest, startProviderApi } from '../support/provider-api.ts';
-import { signingSecret } from '../support/receiver.ts';
+import { openEvents, type ProviderRequest, signingSecret, startProviderApi } from '../support/provider.ts';
 import { createKey, type DirectAccess, databaseWithTenants, onDemand, openDirect, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

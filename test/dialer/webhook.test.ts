@@ -8,7 +8,7 @@ import { timeouts, webhookProvider } from '../../core/dialer/webhook.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
 import { fakeClock } from '../support/clock.ts';
-import { signingSecret, startReceiver } from '../support/receiver.ts';
+import { signingSecret, startReceiver } from '../support/provider.ts';
 
 const call: ClaimedCall = {
   ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },

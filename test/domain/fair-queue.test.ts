@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { FairQueue, inOrder } from '../../core/domain/fair-queue.ts';
-import { cheapPasswords } from '../support/passwords.ts';
+import { cheapPasswords } from '../support/ports.ts';
 
 /** Returns the path of a network. The network `a/b` is a part of the network `a`. */
 const toPath = (network: string) => network.split('/').map((_, index, parts) => parts.slice(0, index + 1).join('/'));

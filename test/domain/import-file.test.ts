@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { importFileSchema } from '../../core/domain/directory/import.ts';
-import { accounts, ada, campaigns, partners, stan, tia } from '../support/imports.ts';
+import { accounts, ada, campaigns, partners, stan, tia } from '../support/ports.ts';
 
 describe('an import file', () => {
   const isFile = (file: object) => importFileSchema.safeParse(file).success;

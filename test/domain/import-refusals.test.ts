@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { importFileSchema } from '../../core/domain/directory/import.ts';
-import { accounts, ada, all, campaigns, counts, createImports, partners, pat, readRefusal, stan, tia } from '../support/imports.ts';
+import { accounts, ada, all, campaigns, counts, createImports, partners, pat, readRefusal, stan, tia } from '../support/ports.ts';
 
 describe('importing', () => {
   for (const [what, file, refusal] of [

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { ImportInterrupted } from '../../core/domain/directory/import.ts';
 import type { ImportKind } from '../../core/domain/model.ts';
 import { Problem } from '../../core/domain/problem.ts';
-import { ada, all, counts, createImports, partners, pat, readRefusal, stan, tia } from '../support/imports.ts';
+import { ada, all, counts, createImports, partners, pat, readRefusal, stan, tia } from '../support/ports.ts';
 
 const staff = (count: number) => Array.from({ length: count }, (_, n) => ({ ...stan, externalId: `s${n}`, email: `s${n}@example.com` }));
 

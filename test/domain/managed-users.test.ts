@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { changeUser, createUser, deleteUser, listUsers, previewDeletion, resetPassword } from '../../core/domain/directory/users.ts';
 import type { AuditEvent, UserChange, Viewer } from '../../core/domain/model.ts';
-import { readProblem, viewers } from '../support/ports.ts';
-import { createUsers } from '../support/user-stores.ts';
+import { createUsers, readProblem, viewers } from '../support/ports.ts';
 
 const { account, partner, tied, staff, staffInAccount } = viewers;
 const oneTimePassword = '0123-4567-89ab-cdef-ghjk-mnpq';

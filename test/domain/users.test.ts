@@ -4,8 +4,7 @@ import { changePassword, createUser, deleteUser, oneTimePasswordNote, resetPassw
 import { instant, oneDay, plus } from '../../core/domain/instant.ts';
 import type { Session, UserInput, Viewer } from '../../core/domain/model.ts';
 import { checkPassword } from '../../core/domain/sign-in/throttle.ts';
-import { readProblem, viewers } from '../support/ports.ts';
-import { createUsers } from '../support/user-stores.ts';
+import { createUsers, readProblem, viewers } from '../support/ports.ts';
 
 const { account, partner, staff } = viewers;
 const caller = { ...operator, actor: { who: staff, address: '192.0.2.1' } };

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { activitySchema } from '#contract/console/activity.ts';
 import { numbersSchema } from '#contract/protection/protection.ts';
-import { berlin, callingRules, daily } from '../support/calling-rules.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
+import { berlin, callingRules, daily } from '../support/tenancy-suite.ts';
 import { signIn } from '../support/tenants.ts';
 
 describe('rules for calling', () => {

@@ -5,8 +5,7 @@ import { apiKeysSchema, createdApiKeySchema, identifiedApiKeySchema } from '#con
 import { isKeyValue } from '#contract/key-value.ts';
 import { problemSchema } from '#contract/problems.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { openCore } from '../support/core-harness.ts';
+import { openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';

@@ -3,11 +3,10 @@ import { expect } from 'chai';
 import sqlite3 from 'sqlite3';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
-import type { RunningCore } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, overSocket, readCode } from '../support/http.ts';
-import { costlyPasswords } from '../support/passwords.ts';
+import { costlyPasswords } from '../support/ports.ts';
 import { createKey, type DirectAccess, onDemand, password, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 /** Each of these attacks once let an attacker in or brought the core down. */

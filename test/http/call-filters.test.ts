@@ -4,8 +4,7 @@ import { activityFacetsSchema, activitySchema } from '#contract/console/activity
 import { allCallsSummarySchema, callsSchema, callsSummarySchema } from '#contract/console/calls.ts';
 import { auditEvent, toOwningScope } from '../../core/domain/audit/audit.ts';
 import { fakeClock } from '../support/clock.ts';
-import type { RunningCore } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { CsvReader } from '#contract/files/csv.ts';
 import { callingHoursSchema } from '#contract/protection/protection.ts';
 import { plus } from '../../core/domain/instant.ts';
-import { callingRules, daily } from '../support/calling-rules.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
+import { callingRules, daily } from '../support/tenancy-suite.ts';
 import { until } from '../support/until.ts';
 
 describe('rules for calling', () => {

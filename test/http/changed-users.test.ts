@@ -4,7 +4,7 @@ import { apiKeyDetailsSchema, apiKeysSchema } from '#contract/console/api-keys.t
 import { type ChangeUser, changedUserSchema } from '#contract/console/users.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { changeUser } from '../../core/domain/directory/users.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { readProblem } from '../support/ports.ts';

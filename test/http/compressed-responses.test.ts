@@ -8,7 +8,7 @@ import Koa from 'koa';
 import { request } from 'undici';
 import type { State } from '../../core/http/middleware/context.ts';
 import { toEncodedStream } from '../../core/http/middleware/encoding.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { ask } from '../support/http.ts';
 import { createKey, signIn } from '../support/tenants.ts';
 

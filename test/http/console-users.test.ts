@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { createdUserSchema, deletionSchema, resetPasswordSchema, usersSchema } from '#contract/console/users.ts';
 import { fakeClock } from '../support/clock.ts';
-import type { RunningCore } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants, password as usualPassword } from '../support/tenants.ts';

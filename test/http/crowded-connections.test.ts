@@ -6,7 +6,7 @@ import { connect as connectTls } from 'node:tls';
 import { expect } from 'chai';
 import type { Listener } from '../../core/server/connections/listener.ts';
 import { hasOpenssl } from '../support/certificate.ts';
-import { client, get, open, post, statuses } from '../support/connections.ts';
+import { client, get, open, post, statuses } from '../support/core.ts';
 import { skip } from '../support/skip.ts';
 import { until } from '../support/until.ts';
 

@@ -6,7 +6,7 @@ import { addedNumbersSchema, doNotCallSchema } from '#contract/protection/protec
 import { plus } from '../../core/domain/instant.ts';
 import { adminOn } from '../support/admin.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
 import { createKey, placeCall, signIn, somePhone } from '../support/tenants.ts';

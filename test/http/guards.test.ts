@@ -9,7 +9,7 @@ import { routes } from '#contract/routes.ts';
 import { readBytes } from '../../core/http/middleware/body.ts';
 import { clientAddress } from '../../core/http/middleware/client-address.ts';
 import type { State } from '../../core/http/middleware/context.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { type Ask, ask, overSocket, readCode } from '../support/http.ts';
 import { createKey, onDemand, signIn, somePhone } from '../support/tenants.ts';
 

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { problemSchema } from '#contract/problems.ts';
-import type { RunningCore } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
 import { ask, overSocket, readCode } from '../support/http.ts';
 import { createKey, onDemand, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 

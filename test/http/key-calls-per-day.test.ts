@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../support/http.ts';
 import { placeCall, signIn, somePhone } from '../support/tenants.ts';

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { apiKeysSchema } from '#contract/console/api-keys.ts';
 import { fakeClock } from '../support/clock.ts';
-import type { RunningCore } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
 import { createKey, onDemand, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 

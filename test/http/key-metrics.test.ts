@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { fakeClock } from '../support/clock.ts';
-import type { RunningCore } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, signIn } from '../support/tenants.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { signIn } from '../support/tenants.ts';

@@ -4,8 +4,7 @@ import { expect } from 'chai';
 import { cancelledCallSchema, placedCallSchema } from '#contract/calls/calls.ts';
 import { routes } from '#contract/routes.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { itOnPostgres, onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../support/http.ts';
 import {

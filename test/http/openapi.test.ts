@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { ask } from '../support/http.ts';
-import { answerErrors, openapi, openapiText } from '../support/openapi.ts';
+import { answerErrors, ask, openapi, openapiText } from '../support/http.ts';
 import { createKey, databaseWithTenants, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 // `ask` compares the responses in all tests with the document. These tests cover the rest.

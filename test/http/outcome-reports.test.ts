@@ -4,11 +4,10 @@ import { sign } from '#contract/calls/signature.ts';
 import { routes } from '#contract/routes.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
-import { startCoreHere } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, startCoreHere } from '../support/core.ts';
 import { ask, readCode, textAt } from '../support/http.ts';
-import { signingSecret } from '../support/receiver.ts';
-import { insertCalls } from '../support/stored-calls.ts';
+import { signingSecret } from '../support/provider.ts';
+import { insertCalls } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('an outcome report', () => {

@@ -1,7 +1,7 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
 import { waitForParseTurn, waitForStrangerTurn } from '../../core/http/middleware/event-loop.ts';
-import { rejection, useStillClock } from '../support/batches.ts';
+import { rejection, useStillClock } from '../support/call-store.ts';
 
 describe('turns to parse large bodies', () => {
   const tooMany = { code: 'unavailable', retryAfter: 2, message: 'Too many large requests are waiting. Try again shortly.' };

@@ -5,7 +5,7 @@ import { consoleRoutes } from '#contract/routes.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser, deleteUser } from '../../core/domain/directory/users.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
 import { onDemand, password, signIn, somePhone } from '../support/tenants.ts';

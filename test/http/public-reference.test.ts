@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { problemTable } from '#contract/problems.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { ask, overSocket } from '../support/http.ts';
-import { openapi } from '../support/openapi.ts';
+import { ask, openapi, overSocket } from '../support/http.ts';
 import { databaseWithTenants } from '../support/tenants.ts';
 
 const paths = ['/openapi.json', '/reference', '/reference/page.css', '/reference/place_call.py'];

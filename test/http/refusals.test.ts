@@ -4,8 +4,7 @@ import { makeKeyValue } from '#contract/key-value.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { fakeClock } from '../support/clock.ts';
-import type { RunningCore } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
 import { ask, overSocket } from '../support/http.ts';
 import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import type { RunningCore } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
 import { type Answer, ask } from '../support/http.ts';
 import { createKey, onDemand, type openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 

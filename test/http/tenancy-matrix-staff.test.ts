@@ -11,8 +11,7 @@ import { importAll, importFileSchema } from '../../core/domain/directory/import.
 import { createUser } from '../../core/domain/directory/users.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { everyone, sees } from '../support/tenancy-rules.ts';
-import { tenancySuite } from '../support/tenancy-suite.ts';
+import { everyone, sees, tenancySuite } from '../support/tenancy-suite.ts';
 import { createKey, password, placeCall, signIn, signInFirst } from '../support/tenants.ts';
 
 describe('under the tenancy rules,', () => {

@@ -5,8 +5,7 @@ import { accountsSchema, campaignsSchema } from '#contract/console/directory.ts'
 import { toDigest } from '../../core/domain/api-keys.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { everyone, type Place, places, reaches, sees, type Who } from '../support/tenancy-rules.ts';
-import { tenancySuite } from '../support/tenancy-suite.ts';
+import { everyone, type Place, places, reaches, sees, tenancySuite, type Who } from '../support/tenancy-suite.ts';
 import { createKey, placeCall, somePhone } from '../support/tenants.ts';
 
 /** The campaigns whose calls each viewer sees. A user limited to an account sees fewer than their key has access to. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { tenancyHeader } from '#contract/console/session.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes.ts';
 import { toDigest } from '../../core/domain/api-keys.ts';
-import { openCore } from '../support/core-harness.ts';
+import { openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
 import { createKey, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';

@@ -2,11 +2,10 @@ import { expect } from 'chai';
 import { apiKeysSchema } from '#contract/console/api-keys.ts';
 import { callsSchema } from '#contract/console/calls.ts';
 import { problemSchema } from '#contract/problems.ts';
-import type { RunningCore } from '../support/core.ts';
-import { type CoreHarness, openCore } from '../support/core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, readCode, textAt } from '../support/http.ts';
-import { costlyPasswords } from '../support/passwords.ts';
+import { costlyPasswords } from '../support/ports.ts';
 import { createKey, type DirectAccess, onDemand, password, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
 
 /** Each of these attacks once let an attacker in or brought the core down. */

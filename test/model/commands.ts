@@ -6,8 +6,22 @@ import { day, type Expected, hour, minute, Refused, second } from './basics.ts';
 import { wakeDialers } from './faults.ts';
 import { compareLists } from './lists.ts';
 import { isOpen, type Model, zones } from './model.ts';
-import type { Choice, CommandName, Planned, Request } from './requests.ts';
-import { anyChoice, anyRequest, commandNames, enter, listNodes, Nothing, pick, pickViewer, placeLater, prepare } from './requests.ts';
+import {
+  anyChoice,
+  anyRequest,
+  type Choice,
+  type CommandName,
+  commandNames,
+  enter,
+  listNodes,
+  Nothing,
+  type Planned,
+  pick,
+  pickViewer,
+  placeLater,
+  prepare,
+  type Request,
+} from './requests.ts';
 import { settle } from './settle.ts';
 import type { Fault, World } from './world.ts';
 

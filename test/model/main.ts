@@ -2,8 +2,8 @@
 import { randomInt } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { missingCitus } from '../support/citus.ts';
 import { cleanUp } from '../support/clean-up.ts';
+import { missingCitus } from '../support/postgres-node.ts';
 import { hour, minute, second } from './basics.ts';
 import { walk } from './walk.ts';
 import { stopCluster } from './world.ts';

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { startReceiver } from '../support/receiver.ts';
+import { startReceiver } from '../support/provider.ts';
 import { noteChange } from './faults.ts';
 import { chooseBehavior } from './model.ts';
 

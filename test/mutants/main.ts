@@ -8,8 +8,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { Stryker } from '@stryker-mutator/core';
-import { freshDatabase } from '../support/databases.ts';
-import { memoryFolder } from '../support/memory-folder.ts';
+import { freshDatabase, memoryFolder } from '../support/databases.ts';
 import allFolders from './folders.json' with { type: 'json' };
 
 process.chdir(fileURLToPath(new URL('../..', import.meta.url)));

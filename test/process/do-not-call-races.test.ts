@@ -4,7 +4,7 @@ import { addedNumbersSchema } from '#contract/protection/protection.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { signingSecret, startReceiver } from '../support/receiver.ts';
+import { signingSecret, startReceiver } from '../support/provider.ts';
 import {
   createKey,
   type DirectAccess,

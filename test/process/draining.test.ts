@@ -6,7 +6,7 @@ import { readConfig } from '../../core/server/start/config.ts';
 import { type CoreProcess, type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
-import { signingSecret, startReceiver } from '../support/receiver.ts';
+import { signingSecret, startReceiver } from '../support/provider.ts';
 import {
   createKey,
   type DirectAccess,

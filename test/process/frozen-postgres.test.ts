@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import type pg from 'pg';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { connected, type RunningCore, sessions, start, startCoreHere, untilQuery, withKey } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, setUpPostgres } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { connected, sessions, start, untilQuery, withKey } from '../support/postgres-cores.ts';
 import { placeCall, somePhone, type Tenants } from '../support/tenants.ts';
 
 /** The key of the advisory lock that migrations take: "callkey" in ASCII, read as a number. */

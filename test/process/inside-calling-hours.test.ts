@@ -2,11 +2,10 @@ import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import { sign } from '#contract/calls/signature.ts';
 import { weekdays } from '#contract/protection/calling-hours.ts';
-import { type ClockInFile, clockInFile } from '../support/clock-in-file.ts';
-import { spawnCore } from '../support/core.ts';
+import { type ClockInFile, clockInFile, spawnCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
-import { signingSecret, startReceiver } from '../support/receiver.ts';
+import { signingSecret, startReceiver } from '../support/provider.ts';
 import { createKey, type DirectAccess, databaseWithTenants, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

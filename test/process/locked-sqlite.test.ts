@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
+import { holdWriteLock } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
-import { holdWriteLock } from '../support/write-lock.ts';
 
 describe("a core on SQLite while another process holds the file's lock", () => {
   let database: string;

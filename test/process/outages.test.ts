@@ -2,15 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import pg from 'pg';
-import { startCoreHere } from '../support/core.ts';
-import { freshDatabase } from '../support/databases.ts';
-import { mountDisk } from '../support/disk.ts';
-import { startFront } from '../support/front.ts';
+import { mountDisk } from '../support/commands.ts';
+import { startCoreHere, withKey } from '../support/core.ts';
+import { freshDatabase, holdWriteLock } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
-import { withKey } from '../support/postgres-cores.ts';
+import { startFront } from '../support/proxies.ts';
 import { openDirect, placeCall, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-import { holdWriteLock } from '../support/write-lock.ts';
 
 /**
  * Places calls without a request ID, 32 at a time, until it's stopped. @returns the status for each phone number; null without a response

@@ -3,12 +3,10 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { expect } from 'chai';
 import { certificateAuthority, hasOpenssl } from '../support/certificate.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
-import { type Front, startFront } from '../support/front.ts';
-import { startProvider, type TestProvider } from '../support/oidc-provider.ts';
-import { signInWithProvider } from '../support/provider-harness.ts';
+import { signInWithProvider, startProvider, TestBrowser, type TestProvider } from '../support/identity-provider.ts';
+import { type Front, startFront } from '../support/proxies.ts';
 import { skip } from '../support/skip.ts';
 import { databaseWithTenants } from '../support/tenants.ts';
-import { TestBrowser } from '../support/test-browser.ts';
 
 describe('a provider with a certificate from its own authority (needs openssl)', () => {
   const trusted = getCACertificates('default');

@@ -5,7 +5,7 @@ import { Agent, request } from 'undici';
 import { freePort } from '../../scripts/support/postgres.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
-import { hasProxy, proxyKinds, startProxy } from '../support/reverse-proxy.ts';
+import { hasProxy, proxyKinds, startProxy } from '../support/proxies.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, password, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';

@@ -11,9 +11,9 @@ import { loadSessionSecrets } from '../../core/server/start/session-secrets.ts';
 import { own, refusedPort, startPostgres } from '../../scripts/support/postgres.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { testRandomness } from '../support/clock.ts';
-import { startCoreHere, testSecret } from '../support/core.ts';
+import { testSecret } from '../support/commands.ts';
+import { failToStart, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory } from '../support/databases.ts';
-import { failToStart } from '../support/failed-start.ts';
 import { skip } from '../support/skip.ts';
 
 const secrets = { SESSION_SECRETS: testSecret };

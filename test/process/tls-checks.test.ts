@@ -7,7 +7,7 @@ import { expect } from 'chai';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
 import { spawnScript } from '../support/commands.ts';
 import { spawnCore } from '../support/core.ts';
-import { signingSecret } from '../support/receiver.ts';
+import { signingSecret } from '../support/provider.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, databaseWithTenants, placeCall, signIn } from '../support/tenants.ts';
 

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import { ConfigError } from '../../core/server/start/config.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
-import { onEachDatabase } from '../support/databases.ts';
+import { onEachDatabase, toUnreleased } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
 import { createKey, databaseWithTenants, onDemand, openDirect, placeCall, signIn } from '../support/tenants.ts';
-import { toUnreleased } from '../support/unreleased-schema.ts';
 
 const hasMigrated = ({ log }: RunningCore) => log.some(({ msg }) => msg === 'schema migrated');
 

@@ -5,7 +5,7 @@ import { createInterface } from 'node:readline';
 import { expect } from 'chai';
 import { freePort } from '../../scripts/support/postgres.ts';
 import { bareEnvironment } from '../support/commands.ts';
-import { signingSecret, startReceiver } from '../support/receiver.ts';
+import { signingSecret, startReceiver } from '../support/provider.ts';
 
 type Ended = { code: number; stdout: string; stderr: string };
 

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { ResultUnknown } from '../../core/domain/problem.ts';
 import { batched } from '../../core/storage/engine/batch.ts';
-import { controlled, rejection, stillClock, turns, useStillClock } from '../support/batches.ts';
+import { controlled, rejection, stillClock, turns, useStillClock } from '../support/call-store.ts';
 
 type Asked = { n: number; deadline: number };
 

@@ -2,10 +2,8 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { rejection } from '../support/batches.ts';
-import { callStoreForEach } from '../support/call-store.ts';
-import { onEachDatabase } from '../support/databases.ts';
-import { recordStatements } from '../support/recorded-statements.ts';
+import { callStoreForEach, rejection } from '../support/call-store.ts';
+import { onEachDatabase, recordStatements } from '../support/databases.ts';
 
 describe('calls in the database', () => {
   onEachDatabase((kind) => {

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
 import { ResultUnknown } from '../../core/domain/problem.ts';
-import { rejection } from '../support/batches.ts';
-import { callStoreForEach } from '../support/call-store.ts';
+import { callStoreForEach, rejection } from '../support/call-store.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { toCaller } from '../support/tenants.ts';
 

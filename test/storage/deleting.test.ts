@@ -7,8 +7,7 @@ import { instant } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
-import { insertCalls } from '../support/stored-calls.ts';
-import { type DirectAccess, databaseWithTenants, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
+import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 /** Enough keys that several transactions are needed: the first one changes 1,000 keys (`keysPerTransaction`), and each later one 200. */

@@ -9,8 +9,7 @@ import { dialingStore } from '../../core/storage/dialing/dialing.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { insertCalls } from '../support/stored-calls.ts';
-import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);
 const lease = 30_000;

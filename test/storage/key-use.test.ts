@@ -7,8 +7,7 @@ import type { Viewer } from '../../core/domain/model.ts';
 import type { BatchRows } from '../../core/storage/engine/database.ts';
 import { createKeyUse } from '../../core/storage/keys/key-use.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { recordStatements } from '../support/recorded-statements.ts';
+import { freshDatabase, onEachDatabase, recordStatements } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

@@ -3,9 +3,8 @@ import { instant } from '../../core/domain/instant.ts';
 import { type OpenedDatabase, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { openDatabase } from '../../core/storage/engine/open.ts';
 import { isMigrated, migrate } from '../../core/storage/migrate.ts';
-import { emptyDatabase, freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { emptyDatabase, freshDatabase, onEachDatabase, toUnreleased } from '../support/databases.ts';
 import { openDirect } from '../support/tenants.ts';
-import { toUnreleased } from '../support/unreleased-schema.ts';
 
 describe("a database's schema", () => {
   onEachDatabase((kind) => {

@@ -21,8 +21,7 @@ import {
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { insertCalls } from '../support/stored-calls.ts';
-import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
+import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const day = 86_400_000;

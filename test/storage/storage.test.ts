@@ -10,8 +10,7 @@ import type { Viewer } from '../../core/domain/model.ts';
 import { createKeyUse } from '../../core/storage/keys/key-use.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
-import { insertCalls } from '../support/stored-calls.ts';
-import { createTenants, type DirectAccess, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
+import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants, toCaller } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('storage', () => {

@@ -4,8 +4,7 @@ import { instant, plus } from '../../core/domain/instant.ts';
 import type { ThrottleStore } from '../../core/domain/ports.ts';
 import { maxWindow } from '../../core/domain/sign-in/throttle.ts';
 import { maxThrottleCounters, throttleStore } from '../../core/storage/users/throttle.ts';
-import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { recordStatements } from '../support/recorded-statements.ts';
+import { freshDatabase, onEachDatabase, recordStatements } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);

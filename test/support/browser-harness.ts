@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { sharedBrowser, watch } from './chromium.ts';
 import { signInAs, type UserName } from './console-harness.ts';
-import { type CoreHarness, openCore } from './core-harness.ts';
-import { type FaultyProxy, faultyProxy } from './faulty-proxy.ts';
+import { type CoreHarness, openCore } from './core.ts';
 import { type Home, openInChromium } from './homes.ts';
+import { type FaultyProxy, faultyProxy } from './proxies.ts';
 import { createKeyOn } from './sample-data.ts';
 import { signIn } from './tenants.ts';
 

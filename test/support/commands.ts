@@ -1,9 +1,14 @@
-import { type ChildProcess, fork, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, fork, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { AsyncEntry } from '@napi-rs/keyring';
 import { atTheEnd } from './clean-up.ts';
+import { freshDirectory } from './databases.ts';
 import type { Job } from './script-host.ts';
+import { skip } from './skip.ts';
 
 export type Ended = { code: number; stdout: string; stderr: string };
 
@@ -11,6 +16,8 @@ const compiled = fileURLToPath(new URL('../../node_modules/.cache/callkey-tests'
 const { PATH = '', HOME = '', NODE_COMPILE_CACHE = compiled } = process.env;
 /** The environment of every started program: no configuration, and a place for compiled code, which halves the startup time. */
 export const bareEnvironment = { PATH, HOME, NODE_COMPILE_CACHE };
+
+export const testSecret = 'a secret for tests of at least 32 characters';
 
 type Settings = { env?: Record<string, string>; input?: string; directory?: string };
 
@@ -75,3 +82,51 @@ atTheEnd(async () => {
 });
 
 const toPath = (script: string) => fileURLToPath(new URL(`../../${script}`, import.meta.url));
+
+/** Mounts a disk in memory, or skips the test without root. @param options such as `size=3m` @returns its folder, which the test unmounts */
+export function mountDisk(test: Mocha.Context, options: string, directory = freshDirectory()): string {
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'callkey-test', directory], { stdio: 'ignore' });
+  } catch {
+    skip(test, 'only root can mount a disk');
+  }
+  return directory;
+}
+
+/** Whether strace is installed and allowed to trace. */
+export const canTrace = () => spawnSync('strace', ['-qq', '-e', 'trace=none', 'true']).status === 0;
+
+/** A successful system call; `paths` are the full paths that it names. */
+type SystemCall = { name: string; paths: string[] };
+
+/** Runs a script under strace. @returns what it created, renamed, linked and synced, in order */
+export async function runTraced(
+  script: string,
+  args: string[],
+  { env = {}, directory = process.cwd() }: { env?: Record<string, string>; directory?: string },
+): Promise<{ code: number; calls: SystemCall[] }> {
+  const file = join(freshDirectory(), 'trace');
+  const which = 'trace=mkdir,rename,renameat2,link,linkat,fsync,fdatasync';
+  const command = ['-f', '-y', '-qq', '-z', '-s', '4096', '-e', which, '-o', file, process.execPath, script, ...args];
+  const child = spawn('strace', command, { env: { ...bareEnvironment, ...env }, stdio: 'ignore', cwd: directory });
+  const [code] = await once(child, 'exit');
+  return { code, calls: readFileSync(file, 'utf8').split('\n').flatMap(parseCall) };
+}
+
+function parseCall(line: string): SystemCall[] {
+  const [, name, args = ''] = /^\d+ +(\w+)\((.*)/.exec(line) ?? [];
+  const paths = [...args.matchAll(/"([^"]*)"|<(\/[^>]*)>/g)].map(([, quoted, opened]) => quoted ?? opened ?? '');
+  return name === undefined ? [] : [{ name, paths }];
+}
+
+/** Returns why the keychain can't be tested here; undefined if it can. */
+export async function whyNoSecretService(): Promise<string | undefined> {
+  // On other systems, the tests would use the developer's own keychain, which may ask for a password.
+  if (process.platform !== 'linux') return 'only Linux has a keychain apart from the developer’s own';
+  try {
+    await new AsyncEntry('callkey-test', 'probe', { linux: { store: 'secret-service' } }).getPassword();
+    return undefined;
+  } catch {
+    return 'no Secret Service is running here';
+  }
+}

@@ -1,6 +1,6 @@
 import type { Locator, Page } from 'playwright-core';
 import type { Clock } from '../../core/domain/ports.ts';
-import { type CoreHarness, openCore } from './core-harness.ts';
+import { type CoreHarness, openCore } from './core.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
 import type { EnginePage } from './engine-page.ts';
 import { createKeyOn } from './sample-data.ts';

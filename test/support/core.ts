@@ -1,17 +1,30 @@
-import { readFileSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
+import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
+import type { DurationLike } from 'luxon';
+import pg from 'pg';
 import type { Clock, Passwords, Randomness } from '../../core/domain/ports.ts';
+import { type CutReason, connectionLimits } from '../../core/server/connections/connections.ts';
+import { type Listener, listen } from '../../core/server/connections/listener.ts';
 import { type Core, startCore } from '../../core/server/core.ts';
-import { readConfig } from '../../core/server/start/config.ts';
+import { readConfig, readTls } from '../../core/server/start/config.ts';
 import { createLog } from '../../core/server/start/log.ts';
 import { systemClock, systemRandomness } from '../../core/server/start/system.ts';
 import { type ServerProcess, startServerProcess } from '../../scripts/support/server-process.ts';
-import { testRandomness } from './clock.ts';
-import { bareEnvironment } from './commands.ts';
-import { cheapPasswords } from './passwords.ts';
-
-export const testSecret = 'a secret for tests of at least 32 characters';
+import { selfSignedCertificate } from './certificate.ts';
+import { type FakeClock, fakeClock, testRandomness } from './clock.ts';
+import { bareEnvironment, testSecret } from './commands.ts';
+import { type DatabaseKind, freshDirectory } from './databases.ts';
+import { cheapPasswords } from './ports.ts';
+import { createKey, createTenants, type DirectAccess, databaseWithTenants, openDirect, signIn, type Tenants } from './tenants.ts';
+import { until } from './until.ts';
 
 const toEnvironment = (databaseUrl: string) => ({
   DATABASE_URL: databaseUrl,
@@ -65,10 +78,161 @@ const root = new URL('../../', import.meta.url);
 const { scripts }: { scripts: { start: string } } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
 /** The Node.js options of `npm start`. */
 const startArgs = scripts.start.split(' ').slice(1, -1);
-const main = fileURLToPath(new URL('core/main.ts', root));
+export const main = fileURLToPath(new URL('core/main.ts', root));
 
 /** Starts the same program as `npm start`, in a separate process. */
 export function spawnCore(databaseUrl: string, environment: Record<string, string> = {}, directory?: string): Promise<CoreProcess> {
   const env = { ...bareEnvironment, ...toEnvironment(databaseUrl), LOG_LEVEL: 'info', ...environment };
   return startServerProcess([...startArgs, main], env, directory);
+}
+
+/** A core with two partners and their users. */
+export type CoreHarness = {
+  /** Its DATABASE_URL. */
+  database: string;
+  core: RunningCore;
+  direct: DirectAccess;
+  tenants: Tenants;
+  close(): Promise<void>;
+};
+
+/** Starts a core within the test's process, on a separate database that has the tenants. */
+export async function openCore({ kind = 'sqlite', ...options }: { kind?: DatabaseKind } & CoreOptions = {}): Promise<CoreHarness> {
+  const { database, tenants } = await databaseWithTenants(kind);
+  const core = await startCoreHere(database, options);
+  const direct = await openDirect(database, options.clock);
+  return {
+    database,
+    core,
+    direct,
+    tenants,
+    async close() {
+      await direct.close();
+      await core.close();
+    },
+  };
+}
+
+export type Started = { request: IncomingMessage; response: ServerResponse };
+
+/** Opens a listener whose requests wait until a test responds to them, and which records what happens to its connections. */
+export async function open({ isSecure = false, limits = {}, proxy = '' } = {}, handler?: RequestListener) {
+  const started: Started[] = [];
+  const cuts: `${CutReason} ${string}`[] = [];
+  const certificate = isSecure ? selfSignedCertificate() : null;
+  const listener = await listen(
+    handler ?? ((request, response) => void started.push({ request, response })),
+    { name: 'public', host: '0.0.0.0', port: 0 },
+    {
+      tls: certificate && readTls(certificate.TLS_CERT_FILE, certificate.TLS_KEY_FILE),
+      isProxy: (address) => address === proxy,
+      onCut: (reason, address) => cuts.push(`${reason} ${address}`),
+      limits: { ...connectionLimits, ...limits },
+    },
+  );
+  return { listener, started, cuts };
+}
+
+/** Opens a connection. Its client reads everything that it receives. */
+export async function client(listener: Listener, localAddress = '127.0.0.1') {
+  const { protocol, port } = new URL(listener.url);
+  const options = { host: '127.0.0.1', port: Number(port), localAddress };
+  const socket: Socket = protocol === 'https:' ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options);
+  const seen = { text: '', isClosed: false };
+  socket.on('data', (chunk) => {
+    seen.text += chunk.toString('latin1');
+  });
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    seen.isClosed = true;
+  });
+  await once(socket, protocol === 'https:' ? 'secureConnect' : 'connect');
+  return { socket, seen };
+}
+
+export const get = (path: string, more = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`;
+export const post = (path: string, body: string, more = '') =>
+  `POST ${path} HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n${more}\r\n${body}`;
+export const statuses = (text: string) => text.match(/HTTP\/1\.1 \d+/g)?.map((line) => line.slice(9));
+
+/** Starts a core that is expected to fail. @param user the user ID to run as, if the tests run as root */
+export function failToStart(environment: Record<string, string>, user?: number): { status: number | null; stdout: string; stderr: string } {
+  const directory = freshDirectory();
+  if (user !== undefined) chownSync(directory, user, user);
+  const { status, stdout, stderr } = spawnSync(process.execPath, [main], {
+    env: { ...bareEnvironment, PORT: '0', MANAGEMENT_PORT: '0', ...environment },
+    encoding: 'utf8',
+    cwd: directory,
+    // A busy machine may take this long to load the core.
+    timeout: 45_000,
+    ...(user === undefined ? {} : { uid: user, gid: user }),
+  });
+  return { status, stdout, stderr };
+}
+
+/** Starts a core that may not get as far as listening. */
+export function start(database: string) {
+  const env = { ...bareEnvironment, PORT: '0', MANAGEMENT_PORT: '0', DATABASE_URL: database, SESSION_SECRETS: testSecret };
+  const child = spawn(process.execPath, [main], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const lines: string[] = [];
+  for (const input of [child.stdout, child.stderr]) createInterface({ input }).on('line', (line) => lines.push(line));
+  return { child, lines, ended: once(child, 'close') };
+}
+
+export async function connected(database: string): Promise<pg.Client> {
+  const client = new pg.Client(database);
+  await client.connect();
+  return client;
+}
+
+/** Waits until a query returns rows, or no longer does. */
+export const untilQuery = (client: pg.Client, sql: string, finds: boolean) =>
+  until(async () => ((await client.query(sql)).rowCount ?? 0) > 0 === finds);
+
+export const sessions = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'callkey'`;
+
+/** Returns everything that a test needs to place calls. */
+export async function withKey(database: string, core: RunningCore): Promise<{ tenants: Tenants; key: string; cookie: string }> {
+  const direct = await openDirect(database);
+  const tenants = await createTenants(direct.ports);
+  await direct.close();
+  const cookie = await signIn(core.url, 'ada@example.com');
+  return { tenants, cookie, key: (await createKey(core.url, cookie)).keyValue };
+}
+
+/** A clock for cores in separate processes. @property environment makes a core use it */
+export type ClockInFile = FakeClock & { environment: Record<string, string> };
+
+export function clockInFile(start: string): ClockInFile {
+  const clock = fakeClock(start);
+  const { environment, write } = clockFile(String(clock.now()));
+  return {
+    environment,
+    now: clock.now,
+    set(instant: string) {
+      clock.set(instant);
+      write(String(clock.now()));
+    },
+    advance(by: DurationLike) {
+      clock.advance(by);
+      write(String(clock.now()));
+    },
+  };
+}
+
+/** A clock for cores in separate processes that keeps running. @property setAhead sets it this many ms ahead of the machine's clock */
+export function clockAhead(): { environment: Record<string, string>; setAhead(ms: number): void } {
+  const { environment, write } = clockFile('+0');
+  return { environment, setAhead: (ms) => write(`+${ms}`) };
+}
+
+function clockFile(content: string) {
+  const file = join(freshDirectory(), 'now');
+  const write = (text: string) => {
+    // Renaming the file keeps cores from reading it half-written.
+    writeFileSync(`${file}.new`, text);
+    renameSync(`${file}.new`, file);
+  };
+  write(content);
+  return { write, environment: { NODE_OPTIONS: `--import=${new URL('read-clock-from-file.ts', import.meta.url)}`, CLOCK_FILE: file } };
 }

@@ -1,12 +1,17 @@
-import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, rmSync, statfsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import sqlite3 from 'sqlite3';
 import { systemClock } from '../../core/server/start/system.ts';
+import type { Database } from '../../core/storage/engine/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
+import { shardSchema } from '../../core/storage/engine/shards.ts';
+import { withoutComments } from '../../core/storage/engine/sql-file.ts';
 import { openStorage, unobserved } from '../../core/storage/storage.ts';
-import { type PostgresServer, sharedPostgres, startPostgres } from '../../scripts/support/postgres.ts';
+import { type PostgresServer, sharedPostgres, startPostgres, startPostgresOfTools } from '../../scripts/support/postgres.ts';
 import { killAll } from '../../scripts/support/server-process.ts';
 import { afterEachFile, atTheEnd } from './clean-up.ts';
+import { skip } from './skip.ts';
 
 const kinds = ['sqlite', 'postgres'] as const;
 export type DatabaseKind = (typeof kinds)[number];
@@ -64,9 +69,13 @@ async function migratedDatabase(kind: DatabaseKind): Promise<string> {
   const shared = givenTemplates[`without rows ${kind}`];
   if (shared && (await isShared(kind))) return copy(shared.database);
   const database = await emptyDatabase(kind);
+  await migrate(database);
+  return database;
+}
+
+async function migrate(database: string): Promise<void> {
   const storage = openStorage(parseLocation(database), systemClock, unobserved);
   await storage.migrate().finally(() => storage.close());
-  return database;
 }
 
 async function copy(database: string): Promise<string> {
@@ -149,4 +158,110 @@ function removeDirectories(): void {
 
 function forget(kind: DatabaseKind): void {
   for (const byKind of templates) byKind.delete(kind);
+}
+
+/** Returns a folder in memory, where commits don't wait for a disk, if it has this many bytes free. Containers often have 64 MB. */
+export function memoryFolder(bytes: number): string | undefined {
+  try {
+    const { bavail, bsize } = statfsSync('/dev/shm');
+    return bavail * bsize > bytes ? '/dev/shm' : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+type ToolDatabases = { kind: DatabaseKind; freshDatabase(): Promise<string>; emptyDatabase(): Promise<string> };
+
+/** Runs the same tests on SQLite and on a PostgreSQL of the same release as this machine's tools, such as pg_dump. */
+export function onToolDatabases(tests: (on: ToolDatabases) => void): void {
+  for (const kind of databaseKinds)
+    describe(`on ${kind === 'sqlite' ? 'SQLite' : 'PostgreSQL'}`, function () {
+      this.timeout(120_000);
+      let server: PostgresServer | undefined;
+      let template: string | undefined;
+      before(async function () {
+        if (kind === 'sqlite') return;
+        server = await startPostgresOfTools();
+        // No npm package contains pg_dump, pg_restore and psql.
+        if (!server) return skip(this, 'no PostgreSQL with its tools in /usr/lib/postgresql');
+        const url = await server.createDatabase();
+        await migrate(url);
+        template = new URL(url).pathname.slice(1);
+      });
+      after(() => server?.stop());
+      tests({
+        kind,
+        freshDatabase: () => server?.createDatabase(template) ?? freshDatabase(kind),
+        emptyDatabase: () => server?.createDatabase() ?? emptyDatabase(kind),
+      });
+    });
+}
+
+/** Gives a complete database the schema of the commit ebd8e993, the last one from before the first release. */
+export async function toUnreleased({ write, kind, shards }: Database): Promise<void> {
+  const ofCalls = shards().length === 0 ? ['calls'] : shards().map((_, number) => `${shardSchema(number)}.calls`);
+  const knexTables =
+    kind === 'sqlite'
+      ? ['id integer NOT NULL PRIMARY KEY AUTOINCREMENT', '"index" integer NOT NULL PRIMARY KEY AUTOINCREMENT']
+      : ['id serial PRIMARY KEY', '"index" serial PRIMARY KEY'];
+  const statements = [
+    'ALTER TABLE revoked_api_keys RENAME COLUMN revoked_at TO retired_at',
+    'ALTER TABLE revoked_api_keys RENAME TO retired_api_keys',
+    'CREATE TABLE api_key_tallies (scope text NOT NULL, id text NOT NULL, keys bigint NOT NULL)',
+    'ALTER TABLE sign_in_attempts RENAME COLUMN attempts TO points',
+    'ALTER TABLE sign_in_attempts RENAME COLUMN expires_at TO expire',
+    'ALTER TABLE partners RENAME COLUMN has_do_not_call TO lists_numbers',
+    'ALTER TABLE partners RENAME COLUMN do_not_call_version TO lists_version',
+    'ALTER TABLE accounts RENAME COLUMN has_do_not_call TO lists_numbers',
+    'DROP INDEX revoked_api_keys_cancelling',
+    'CREATE INDEX retired_api_keys_cancelling ON retired_api_keys (id) WHERE cancelling_since IS NOT NULL',
+    ...ofCalls.flatMap((table) => [
+      `ALTER TABLE ${table} RENAME COLUMN late_outcome_at TO told_late_at`,
+      `ALTER TABLE ${table} RENAME COLUMN response_held_until TO answered_held_until`,
+    ]),
+    ...(kind === 'sqlite' ? [] : ['ALTER INDEX revoked_api_keys_pkey RENAME TO retired_api_keys_pkey']),
+    'DROP TABLE schema_migrations',
+    `CREATE TABLE schema_migrations (${knexTables[0]}, name varchar(255), batch integer, migration_time timestamp)`,
+    `CREATE TABLE schema_migrations_lock (${knexTables[1]}, is_locked integer)`,
+    ...(shards().length === 0
+      ? []
+      : ['schema_migrations', 'schema_migrations_lock'].map((name) => `SELECT create_reference_table('${name}')`)),
+  ];
+  const numbers = [...Array.from({ length: 24 }, (_, n) => n + 1), 30, 31, 32, 33, 41, 42, 43, 45];
+  const names = numbers.map((n) => `${String(n).padStart(3, '0')}-${{ 1: 'core', 45: 'canonical-emails' }[n] ?? 'other'}`);
+  await write.transaction(async (trx) => {
+    if (shards().length > 0) await trx.raw(`SET LOCAL citus.multi_shard_modify_mode = 'sequential'`);
+    for (const statement of statements) await trx.raw(statement);
+    if (shards().length > 0) names.push(`shards-${shards().length}`);
+    await trx.from<{ name: string }>('schema_migrations').insert(names.map((name) => ({ name })));
+  });
+}
+
+/** Holds a SQLite file's write lock, like another process. @returns a function that releases it */
+export async function holdWriteLock(database: string): Promise<() => Promise<void>> {
+  const holder = new sqlite3.Database(database.slice('sqlite:'.length));
+  const execute = (sql: string) => new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
+  await execute('PRAGMA busy_timeout = 5000; BEGIN IMMEDIATE');
+  return async () => {
+    await execute('ROLLBACK');
+    await new Promise((resolve) => holder.close(resolve));
+  };
+}
+
+/** Creates a database that records each prepared statement: how it was prepared, and its first two words. */
+export function recordStatements(database: Database): { database: Database; ran: string[] } {
+  const ran: string[] = [];
+  return {
+    ran,
+    database: {
+      ...database,
+      prepare: <Found extends object>(sql: string, mode: 'read' | 'read back' | 'write') => {
+        const run = database.prepare<Found>(sql, mode);
+        return (...given: Parameters<typeof run>) => {
+          ran.push(`${mode} ${withoutComments(sql).split(/\s+/, 2).join(' ')}`);
+          return run(...given);
+        };
+      },
+    },
+  };
 }

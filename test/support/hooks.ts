@@ -1,11 +1,10 @@
 import { ChildProcess } from 'node:child_process';
-import { chmodSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs';
 import { Server, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { endProcesses, removeFiles } from './clean-up.ts';
-import { openHandles } from './open-handles.ts';
 
 // All temporary files go into one folder, which afterwards shows what was left behind. Other users can access the folder, because
 // PostgreSQL doesn't run as root.
@@ -77,4 +76,26 @@ function describeHandle(handle: unknown): string {
   if (handle instanceof Socket && handle.remotePort === undefined) return 'a pipe';
   if (handle instanceof Socket) return `a socket from port ${handle.localPort} to ${handle.remoteAddress}:${handle.remotePort}`;
   return `a ${handle?.constructor.name}`;
+}
+
+/**
+ * Returns the handles that keep this process running: processes, servers and sockets, except its own standard streams. Node.js documents
+ * only their types.
+ */
+export function openHandles(): unknown[] {
+  const handles: unknown[] = Reflect.get(process, '_getActiveHandles').call(process);
+  return handles.filter((handle) => !(handle instanceof Socket && Number(Reflect.get(handle, 'fd') ?? 3) < 3));
+}
+
+/** Returns the files of a folder that this process has open, on Linux. */
+export function openFilesIn(folder: string): string[] {
+  return readdirSync('/dev/fd').flatMap((fd) => {
+    try {
+      const path = readlinkSync(`/dev/fd/${fd}`);
+      return path.startsWith(folder) ? [path] : [];
+    } catch {
+      // The descriptor with which the folder was read is closed by now.
+      return [];
+    }
+  });
 }

@@ -1,7 +1,21 @@
-import type { Viewer } from '../../core/domain/model.ts';
-import type { Passwords, Ports, Stores, TenancyStore, ThrottleStore } from '../../core/domain/ports.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { type ImportFile, importAll, importFileSchema } from '../../core/domain/directory/import.ts';
+import type { UserVisibility } from '../../core/domain/directory/scope.ts';
+import type {
+  AuditEvent,
+  Credentials,
+  ImportedEntity,
+  ImportKind,
+  ListedUser,
+  NewPassword,
+  NewUser,
+  TargetUser,
+  Viewer,
+} from '../../core/domain/model.ts';
+import type { ImportStore, Passwords, Ports, Stores, TenancyStore, ThrottleStore, UserStore } from '../../core/domain/ports.ts';
 import { Problem } from '../../core/domain/problem.ts';
-import { fakeClock, unknownIds } from './clock.ts';
+import { argon2Passwords } from '../../core/server/passwords.ts';
+import { fakeClock, testRandomness, unknownIds } from './clock.ts';
 
 /** Stores with only the methods that the rule under test calls; any other one fails. */
 type SomeStores = { [Name in keyof Stores]?: Partial<Stores[Name]> };
@@ -114,3 +128,162 @@ export async function readProblem(doing: Promise<unknown>): Promise<string> {
   const where = error.errors?.map(({ path, message }) => (message === error.message ? ` at ${path}` : ` at ${path} (${message})`)) ?? [];
   return `${error.code}${where.join('')}: ${error.message}`;
 }
+
+/** Returns the product's own hashing, for tests in which many requests wait for it. A hash takes 20 ms of processor time. */
+export const costlyPasswords = (): Passwords => argon2Passwords(testRandomness);
+
+/** Returns the product's own hashing, but with hashes as cheap as argon2 allows. */
+export const cheapPasswords = (): Passwords => argon2Passwords(testRandomness, { memoryCost: 8, timeCost: 2 });
+
+/** Returns cheap hashing with a gate behind it, so that a test can make a change while a request waits for a password. */
+export function gatedPasswords() {
+  const passwords = cheapPasswords();
+  let gate: { reach: () => void; opened: Promise<void> } | undefined;
+  async function behindGate<Result>(result: Promise<Result>): Promise<Result> {
+    await result.catch(() => undefined);
+    gate?.reach();
+    await gate?.opened;
+    return result;
+  }
+  return {
+    passwords: {
+      hash: (password) => behindGate(passwords.hash(password)),
+      verify: (...args) => behindGate(passwords.verify(...args)),
+    } satisfies Passwords,
+    /** Makes `change` once one of the requests that `send` sends waits for a password. @returns their responses */
+    async whileWaiting<Answer>(send: () => Promise<Answer>, change: () => Promise<unknown>): Promise<Answer> {
+      const [reached, opened] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      gate = { reach: reached.resolve, opened: opened.promise };
+      const answer = send();
+      await Promise.race([reached.promise, answer]);
+      gate = undefined;
+      try {
+        await change();
+      } finally {
+        opened.resolve();
+      }
+      return answer;
+    },
+  };
+}
+
+/** Creates a fake store with these users, which records its calls. */
+export function createUsers({ isThere = true, right = true, found = [viewers.account] as Viewer[] } = {}) {
+  const created: NewUser[] = [];
+  const events: AuditEvent[] = [];
+  const asked: UserVisibility[] = [];
+  const passwords: [TargetUser, NewPassword][] = [];
+  const deleted: [string, boolean | 'later'][] = [];
+  const listed = (user: Viewer): ListedUser => ({
+    ...{ ...user, createdAt: ports.clock.now() },
+    ...{ lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false, partnerName: null, signInVersion: 'v1' },
+  });
+  const users: Partial<UserStore> = {
+    create: async (user, event) => {
+      created.push(user);
+      events.push(event);
+    },
+    list: async (visibility) => {
+      asked.push(visibility);
+      return found.map(listed);
+    },
+    find: async (visibility) => {
+      asked.push(visibility);
+      return found.map(listed)[0] ?? null;
+    },
+    deletionImpact: async () => ({ apiKeys: [], sessions: 3 }),
+    delete: async ({ id }, { cancelQueuedCalls }, event) => {
+      deleted.push([id, cancelQueuedCalls]);
+      events.push(event);
+      return isThere ? { apiKeys: 1, sessions: 2 } : null;
+    },
+    setPassword: async ({ id, signInVersion = 'any' }, password, event) => {
+      passwords.push([{ id, signInVersion }, password]);
+      events.push(event);
+      return isThere;
+    },
+    findByEmail: async () => ({
+      ...{ user: viewers.account, passwordHash: 'old hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false },
+      signInVersion: 'v1',
+    }),
+  };
+  const throttleKeys: string[] = [];
+  const ports = fakePorts({
+    stores: { users, tenancies, secondFactors: { find: async () => null } },
+    throttle: {
+      blockedUntil: async (counters) => {
+        throttleKeys.push(...counters.map(({ key }) => key));
+        return null;
+      },
+      take: async () => true,
+      reset: async () => undefined,
+      giveBack: async () => undefined,
+    },
+    passwords: { verify: async (find: () => Promise<Credentials | null>) => (right ? find() : null) },
+  });
+  return { ports, created, events, asked, passwords, deleted, throttleKeys };
+}
+
+type Step = { kind: ImportKind } & Parameters<ImportStore['write']>[1];
+
+/** Creates a fake store in memory for what an import reads and writes. The write with this number, counted from one, fails. */
+export function createImports(failingStep = 0, failure = new Error('The disk is full.')) {
+  const entities: Record<ImportKind, Map<string, ImportedEntity>> = {
+    partners: new Map(),
+    accounts: new Map(),
+    campaigns: new Map(),
+    users: new Map(),
+  };
+  const steps: Step[] = [];
+  const strangers = new Map<string, string | null>();
+  const asked: string[][] = [];
+  const imports: ImportStore = {
+    find: async (kind, externalIds) => {
+      asked.push([...externalIds]);
+      return new Map([...entities[kind]].filter(([externalId]) => externalIds.includes(externalId)));
+    },
+    findEmails: async (emails) => {
+      const owners = [...entities.users.values()].map(({ email, externalId }): [string, string | null] => [email ?? '', externalId]);
+      return new Map([...owners, ...strangers].filter(([email]) => emails.includes(email)));
+    },
+    write: async (kind, step) => {
+      if (steps.length + 1 === failingStep) throw failure;
+      steps.push({ kind, ...step });
+      for (const { entity } of [...step.added, ...step.changed]) entities[kind].set(entity.externalId, entity);
+      return new Map();
+    },
+  };
+  let pauses = 0;
+  const run = (file: Partial<ImportFile>, pause: () => Promise<void> = async () => undefined) =>
+    importAll(
+      fakePorts(),
+      imports,
+      () => {
+        pauses++;
+        return pause();
+      },
+      operator.actor,
+      importFileSchema.parse(file),
+    );
+  return { run, steps, strangers, asked, entities, pauses: () => pauses };
+}
+
+export const partners = [
+  { externalId: 'p1', name: 'One' },
+  { externalId: 'p2', name: 'Two' },
+];
+export const accounts = [{ externalId: 'a1', name: 'A', partner: 'p1' }];
+export const campaigns = [{ externalId: 'c1', name: 'C', account: 'a1' }];
+export const ada = { externalId: 'u1', email: 'ada@example.com', name: 'Ada', userType: 'account' as const, account: 'a1' };
+export const pat = { externalId: 'u2', email: 'pat@example.com', name: 'Pat', userType: 'partner' as const, partner: 'p1' };
+export const tia = { externalId: 'u3', email: 'tia@example.com', name: 'Tia', userType: 'partner' as const, partner: 'p1', account: 'a1' };
+export const stan = { externalId: 'u4', email: 'stan@example.com', name: 'Stan', userType: 'staff' as const };
+export const all = { partners, accounts, campaigns, users: [ada, pat, tia, stan] };
+export const counts = (added: number, changed: number, unchanged: number) => ({ added, changed, unchanged });
+
+/** Returns the error message of an import, starting with the problem code. */
+export const readRefusal = (importing: Promise<unknown>) =>
+  importing.then(
+    () => 'nothing',
+    (error) => `${error.code}: ${error.message}`,
+  );

@@ -4,7 +4,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
 import type { User } from '../../core/domain/model.ts';
 import { at, fakeClock } from './clock.ts';
-import type { CoreHarness } from './core-harness.ts';
+import type { CoreHarness } from './core.ts';
 import { ask, textAt } from './http.ts';
 import { onDemand } from './tenants.ts';
 

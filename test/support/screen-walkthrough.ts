@@ -1,8 +1,8 @@
 import { asksForServer, clickUnderDialog, signInAs, tryAgain } from './console-harness.ts';
-import { openCore } from './core-harness.ts';
+import { openCore } from './core.ts';
 import type { EnginePage } from './engine-page.ts';
-import { faultyProxy, outage } from './faulty-proxy.ts';
 import type { Home } from './homes.ts';
+import { faultyProxy, outage } from './proxies.ts';
 import { addSampleData } from './sample-data.ts';
 import { visitDirectory, visitProtection, visitUsers } from './screen-walkthrough/administration.ts';
 import { createKey, findAndRevokeKeys, openKeys } from './screen-walkthrough/api-keys.ts';

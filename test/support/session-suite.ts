@@ -1,7 +1,11 @@
+import { operator } from '../../core/domain/audit/audit.ts';
+import { createUser } from '../../core/domain/directory/users.ts';
 import { type FakeClock, fakeClock } from './clock.ts';
-import { type CoreHarness, openCore } from './core-harness.ts';
+import { type CoreHarness, openCore, type RunningCore, startCoreHere } from './core.ts';
 import type { DatabaseKind } from './databases.ts';
-import { ask } from './http.ts';
+import { ask, readCookies } from './http.ts';
+import { enroll } from './second-factor.ts';
+import { password, signIn } from './tenants.ts';
 
 /** Opens a core before the tests of a suite, and closes it after them. @returns functions that sign users in there */
 export function sessionSuite(kind: DatabaseKind = 'sqlite') {
@@ -37,5 +41,81 @@ export function sessionSuite(kind: DatabaseKind = 'sqlite') {
       return clock;
     },
     ...{ session, tryPassword },
+  };
+}
+
+/** Opens a core before the tests of a suite, and closes it after them. @returns functions that sign users in there with codes */
+export function secondFactorSuite(kind: DatabaseKind = 'sqlite') {
+  let harness: CoreHarness;
+  let clock: FakeClock;
+  const environment = { TRUSTED_PROXIES: '127.0.0.1' };
+  before(async () => {
+    clock = fakeClock();
+    harness = await openCore({ kind, clock, environment });
+  });
+  after(() => harness.close());
+
+  const others: RunningCore[] = [];
+  /** Starts another core on the same database. It runs until the end of the test. */
+  async function startAnother(more: Record<string, string> = {}): Promise<RunningCore> {
+    const other = await startCoreHere(harness.database, { clock, environment: { ...environment, ...more } });
+    others.push(other);
+    return other;
+  }
+  async function closeOthers(): Promise<void> {
+    for (const other of others.splice(0)) await other.close();
+  }
+  afterEach(closeOthers);
+
+  /** Throttle counters are per address, so each attempt comes from its own address unless a test counts attempts. */
+  let addresses = 0;
+  const elsewhere = () => `198.51.${++addresses >> 8}.${addresses & 255}`;
+
+  type From = { at?: RunningCore; from?: string; cookie?: string };
+  const asked = ({ from = elsewhere(), cookie }: From) => ({
+    headers: { 'X-Forwarded-For': from },
+    ...(cookie === undefined ? {} : { cookie }),
+  });
+  const tryPassword = (email: string, attempt = password, { at = harness.core, ...from }: From = {}) =>
+    ask('POST', `${at.url}/console/session`, { body: { email, password: attempt }, ...asked(from) });
+  const enterCode = (cookie: string, code: string, { at = harness.core, ...from }: From = {}) =>
+    ask('POST', `${at.url}/console/session/second-factor`, { body: { code }, ...asked({ ...from, cookie }) });
+  const inSession = (method: string, path: string, cookie: string, body?: object) =>
+    ask(method, harness.core.url + path, { cookie, ...(body === undefined ? {} : { body }) });
+  const readStatus = async (cookie: string) => (await inSession('GET', '/console/session', cookie)).status;
+  const halfOpen = async (email: string, from: From = {}) => readCookies(await tryPassword(email, password, from));
+  const signInWith = async (email: string, code: string, from: From = {}) => enterCode(await halfOpen(email, from), code, from);
+
+  let users = 0;
+  async function newUserWithout() {
+    const email = `second-${++users}@example.com`;
+    const input = { email, name: `Second ${users}`, userType: 'staff', accountId: null, partnerId: null } as const;
+    const { user } = await createUser(harness.direct.ports, operator, input, password);
+    return { email, user, id: user.id, cookie: await signIn(harness.core.url, email) };
+  }
+  /** Creates a new staff user with a second factor, signed in. */
+  async function newUser() {
+    const created = await newUserWithout();
+    return { ...created, ...(await enroll(harness.core.url, created.cookie, clock)) };
+  }
+  const database = () => harness.direct.storage.database;
+  const listActions = async (id: string): Promise<string[]> =>
+    database().read('audit_events').where({ subject_id: id }).orderBy('id').pluck('action');
+
+  return {
+    get core() {
+      return harness.core;
+    },
+    get tenants() {
+      return harness.tenants;
+    },
+    get ports() {
+      return harness.direct.ports;
+    },
+    get clock() {
+      return clock;
+    },
+    ...{ database, startAnother, closeOthers, elsewhere, newUser, newUserWithout, listActions },
+    ...{ tryPassword, enterCode, inSession, readStatus, halfOpen, signInWith },
   };
 }

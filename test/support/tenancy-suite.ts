@@ -1,8 +1,11 @@
-import { type CoreHarness, openCore } from './core-harness.ts';
+import { callsSchema } from '#contract/console/calls.ts';
+import { checkedNumberSchema } from '#contract/protection/protection.ts';
+import { plus } from '../../core/domain/instant.ts';
+import { fakeClock } from './clock.ts';
+import { type CoreHarness, openCore } from './core.ts';
 import type { DatabaseKind } from './databases.ts';
 import { ask, textAt } from './http.ts';
-import { emails, everyone, type Place, places, reaches } from './tenancy-rules.ts';
-import { createKey, placeCall, signIn } from './tenants.ts';
+import { createKey, onDemand, placeCall, signIn } from './tenants.ts';
 
 /** Opens a core before the tests of a suite, where each user is signed in and has a key, and each campaign has a call. */
 export function tenancySuite(kind: DatabaseKind) {
@@ -46,5 +49,130 @@ export function tenancySuite(kind: DatabaseKind) {
     },
     ...{ cookies, calls, getKey },
     as: (who: string) => ({ cookie: cookies.get(who) ?? '' }),
+  };
+}
+
+export type Who =
+  | 'account'
+  | 'teammate'
+  | 'sibling'
+  | 'partner'
+  | 'tied'
+  | 'other'
+  | 'otherPartner'
+  | 'staff in account'
+  | 'staff in partner';
+
+export const everyone: Who[] = [
+  'account',
+  'teammate',
+  'sibling',
+  'partner',
+  'tied',
+  'other',
+  'otherPartner',
+  'staff in account',
+  'staff in partner',
+];
+
+/** Whose keys each viewer can see and revoke. Each key is named after its creator. */
+export const sees: Record<Who | 'staff', Who[]> = {
+  account: ['account'],
+  teammate: ['teammate'],
+  sibling: ['sibling'],
+  // Every user under the partner, and staff who created their key in the partner or in one of its accounts.
+  partner: ['account', 'teammate', 'sibling', 'partner', 'tied', 'staff in account', 'staff in partner'],
+  // Created by anyone in the account that the user is limited to.
+  tied: ['account', 'teammate', 'tied', 'staff in account'],
+  other: ['other'],
+  otherPartner: ['other', 'otherPartner'],
+  'staff in account': ['account', 'teammate', 'tied', 'staff in account'],
+  'staff in partner': ['account', 'teammate', 'sibling', 'partner', 'tied', 'staff in account', 'staff in partner'],
+  staff: [],
+};
+
+export type Place = 'campaign' | 'siblingCampaign' | 'otherCampaign';
+export const places: Place[] = ['campaign', 'siblingCampaign', 'otherCampaign'];
+
+/** The campaigns that each key has access to. */
+export const reaches: Record<Who, Place[]> = {
+  account: ['campaign'],
+  teammate: ['campaign'],
+  sibling: ['siblingCampaign'],
+  partner: ['campaign', 'siblingCampaign'],
+  tied: ['campaign', 'siblingCampaign'],
+  other: ['otherCampaign'],
+  otherPartner: ['otherCampaign'],
+  'staff in account': ['campaign'],
+  'staff in partner': ['campaign', 'siblingCampaign'],
+};
+
+export const emails: Record<Who | 'staff', string> = {
+  account: 'ada',
+  teammate: 'tom',
+  sibling: 'sue',
+  partner: 'pat',
+  tied: 'tia',
+  other: 'oda',
+  otherPartner: 'otto',
+  'staff in account': 'stan',
+  'staff in partner': 'stan',
+  staff: 'stan',
+};
+
+const every = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'];
+export const daily = (from: string, to: string, prefix = '') => ({ prefix, days: every, from, to });
+export const berlin = '+4930200000';
+
+/** Opens a core before the tests of a suite. Each test begins without rules and calls. */
+export function callingRules(kind: DatabaseKind) {
+  const clock = fakeClock();
+  let harness: CoreHarness;
+  let key: string;
+  let cookie: string;
+
+  before(async () => {
+    harness = await openCore({ kind, clock, environment: { DIALER: 'off' } });
+  });
+  after(() => harness.close());
+  beforeEach(async () => {
+    // 20:00 in Berlin, on a Saturday.
+    clock.set('2026-11-21T19:00:00.000Z');
+    cookie = await signIn(harness.core.url, 'pat@example.com');
+    key ??= (await createKey(harness.core.url, cookie)).keyValue;
+    for (const table of ['calls', 'do_not_call'] as const) await harness.direct.storage.database.write(table).delete();
+    for (const scope of ['campaign', 'account', 'partner'] as const) {
+      await setHours([], scope);
+      if (scope !== 'campaign') await setNumbers({ countries: null, kinds: null }, scope);
+    }
+  });
+
+  const formatUrl = (what: string, scope: 'campaign' | 'account' | 'partner') =>
+    `${harness.core.url}/console/${what}?scope=${scope}&id=${harness.tenants[scope].id}`;
+  const setHours = (rules: object[], scope: 'campaign' | 'account' | 'partner' = 'account') =>
+    ask('PUT', formatUrl('calling-hours', scope), { cookie, body: { rules } });
+  const setNumbers = (rules: object, scope: 'account' | 'partner' = 'account') =>
+    ask('PUT', formatUrl('numbers', scope), { cookie, body: rules });
+  const place = (body: object = {}, phone = berlin) =>
+    placeCall(harness.core.url, harness.tenants.campaign.id, key, { contact: { phone }, ...body });
+  const check = async (phone: string, more: object = {}, as = cookie) => {
+    const body = { phone, campaignId: harness.tenants.campaign.id, ...more };
+    return checkedNumberSchema.parse((await ask('POST', `${harness.core.url}/console/numbers/check`, { cookie: as, body })).json);
+  };
+  const claim = () => harness.direct.ports.stores.dialing.claim(10, 'webhook', clock.now(), plus(clock.now(), 30_000));
+  const listed = async () => {
+    const { json } = await ask('GET', `${harness.core.url}/console/calls`, { cookie });
+    return callsSchema.parse(json).calls.map(({ state, heldUntil, heldZone, detail }) => ({ state, heldUntil, heldZone, detail }));
+  };
+  return {
+    get harness() {
+      return harness;
+    },
+    get cookie() {
+      return cookie;
+    },
+    ...{ clock, formatUrl, setHours, setNumbers, place, check, claim, listed },
+    cancel: (requestId: string) =>
+      ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/by-request-id/${requestId}`, { key }),
   };
 }

@@ -3,13 +3,14 @@ import type { Digest, KnownKeyCaller } from '../../core/domain/model.ts';
 import type { Clock, Ports } from '../../core/domain/ports.ts';
 import { createSecretBox } from '../../core/server/sealed-secrets.ts';
 import { systemClock } from '../../core/server/start/system.ts';
+import type { CallRow } from '../../core/storage/engine/tables.ts';
 import type { Storage } from '../../core/storage/storage.ts';
 import { createTenants, openDirect as openForScripts, password, type Tenants } from '../../scripts/support/direct-database.ts';
 import { fakeClock, testRandomness } from './clock.ts';
-import { testSecret } from './core.ts';
-import { type DatabaseKind, databases } from './databases.ts';
+import { testSecret } from './commands.ts';
+import { type DatabaseKind, databaseKinds, databases, withoutRows } from './databases.ts';
 import { type Answer, ask, readCookies, textAt } from './http.ts';
-import { cheapPasswords } from './passwords.ts';
+import { cheapPasswords } from './ports.ts';
 
 export { createTenants, password, type Tenants };
 
@@ -88,4 +89,23 @@ export function placeCall(
   body: object = { contact: { phone: somePhone() } },
 ): Promise<Answer> {
   return ask('POST', onDemand(url, campaignId), { key, body });
+}
+
+/** Creates the databases that all test files copy. @returns the value of TEST_TEMPLATES */
+export async function makeTemplates(): Promise<string> {
+  const named = Object.entries({ 'without rows': withoutRows, 'with tenants': withTenants });
+  const templates = named.flatMap(([name, { getTemplate }]) =>
+    databaseKinds.map(async (kind) => [`${name} ${kind}`, await getTemplate(kind)] as const),
+  );
+  return JSON.stringify(Object.fromEntries(await Promise.all(templates)));
+}
+
+/** Stores calls in the tenants' campaign, without a request. Each call's ID is also its request ID. By default, the calls are due now. */
+export async function insertCalls({ ports, storage }: DirectAccess, tenants: Tenants, ids: readonly string[], more: Partial<CallRow> = {}) {
+  const now = ports.clock.now();
+  const rows = ids.map((id) => ({
+    ...{ contact_id: id, request_id: id, campaign_id: tenants.campaign.id, account_id: tenants.account.id, api_key_id: 'key' },
+    ...{ state: 'queued' as const, phone: '+493012345678', placed_at: now, due_at: now, ...more },
+  }));
+  await storage.database.write.batchInsert('calls', rows, 50);
 }

@@ -3,12 +3,10 @@ import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { callFiles } from '../../support/call-files.ts';
 import { cliMain, ndjson } from '../../support/cli.ts';
-import { bareEnvironment } from '../../support/commands.ts';
+import { bareEnvironment, mountDisk } from '../../support/commands.ts';
 import { freshDirectory } from '../../support/databases.ts';
-import { mountDisk } from '../../support/disk.ts';
-import { sharedIntegrator } from '../../support/integrator.ts';
+import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
 import { skip } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 

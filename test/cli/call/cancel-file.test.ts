@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { createCampaign } from '../../../core/domain/directory/directory.ts';
-import { callFiles } from '../../support/call-files.ts';
 import { ndjson } from '../../support/cli.ts';
-import { sharedIntegrator } from '../../support/integrator.ts';
+import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
 
 describe('callkey call cancel --from', () => {
   const its = sharedIntegrator();

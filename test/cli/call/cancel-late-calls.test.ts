@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { callFiles } from '../../support/call-files.ts';
 import { ndjson } from '../../support/cli.ts';
-import { sharedIntegrator } from '../../support/integrator.ts';
+import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
 import { until } from '../../support/until.ts';
 
 describe('callkey call cancel, for many calls', () => {

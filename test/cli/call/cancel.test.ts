@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { cancelledCallSchema } from '#contract/calls/calls.ts';
 import { CliHome } from '../../support/cli.ts';
-import { sharedIntegrator } from '../../support/integrator.ts';
-import { singleCalls } from '../../support/single-calls.ts';
+import { sharedIntegrator, singleCalls } from '../../support/integrator.ts';
 import { somePhone } from '../../support/tenants.ts';
 
 describe('callkey call cancel', () => {

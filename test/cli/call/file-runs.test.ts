@@ -1,8 +1,7 @@
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { callFiles } from '../../support/call-files.ts';
 import { ndjson } from '../../support/cli.ts';
-import { sharedIntegrator } from '../../support/integrator.ts';
+import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
 
 describe('callkey call place --from', () => {
   const its = sharedIntegrator();

@@ -1,9 +1,8 @@
 import { renameSync } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
-import { callFiles, keyRejected } from '../../support/call-files.ts';
 import { ndjson } from '../../support/cli.ts';
-import { sharedIntegrator } from '../../support/integrator.ts';
+import { callFiles, keyRejected, sharedIntegrator } from '../../support/integrator.ts';
 import { until } from '../../support/until.ts';
 
 describe('callkey call place --from, for lines that were already placed', () => {

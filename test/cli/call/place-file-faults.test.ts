@@ -4,12 +4,11 @@ import { join } from 'node:path';
 import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { callFiles } from '../../support/call-files.ts';
 import { CliHome, type CliProcess, cliMain, ndjson } from '../../support/cli.ts';
 import { bareEnvironment } from '../../support/commands.ts';
 import { spawnCore } from '../../support/core.ts';
 import { freshDatabase } from '../../support/databases.ts';
-import { sharedIntegrator } from '../../support/integrator.ts';
+import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
 import { createKey, createTenants, openDirect, signIn } from '../../support/tenants.ts';
 
 describe('callkey call place --from, which places each call exactly once,', () => {

@@ -4,10 +4,9 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { addNumbers } from '../../../core/domain/protection/do-not-call.ts';
-import { callFiles } from '../../support/call-files.ts';
 import { cliMain, ndjson } from '../../support/cli.ts';
 import { bareEnvironment } from '../../support/commands.ts';
-import { sharedIntegrator } from '../../support/integrator.ts';
+import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
 import { skip } from '../../support/skip.ts';
 
 describe('callkey call place --from', () => {

@@ -4,9 +4,8 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { cliMain } from '../../support/cli.ts';
 import { bareEnvironment } from '../../support/commands.ts';
-import { faultyProxy } from '../../support/faulty-proxy.ts';
-import { sharedIntegrator } from '../../support/integrator.ts';
-import { singleCalls } from '../../support/single-calls.ts';
+import { sharedIntegrator, singleCalls } from '../../support/integrator.ts';
+import { faultyProxy } from '../../support/proxies.ts';
 import { skip } from '../../support/skip.ts';
 import { somePhone } from '../../support/tenants.ts';
 

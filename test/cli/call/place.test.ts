@@ -2,8 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { expect } from 'chai';
 import { placedCallSchema } from '#contract/calls/calls.ts';
 import { makeKeyValue } from '#contract/key-value.ts';
-import { sharedIntegrator } from '../../support/integrator.ts';
-import { singleCalls } from '../../support/single-calls.ts';
+import { sharedIntegrator, singleCalls } from '../../support/integrator.ts';
 import { createKey, signIn, somePhone } from '../../support/tenants.ts';
 
 describe('callkey call place', () => {

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { signInAs } from '../../support/console-harness.ts';
-import { openCore } from '../../support/core-harness.ts';
+import { openCore } from '../../support/core.ts';
 import type { EnginePage } from '../../support/engine-page.ts';
 import type { Home } from '../../support/homes.ts';
 import { walkThrough } from '../../support/screen-walkthrough.ts';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { type CoreHarness, openCore } from '../../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode, textAt } from '../../support/http.ts';
 import { signIn } from '../../support/tenants.ts';

@@ -3,10 +3,9 @@ import { adminOn } from '../../support/admin.ts';
 import { startCoreHere } from '../../support/core.ts';
 import { emptyDatabase } from '../../support/databases.ts';
 import { ask, readCode } from '../../support/http.ts';
-import { cheapPasswords } from '../../support/passwords.ts';
-import { openWithProvider, type ProviderHarness, signInWithProvider } from '../../support/provider-harness.ts';
+import { openWithProvider, type ProviderHarness, signInWithProvider, TestBrowser } from '../../support/identity-provider.ts';
+import { cheapPasswords } from '../../support/ports.ts';
 import { password, signIn } from '../../support/tenants.ts';
-import { TestBrowser } from '../../support/test-browser.ts';
 
 describe('with PASSWORD_SIGN_IN=off', () => {
   let harness: ProviderHarness;

@@ -3,11 +3,16 @@ import { operator } from '../../../core/domain/audit/audit.ts';
 import { disableUser, enableUser, resetPassword } from '../../../core/domain/directory/users.ts';
 import { startCoreHere } from '../../support/core.ts';
 import { ask, readCode } from '../../support/http.ts';
-import type { Forgery } from '../../support/oidc-provider.ts';
-import { finishSignIn, goToProvider, signInWithProvider } from '../../support/provider-harness.ts';
-import { ada, providerSuite } from '../../support/provider-suite.ts';
+import {
+  ada,
+  type Forgery,
+  finishSignIn,
+  goToProvider,
+  providerSuite,
+  signInWithProvider,
+  TestBrowser,
+} from '../../support/identity-provider.ts';
 import { password } from '../../support/tenants.ts';
-import { TestBrowser } from '../../support/test-browser.ts';
 
 describe('signing in with the provider', () => {
   const at = providerSuite();

@@ -1,9 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { ask } from '../../support/http.ts';
-import { finishSignIn, goToProvider, openWithProvider, type ProviderHarness, signInWithProvider } from '../../support/provider-harness.ts';
+import {
+  finishSignIn,
+  goToProvider,
+  openWithProvider,
+  type ProviderHarness,
+  signInWithProvider,
+  TestBrowser,
+} from '../../support/identity-provider.ts';
 import { password, signIn } from '../../support/tenants.ts';
-import { TestBrowser } from '../../support/test-browser.ts';
 
 type Answer = (req: IncomingMessage, res: ServerResponse) => void;
 
@@ -119,7 +125,7 @@ describe('a provider that', () => {
 
 describe('without a provider', () => {
   it('the paths for signing in with one respond like any unknown path', async () => {
-    const { openCore } = await import('../../support/core-harness.ts');
+    const { openCore } = await import('../../support/core.ts');
     const harness = await openCore();
     try {
       const unknown = await ask('GET', `${harness.core.url}/nowhere`);

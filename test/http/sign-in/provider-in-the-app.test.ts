@@ -5,10 +5,16 @@ import { operator } from '../../../core/domain/audit/audit.ts';
 import { createUser, deleteUser, unlinkUser } from '../../../core/domain/directory/users.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, ask, readCode, textAt } from '../../support/http.ts';
-import { finishSignIn, goToProvider, signInForApp, signInWithProvider } from '../../support/provider-harness.ts';
-import { ada, providerSuite } from '../../support/provider-suite.ts';
+import {
+  ada,
+  finishSignIn,
+  goToProvider,
+  providerSuite,
+  signInForApp,
+  signInWithProvider,
+  TestBrowser,
+} from '../../support/identity-provider.ts';
 import { password } from '../../support/tenants.ts';
-import { TestBrowser } from '../../support/test-browser.ts';
 
 describe('signing in with the provider', () => {
   onEachDatabase((kind) => {

@@ -5,12 +5,18 @@ import { createUser, disableUser } from '../../../core/domain/directory/users.ts
 import { startCoreHere } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, textAt } from '../../support/http.ts';
-import type { Person } from '../../support/oidc-provider.ts';
-import { finishSignIn, goToProvider, openWithProvider, signInWithProvider } from '../../support/provider-harness.ts';
-import { ada, providerSuite } from '../../support/provider-suite.ts';
+import {
+  ada,
+  finishSignIn,
+  goToProvider,
+  openWithProvider,
+  type Person,
+  providerSuite,
+  signInWithProvider,
+  TestBrowser,
+} from '../../support/identity-provider.ts';
 import { enroll } from '../../support/second-factor.ts';
 import { password, signIn, signInFirst } from '../../support/tenants.ts';
-import { TestBrowser } from '../../support/test-browser.ts';
 
 describe('signing in with the provider', () => {
   onEachDatabase((kind) => {

@@ -3,7 +3,7 @@ import { consoleRoutes } from '#contract/routes.ts';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../../core/domain/directory/users.ts';
 import { ask, readCookies } from '../../support/http.ts';
-import { secondFactorSuite } from '../../support/second-factor-suite.ts';
+import { secondFactorSuite } from '../../support/session-suite.ts';
 import { password } from '../../support/tenants.ts';
 
 describe('a second factor', () => {

@@ -6,7 +6,7 @@ import { resetPassword } from '../../../core/domain/directory/users.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, ask, readCode, readCookies } from '../../support/http.ts';
 import { recoveryCodesIn } from '../../support/second-factor.ts';
-import { secondFactorSuite } from '../../support/second-factor-suite.ts';
+import { secondFactorSuite } from '../../support/session-suite.ts';
 import { password, signIn } from '../../support/tenants.ts';
 
 describe('a second factor', () => {

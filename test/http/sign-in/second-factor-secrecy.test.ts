@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { resealSecrets } from '../../../core/domain/sign-in/second-factor.ts';
 import { createSecretBox } from '../../../core/server/sealed-secrets.ts';
 import { testRandomness } from '../../support/clock.ts';
-import { testSecret } from '../../support/core.ts';
-import { secondFactorSuite } from '../../support/second-factor-suite.ts';
+import { testSecret } from '../../support/commands.ts';
+import { secondFactorSuite } from '../../support/session-suite.ts';
 
 const otherSecret = 'another secret for tests of at least 32 characters';
 

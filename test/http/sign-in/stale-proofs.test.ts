@@ -15,11 +15,10 @@ import type { ListedUser, User } from '../../../core/domain/model.ts';
 import type { Ports } from '../../../core/domain/ports.ts';
 import { findDeviceUser } from '../../../core/domain/sign-in/devices.ts';
 import { fakeClock } from '../../support/clock.ts';
-import { type CoreHarness, openCore } from '../../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { type Answer, ask, readCode, readCookies, textAt } from '../../support/http.ts';
-import { gatedPasswords } from '../../support/passwords.ts';
-import { readProblem } from '../../support/ports.ts';
+import { gatedPasswords, readProblem } from '../../support/ports.ts';
 import { type Authenticator, authenticator, enroll } from '../../support/second-factor.ts';
 import { password, signIn } from '../../support/tenants.ts';
 

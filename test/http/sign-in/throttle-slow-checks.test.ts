@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import { sweepSessions } from '../../../core/domain/sign-in/sessions.ts';
 import { type FakeClock, fakeClock } from '../../support/clock.ts';
-import { type CoreOptions, type RunningCore, startCoreHere } from '../../support/core.ts';
-import { type CoreHarness, openCore } from '../../support/core-harness.ts';
+import { type CoreHarness, type CoreOptions, openCore, type RunningCore, startCoreHere } from '../../support/core.ts';
 import { ask } from '../../support/http.ts';
-import { costlyPasswords } from '../../support/passwords.ts';
+import { costlyPasswords } from '../../support/ports.ts';
 import { type DirectAccess, signIn } from '../../support/tenants.ts';
 
 describe('signing in', () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { auditEvent, operator, userSubject } from '../../../core/domain/audit/audit.ts';
 import type { User } from '../../../core/domain/model.ts';
-import { type CoreHarness, openCore } from '../../support/core-harness.ts';
+import { type CoreHarness, openCore } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask } from '../../support/http.ts';
 import { signIn, type Tenants } from '../../support/tenants.ts';

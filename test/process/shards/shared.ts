@@ -1,5 +1,5 @@
-import { type Cluster, missingCitus, startCluster } from '../../support/citus.ts';
 import type { CoreProcess } from '../../support/core.ts';
+import { type Cluster, missingCitus, startCluster } from '../../support/postgres-node.ts';
 import { skip } from '../../support/skip.ts';
 import { createKey, placeCall, signIn } from '../../support/tenants.ts';
 

@@ -4,10 +4,10 @@ import { parseDatabaseUrl } from '../../../core/storage/engine/database.ts';
 import { openDatabase } from '../../../core/storage/engine/open.ts';
 import { shardOf, shardsOf } from '../../../core/storage/engine/shards.ts';
 import { migrate } from '../../../core/storage/migrate.ts';
-import { createCampaignIn } from '../../support/citus.ts';
 import { spawnCore } from '../../support/core.ts';
+import { toUnreleased } from '../../support/databases.ts';
+import { createCampaignIn } from '../../support/postgres-node.ts';
 import { createTenants, type DirectAccess, openDirect, somePhone, type Tenants } from '../../support/tenants.ts';
-import { toUnreleased } from '../../support/unreleased-schema.ts';
 import { createPartnerKey, place, type SharedCluster } from './shared.ts';
 
 export function testTwoShards(its: SharedCluster): void {

@@ -1,4 +1,4 @@
-import type { CoreHarness } from '../core-harness.ts';
+import type { CoreHarness } from '../core.ts';
 import type { EnginePage } from '../engine-page.ts';
 import { createKeyOn, revokeKeyElsewhere } from '../sample-data.ts';
 import type { ScreenStates, Tour } from './tour.ts';

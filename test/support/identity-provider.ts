@@ -4,6 +4,12 @@ import { createServer as createHttpServer, type IncomingMessage, type ServerResp
 import { createServer as createHttpsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import Provider, { type Adapter, type AdapterPayload, type JWK } from 'oidc-provider';
+import { sessionSchema } from '#contract/console/session.ts';
+import { type FakeClock, fakeClock } from './clock.ts';
+import { type CoreHarness, type CoreOptions, openCore } from './core.ts';
+import type { DatabaseKind } from './databases.ts';
+import { type Answer, ask, readCookies } from './http.ts';
+import { startFront } from './proxies.ts';
 
 /** A person at the provider, which signs everyone in as this person. */
 export type Person = { subject: string; email?: string; isVerified?: boolean };
@@ -208,5 +214,141 @@ class InMemory implements Adapter {
   }
   async revokeByGrantId(grantId: string): Promise<void> {
     for (const [key, payload] of stored) if (payload['grantId'] === grantId) stored.delete(key);
+  }
+}
+
+/** A core with tenants and a provider. @property url the PUBLIC_URL */
+export type ProviderHarness = CoreHarness & { url: string; provider: TestProvider };
+
+export async function openWithProvider({ environment, ...options }: { kind?: DatabaseKind } & CoreOptions = {}): Promise<ProviderHarness> {
+  const front = await startFront();
+  const provider = await startProvider([front.url]);
+  const harness = await openCore({ ...options, environment: { ...provider.environment(front.url), ...environment } });
+  front.leadTo(harness.core.url);
+  return {
+    ...harness,
+    url: front.url,
+    provider,
+    async close() {
+      await harness.close();
+      await provider.close();
+      await front.close();
+    },
+  };
+}
+
+/** Goes to the provider and back, without opening the callback. @returns the callback's URL */
+export async function goToProvider({ url }: Pick<ProviderHarness, 'url'>, browser: TestBrowser, query = ''): Promise<string> {
+  return browser.follow(`${url}/console/oidc${query}`, `${url}/console/oidc/callback`);
+}
+
+/** Signs in. @returns what the page's address says: `done`, or what went wrong */
+export async function signInWithProvider(harness: Pick<ProviderHarness, 'url'>, browser = new TestBrowser(), query = ''): Promise<string> {
+  const callback = await goToProvider(harness, browser, query);
+  return finishSignIn(browser, callback);
+}
+
+/** Opens the callback like a browser that the provider has redirected there. */
+export async function finishSignIn(browser: TestBrowser, callback: string): Promise<string> {
+  const { result } = await openCallback(browser, callback);
+  return result;
+}
+
+/** Signs in for the app. @returns the body of the request that hands this sign-in over */
+export async function signInForApp(harness: Pick<ProviderHarness, 'url'>, browser: TestBrowser, query: string): Promise<{ flow: string }> {
+  const { result, flow } = await openCallback(browser, await goToProvider(harness, browser, query));
+  if (result !== 'app') throw new Error(`The sign-in ended with ${result}.`);
+  return { flow };
+}
+
+async function openCallback(browser: TestBrowser, callback: string): Promise<{ result: string; flow: string }> {
+  const answer = await browser.open(callback, { 'Sec-Fetch-Site': 'cross-site' });
+  const [, result = `${answer.status} ${answer.text}`, flow = ''] =
+    /\?sign-in=(\w+)(?:&flow=(\w+))?$/.exec(String(answer.headers['location'])) ?? [];
+  return { result, flow };
+}
+
+/** Ada at the provider, who signs in unless a test changes that. */
+export const ada: Person = { subject: 'ada-at-the-provider', email: 'ada@example.com', isVerified: true };
+
+/** Opens a core with a provider before the tests of a suite. Each test begins without links and sessions. */
+export function providerSuite(kind: DatabaseKind = 'sqlite') {
+  let harness: ProviderHarness;
+  let clock: FakeClock;
+  before(async () => {
+    clock = fakeClock(new Date().toISOString());
+    harness = await openWithProvider({ kind, clock });
+  });
+  after(() => harness.close());
+  beforeEach(() => {
+    clock.set(new Date().toISOString());
+    Object.assign(harness.provider, { person: ada, forgery: {}, intercept: () => false });
+  });
+  afterEach(async () => {
+    const { write } = harness.direct.storage.database;
+    for (const table of ['oidc_links', 'sessions', 'sign_in_attempts'] as const) await write(table).delete();
+  });
+
+  const session = (browser: TestBrowser) => browser.open(`${harness.url}/console/session`);
+  return {
+    get harness() {
+      return harness;
+    },
+    get clock() {
+      return clock;
+    },
+    session,
+    links: () => harness.direct.ports.stores.links,
+    emailIn: async (browser: TestBrowser) => sessionSchema.parse((await session(browser)).json).viewer.email,
+  };
+}
+
+/** Follows redirects as a browser does, with cookies for each server, but can stop at any URL. */
+export class TestBrowser {
+  readonly #cookies = new Map<string, Map<string, string>>();
+
+  /** Returns the cookies that the browser sends to a server. */
+  cookie(url: string): string {
+    return [...(this.#cookies.get(new URL(url).origin) ?? [])].map(([name, value]) => `${name}=${value}`).join('; ');
+  }
+
+  /** Takes over another browser's cookies, as an attacker would plant them. */
+  plant(url: string, cookie: string): void {
+    const jar = this.#findJar(url);
+    for (const pair of cookie.split('; ')) jar.set(pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1));
+  }
+
+  async open(url: string, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.send('GET', url, undefined, { 'Sec-Fetch-Site': 'none', ...headers });
+  }
+
+  async send(method: string, url: string, body?: object, headers: Record<string, string> = {}): Promise<Answer> {
+    const cookie = this.cookie(url);
+    const answer = await ask(method, url, { headers, ...(cookie === '' ? {} : { cookie }), ...(body && { body }) });
+    const jar = this.#findJar(url);
+    for (const pair of readCookies(answer).split('; ')) {
+      const [name, value] = [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)];
+      if (value === '') jar.delete(name);
+      else jar.set(name, value);
+    }
+    return answer;
+  }
+
+  /** Follows redirects until one leads to a URL that starts with `stop`. @returns that URL, which isn't opened */
+  async follow(url: string, stop: string): Promise<string> {
+    for (let next = url; ; ) {
+      if (next.startsWith(stop)) return next;
+      const answer = await this.open(next);
+      const { location } = answer.headers;
+      if (typeof location !== 'string') throw new Error(`${next} returned ${answer.status} ${answer.text}`);
+      next = new URL(location, next).href;
+    }
+  }
+
+  #findJar(url: string): Map<string, string> {
+    const { origin } = new URL(url);
+    const jar = this.#cookies.get(origin) ?? new Map<string, string>();
+    this.#cookies.set(origin, jar);
+    return jar;
   }
 }

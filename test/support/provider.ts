@@ -1,0 +1,179 @@
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { buffer, text } from 'node:stream/consumers';
+import { expect } from 'chai';
+import { type Handoff, handoffSchema } from '#contract/calls/dialer.ts';
+import { sign } from '#contract/calls/signature.ts';
+import { type RunningCore, startCoreHere } from './core.ts';
+import type { DatabaseKind } from './databases.ts';
+import { type Answer, ask } from './http.ts';
+import {
+  createKey,
+  type DirectAccess,
+  databaseWithTenants,
+  onDemand,
+  openDirect,
+  placeCall,
+  signIn,
+  somePhone,
+  type Tenants,
+} from './tenants.ts';
+import { until } from './until.ts';
+
+/** The secret that the core and provider share in tests. */
+export const signingSecret = `whsec_${'core'.repeat(10)}`;
+
+export type Received = { handoff: Handoff; headers: IncomingMessage['headers']; body: Buffer };
+
+/** Starts a provider's receiving side. Responds to each hand-off as the test specifies, or else with 202. */
+export async function startReceiver(
+  answer: (received: Received, response: ServerResponse) => unknown = (_, response) => response.writeHead(202).end(),
+  port = 0,
+) {
+  const received: Received[] = [];
+  const waiting: { count: number; resolve: () => void }[] = [];
+  const server = createServer(async (request, response) => {
+    // A core that is killed may have sent only a part of its request.
+    const body = await buffer(request).catch(() => null);
+    if (!body?.length) return;
+    const one = { handoff: handoffSchema.parse(JSON.parse(body.toString())), headers: request.headers, body };
+    received.push(one);
+    await answer(one, response);
+    for (const { count, resolve } of waiting) if (received.length >= count) resolve();
+  });
+  server.listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/calls`,
+    received,
+    /** Waits until this many hand-offs have arrived. */
+    async until(count: number): Promise<void> {
+      if (received.length < count) await new Promise<void>((resolve) => waiting.push({ count, resolve }));
+    },
+    async close(): Promise<void> {
+      server.closeAllConnections();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}
+
+/** The core accepts outcomes that are signed with this secret, but signs nothing with it. */
+export const olderSecret = `whsec_${'old1'.repeat(10)}`;
+
+type Environment = Record<string, string>;
+type Receive = Parameters<typeof startReceiver>[0];
+type Signed = { with?: string; at?: number; [header: `webhook-${string}`]: string };
+
+/** Gives each test a database with tenants and, once it calls `start`, a provider and a core that dials through it. */
+export function dialerForEach(kind: DatabaseKind) {
+  let database: string;
+  let core: RunningCore;
+  let direct: DirectAccess;
+  let tenants: Tenants;
+  let key: string;
+  let cookie: string;
+  let receiver: Awaited<ReturnType<typeof startReceiver>>;
+
+  beforeEach(async () => {
+    ({ database, tenants } = await databaseWithTenants(kind));
+    direct = await openDirect(database);
+  });
+  afterEach(async () => {
+    await core.close();
+    await receiver.close();
+    await direct.close();
+  });
+
+  const call = async (contactId: string): Promise<Record<string, unknown>> =>
+    (await direct.storage.database.read('calls').where({ contact_id: contactId }).first()) ?? {};
+  return {
+    get core() {
+      return core;
+    },
+    get direct() {
+      return direct;
+    },
+    get tenants() {
+      return tenants;
+    },
+    get cookie() {
+      return cookie;
+    },
+    get receiver() {
+      return receiver;
+    },
+    /** Starts the provider and the core, and creates a key. */
+    async start(environment: Environment = {}, answer?: Receive): Promise<void> {
+      receiver = await startReceiver(answer);
+      const webhook = { DIALER: 'webhook', DIALER_URL: receiver.url, DIALER_SECRETS: `${signingSecret},${olderSecret}` };
+      core = await startCoreHere(database, { environment: { ...webhook, ...environment } });
+      cookie = await signIn(core.url, 'ada@example.com');
+      key = (await createKey(core.url, cookie)).keyValue;
+    },
+    place: (body: object = {}): Promise<Answer> =>
+      placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, ...body }),
+    cancel: (contactId: string): Promise<Answer> => ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${contactId}`, { key }),
+    /** The call's row. */
+    call,
+    /** Waits until the call is in one of these states. */
+    async untilState(contactId: string, ...states: string[]) {
+      await until(async () => states.includes(String((await call(contactId))['state'])));
+      return call(contactId);
+    },
+    /** Reports an outcome as the provider. @param body text is sent as it is */
+    outcome(
+      body: object | string,
+      { with: by = signingSecret, at = Math.floor(Date.now() / 1_000), ...headers }: Signed = {},
+    ): Promise<Answer> {
+      const raw = typeof body === 'string' ? body : JSON.stringify(body);
+      return ask('POST', `${core.url}/dialer/outcomes`, { raw, headers: { ...sign('any', raw, by, at), ...headers } });
+    },
+  };
+}
+
+/** A request from a recipe to its provider. */
+export type ProviderRequest = { path: string; headers: IncomingMessage['headers']; body: string };
+
+/** Starts a provider's API on this machine. Responds to POST requests with these statuses in order, and then with 201. */
+export async function startProviderApi() {
+  const requests: ProviderRequest[] = [];
+  const statuses: (number | [status: number, body: string])[] = [];
+  /** The response to a GET request, by path. */
+  const resources: Record<string, object> = { '/ari/channels': [] };
+  const server: Server = createServer(async (request, response) => {
+    const path = request.url ?? '';
+    if (request.method === 'GET') {
+      return response
+        .writeHead(resources[path] ? 200 : 404, { 'Content-Type': 'application/json' })
+        .end(JSON.stringify(resources[path] ?? {}));
+    }
+    requests.push({ path, headers: request.headers, body: await text(request) });
+    const next = statuses.shift() ?? 201;
+    const [status, body] = typeof next === 'number' ? [next, '{"message":"the number is not valid"}'] : next;
+    return response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  return { requests, statuses, resources, server, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
+}
+
+/** Opens the events of Asterisk's WebSocket in RFC 6455 frames. */
+export async function openEvents(server: Server): Promise<{ send: (event: object | string) => void; end: () => void }> {
+  const [request, socket]: [IncomingMessage, Socket] = await new Promise((resolve) => {
+    server.once('upgrade', (...upgrade) => resolve([upgrade[0], upgrade[1] as Socket]));
+  });
+  const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}258EAFA5-E914-47DA-95CA-C5AB0DC85B11`).digest('base64');
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`);
+  expect(request.url).to.equal('/ari/events?app=callkey&subscribeAll=true');
+  const send = (event: object | string) => {
+    const data = Buffer.from(typeof event === 'string' ? event : JSON.stringify(event));
+    const length = data.length < 126 ? [data.length] : [126, data.length >> 8, data.length & 255];
+    socket.write(Buffer.concat([Buffer.from([0x81, ...length]), data]));
+  };
+  return { send, end: () => socket.destroy() };
+}
