@@ -9,10 +9,11 @@ import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { inChunks } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import type { Database } from '../engine/database.ts';
+import { perShard } from '../engine/shards.ts';
+import { readSql } from '../engine/sql-file.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
 import { cancelQueued, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
-import { reachedAccount, reachedPartner } from './authorization.ts';
-import { effectiveTimeZone, limitKey, parseLimits } from './key-limits.ts';
+import { effectiveTimeZone, parseLimits, reachedAccount, reachedPartner } from './authorization.ts';
 
 /**
  * Narrows a query to the visible keys, for lists. Uses the partner that's recorded with each key, because there's an index for it. @param
@@ -228,7 +229,22 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       return rows.map(({ quarter_at, placed, cancelled, refused }) => ({ quarterAt: quarter_at, placed, cancelled, refused }));
     },
 
-    limit: (id, before, after, event) => limitKey(database, id, before, after, event),
+    limit(id, before, after, event) {
+      return write.transaction(async (trx) => {
+        const key = await trx('api_keys').where({ id, limits_version: before }).forUpdate().first('calls_per_day');
+        if (!key) return false;
+        const columns = {
+          limits_version: after?.version ?? null,
+          addresses: after?.addresses ? JSON.stringify(after.addresses) : null,
+          calls_per_day: after?.callsPerDay ?? null,
+        };
+        await trx('api_keys').where({ id }).update(columns);
+        // The key may have had a limit earlier today.
+        if (key.calls_per_day === null) await trx('api_key_days').where({ api_key_id: id }).delete();
+        await recordAudit(trx, event);
+        return true;
+      });
+    },
 
     async placedOn(id, day) {
       const row = await read('api_key_days').where({ api_key_id: id, day }).first('placed');
@@ -250,7 +266,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
 
     async revoke(ids, options, events) {
       const revoked = await write.transaction(async (trx) => {
-        const revoked = await revokeKeys(trx, ids, options);
+        const revoked = await revokeKeys(database, trx, ids, options);
         const left = events.filter(({ subject }) => revoked.includes(subject.id));
         if (left.length > 0) await recordAudits(trx, left);
         return revoked;
@@ -322,25 +338,24 @@ function toPlace(accountId: string | null, accountName: string | null, partner: 
     : { kind: 'account', id: accountId, name: required(accountName, "the account's name") };
 }
 
-/**
- * Revokes keys permanently: deletes the rows with their digests, so that the keys can't become valid again, and keeps the data that the
- * list of calls shows.
- *
- * @returns the IDs of the keys
- */
-export async function revokeKeys(trx: Knex.Transaction, which: readonly string[], options: RevokeOptions): Promise<string[]> {
-  const keys = () => trx('api_keys').whereIn('id', which);
-  // Sort the keys, so that two processes that revoke the same keys wait for each other instead of deadlocking.
-  const ids: string[] = await keys().orderBy('id').forUpdate().pluck('id');
-  const at = options.at;
-  const cancellingSince = options.cancelQueuedCalls ? at : null;
-  const columns = ['id', 'name', 'creator_id', 'creator_partner_id', 'account_id', 'partner_id'];
-  const creatorName = trx('users').select('name').where('users.id', trx.ref('api_keys.creator_id'));
-  const revoked = ['revoked_api_keys', ...columns, 'creator_name', 'revoked_at', 'cancelling_since'];
-  await trx(trx.raw('?? (??, ??, ??, ??, ??, ??, ??, ??, ??)', revoked)).insert(
-    keys().select(...columns, creatorName.as('creator_name'), trx.raw('CAST(? AS bigint), CAST(? AS bigint)', [at, cancellingSince])),
-  );
-  await keys().delete();
+const revokeStatements = perShard((database) =>
+  readSql(import.meta.url, 'revoke', database.kind)
+    .split(/^;$/m)
+    .map((sql) => database.prepare(sql, 'write')),
+);
+
+/** Revokes keys permanently. @returns the IDs of the keys */
+export async function revokeKeys(
+  database: Database,
+  trx: Knex.Transaction,
+  which: readonly string[],
+  { at, cancelQueuedCalls }: RevokeOptions,
+): Promise<string[]> {
+  let ids: string[] = [];
+  for (const step of revokeStatements(database)) {
+    const { rows } = await step([which, at, cancelQueuedCalls ? at : null], undefined, trx);
+    ids = rows.map((row) => String(row['id']));
+  }
   return ids;
 }
 

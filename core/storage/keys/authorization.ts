@@ -1,3 +1,6 @@
+import type { KeyLimits } from '../../domain/model.ts';
+import type { Dialect, Row } from '../engine/database.ts';
+
 /**
  * The only code that decides what a key may do, except that `domain/api-keys.ts` compares addresses. It's in SQL, so that the statement
  * that places or cancels a call checks it: if a key was revoked, or its creator was deleted or moved, before the statement started, this
@@ -36,3 +39,48 @@ export const authorization = { isAllowed: `${keyIsActive} AND ${keyHasAccess} AN
  */
 export const reachedAccount = `CASE u.user_type WHEN 'account' THEN u.account_id WHEN 'staff' THEN k.account_id END`;
 export const reachedPartner = `CASE u.user_type WHEN 'staff' THEN k.partner_id ELSE u.partner_id END`;
+
+/** SQL: the version and the limits of a key named `k`. There are only two columns, because each column takes time in every row. */
+export function limitColumns(kind: Dialect): string {
+  const columns = ['addresses', 'calls_per_day', 'time_zone', 'expiry_time_zone'].map((column) => `'${column}', k.${column}`).join(', ');
+  const json = { sqlite: `json_object(${columns})`, postgres: `json_build_object(${columns})::text` }[kind];
+  return `k.limits_version, CASE WHEN k.limits_version IS NOT NULL THEN ${json} END AS limits`;
+}
+
+/** Returns a key's time zone. Keys that don't expire, and were created before time zones were recorded, don't have their own. */
+export function effectiveTimeZone(row: { time_zone: unknown; expiry_time_zone: unknown }): string {
+  return String(row.time_zone ?? row.expiry_time_zone ?? 'UTC');
+}
+
+/** Remembers limits by version, so that each version is read and parsed only once. */
+export function knownLimits() {
+  const known = new Map<string, KeyLimits>();
+  return {
+    /** @returns undefined if the limits of this version have to be read first */
+    get: (version: Row[string] | undefined): KeyLimits | null | undefined => (typeof version === 'string' ? known.get(version) : null),
+    /** Returns the limits in a row with {@link limitColumns}: the same object for the same version. */
+    read({ limits_version: version, limits: json }: Row): KeyLimits | null {
+      if (typeof version !== 'string') return null;
+      const seen = known.get(version);
+      if (seen) return seen;
+      const limits = parseLimits(version, JSON.parse(String(json)));
+      if (known.size >= maxKnown) known.clear();
+      known.set(version, limits);
+      return limits;
+    },
+  };
+}
+
+export type KnownLimits = ReturnType<typeof knownLimits>;
+
+const maxKnown = 10_000;
+
+export function parseLimits(version: string, row: Row): KeyLimits {
+  const { addresses, calls_per_day: callsPerDay, time_zone, expiry_time_zone } = row;
+  return {
+    version,
+    addresses: typeof addresses === 'string' ? JSON.parse(addresses) : null,
+    callsPerDay: callsPerDay == null ? null : Number(callsPerDay),
+    timeZone: effectiveTimeZone({ time_zone, expiry_time_zone }),
+  };
+}

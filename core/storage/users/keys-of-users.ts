@@ -34,19 +34,26 @@ export async function lockTarget(trx: Knex.Transaction, { id, signInVersion }: T
  * @param max the maximum number of keys. A million in one transaction would block all other SQLite writers for a minute
  * @returns the IDs of the keys
  */
-export async function deleteStep(trx: Knex.Transaction, id: string, max: number, options: RevokeOptions): Promise<string[]> {
-  const revoked = await revokeKeys(trx, await selectNewestKeys(trx, id, max).pluck('id'), options);
+export async function deleteStep(
+  database: Database,
+  trx: Knex.Transaction,
+  id: string,
+  max: number,
+  options: RevokeOptions,
+): Promise<string[]> {
+  const revoked = await revokeKeys(database, trx, await selectNewestKeys(trx, id, max).pluck('id'), options);
   if (revoked.length < max) await trx('users').where({ id }).delete();
   return revoked;
 }
 
 /** Finishes deleting users. @throws the error of the first deletion that failed, after trying the others */
-export async function finishDeletions({ read, write }: Database, signal: AbortSignal): Promise<number> {
+export async function finishDeletions(database: Database, signal: AbortSignal): Promise<number> {
+  const { read, write } = database;
   const ids: string[] = await read('users').whereNotNull('deleted_at').pluck('id');
   let revoked = 0;
   await eachDespiteErrors(ids, signal, async (id) => {
     const step = async (size: number) => {
-      const batch = await write.transaction((trx) => continueDeleting(trx, id, size));
+      const batch = await write.transaction((trx) => continueDeleting(database, trx, id, size));
       revoked += batch;
       return batch;
     };
@@ -55,12 +62,12 @@ export async function finishDeletions({ read, write }: Database, signal: AbortSi
   return revoked;
 }
 
-async function continueDeleting(trx: Knex.Transaction, id: string, max: number): Promise<number> {
+async function continueDeleting(database: Database, trx: Knex.Transaction, id: string, max: number): Promise<number> {
   // Lock the user's row, because another core may be deleting the same user's keys.
   const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
   if (user === undefined) return 0;
   const options = { cancelQueuedCalls: user.cancelling_since !== null, at: required(user.deleted_at, 'deleted_at') };
-  return (await deleteStep(trx, id, max, options)).length;
+  return (await deleteStep(database, trx, id, max, options)).length;
 }
 
 /**

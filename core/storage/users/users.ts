@@ -237,7 +237,7 @@ export function userStore(database: Database): UserStore {
         const apiKeys = await countKeys(trx, userId);
         await deleteLink(trx, userId);
         await trx('users').where({ id: userId }).update(deletedColumns(userId, options));
-        const revoked = await deleteStep(trx, userId, keysPerTransaction, options);
+        const revoked = await deleteStep(database, trx, userId, keysPerTransaction, options);
         return { revoked, apiKeys, sessions };
       });
       if (!deleted) return null;
