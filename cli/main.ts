@@ -100,15 +100,8 @@ function failIfOutputLost(): void {
   const reason: unknown = outputLost.signal.reason;
   if (!outputLost.signal.aborted || errorCode(reason) === 'EPIPE' || process.exitCode) return;
   const answer = createdOutput?.lastAnswer() ?? '';
-  fail(
-    new CallkeyError(
-      'failed',
-      `Couldn't write to standard output: ${diskReason(reason)}. The command succeeded; its output was:\n${answer}`,
-      {
-        code: 'results-lost',
-      },
-    ),
-  );
+  const message = `Couldn't write to standard output: ${diskReason(reason)}. The command succeeded; its output was:\n${answer}`;
+  fail(new CallkeyError('failed', message, { code: 'results-lost' }));
 }
 
 configure(program);

@@ -71,10 +71,13 @@ async function send(handoff: Handoff, { by = secret, at = now() } = {}): Promise
   }
 }
 
-const describe = (sent: Sent) => ('status' in sent ? `the response was ${sent.status}` : sent.error);
 const isTaken = (sent: Sent) => 'status' in sent && sent.status >= 200 && sent.status < 300;
 /** Only a 401 is retried. With any other status, calls would fail if the adapter's clock or secret was wrong. */
 const isRefused = (sent: Sent) => 'status' in sent && sent.status === 401;
+
+function sayOf(sent: Sent, isRight: (sent: Sent) => boolean, what: string, advice: string): void {
+  say(isRight(sent), what, `${'status' in sent ? `the response was ${sent.status}` : sent.error}. ${advice}`);
+}
 
 function createHandoff(more: { contact?: object; variables?: Record<string, string> } = {}): Handoff {
   const id = randomUUID();
@@ -91,11 +94,8 @@ const server = createServer(async (incoming, response) => {
   const header = (name: string) => String(incoming.headers[name] ?? '');
   if (incoming.method !== 'POST' || incoming.url !== '/dialer/outcomes') return response.writeHead(404).end();
   if (!isSigned(header, body, secrets, now())) {
-    say(
-      false,
-      'An outcome is signed',
-      'its signature is missing, wrong or older than five minutes. Sign "id.timestamp.body" with the secret',
-    );
+    const advice = 'its signature is missing, wrong or older than five minutes. Sign "id.timestamp.body" with the secret';
+    say(false, 'An outcome is signed', advice);
     return response.writeHead(401).end();
   }
   const { ok, ...checked } = validate(outcomeSchema, parsed(body.toString()));
@@ -127,17 +127,11 @@ async function checkHandoffs(): Promise<boolean> {
     say(false, 'The adapter is reachable', forged.error);
     return false;
   }
-  say(
-    isRefused(forged),
-    'A hand-off with a wrong signature gets a 401',
-    `${describe(forged)}. Anyone who finds the address could make your adapter place calls. Respond with 401`,
-  );
+  const forgers = 'Anyone who finds the address could make your adapter place calls. Respond with 401';
+  sayOf(forged, isRefused, 'A hand-off with a wrong signature gets a 401', forgers);
   const stale = await send(createHandoff(), { at: now() - 600 });
-  say(
-    isRefused(stale),
-    'A hand-off signed ten minutes ago gets a 401',
-    `${describe(stale)}. Anyone who has recorded one could send it again. Respond with 401`,
-  );
+  const replayers = 'Anyone who has recorded one could send it again. Respond with 401';
+  sayOf(stale, isRefused, 'A hand-off signed ten minutes ago gets a 401', replayers);
   const plain = createHandoff();
   const name = 'Zoë "O’Neill" <&>';
   const whole = createHandoff({
@@ -146,19 +140,12 @@ async function checkHandoffs(): Promise<boolean> {
   });
   for (const handoff of [plain, whole]) outcomes.set(handoff.handoffId, { reports: 0, states: new Set() });
   const first = await send(plain);
-  say(isTaken(first), 'A hand-off is accepted', `${describe(first)}. Respond with 2xx once you have the call`);
-  const again = await send(plain);
-  say(
-    isTaken(again),
-    'The same hand-off is accepted again',
-    `${describe(again)}. Respond with 2xx and make no second call, or leave DIALER_DEDUPLICATES unset`,
-  );
+  sayOf(first, isTaken, 'A hand-off is accepted', 'Respond with 2xx once you have the call');
+  const twice = 'Respond with 2xx and make no second call, or leave DIALER_DEDUPLICATES unset';
+  sayOf(await send(plain), isTaken, 'The same hand-off is accepted again', twice);
   const every = await send(whole);
-  say(
-    isTaken(every),
-    'A hand-off with every optional field is accepted',
-    `${describe(every)}. A hand-off may contain a name, a time zone and variables with any characters`,
-  );
+  const fields = 'A hand-off may contain a name, a time zone and variables with any characters';
+  sayOf(every, isTaken, 'A hand-off with every optional field is accepted', fields);
   return isTaken(first) || isTaken(every);
 }
 
@@ -168,22 +155,13 @@ async function checkOutcomes(): Promise<void> {
   while (!isWhole() && performance.now() < deadline) await setTimeout(50);
   for (const [index, { reports, states }] of [...outcomes.values()].entries()) {
     const which = index === 0 ? 'the repeated hand-off' : 'the hand-off with every field';
-    say(
-      reports > 0,
-      `The outcome of ${which} is reported`,
-      `no report arrived at http://127.0.0.1:${port}/dialer/outcomes within ${wait} seconds`,
-    );
+    const missing = `no report arrived at http://127.0.0.1:${port}/dialer/outcomes within ${wait} seconds`;
+    say(reports > 0, `The outcome of ${which} is reported`, missing);
     if (reports === 0) continue;
-    say(
-      reports > 1,
-      "It's reported again after the core couldn't accept it",
-      "the first report got 503, and it wasn't repeated. Repeat a report until it gets 204",
-    );
-    say(
-      states.size === 1,
-      'Only one outcome is reported',
-      `${[...states].join(' and ')} were reported. One hand-off is one call, and has one outcome`,
-    );
+    const once = "the first report got 503, and it wasn't repeated. Repeat a report until it gets 204";
+    say(reports > 1, "It's reported again after the core couldn't accept it", once);
+    const several = `${[...states].join(' and ')} were reported. One hand-off is one call, and has one outcome`;
+    say(states.size === 1, 'Only one outcome is reported', several);
   }
 }
 

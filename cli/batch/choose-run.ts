@@ -14,24 +14,19 @@ type RunChoice = { continued: Run } | { replaced: Run[] };
 /** @property resumed if set, only this run may be continued; otherwise, the file determines the run */
 type RunOptions = { again: boolean; resumed?: Run };
 
-export function runRequest(server: string, profile: string, campaignId: string, file: CallFile, checked: CheckedFile): RunRequest {
-  const { path, content, reading } = file;
-  const { good, bad, ownRequestIds } = checked;
-  return { server, profile, campaignId, path, content, reading, calls: good, skipped: bad.size, ownRequestIds };
+type Target = Pick<RunHeader, 'server' | 'profile' | 'campaignId'>;
+
+function toRequest(target: Target, { path, content, reading }: CallFile, { good, bad, ownRequestIds }: CheckedFile): RunRequest {
+  return { ...target, path, content, reading, calls: good, skipped: bad.size, ownRequestIds };
 }
 
 /** Chooses the run to continue, or starts a new one. @throws CallkeyError `conflict`: see decideRun */
-export async function chooseRun(
-  folders: Folders,
-  request: RunRequest,
-  file: CallFile,
-  checked: CheckedFile,
-  options: RunOptions,
-): Promise<Run> {
-  const choice = await decideRun(await readRuns(folders), request, file, checked, options);
+export async function chooseRun(folders: Folders, target: Target, file: CallFile, checked: CheckedFile, options: RunOptions): Promise<Run> {
+  const choice = await decideRun(await readRuns(folders), target, file, checked, options);
   if ('continued' in choice) return choice.continued;
-  const startedAt = new Date().toISOString();
-  const run = await startRun(folders, { ...request, version: 1, repetition: options.again ? randomUUID() : '', startedAt });
+  const repetition = options.again ? randomUUID() : '';
+  const header = { ...toRequest(target, file, checked), version: 1 as const, repetition, startedAt: new Date().toISOString() };
+  const run = await startRun(folders, header);
   for (const replaced of choice.replaced) if (!hasEnded(replaced)) endRun(replaced);
   return run;
 }
@@ -44,11 +39,12 @@ export async function chooseRun(
  */
 export async function decideRun(
   runs: readonly Run[],
-  request: RunRequest,
+  target: Target,
   file: CallFile,
   checked: CheckedFile,
   { again, resumed }: RunOptions,
 ): Promise<RunChoice> {
+  const request = toRequest(target, file, checked);
   const choice = pickRun(resumed ? runs.filter((run) => run.file === resumed.file) : runs, request, again);
   const continued = 'continued' in choice ? choice.continued : undefined;
   if (!again && !isRepetition(continued)) await rejectPlacedLines(runsToCompare(runs, request, continued), continued, file, checked);

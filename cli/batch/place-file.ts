@@ -9,7 +9,7 @@ import type { Output } from '../terminal/output.ts';
 import { attend, type Batch, maxNotes, Tally, withBatch } from './batch.ts';
 import { type CallFile, openCallFile } from './call-file.ts';
 import { type CallLine, type CheckedFile, checkFile, goodLines } from './check-file.ts';
-import { cancelledError, chooseRun, decideRun, runRequest } from './choose-run.ts';
+import { cancelledError, chooseRun, decideRun } from './choose-run.ts';
 import { LineSet } from './long-file.ts';
 import { type Pace, runPool } from './pool.ts';
 import type { Reading } from './reading.ts';
@@ -69,7 +69,7 @@ async function checkAndPlace(batch: Batch, campaignId: string, file: CallFile, o
   const { server, settings, folders, output } = batch;
   const checked = await checkFile(batch, file, options.skipInvalid);
   const { good } = checked;
-  const run = await chooseRun(folders, runRequest(server, settings.profileName, campaignId, file, checked), file, checked, options);
+  const run = await chooseRun(folders, { server, profile: settings.profileName, campaignId }, file, checked, options);
   if (run.completedAt !== null)
     output.note(`${file.name} was already placed in full at ${run.completedAt}. Nothing was sent. To place every line again, add --again.`);
   else {
@@ -342,13 +342,13 @@ async function showPlacing(context: Context, campaignId: string, file: CallFile,
   const { output } = context;
   const checked = await checkFile(context, file, options.skipInvalid);
   const { server, profileName } = await context.settings();
-  const request = runRequest(server ?? '', profileName, campaignId, file, checked);
+  const target = { server: server ?? '', profile: profileName, campaignId };
   // Throws the same error as placing the file would.
-  const choice = await decideRun(server === null ? [] : await readRuns(context.folders), request, file, checked, options);
+  const choice = await decideRun(server === null ? [] : await readRuns(context.folders), target, file, checked, options);
   const continued = 'continued' in choice ? choice.continued : undefined;
   const placed = new LineSet();
   if (continued) for await (const { line } of placedLines(continued)) placed.add(line);
-  const scope = continued?.header ?? { ...request, repetition: '' };
+  const scope = continued?.header ?? { campaignId, content: file.content, repetition: '' };
   let shown = 0;
   for await (const { line, call } of goodLines(file, checked.bad)) {
     // With --again, request IDs are chosen only when the file is placed.

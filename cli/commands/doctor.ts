@@ -108,17 +108,10 @@ function checkClock(serverTime: string | undefined, { pass, fail }: Checklist): 
   if (Number.isNaN(skew)) pass('clock', "not checked: the server didn't send its time");
   else if (Math.abs(skew) <= 2_000) pass('clock', "this machine's clock matches the server's");
   else if (Math.abs(skew) <= maxSkew) pass('clock', text);
-  else
-    fail(
-      'clock',
-      new CallkeyError(
-        'failed',
-        `${text}. Check both clocks, because the times you specify for calls are compared with the server's clock.`,
-        {
-          code: 'clock',
-        },
-      ),
-    );
+  else {
+    const advice = "Check both clocks, because the times you specify for calls are compared with the server's clock.";
+    fail('clock', new CallkeyError('failed', `${text}. ${advice}`, { code: 'clock' }));
+  }
 }
 
 const packageName = '@callkey/cli';

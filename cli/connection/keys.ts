@@ -93,30 +93,18 @@ export function checkedKey(text: string, subject: string): string {
   );
 }
 
-/** Stores the key of one profile, in the keychain or in a file. */
-type KeyStore = {
-  /** Unique among all key stores on a machine. */
-  readonly id: string;
-  /** The location, for messages to the user. */
-  readonly where: string;
-  read(): Promise<string | undefined>;
-  write(keyValue: string): Promise<void>;
-  /** @returns false if no key was stored */
-  delete(): Promise<boolean>;
-};
-
 /**
  * Opens the place where a profile's key for one server is stored. The name contains the server's origin, so a key is never read for another
  * server, and a new server's key doesn't replace the old key until the profile names that server.
  *
- * @throws CallkeyError if this machine can't use that place
+ * @returns its `id` is unique on this machine, and `where` is for messages @throws CallkeyError if this machine can't use that place
  */
-export async function openKeyStore(place: KeyLocation, profileName: string, server: string, folders: Folders): Promise<KeyStore> {
+export async function openKeyStore(place: KeyLocation, profileName: string, server: string, folders: Folders) {
   const name = `${profileName}@${new URL(server).origin.replace('://', '.')}`;
   return { id: `${place} ${name}`, ...(place === 'file' ? openKeyFile(name, folders) : await openKeychain(name)) };
 }
 
-function openKeyFile(name: string, folders: Folders): Omit<KeyStore, 'id'> {
+function openKeyFile(name: string, folders: Folders) {
   if (process.platform === 'win32') {
     throw new CallkeyError('usage', "--insecure-storage isn't available on Windows. Remove it: Credential Manager stores the key.");
   }
@@ -124,11 +112,12 @@ function openKeyFile(name: string, folders: Folders): Omit<KeyStore, 'id'> {
   return {
     where: `the file ${path}`,
     read: () => readPrivately(path),
-    async write(keyValue) {
+    async write(keyValue: string): Promise<void> {
       await refuseLink(path);
       await writeDurably(path, `${keyValue}\n`, storageAdvice);
     },
-    async delete() {
+    /** @returns false if no key was stored */
+    async delete(): Promise<boolean> {
       const isThere = (await lstat(path).catch(() => undefined)) !== undefined;
       await rm(path, { force: true });
       return isThere;

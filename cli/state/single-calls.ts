@@ -12,24 +12,10 @@ import type { Folders } from './folders.ts';
 
 type Remembering = { folders: Folders; output: Output };
 
-/**
- * A call that's about to be sent, with its request ID.
- *
- * @property adopted whether an earlier run of the command may have sent it
- */
-export type RecordedCall = {
-  call: PlaceCall & { requestId: string };
-  adopted: boolean;
-  /** Deletes the record after the response. */
-  settle(): Promise<void>;
-  /** Restores what was on disk before, because nothing was placed. */
-  undo(): Promise<void>;
-  /** Lets the next command adopt the call if no response arrived. */
-  release(): void;
-};
+export type RecordedCall = Awaited<ReturnType<typeof recordCall>>;
 
 /** Writes to disk which call is about to be sent. A call with its own request ID doesn't need that, except for `call cancel --last`. */
-export async function recordCall(to: Remembering, server: string, campaignId: string, call: PlaceCall): Promise<RecordedCall> {
+export async function recordCall(to: Remembering, server: string, campaignId: string, call: PlaceCall) {
   const { folders, output } = to;
   const pending = call.requestId === undefined ? await beginCall(folders, server, campaignId, call) : undefined;
   const requestId = call.requestId ?? pending?.requestId ?? '';
@@ -37,12 +23,14 @@ export async function recordCall(to: Remembering, server: string, campaignId: st
   // If the file can't be read, the write below replaces it, or reports that it can't be written.
   const lastBefore = await readLastCall(folders, server, campaignId).catch(() => undefined);
   await rememberLastCall(to, server, campaignId, { requestId });
+  /** Deletes the record after the response. */
   const settle = async () =>
     pending?.settle().catch((error: unknown) => {
       output.note(
         `Couldn't delete the record of this call (${diskReason(error)}). For the next 24 hours, running the same command won't place a new call, because it sends the same request ID.`,
       );
     });
+  /** Restores what was on disk before, because nothing was placed. */
   const undo = async () => {
     await settle();
     await rememberLastCall(to, server, campaignId, lastBefore);

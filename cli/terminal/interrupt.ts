@@ -9,18 +9,10 @@ export class Interrupted extends Error {
   }
 }
 
-/** On Ctrl-C or SIGTERM, no new request starts and the requests in flight finish. */
-export type Interrupt = {
-  controller: AbortController;
-  /** The signal received, if any. */
-  signal(): NodeJS.Signals | undefined;
-  /** Restores the default effect of signals. */
-  release(): void;
-};
-
 const signals = ['SIGINT', 'SIGTERM'] as const;
 
-export function interruptOnSignals(controller: AbortController, onInterrupt: () => void): Interrupt {
+/** On Ctrl-C or SIGTERM, no new request starts and the requests in flight finish. `release` restores the default effect of signals. */
+export function interruptOnSignals(controller: AbortController, onInterrupt: () => void) {
   let received: NodeJS.Signals | undefined;
   const release = () => {
     for (const signal of signals) process.removeListener(signal, onSignal);
@@ -33,5 +25,5 @@ export function interruptOnSignals(controller: AbortController, onInterrupt: () 
     controller.abort();
   };
   for (const signal of signals) process.on(signal, onSignal);
-  return { controller, signal: () => received, release };
+  return { signal: () => received, release };
 }

@@ -3,56 +3,43 @@ import { redactKeyValues } from '#contract/key-value.ts';
 import { safeJson, stripControls } from '#contract/text/terminal-text.ts';
 import type { CallkeyError, ErrorKind } from '../client/errors.ts';
 
-/** Standard output carries only results; standard error carries every message to the user. */
-export type Output = {
-  readonly json: boolean;
-  /** Whether a program reads the results: with --json, or if standard output isn't a terminal. */
-  readonly forPrograms: boolean;
-  readonly verbose: boolean;
-  /** Aborts when standard output can no longer be written, because of a closed pipe or a full disk. The reason is the error. */
-  readonly lost: AbortSignal;
-  /** A command's result: one JSON object with --json, otherwise text. */
-  answer(json: object, text: string): void;
-  /** One line of newline-delimited JSON. */
-  result(json: object): void;
-  note(text: string): void;
-  error(failure: Failure): void;
-  /** Shown only with --verbose. */
-  trace(text: string): void;
-  /** The last result, to be shown elsewhere if it couldn't be written. */
-  lastAnswer(): string | undefined;
-};
-
 /** Why a command failed. With --json, it's printed as the last line of standard error. */
 export type Failure = { code: string; message: string; exitCode: number };
 
 export type Streams = { stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
 
+/** Standard output carries only results; standard error carries every message to the user. */
+export type Output = ReturnType<typeof createOutput>;
+
+/** @param lost aborts when standard output can no longer be written, because of a closed pipe or a full disk. The reason is the error */
 export function createOutput(
   { stdout, stderr }: Streams,
   { json = false, verbose = false }: { json?: boolean; verbose?: boolean },
   lost: AbortSignal,
-): Output {
+) {
   let lastAnswer: string | undefined;
-  const note = (text: string) => stderr.write(`${stripControls(redactKeyValues(text))}\n`);
-  const result = (object: object) => stdout.write(`${safeJson(object)}\n`);
+  const note = (text: string): void => void stderr.write(`${stripControls(redactKeyValues(text))}\n`);
   return {
     json,
-    forPrograms: json || !stdout.isTTY,
-    verbose,
     lost,
-    answer(object, text) {
+    note,
+    /** Whether a program reads the results: with --json, or if standard output isn't a terminal. */
+    forPrograms: json || !stdout.isTTY,
+    /** Prints a command's result: one JSON object with --json, otherwise text. */
+    answer(object: object, text: string): void {
       lastAnswer = json ? safeJson(object) : stripControls(redactKeyValues(text));
       stdout.write(`${lastAnswer}\n`);
     },
-    result,
-    note,
-    error({ code, message, exitCode }) {
+    /** Prints one line of newline-delimited JSON. */
+    result: (object: object): void => void stdout.write(`${safeJson(object)}\n`),
+    error({ code, message, exitCode }: Failure): void {
       const text = stripControls(redactKeyValues(message));
       if (json) stderr.write(`${safeJson({ error: { code, message: text, exitCode } })}\n`);
       else stderr.write(`${styleText('red', 'error:', { stream: stderr })} ${text}\n`);
     },
-    trace: (text) => verbose && note(text),
+    /** Shown only with --verbose. */
+    trace: (text: string): void => (verbose ? note(text) : undefined),
+    /** Returns the last result, to be shown elsewhere if it couldn't be written. */
     lastAnswer: () => lastAnswer,
   };
 }

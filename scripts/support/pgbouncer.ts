@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { freePort } from './postgres.ts';
+import { track } from './server-process.ts';
 
 export type Pooler = { url: string; stop(): Promise<void> };
 
@@ -42,12 +42,9 @@ export async function startPgBouncer(
   if (nobody.uid !== undefined) chownSync(file, nobody.uid, nobody.gid);
   chmodSync(file, 0o600);
   const child = spawn('pgbouncer', [file], { ...nobody, stdio: ['ignore', 'ignore', 'pipe'] });
-  const end = () => {
-    child.kill('SIGKILL');
-    rmSync(directory, { recursive: true, force: true });
-  };
-  process.once('exit', end);
-  const ended = once(child, 'exit');
+  const ended = track(child);
+  const deleteFiles = () => rmSync(directory, { recursive: true, force: true });
+  process.once('exit', deleteFiles);
   const output: string[] = [];
   const up = new Promise<void>((resolve) => {
     createInterface({ input: child.stderr }).on('line', (line) => {
@@ -63,9 +60,10 @@ export async function startPgBouncer(
   return {
     url: Object.assign(new URL(database), { hostname: '127.0.0.1', port: String(port) }).href,
     async stop() {
-      process.off('exit', end);
-      end();
+      process.off('exit', deleteFiles);
+      child.kill('SIGKILL');
       await ended;
+      deleteFiles();
     },
   };
 }
