@@ -150,16 +150,18 @@ export async function startCore(
     const dialer = await startConfiguredDialer(config, ports, { log, observer, isTrusted: clockWatch.isTrusted });
     if (dialer) signals.on('placed', dialer.wake);
 
-    for (const pool of storage.pools) metrics.watchPool(pool.name, pool.use);
-    metrics.watch.queue(() => readQueue(ports));
-    metrics.watch.keys(async () => ({ byDaysLeft: await ports.stores.apiKeys.countByDaysLeft(clock.now()) }));
-    metrics.watch.database(storage.stats);
-    metrics.watch.process(async () => ({
-      ready: (await isReady()) ? 1 : 0,
-      dialerTrouble: trouble.seconds(),
-      lastUsedLag: storage.lastUsedLag() / 1_000,
-      clockAhead: (clockWatch.doubt()?.aheadBy ?? 0) / 1_000,
-    }));
+    metrics.watch({
+      pools: storage.pools,
+      queue: () => readQueue(ports),
+      keys: () => ports.stores.apiKeys.countByDaysLeft(clock.now()),
+      database: storage.stats,
+      process: async () => ({
+        ready: (await isReady()) ? 1 : 0,
+        dialerTrouble: trouble.seconds(),
+        lastUsedLag: storage.lastUsedLag() / 1_000,
+        clockAhead: (clockWatch.doubt()?.aheadBy ?? 0) / 1_000,
+      }),
+    });
 
     return {
       url: publicListener.url,

@@ -2,46 +2,35 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 import { outcomeStates } from '#contract/calls/dialer.ts';
 import { sessionRoutes } from '#contract/console/session.ts';
 import type { DialerObserver } from '../dialer/loop.ts';
-import type { StopReason } from '../domain/model.ts';
 import { stopReasons } from '../domain/protection/judge.ts';
-import { type CodeResult, type IdentityProviderResult, identityProviderResults } from '../http/middleware/context.ts';
+import { type CodeResult, identityProviderResults } from '../http/middleware/context.ts';
 import { notAnswered } from '../http/middleware/responses.ts';
 import { adminCommand } from '../program.ts';
 import type { ObserveBatch } from '../storage/calls/place-and-cancel.ts';
-import { type CutReason, cutReasons } from './connections/connections.ts';
+import type { Storage } from '../storage/storage.ts';
+import { cutReasons } from './connections/connections.ts';
 
-/** The connections of a database pool. */
-type PoolUse = () => { used: number; free: number; waiting: number };
-
-export type Metrics = {
-  /** Observes a request. @param seconds from the request's arrival until its response was ready */
-  onRequest(route: string, method: string, status: number, seconds: number): void;
-  onBatch: ObserveBatch;
-  onCut(reason: CutReason): void;
-  onIdentityProviderResult(result: IdentityProviderResult): void;
-  onCode(result: CodeResult): void;
-  /** Counts a request with an active key from an address that the key doesn't allow. */
-  onAddressRefused(): void;
-  onStopped(reason: StopReason, calls: number): void;
-  dialer: Omit<DialerObserver, 'onResult'>;
-  watchPool(name: string, use: PoolUse): void;
-  /** The gauges. Each takes a function that reads its values when Prometheus scrapes. */
-  watch: ReturnType<typeof createGauges>;
-  registry: Registry;
-};
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /**
  * Creates the metrics for Prometheus. Labels come from fixed lists: if a path, address or identifier were a label, the number of series
- * would grow without limit.
+ * would grow without limit. Every value of a label has a counter from the start, at 0, because otherwise Prometheus wouldn't notice its
+ * first increase.
  */
-export function createMetrics(version: string): Metrics {
+export function createMetrics(version: string) {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  new Gauge({ name: 'callkey_build_info', help: "Always 1, with the core's version as a label", labelNames: ['version'], registers }).set(
-    { version },
-    1,
-  );
+  const build = { name: 'callkey_build_info', help: "Always 1, with the core's version as a label", labelNames: ['version'] };
+  new Gauge({ ...build, registers }).set({ version }, 1);
+
+  /** Creates a counter, and returns a function that increases it. */
+  function counter<Value extends string>(name: string, help: string, label: string, values: readonly Value[]) {
+    const made = new Counter({ name, help, labelNames: [label], registers });
+    for (const value of values) made.inc({ [label]: value }, 0);
+    return (value: Value, by = 1) => made.inc({ [label]: value }, by);
+  }
+  const plainCounter = (name: string, help: string) => new Counter({ name, help, registers });
 
   const requests = new RequestDurations(registers);
   new Counter({
@@ -59,38 +48,16 @@ export function createMetrics(version: string): Metrics {
       }
     },
   });
-  const signIns = new Counter({
-    name: 'callkey_sign_ins_total',
-    help: 'Sign-ins by result',
-    labelNames: ['result'],
-    registers,
-  });
-  const codes = new Counter({
-    name: 'callkey_second_factor_codes_total',
-    help: 'Codes entered after a correct password, by result',
-    labelNames: ['result'],
-    registers,
-  });
-  for (const result of results) for (const counter of [signIns, codes]) counter.inc({ result }, 0);
-  const identityProviderSignIns = new Counter({
-    name: 'callkey_provider_sign_ins_total',
-    help: 'Sign-ins with the OpenID Connect provider, by result',
-    labelNames: ['result'],
-    registers,
-  });
-  for (const result of identityProviderResults) identityProviderSignIns.inc({ result }, 0);
-  const cuts = new Counter({
-    name: 'callkey_connections_cut_total',
-    help: 'Connections that the core cut off, by reason',
-    labelNames: ['reason'],
-    registers,
-  });
-  for (const reason of cutReasons) cuts.inc({ reason }, 0);
-  const refusedAddresses = new Counter({
-    name: 'callkey_addresses_refused_total',
-    help: "Requests with an active API key from an address that the key doesn't allow",
-    registers,
-  });
+  const signIns = counter('callkey_sign_ins_total', 'Sign-ins by result', 'result', results);
+  const codes = counter('callkey_second_factor_codes_total', 'Codes entered after a correct password, by result', 'result', results);
+  const handoffs = counter('callkey_dialer_handoffs_total', 'Attempts to hand a call to the provider, by result', 'result', handoffResults);
+  const outcomes = counter('callkey_outcomes_total', 'Outcomes that providers have reported, by state', 'state', outcomeStates);
+  const claims = plainCounter('callkey_dialer_claims_total', 'Calls that this process has claimed for dialing');
+  const leasesLost = plainCounter('callkey_dialer_leases_lost_total', 'Claims that expired before the result of the hand-off was recorded');
+  const refusedAddresses = plainCounter(
+    'callkey_addresses_refused_total',
+    "Requests with an active API key from an address that the key doesn't allow",
+  );
   const batches = new Histogram({
     name: 'callkey_batch_size',
     help: 'Requests per batched statement, by operation',
@@ -99,118 +66,113 @@ export function createMetrics(version: string): Metrics {
     registers,
   });
   for (const operation of batchOperations) batches.zero({ operation });
-  const pools = new Map<string, PoolUse>();
+
+  return {
+    registry,
+    /** @param seconds from the request's arrival until its response was ready */
+    onRequest(route: string, method: string, status: number, seconds: number): void {
+      requests.add({ route, method, status }, seconds);
+      const isSignIn = route === sessionRoutes.signIn.path && method === 'POST';
+      // If the sign-in needs a code (202), it isn't complete yet.
+      if (isSignIn && (status === 201 || toResult(status) !== 'accepted')) signIns(toResult(status));
+    },
+    onBatch: ((operation, size) => batches.observe({ operation }, size)) satisfies ObserveBatch,
+    onCode(result: CodeResult): void {
+      codes(result);
+      signIns(result);
+    },
+    onIdentityProviderResult: counter(
+      'callkey_provider_sign_ins_total',
+      'Sign-ins with the OpenID Connect provider, by result',
+      'result',
+      identityProviderResults,
+    ),
+    onAddressRefused: () => refusedAddresses.inc(),
+    onCut: counter('callkey_connections_cut_total', 'Connections that the core cut off, by reason', 'reason', cutReasons),
+    onStopped: counter(
+      'callkey_calls_blocked_total',
+      'Calls blocked, by reason: do-not-call list, kind or country of the number, or calling hours',
+      'reason',
+      stopReasons,
+    ),
+    dialer: {
+      onClaim: (calls) => claims.inc(calls),
+      onHandoff: handoffs,
+      onLeaseLost: () => leasesLost.inc(),
+      onOutcome: outcomes,
+    } satisfies Omit<DialerObserver, 'onResult'>,
+    watch: (sources: Sources) => createGauges(registry, sources),
+  };
+}
+
+/** These are read when Prometheus scrapes. */
+type Sources = {
+  pools: readonly { name: string; use: () => { used: number; free: number; waiting: number } }[];
+  queue(): Promise<{ due: number; oldestSeconds: number; held: number }>;
+  keys(): Promise<Readonly<Record<string, number>>>;
+  database: Storage['stats'];
+  process(): Promise<{ ready: number; clockAhead: number; dialerTrouble: number; lastUsedLag: number }>;
+};
+
+/** Gauges that don't need the database are read separately, so that they're available even if the database isn't. */
+function createGauges(registry: Registry, { pools, queue, keys, database, process }: Sources): void {
   new Gauge({
     name: 'callkey_database_connections',
     help: 'Database connections in use, idle connections, and requests waiting for one, by pool',
     labelNames: ['pool', 'state'],
-    registers,
+    registers: [registry],
     collect() {
-      for (const [pool, use] of pools) {
-        for (const [state, count] of Object.entries(use())) this.set({ pool, state }, count);
-      }
+      for (const { name, use } of pools) for (const [state, count] of Object.entries(use())) this.set({ pool: name, state }, count);
     },
   });
-
-  const counter = (name: string, help: string, labelNames: string[] = []) => new Counter({ name, help, labelNames, registers });
-  const claims = counter('callkey_dialer_claims_total', 'Calls that this process has claimed for dialing');
-  const handoffs = counter('callkey_dialer_handoffs_total', 'Attempts to hand a call to the provider, by result', ['result']);
-  const leasesLost = counter('callkey_dialer_leases_lost_total', 'Claims that expired before the result of the hand-off was recorded');
-  const outcomes = counter('callkey_outcomes_total', 'Outcomes that providers have reported, by state', ['state']);
-
-  const stopped = counter(
-    'callkey_calls_blocked_total',
-    'Calls blocked, by reason: do-not-call list, kind or country of the number, or calling hours',
-    ['reason'],
-  );
-
-  for (const reason of stopReasons) stopped.inc({ reason }, 0);
-  for (const result of handoffResults) handoffs.inc({ result }, 0);
-  for (const state of outcomeStates) outcomes.inc({ state }, 0);
-
-  return {
-    dialer: {
-      onClaim: (calls) => claims.inc(calls),
-      onHandoff: (result) => handoffs.inc({ result }),
-      onLeaseLost: () => leasesLost.inc(),
-      onOutcome: (state) => outcomes.inc({ state }),
+  watchedGauges(registry, queue, {
+    due: { name: 'callkey_queue_due', help: 'Calls that are due but not dialed yet' },
+    oldestSeconds: { name: 'callkey_queue_oldest_seconds', help: 'How long the oldest due call has been due' },
+    held: { name: 'callkey_calls_held', help: 'Calls waiting for calling hours' },
+  });
+  watchedGauges(registry, async () => ({ byDaysLeft: await keys() }), {
+    byDaysLeft: {
+      name: 'callkey_api_keys',
+      help: "API keys that aren't revoked, by days until they expire: expired, up to 7, up to 30, more, or never",
+      label: 'days_left',
     },
-    onRequest(route, method, status, seconds) {
-      requests.add({ route, method, status }, seconds);
-      const isSignIn = route === sessionRoutes.signIn.path && method === 'POST';
-      // If the sign-in needs a code (202), it isn't complete yet.
-      if (isSignIn && (status === 201 || toResult(status) !== 'accepted')) signIns.inc({ result: toResult(status) });
+  });
+  watchedGauges(registry, database, {
+    migrations: { name: 'callkey_schema_version', help: 'How many migrations were applied to the database' },
+    sessions: { name: 'callkey_sessions', help: 'Console sessions' },
+    lastBackup: {
+      name: 'callkey_last_backup_timestamp_seconds',
+      help: `Unix time of the last backup made with "${adminCommand} backup"; 0 if none is recorded`,
     },
-    onStopped: (reason, calls) => stopped.inc({ reason }, calls),
-    onCut: (reason) => cuts.inc({ reason }),
-    onIdentityProviderResult: (result) => identityProviderSignIns.inc({ result }),
-    onCode(result) {
-      for (const counter of [codes, signIns]) counter.inc({ result });
+    bytes: {
+      name: 'callkey_database_size_bytes',
+      help: 'Size of the database and its write-ahead log; on PostgreSQL, all databases on the server share the log',
+      label: 'part',
     },
-    onAddressRefused: () => refusedAddresses.inc(),
-    onBatch: (operation, size) => batches.observe({ operation }, size),
-    watchPool: (name, use) => pools.set(name, use),
-    watch: createGauges(registry),
-    registry,
-  };
+    free: {
+      name: 'callkey_disk_free_bytes',
+      help: 'Free space on the disk of a SQLite database; not reported for PostgreSQL',
+    },
+  });
+  watchedGauges(registry, process, {
+    ready: { name: 'callkey_ready', help: '1 if a write would be durable now, otherwise 0 (the same check as /readyz)' },
+    clockAhead: {
+      name: 'callkey_clock_ahead_seconds',
+      help: "Seconds by which the clock is ahead, if it's so far ahead that calls aren't dialed or ended and data isn't erased; otherwise 0",
+    },
+    dialerTrouble: {
+      name: 'callkey_dialer_trouble_seconds',
+      help: "Time between the first and the latest call that the provider refused; 0 if it's less than a minute, or if no call has been handed off for a while",
+    },
+    lastUsedLag: {
+      name: 'callkey_last_used_lag_seconds',
+      help: "Age of the oldest use of a key that this process hasn't yet written to the database",
+    },
+  });
 }
 
-/**
- * Creates gauges that are read when Prometheus scrapes. Gauges that don't need the database are read separately, so that they're available
- * even if the database isn't.
- */
-function createGauges(registry: Registry) {
-  return {
-    queue: watchedGauges(registry, {
-      due: { name: 'callkey_queue_due', help: 'Calls that are due but not dialed yet' },
-      oldestSeconds: { name: 'callkey_queue_oldest_seconds', help: 'How long the oldest due call has been due' },
-      held: { name: 'callkey_calls_held', help: 'Calls waiting for calling hours' },
-    }),
-    keys: watchedGauges(registry, {
-      byDaysLeft: {
-        name: 'callkey_api_keys',
-        help: "API keys that aren't revoked, by days until they expire: expired, up to 7, up to 30, more, or never",
-        label: 'days_left',
-      },
-    }),
-    database: watchedGauges(registry, {
-      migrations: { name: 'callkey_schema_version', help: 'How many migrations were applied to the database' },
-      sessions: { name: 'callkey_sessions', help: 'Console sessions' },
-      lastBackup: {
-        name: 'callkey_last_backup_timestamp_seconds',
-        help: `Unix time of the last backup made with "${adminCommand} backup"; 0 if none is recorded`,
-      },
-      bytes: {
-        name: 'callkey_database_size_bytes',
-        help: 'Size of the database and its write-ahead log; on PostgreSQL, all databases on the server share the log',
-        label: 'part',
-      },
-      free: {
-        name: 'callkey_disk_free_bytes',
-        help: 'Free space on the disk of a SQLite database; not reported for PostgreSQL',
-      },
-    }),
-    process: watchedGauges(registry, {
-      ready: { name: 'callkey_ready', help: '1 if a write would be durable now, otherwise 0 (the same check as /readyz)' },
-      clockAhead: {
-        name: 'callkey_clock_ahead_seconds',
-        help: "Seconds by which the clock is ahead, if it's so far ahead that calls aren't dialed or ended and data isn't erased; otherwise 0",
-      },
-      dialerTrouble: {
-        name: 'callkey_dialer_trouble_seconds',
-        help: "Time between the first and the latest call that the provider refused; 0 if it's less than a minute, or if no call has been handed off for a while",
-      },
-      lastUsedLag: {
-        name: 'callkey_last_used_lag_seconds',
-        help: "Age of the oldest use of a key that this process hasn't yet written to the database",
-      },
-    }),
-  };
-}
-
-// Every result has a counter from the start, at 0, because otherwise Prometheus wouldn't notice its first increase.
 const results = ['accepted', 'refused', 'throttled', 'undecided'] as const;
-const handoffResults = ['taken', 'rejected', 'not-taken', 'answer-lost', 'doubt'];
+const handoffResults = ['taken', 'rejected', 'not-taken', 'answer-lost', 'doubt'] as const;
 const batchOperations: readonly Parameters<ObserveBatch>[0][] = ['look up', 'place', 'cancel', 'explain'];
 
 /** Returns what a response's status means for the request's credentials. */
@@ -227,40 +189,30 @@ type Definition = { name: string; help: string; label?: string };
 /**
  * Sets several gauges with one read when Prometheus scrapes, so that all values are from the same moment. If the read fails, the gauges
  * have no values, because old ones would be misleading.
- *
- * @returns a function that starts the read
  */
-export function watchedGauges<Key extends string>(
+function watchedGauges<Key extends string>(
   registry: Registry,
+  read: () => Promise<Readonly<Record<Key, Reading>>>,
   definitions: Readonly<Record<Key, Definition>>,
-): (look: () => Promise<Readonly<Record<Key, Reading>>>) => void {
-  let look: (() => Promise<Readonly<Record<string, Reading>>>) | undefined;
-  let looking: Promise<void> | undefined;
-
-  async function show(): Promise<void> {
-    const values = await look?.().catch(() => undefined);
-    for (const [key, { gauge, label }] of gauges) {
+): void {
+  let reading: Promise<Readonly<Record<Key, Reading>> | undefined> | undefined;
+  for (const key in definitions) {
+    const { name, help, label } = definitions[key];
+    const labelNames = label === undefined ? [] : [label];
+    const collect = async () => {
+      reading ??= read()
+        .catch(() => undefined)
+        .finally(() => {
+          reading = undefined;
+        });
+      const value: Reading = (await reading)?.[key] ?? {};
       gauge.reset();
-      const reading = values?.[key] ?? {};
-      if (typeof reading === 'number') gauge.set(reading);
+      if (typeof value === 'number') gauge.set(value);
       else if (label === undefined) gauge.set(Number.NaN);
-      else for (const [value, figure] of Object.entries(reading)) gauge.set({ [label]: value }, figure);
-    }
+      else for (const [of, figure] of Object.entries(value)) gauge.set({ [label]: of }, figure);
+    };
+    const gauge = new Gauge({ name, help, labelNames, registers: [registry], collect });
   }
-
-  const collect = () => {
-    looking ??= show().finally(() => {
-      looking = undefined;
-    });
-    return looking;
-  };
-  const gauges = Object.entries<Definition>(definitions).map(([key, { name, help, label }]) => {
-    const gauge = new Gauge({ name, help, labelNames: label === undefined ? [] : [label], registers: [registry], collect });
-    return [key, { gauge, label }] as const;
-  });
-  return (current) => {
-    look = current;
-  };
 }
 
 type Labels = { route: string; method: string; status: number };
@@ -274,7 +226,7 @@ const about = { name: 'callkey_http_request_duration_seconds', help: 'Duration o
  * A histogram that only counts when it observes a request, and computes its values when Prometheus scrapes. prom-client's own histogram
  * looks up labels and bounds as text, and took three times as long for each request (measured: 1.2 µs instead of 0.4).
  */
-export class RequestDurations extends Histogram<keyof Labels> {
+class RequestDurations extends Histogram<keyof Labels> {
   readonly #series = new Map<string, Series>();
 
   constructor(registers: ConstructorParameters<typeof Histogram>[0]['registers']) {
