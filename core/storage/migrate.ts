@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { Problem } from '../domain/problem.ts';
-import type { Database, Dialect } from './engine/database.ts';
+import type { Dialect, Lane } from './engine/database.ts';
 import { isLocked } from './engine/errors.ts';
 import { shardSchema } from './engine/shards.ts';
 import { readSql } from './engine/sql-file.ts';
@@ -25,7 +25,7 @@ const maxWait = 300_000;
  * @returns the names of the migrations that were applied now
  * @throws Problem `conflict` if the database is newer than this program, or too old
  */
-export async function migrate(database: Database, signal?: AbortSignal): Promise<string[]> {
+export async function migrate(database: Lane, signal?: AbortSignal): Promise<string[]> {
   for (const started = performance.now(); ; ) {
     // Check without the lock, because most starts find nothing missing.
     if ((await schemaState(database)).missing.length === 0) return [];
@@ -39,7 +39,7 @@ export async function migrate(database: Database, signal?: AbortSignal): Promise
   }
 }
 
-function applyMissing(database: Database, signal: AbortSignal | undefined): Promise<string[]> {
+function applyMissing(database: Lane, signal: AbortSignal | undefined): Promise<string[]> {
   return database.write.transaction(async (trx) => {
     await database.lockMigrations(trx, signal);
     const applied = await readApplied(database, trx);
@@ -57,7 +57,7 @@ function applyMissing(database: Database, signal: AbortSignal | undefined): Prom
   });
 }
 
-async function run({ up, upCalls }: Omit<Migration, 'name'>, trx: Knex.Transaction, { kind, shards }: Database): Promise<void> {
+async function run({ up, upCalls }: Omit<Migration, 'name'>, trx: Knex.Transaction, { kind, shards }: Lane): Promise<void> {
   await up?.(trx, kind);
   if (!upCalls) return;
   const schemas = shards().map((_, number) => shardSchema(number));
@@ -92,14 +92,14 @@ function countShards(applied: readonly string[]): number {
 export type SchemaState = { isEmpty: boolean; missing: string[] };
 
 /** @throws Problem `conflict` if the database is newer than this program, or too old */
-export async function schemaState(database: Database): Promise<SchemaState> {
+export async function schemaState(database: Lane): Promise<SchemaState> {
   const applied = await readApplied(database);
   const shards = countShards(applied);
   if (shards > 0) database.useShards(shards);
   return toSchemaState(applied);
 }
 
-async function readApplied({ kind, query, read }: Database, on: Knex = read): Promise<string[]> {
+async function readApplied({ kind, query, read }: Lane, on: Knex = read): Promise<string[]> {
   const [row] = await query<{ found: number | boolean }>(
     kind === 'sqlite'
       ? `SELECT count(*) AS found FROM sqlite_master WHERE name = '${migrationsTable}'`
@@ -138,7 +138,7 @@ export function isOurs(applied: readonly string[]): boolean {
 }
 
 /** @throws Error if the calls were divided into shards after the core had started, because its statements don't use the shards yet */
-export async function isMigrated(database: Database): Promise<boolean> {
+export async function isMigrated(database: Lane): Promise<boolean> {
   const applied = await database.read(migrationsTable).pluck('name');
   if (countShards(applied) !== database.shards().length)
     throw new Error('The calls were divided into shards after this core had started. Restart it.');

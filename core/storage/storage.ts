@@ -12,7 +12,7 @@ import { directoryStore } from './directory/directory.ts';
 import { importStore } from './directory/import.ts';
 import { tenancyStore } from './directory/tenancies.ts';
 import { clockStore } from './engine/clock.ts';
-import type { Database, DatabaseLocation, OpenedDatabase } from './engine/database.ts';
+import type { DatabaseLocation, OpenedDatabase } from './engine/database.ts';
 import { type DatabaseStats, readDatabaseStats } from './engine/database-stats.ts';
 import { reportingOutages } from './engine/errors.ts';
 import { later } from './engine/later.ts';
@@ -84,13 +84,8 @@ export function openStorage(
   ifMissing: 'make' | 'refuse' = 'make',
 ): Storage {
   const database = openDatabase(location, ifMissing);
-  const { keys, lists, background, 'sign-in': signIn } = database.lanes;
-  const listed = createStores(lists);
-  const users = reportingOutages(userStore(database));
-  const sweptKeys = reportingOutages(apiKeyStore(background));
-  const sweptSessions = reportingOutages(sessionStore(background));
-  const sweptUsers = reportingOutages(userStore(background));
-  const sweptNumbers = reportingOutages(protectionStore(background));
+  const { lanes } = database;
+  const { keys, background } = lanes;
   const keyUse = createKeyUse(background, clock, observers.onBackgroundError);
   const knownNumbers = knownLists(background);
   const refusals = later(({ digest, address, at, isActive }: AddressRefusal) => {
@@ -98,68 +93,36 @@ export function openStorage(
     keyUse.noteRefused(digest, at);
     observers.onAddressRefused(digest, address);
   });
+  const { throttle, imports, schema, ...stores } = reportingOutages({
+    apiKeys: apiKeyStore(lanes),
+    calls: callStore(keys, keyUse, knownNumbers, { ...observers, onAddressRefused: refusals.add }),
+    sessions: sessionStore(lanes),
+    links: linkStore(lanes),
+    secondFactors: secondFactorStore(lanes),
+    users: userStore(lanes),
+    tenancies: tenancyStore(lanes),
+    directory: directoryStore(lanes),
+    callList: callListStore(lanes),
+    activity: activityStore(lanes),
+    dialing: dialingStore(background, observers.onStopped),
+    retention: retentionStore(background),
+    auditChain: auditChainStore(lanes),
+    contacts: contactStore(background),
+    protection: protectionStore(lanes),
+    clock: clockStore(lanes),
+    throttle: throttleStore(lanes),
+    imports: importStore(lanes),
+    schema: { migrate: (signal?: AbortSignal) => migrate(database, signal), schema: () => schemaState(database) },
+  });
   return {
     database,
-    stores: {
-      apiKeys: {
-        ...reportingOutages(apiKeyStore(database)),
-        list: listed.apiKeys.list,
-        usage: listed.apiKeys.usage,
-        addresses: listed.apiKeys.addresses,
-        countQueuedCalls: listed.apiKeys.countQueuedCalls,
-        finishCancelling: sweptKeys.finishCancelling,
-      },
-      calls: reportingOutages(callStore(keys, keyUse, knownNumbers, { ...observers, onAddressRefused: refusals.add })),
-      sessions: { ...reportingOutages(sessionStore(database)), sweep: sweptSessions.sweep, endDisallowed: sweptSessions.endDisallowed },
-      links: { ...reportingOutages(linkStore(database)), sweepCodes: reportingOutages(linkStore(background)).sweepCodes },
-      secondFactors: {
-        ...reportingOutages(secondFactorStore(database)),
-        listSealedOtherwise: reportingOutages(secondFactorStore(background)).listSealedOtherwise,
-      },
-      users: {
-        ...users,
-        findByEmail: reportingOutages(userStore(signIn)).findByEmail,
-        list: listed.users.list,
-        deletionImpact: listed.users.deletionImpact,
-        finishDeletions: sweptUsers.finishDeletions,
-        finishMoves: sweptUsers.finishMoves,
-      },
-      tenancies: {
-        ...reportingOutages(tenancyStore(database)),
-        listAccounts: listed.tenancies.listAccounts,
-        listCampaigns: listed.tenancies.listCampaigns,
-        search: listed.tenancies.search,
-      },
-      directory: {
-        ...reportingOutages(directoryStore(database)),
-        partners: listed.directory.partners,
-        accounts: listed.directory.accounts,
-        campaigns: listed.directory.campaigns,
-      },
-      callList: { ...listed.callList, compactCounts: reportingOutages(callListStore(background)).compactCounts },
-      activity: { ...listed.activity, record: reportingOutages(activityStore(database)).record },
-      dialing: reportingOutages(dialingStore(background, observers.onStopped)),
-      retention: reportingOutages(retentionStore(background)),
-      auditChain: reportingOutages(auditChainStore(background)),
-      contacts: reportingOutages(contactStore(background)),
-      protection: {
-        ...reportingOutages(protectionStore(database)),
-        listNumbers: listed.protection.listNumbers,
-        searchNumbers: listed.protection.searchNumbers,
-        importNumbers: sweptNumbers.importNumbers,
-        blockDoNotCall: sweptNumbers.blockDoNotCall,
-        makeHeldDue: sweptNumbers.makeHeldDue,
-        deleteEnded: sweptNumbers.deleteEnded,
-        countHeld: sweptNumbers.countHeld,
-      },
-      clock: reportingOutages(clockStore(background)),
-    },
-    throttle: reportingOutages(throttleStore(signIn)),
-    imports: reportingOutages(importStore(background)),
+    stores,
+    throttle,
+    imports,
     pools: listPools(database),
     stats: () => readDatabaseStats(background, freeBytes(location)),
     lastUsedLag: keyUse.lag,
-    ...reportingOutages({ migrate: (signal?: AbortSignal) => migrate(database, signal), schema: () => schemaState(database) }),
+    ...schema,
     async isReady() {
       try {
         requireRoom(location);
@@ -178,19 +141,6 @@ export function openStorage(
       await knownNumbers.close();
       await database.close();
     },
-  };
-}
-
-/** Creates the stores whose statements go through the connections for the console's lists. */
-function createStores(lists: Database) {
-  return {
-    apiKeys: reportingOutages(apiKeyStore(lists)),
-    users: reportingOutages(userStore(lists)),
-    tenancies: reportingOutages(tenancyStore(lists)),
-    directory: reportingOutages(directoryStore(lists)),
-    callList: reportingOutages(callListStore(lists)),
-    activity: reportingOutages(activityStore(lists)),
-    protection: reportingOutages(protectionStore(lists)),
   };
 }
 

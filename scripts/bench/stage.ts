@@ -7,7 +7,7 @@ import { makeKeyValue } from '#contract/key-value.ts';
 import { revokeApiKeys, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import type { Account, User } from '../../core/domain/model.ts';
-import type { Database } from '../../core/storage/engine/database.ts';
+import type { Lane } from '../../core/storage/engine/database.ts';
 import { createTenants, openDirect } from '../support/direct-database.ts';
 import { numbered, type Target, usualSeconds } from './load.ts';
 import { type DatabaseKind, freshDatabase, run, startCore, versionOf } from './processes.ts';
@@ -64,7 +64,7 @@ export async function openStage(kind: DatabaseKind, size = 0) {
 }
 
 /** Inserts a user's keys directly into the table. Each ID is the user's ID and a number from 0. @param more values of other columns */
-export async function insertKeys(database: Database, count: number, creator: User, { id, partnerId }: Account, more = {}) {
+export async function insertKeys(database: Lane, count: number, creator: User, { id, partnerId }: Account, more = {}) {
   const keys = makeKeys(count);
   const owners = { creator_id: creator.id, creator_partner_id: partnerId, account_id: id, partner_id: partnerId };
   const of = { ...owners, name: 'Bench', created_at: Date.now(), ...more };
@@ -118,7 +118,7 @@ function callColumns({ campaignId, accountId }: Tenancy) {
  * Runs statements one after the other. On PostgreSQL, uses a separate connection, because a core's connections limit how long a statement
  * can take.
  */
-async function runEach({ kind, write }: Database, url: string, statements: readonly string[]): Promise<void> {
+async function runEach({ kind, write }: Lane, url: string, statements: readonly string[]): Promise<void> {
   if (kind === 'sqlite') {
     for (const statement of statements) await write.raw(statement);
     return;
@@ -130,7 +130,7 @@ async function runEach({ kind, write }: Database, url: string, statements: reado
 }
 
 /** Creates calls that wait to be dialed. Their request IDs are `c1`, `c2` and so on, and start after the number `from`. */
-export async function makeQueuedCalls(database: Database, url: string, owner: Owner, from: number, count: number): Promise<void> {
+export async function makeQueuedCalls(database: Lane, url: string, owner: Owner, from: number, count: number): Promise<void> {
   const now = Date.now();
   const statements = inserts('calls', from, count, {
     ...{ contact_id: `'01a00000-0000-7000-8001-' || ${twelveDigits}`, request_id: `'c' || CAST(i AS text)` },
@@ -144,7 +144,7 @@ export async function makeQueuedCalls(database: Database, url: string, owner: Ow
  * Fills the do-not-call lists of an account and of its partner, each with half of the entries. These are spread over the range of numbers
  * that the bench calls, but include none of them.
  */
-export async function fillLists(database: Database, url: string, { accountId, partnerId }: Tenancy, count: number): Promise<void> {
+export async function fillLists(database: Lane, url: string, { accountId, partnerId }: Tenancy, count: number): Promise<void> {
   const step = 8 * Math.max(1, Math.floor(1e7 / count));
   const statements = inserts('do_not_call', 0, count, {
     ...{ id: `'01a00000-0000-7000-8002-' || ${twelveDigits}`, phone: `'+4930' || CAST(10000000 + i * ${step} + 1 AS text)` },
@@ -161,7 +161,7 @@ export async function fillLists(database: Database, url: string, { accountId, pa
  * Fills the tables with the keys of a thousand users and with ended calls, as they would be after years: digests are spread
  * over their whole range, and the counts of keys are correct.
  */
-export async function fill(database: Database, url: string, size: number, tenancy: Tenancy): Promise<void> {
+export async function fill(database: Lane, url: string, size: number, tenancy: Tenancy): Promise<void> {
   const owners = { account_id: tenancy.accountId, partner_id: tenancy.partnerId };
   const user = { name: 'Filler', user_type: 'account', password_hash: '', created_at: 0, ...owners };
   const users = Array.from({ length: 1_000 }, (_, n) => ({ ...user, id: `filler-${n}`, email: `filler-${n}@example.com` }));
@@ -189,7 +189,7 @@ export async function fill(database: Database, url: string, size: number, tenanc
  * Fills a table without checking foreign keys. On PostgreSQL, creates the table's indexes only afterwards. On SQLite, doesn't wait for the
  * disk while the table is being filled.
  */
-async function fillTable(database: Database, url: string, table: string, statements: readonly string[]): Promise<void> {
+async function fillTable(database: Lane, url: string, table: string, statements: readonly string[]): Promise<void> {
   if (database.kind === 'sqlite') {
     const quickly = ['PRAGMA synchronous = OFF', 'PRAGMA foreign_keys = OFF'];
     const asUsual = ['PRAGMA foreign_keys = ON', 'PRAGMA synchronous = FULL', 'PRAGMA wal_checkpoint(TRUNCATE)'];

@@ -10,7 +10,7 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import type { Randomness } from '../../core/domain/ports.ts';
-import type { Database } from '../../core/storage/engine/database.ts';
+import type { Lane } from '../../core/storage/engine/database.ts';
 import { inEachShard, shardOf, shardsOf } from '../../core/storage/engine/shards.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
@@ -356,7 +356,7 @@ export class World {
 
   // The state of the database
 
-  get #storage(): Database {
+  get #storage(): Lane {
     return this.#direct.storage.database;
   }
 

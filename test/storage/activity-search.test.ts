@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { activityStore } from '../../core/storage/audit/audit.ts';
-import type { Database } from '../../core/storage/engine/database.ts';
+import type { Lane } from '../../core/storage/engine/database.ts';
 import { freshDatabase, itOnPostgres } from '../support/databases.ts';
 import { openDirect } from '../support/tenants.ts';
 
@@ -18,12 +18,17 @@ describe('activity on PostgreSQL', () => {
     );
     await database.write.raw('ANALYZE audit_events');
     const plans: string[] = [];
-    const query: Database['query'] = async (sql, values) => {
+    const query: Lane['query'] = async (sql, values) => {
       plans.push(JSON.stringify(await database.query(`EXPLAIN (FORMAT JSON) ${sql}`, values)));
       return database.query(sql, values);
     };
     const filter = { at: always, actor: { id: 'busy' }, action: null, subject: null };
-    const events = await activityStore({ ...database, query }).list({ kind: 'partner', partnerId: 'p1' }, filter, null, 51);
+    const events = await activityStore({ ...database.lanes, lists: { ...database, query } }).list(
+      { kind: 'partner', partnerId: 'p1' },
+      filter,
+      null,
+      51,
+    );
     expect(events).to.deep.equal([]);
     expect(plans.at(-1)).to.include('"Index Name":"audit_events_of_partner_by_actor"');
   });

@@ -86,7 +86,7 @@ describe('a user with thousands of API keys', () => {
     });
 
     it('is completely deleted by the next core that starts if the process died, including the queued calls', async () => {
-      direct.storage.database.awaitWriters = () => Promise.reject(new Error('killed'));
+      direct.storage.database.lanes.console.awaitWriters = () => Promise.reject(new Error('killed'));
       expect(await remove(true).catch(({ code }) => code)).to.equal('unavailable');
       await direct.storage.database
         .write('calls')

@@ -138,12 +138,12 @@ describe('a lost node of a database with shards', () => {
 
 describe('a store that reports outages', () => {
   const thrown = (error: unknown) =>
-    reportingOutages({ find: (id: string) => (id === 'there' ? Promise.resolve(id) : Promise.reject(error)) })
-      .find('x')
+    reportingOutages({ store: { find: (id: string) => (id === 'there' ? Promise.resolve(id) : Promise.reject(error)) } })
+      .store.find('x')
       .catch((caught: unknown) => caught);
 
   it("returns the store's result", async () => {
-    expect(await reportingOutages({ find: async (id: string, more: string) => id + more }).find('a', 'b')).to.equal('ab');
+    expect(await reportingOutages({ store: { find: async (id: string, more: string) => id + more } }).store.find('a', 'b')).to.equal('ab');
   });
 
   for (const [code, what] of [

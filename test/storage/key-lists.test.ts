@@ -27,9 +27,9 @@ describe('the newest keys of an account and of a user', () => {
       await write.raw('ANALYZE');
 
       const statements: { sql: string; bindings: (string | number)[] }[] = [];
-      read.on('query', (query) => statements.push(query));
+      direct.storage.database.lanes.lists.read.on('query', (query) => statements.push(query));
       const visibility = { kind: 'account', accountId: account.id, userId: users.tied.id } as const;
-      const store = apiKeyStore(direct.storage.database);
+      const store = apiKeyStore(direct.storage.database.lanes);
       const { apiKeys } = await store.list(visibility, 5);
       expect(apiKeys.map(({ id }) => id)).to.deep.equal([
         ...['own-elsewhere-13000', 'own-13000', 'of-account-13000'],

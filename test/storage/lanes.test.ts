@@ -66,7 +66,7 @@ describe("a database's connection lanes", () => {
     it('cancel a list query that takes too long, with advice to narrow the search, and stay usable', async () => {
       const { lists } = direct.storage.database.lanes;
       const slow = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000000) SELECT count(*) FROM n';
-      const list = reportingOutages({ slow: () => lists.query(slow) });
+      const { list } = reportingOutages({ list: { slow: () => lists.query(slow) } });
       if (kind === 'postgres') {
         expect(await lists.query('SHOW statement_timeout')).to.deep.equal([{ statement_timeout: '3s' }]);
         await lists.read.raw('SET statement_timeout = 20');

@@ -35,8 +35,8 @@ describe('a search by the start of a number', () => {
       );
       await write.raw('ANALYZE do_not_call');
       const statements: { sql: string; bindings: (string | number)[] }[] = [];
-      read.on('query', (query) => statements.push(query));
-      const store = protectionStore(direct.storage.database);
+      direct.storage.database.lanes.lists.read.on('query', (query) => statements.push(query));
+      const store = protectionStore(direct.storage.database.lanes);
       const lists = [
         { access: { kind: 'account', accountId }, expected: [29_952, 29_954] },
         { access: { kind: 'partner', partnerId }, expected: [29_951, 29_952] },

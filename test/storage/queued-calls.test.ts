@@ -104,7 +104,7 @@ describe('queued calls', () => {
       await addCalls('goes', 30);
       const { storage, ports } = direct;
       // The process dies after the key was revoked.
-      storage.database.awaitWriters = () => Promise.reject(new Error('killed'));
+      storage.database.lanes.console.awaitWriters = () => Promise.reject(new Error('killed'));
       const failed = await revoke('goes').catch((error: Error) => error.message);
       await addCalls('goes-late', 1, { api_key_id: 'goes' });
       expect(failed).to.match(/^The key was revoked.*, but some queued calls couldn't be cancelled yet/);
@@ -164,7 +164,7 @@ describe('queued calls', () => {
     it('of a revoked key are left to housekeeping if other writes take too long, and the response says so', async () => {
       await addKey('goes');
       await addCalls('goes', 1);
-      direct.storage.database.awaitWriters = async () => false;
+      direct.storage.database.lanes.console.awaitWriters = async () => false;
       const problem: unknown = await revoke('goes').catch((error: unknown) => error);
       expect(problem).to.include({ code: 'unavailable', retryAfter: 60 });
       expect(problem).to.have.nested.property('cause.message', "A statement that writes calls didn't finish in time.");
@@ -192,12 +192,12 @@ describe('queued calls', () => {
 
     it('of a revoked key are counted when housekeeping cancels them, including calls placed in the meantime', async () => {
       await addKey('goes');
-      const { database: db } = direct.storage;
-      const { awaitWriters } = db;
-      db.awaitWriters = async () => false;
+      const { console, background } = direct.storage.database.lanes;
+      const { awaitWriters } = background;
+      console.awaitWriters = async () => false;
       await revoke('goes').catch(() => undefined);
       await addCalls('goes', 2);
-      db.lanes.background.awaitWriters = async () => {
+      background.awaitWriters = async () => {
         await addCalls('goes-late', 1, { api_key_id: 'goes' });
         return awaitWriters();
       };

@@ -3,6 +3,7 @@ import { clockSkew } from '../../core/domain/deadlines.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
 import type { ThrottleStore } from '../../core/domain/ports.ts';
 import { maxWindow } from '../../core/domain/sign-in/throttle.ts';
+import type { Lane } from '../../core/storage/engine/database.ts';
 import { maxThrottleCounters, throttleStore } from '../../core/storage/users/throttle.ts';
 import { freshDatabase, onEachDatabase, recordStatements } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';
@@ -24,6 +25,7 @@ describe('attempt counters', () => {
     beforeEach(() => counters().delete());
     after(() => direct.close());
 
+    const throttleOn = (database: Lane) => throttleStore({ ...direct.storage.database.lanes, 'sign-in': database });
     const counters = () => direct.storage.database.write('sign_in_attempts');
     const attempts = async (): Promise<Record<string, number>> => {
       const rows: { key: string; attempts: number }[] = await counters().orderBy('key');
@@ -80,7 +82,7 @@ describe('attempt counters', () => {
     it("refuse an attempt that exceeds a limit together with concurrent attempts, and don't count it", async () => {
       // Simulates PostgreSQL, where each of several concurrent statements sees the counters as they were before the others.
       const { database } = direct.storage;
-      const { take: takeWithOthers } = throttleStore({
+      const { take: takeWithOthers } = throttleOn({
         ...database,
         prepare: <Found extends object>(sql: string, mode: 'read' | 'read back' | 'write') => {
           const run = database.prepare<Found>(sql, mode);
@@ -99,7 +101,7 @@ describe('attempt counters', () => {
 
     it('are changed on the writing connection and read on another', async () => {
       const { database, ran } = recordStatements(direct.storage.database);
-      const { take: takeOne, blockedUntil } = throttleStore(database);
+      const { take: takeOne, blockedUntil } = throttleOn(database);
       await takeOne([one], now);
       await blockedUntil([one], now);
       expect(ran).to.deep.equal(['write WITH asked', 'read SELECT asked.n,']);
@@ -149,7 +151,7 @@ describe('attempt counters', () => {
         [expire, maxThrottleCounters + 500],
       );
       await counters().insert({ key: 'full', attempts: 10, expires_at: expire });
-      const { take: takeFrom } = throttleStore(direct.storage.database);
+      const { take: takeFrom } = throttleStore(direct.storage.database.lanes);
       const count = async () => Number((await counters().count({ rows: '*' }).first<{ rows: number | string }>()).rows);
       for (let n = 0; n < 999; n++) await takeFrom([{ key: 'one', max: 2_000, window }], now);
       expect(await count()).to.equal(maxThrottleCounters + 502);

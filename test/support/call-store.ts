@@ -7,7 +7,7 @@ import type { CallStore } from '../../core/domain/ports.ts';
 import { Problem } from '../../core/domain/problem.ts';
 import { callStore } from '../../core/storage/calls/place-and-cancel.ts';
 import { batched } from '../../core/storage/engine/batch.ts';
-import type { Database } from '../../core/storage/engine/database.ts';
+import type { Lane } from '../../core/storage/engine/database.ts';
 import type { KeyUse } from '../../core/storage/keys/key-use.ts';
 import { fakeClock } from './clock.ts';
 import { type DatabaseKind, freshDatabase } from './databases.ts';
@@ -42,7 +42,7 @@ export function callStoreForEach(kind: DatabaseKind) {
     const { keyValue } = await createApiKey(direct.ports, caller, { name: 'K', expiration, timeZone: 'UTC' });
     return toDigest(keyValue);
   };
-  const storeOn = (database: Database) => {
+  const storeOn = (database: Lane) => {
     const keyUse: Pick<KeyUse, 'note'> = { note: ({ digest, at }, ...did) => seen.push([digest, at, ...did]) };
     return callStore(
       database,

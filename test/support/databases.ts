@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sqlite3 from 'sqlite3';
 import { systemClock } from '../../core/server/start/system.ts';
-import type { Database } from '../../core/storage/engine/database.ts';
+import type { Lane } from '../../core/storage/engine/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { shardSchema } from '../../core/storage/engine/shards.ts';
 import { withoutComments } from '../../core/storage/engine/sql-file.ts';
@@ -198,7 +198,7 @@ export function onToolDatabases(tests: (on: ToolDatabases) => void): void {
 }
 
 /** Gives a complete database the schema of the commit ebd8e993, the last one from before the first release. */
-export async function toUnreleased({ write, kind, shards }: Database): Promise<void> {
+export async function toUnreleased({ write, kind, shards }: Lane): Promise<void> {
   const ofCalls = shards().length === 0 ? ['calls'] : shards().map((_, number) => `${shardSchema(number)}.calls`);
   const knexTables =
     kind === 'sqlite'
@@ -249,7 +249,7 @@ export async function holdWriteLock(database: string): Promise<() => Promise<voi
 }
 
 /** Creates a database that records each prepared statement: how it was prepared, and its first two words. */
-export function recordStatements(database: Database): { database: Database; ran: string[] } {
+export function recordStatements(database: Lane): { database: Lane; ran: string[] } {
   const ran: string[] = [];
   return {
     ran,

@@ -6,7 +6,7 @@ import type { Command } from 'commander';
 import { auditEvent } from '../../domain/audit/audit.ts';
 import { errorCode, Problem } from '../../domain/problem.ts';
 import { flushToDisk } from '../../server/start/session-secrets.ts';
-import type { Database } from '../../storage/engine/database.ts';
+import type { Lane } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { ownTables } from '../../storage/engine/postgres/own-objects.ts';
 import { schemaState } from '../../storage/migrate.ts';
@@ -115,7 +115,7 @@ function moveIntoPlace(partial: string, file: string): void {
  * Writes a dump in the format that `pg_restore` reads. It includes only Callkey's tables, because the database and the schema may also
  * contain those of other programs.
  */
-async function dump(database: Database, url: string, file: string): Promise<void> {
+async function dump(database: Lane, url: string, file: string): Promise<void> {
   await requireSameServer(database, url);
   const schema = await ownSchema(database);
   const args = [...(await chooseSchema(database, schema)), ...(await excludeOtherObjects(database, schema))];
@@ -130,7 +130,7 @@ async function dump(database: Database, url: string, file: string): Promise<void
  * Returns the options that select what to dump. Doesn't use `--schema=public`, because a plain `pg_restore` would then try to create the
  * schema `public`, which already exists in every database.
  */
-async function chooseSchema(database: Database, schema: string): Promise<string[]> {
+async function chooseSchema(database: Lane, schema: string): Promise<string[]> {
   if (schema !== 'public') return [`--schema=${quoted(schema)}`];
   const others = await database.query<{ name: string }>(
     `SELECT nspname AS name FROM pg_namespace WHERE nspname <> 'public' AND nspname NOT LIKE 'pg\\_%' AND nspname <> 'information_schema'`,
@@ -140,7 +140,7 @@ async function chooseSchema(database: Database, schema: string): Promise<string[
   return [...exclusions, '--extension=plpgsql', '-B', '--no-publications', '--no-subscriptions'];
 }
 
-async function excludeOtherObjects(database: Database, schema: string): Promise<string[]> {
+async function excludeOtherObjects(database: Lane, schema: string): Promise<string[]> {
   // Another release may have tables that this program doesn't know.
   const isCurrent = await schemaState(database).then(
     ({ missing }) => missing.length === 0,

@@ -11,7 +11,7 @@ import { createSecretBox, missingSecret } from '../../server/sealed-secrets.ts';
 import { readConfig } from '../../server/start/config.ts';
 import { readSecret, secretFilePath } from '../../server/start/session-secrets.ts';
 import { systemClock, systemRandomness } from '../../server/start/system.ts';
-import type { Database, DatabaseLocation } from '../../storage/engine/database.ts';
+import type { DatabaseLocation, Lane } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { findClusterFaults, findRoleFaults } from '../../storage/engine/postgres/cluster.ts';
 import { freeBytes, requireRights } from '../../storage/engine/rights.ts';
@@ -100,7 +100,7 @@ async function describeDialer(ports: Ports): Promise<string> {
   return due === 0 ? 'no calls are due' : `${counted(due, 'due call')}; the oldest has been due for ${counted(minutes, 'minute')}`;
 }
 
-async function checkSqlite({ read }: Database, filename: string): Promise<Finding[]> {
+async function checkSqlite({ read }: Lane, filename: string): Promise<Finding[]> {
   const integrity = await attempt('integrity', async () => {
     const rows: { quick_check: string }[] = await read.raw('PRAGMA quick_check(5)');
     const complaints = rows.map((row) => row.quick_check).filter((text) => text !== 'ok');
@@ -139,7 +139,7 @@ function checkPrivacy(file: string): Finding {
   };
 }
 
-async function checkPostgres(database: Database): Promise<Finding[]> {
+async function checkPostgres(database: Lane): Promise<Finding[]> {
   const durability = attempt('durability', async () => {
     const risks = await database.risks();
     if (risks.length > 0) throw new Error(risks.join(' '));

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { Problem } from '../../domain/problem.ts';
-import type { Database } from '../../storage/engine/database.ts';
+import type { Lane } from '../../storage/engine/database.ts';
 import { toProblem } from '../../storage/engine/errors.ts';
 import { parseAddresses } from '../../storage/engine/postgres/postgres-address.ts';
 
@@ -44,7 +44,7 @@ export async function waitForTool({ name, child, messages }: PostgresTool): Prom
  *
  * @throws Problem `conflict` if they don't
  */
-export async function requireSameServer(database: Database, url: string): Promise<void> {
+export async function requireSameServer(database: Lane, url: string): Promise<void> {
   const identity = `SELECT concat_ws('/', system_identifier, (SELECT oid FROM pg_database WHERE datname = current_database())) AS id
     FROM pg_control_system()`;
   const [row] = await database.query<{ id: string }>(identity).catch((error: unknown) => {
@@ -60,7 +60,7 @@ export async function requireSameServer(database: Database, url: string): Promis
 }
 
 /** Returns the schema that contains, or will contain, the tables. */
-export async function ownSchema(database: Database): Promise<string> {
+export async function ownSchema(database: Lane): Promise<string> {
   const [row] = await database.query<{ schema: string | null }>('SELECT current_schema() AS schema');
   if (!row?.schema) throw new Problem('conflict', 'None of the schemas in search_path exists. Create one, or fix search_path.');
   return row.schema;

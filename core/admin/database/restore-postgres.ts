@@ -6,7 +6,7 @@ import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
 import { inChunks } from '../../storage/engine/chunks.ts';
-import type { Database } from '../../storage/engine/database.ts';
+import type { Lane } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/error-text.ts';
 import { toProblem } from '../../storage/engine/errors.ts';
 import { ownTables } from '../../storage/engine/postgres/own-objects.ts';
@@ -42,7 +42,7 @@ export async function restorePostgres(url: string, file: string): Promise<Restor
  *
  * @returns whether it's empty
  */
-async function requireReadable(database: Database): Promise<boolean> {
+async function requireReadable(database: Lane): Promise<boolean> {
   const { isEmpty, missing } = await schemaState(database).catch((error: unknown) => {
     throw toProblem(error);
   });
@@ -84,7 +84,7 @@ async function inspect(url: string, file: string): Promise<{ schema: string; mis
 const unquoted = (name: string) => (name.startsWith('"') ? name.slice(1, -1).replaceAll('""', '"') : name);
 
 /** @returns the ID of the server process that serves this connection */
-export async function assertNoOtherConnections(database: Database): Promise<number> {
+export async function assertNoOtherConnections(database: Lane): Promise<number> {
   const [connections] = await database.query<{ own: number; others: number }>(
     `SELECT pg_backend_pid() AS own, (SELECT count(*) FROM pg_stat_activity WHERE ${otherSessions('pg_backend_pid()')}) AS others`,
   );
@@ -104,7 +104,7 @@ type RemovedRecords = {
 };
 
 /** Finds the API keys that are revoked, and the users who are deleted or disabled, in the database that will be replaced. */
-async function findRemoved({ read }: Database): Promise<RemovedRecords> {
+async function findRemoved({ read }: Lane): Promise<RemovedRecords> {
   const { describeKey, areCallsDue } = await readRevocations(read);
   const apiKeys: RevokedKey[] = await read('revoked_api_keys')
     .select('id', 'name', 'creator_id as creatorId', 'creator_name as creatorName', 'revoked_at as revokedAt')
@@ -128,7 +128,7 @@ async function findDisabled(read: Knex): Promise<Revived['enabled']> {
 }
 
 /** Finds the keys and users that the restore has brought back. */
-async function findRevived({ read }: Database, gone: RemovedRecords): Promise<Omit<Revived, 'widened'>> {
+async function findRevived({ read }: Lane, gone: RemovedRecords): Promise<Omit<Revived, 'widened'>> {
   const keys = new Set<string>();
   for (const ids of inChunks(gone.apiKeys.map(({ id }) => id))) {
     for (const id of await read('api_keys').whereIn('id', ids).pluck('id')) keys.add(id);

@@ -4,7 +4,7 @@ import type { ChainedEvent } from '../../domain/model.ts';
 import type { AuditChainStore } from '../../domain/ports.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lanes } from '../engine/database.ts';
 import type { AuditEventRow } from '../engine/tables.ts';
 
 /** Small, because rows are changed one at a time, and other writers of a SQLite file should wait for only a few milliseconds. */
@@ -15,7 +15,7 @@ const pruneBatchSize = 500;
 const chainEnds = `SELECT seq, hash, pruned_seq AS "prunedSeq", pruned_hash AS "prunedHash",
   (SELECT max(seq) FROM audit_events WHERE seq IS NOT NULL) AS "lastSeq" FROM audit_chain`;
 
-export function auditChainStore({ read, write, query }: Database): AuditChainStore {
+export function auditChainStore({ background: { read, write, query } }: Lanes): AuditChainStore {
   return {
     async extend(signal) {
       if ((await read('audit_events').whereNull('seq').first('id')) === undefined) return 0;

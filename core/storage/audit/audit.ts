@@ -10,7 +10,7 @@ import { changesSignIn } from '../../domain/sign-in/sessions.ts';
 import { inChunks } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
 import { both, either, equal, inRange, splitRange } from '../engine/conditions.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lane, Lanes } from '../engine/database.ts';
 import type { AuditEventRow, UserRow } from '../engine/tables.ts';
 import { countUpTo, eventsIn, isVisible, scopeColumn } from './event-search.ts';
 
@@ -93,8 +93,8 @@ function toRow(event: AuditEvent): AuditEventRow {
   };
 }
 
-export function activityStore(database: Database): ActivityStore {
-  const { read, write } = database;
+export function activityStore({ console, lists: database }: Lanes): ActivityStore {
+  const { read } = database;
   const list: ActivityStore['list'] = async (visibility, filter, cursor, limit) => {
     const { table, where, prefix, others, order } = await eventsIn(database, visibility, filter);
     const { sql, values } = both(prefix ? others : where, inRange(timeColumns, filter.at, { from: null, before: cursor }, prefix));
@@ -103,7 +103,7 @@ export function activityStore(database: Database): ActivityStore {
   };
   return {
     async record(event) {
-      await write.transaction((trx) => recordAudits(trx, [event]));
+      await console.write.transaction((trx) => recordAudits(trx, [event]));
     },
 
     list,
@@ -195,7 +195,7 @@ const everything: ActivityFilter = { at: { from: null, before: null }, actor: nu
  * Returns the distinct values of a column among the visible events, each with the value that another column has in the newest of these
  * events. Skips through an index from one value to the next, because a scope may have ten million events, but only a few users and actions.
  */
-function distinct(database: Database, visibility: ActivityVisibility, column: 'actor_id' | 'action', shown: 'actor_name' | 'action') {
+function distinct(database: Lane, visibility: ActivityVisibility, column: 'actor_id' | 'action', shown: 'actor_name' | 'action') {
   const { sql, values } = isVisible(visibility);
   const first = scopeColumn(visibility)?.column ?? column;
   const next = (after: string) =>

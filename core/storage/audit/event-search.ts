@@ -2,12 +2,12 @@ import type { ActivityVisibility } from '../../domain/directory/scope.ts';
 import type { ActivityFilter } from '../../domain/model.ts';
 import type { RowPrefix } from '../engine/conditions.ts';
 import { both, type Condition, equal } from '../engine/conditions.ts';
-import type { Database, Dialect } from '../engine/database.ts';
+import type { Dialect, Lane } from '../engine/database.ts';
 
 type Column = 'actor_id' | 'account_id' | 'partner_id' | 'subject_id' | 'action';
 
 /** Counts rows up to `max`. @param parts conditions. Each row matches at most one */
-export async function countUpTo(database: Database, table: string, parts: readonly Condition[], max: number): Promise<number> {
+export async function countUpTo(database: Lane, table: string, parts: readonly Condition[], max: number): Promise<number> {
   const selects = parts.map(({ sql }) => `SELECT 1 FROM ${table} WHERE ${sql}`).join(' UNION ALL ');
   const [row] = await database.query<{ events: number | string }>(
     `SELECT count(*) AS events FROM (${selects} LIMIT ${max}) AS matching`,
@@ -27,7 +27,7 @@ type Events = { table: string; where: Condition; prefix: RowPrefix | null; other
  * schema.sqlite.sql). If several match the filters, uses the one with the fewest events.
  */
 export async function eventsIn(
-  database: Database,
+  database: Lane,
   visibility: ActivityVisibility,
   { actor, action, subject }: ActivityFilter,
 ): Promise<Events> {

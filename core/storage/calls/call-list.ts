@@ -10,7 +10,7 @@ import type { CallListStore, CallScope } from '../../domain/ports.ts';
 import { selectCampaigns } from '../directory/tenancies.ts';
 import { required } from '../engine/columns.ts';
 import { both, type Condition, either, idsIn, inRange, matching, splitRange } from '../engine/conditions.ts';
-import type { Database, Dialect, Value } from '../engine/database.ts';
+import type { Dialect, Lane, Lanes, Value } from '../engine/database.ts';
 import { byShard, inEachShard, shardOf, shardsOf } from '../engine/shards.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { keysById, narrowFoundToVisible, narrowToVisible } from '../keys/api-keys.ts';
@@ -29,7 +29,7 @@ type ShownRow = ListedRow & Pick<CallRow, (typeof shownColumns)[number]>;
 
 type KeyRow = { id: string; name: string; creator_id: string; creator_name: string };
 
-export function callListStore(database: Database): CallListStore {
+export function callListStore({ lists: database, background }: Lanes): CallListStore {
   const { kind, read } = database;
   return {
     async hasCampaign(access, campaignId) {
@@ -93,7 +93,7 @@ export function callListStore(database: Database): CallListStore {
     },
 
     async compactCounts() {
-      if (kind === 'postgres') await inEachShard(database, async ({ write }) => write.raw(compaction));
+      if (kind === 'postgres') await inEachShard(background, async ({ write }) => write.raw(compaction));
     },
   };
 }
@@ -247,13 +247,13 @@ function campaignsIn(scope: CallScope): Condition {
 }
 
 /** See `CallListStore.countUpTo`. */
-export async function countUpTo(database: Database, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
+export async function countUpTo(database: Lane, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
   const counts = await Promise.all(shardsIn(database, scope).map((shard) => countInShard(shard, scope, filter, max)));
   if (counts.includes(max)) return max;
   return counts.reduce((sum, count) => (sum === null || count === null ? null : Math.min(sum + count, max)), 0);
 }
 
-async function countInShard(database: Database, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
+async function countInShard(database: Lane, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
   const { kind } = database;
   if (isDense(filter)) return (await countStored(database, scope, filter)) < max ? null : max;
   const ofKey = filter.search === '' ? await buildKeyConditions(database, scope, filter) : null;
@@ -264,7 +264,7 @@ async function countInShard(database: Database, scope: CallScope, filter: CallFi
 }
 
 /** Adds up some of the stored counts for charts. The sum is a lower bound, because there are usually more matching calls. */
-async function countStored(database: Database, scope: CallScope, { states, placed }: CallFilter): Promise<number> {
+async function countStored(database: Lane, scope: CallScope, { states, placed }: CallFilter): Promise<number> {
   const campaigns = campaignsIn(scope);
   const counts = both(
     { sql: `c.campaign_id = s.id AND c.state IN (${states.map(() => '?').join(', ')})`, values: [...states] },
@@ -310,14 +310,14 @@ const stretchOfDense = 60;
 type Stretch = { callsUntil: (end: StretchEnd) => readonly Condition[]; end: StretchEnd };
 
 /** The calls of a stretch in a shard. */
-type StretchOfShard = { shard: Database; calls: readonly Condition[] };
+type StretchOfShard = { shard: Lane; calls: readonly Condition[] };
 
 /**
  * Finds the next stretch in all shards. It ends where the shortest of their stretches ends, because that shard's older calls haven't been
  * searched yet.
  */
 export async function findStretch(
-  database: Database,
+  database: Lane,
   scope: CallScope,
   filter: CallFilter,
   cursor: string | null,
@@ -331,7 +331,7 @@ export async function findStretch(
 }
 
 /** Returns the shards that may have calls in a scope. */
-function shardsIn(database: Database, scope: CallScope): readonly Database[] {
+function shardsIn(database: Lane, scope: CallScope): readonly Lane[] {
   return scope.kind === 'campaigns' ? [...new Set(scope.ids.map((id) => shardOf(database, id)))] : shardsOf(database);
 }
 
@@ -342,13 +342,7 @@ function shardsIn(database: Database, scope: CallScope): readonly Database[] {
  *
  * @param limit the number of requested calls. If all calls in the range match, a stretch of this length is enough
  */
-async function findInShard(
-  database: Database,
-  scope: CallScope,
-  filter: CallFilter,
-  cursor: string | null,
-  limit: number,
-): Promise<Stretch> {
+async function findInShard(database: Lane, scope: CallScope, filter: CallFilter, cursor: string | null, limit: number): Promise<Stretch> {
   const { kind } = database;
   const until = (calls: readonly Condition[]) => (end: StretchEnd) => {
     const inPage = inRange(timeColumns, filter.placed, { from: end?.contactId ?? null, before: cursor });
@@ -375,7 +369,7 @@ async function findInShard(
  *
  * @returns null without a key, if the queue is too long to search, or if the key may have far more calls in other campaigns
  */
-async function buildKeyConditions(database: Database, scope: CallScope, filter: CallFilter): Promise<Condition[] | null> {
+async function buildKeyConditions(database: Lane, scope: CallScope, filter: CallFilter): Promise<Condition[] | null> {
   const { states, apiKey, search, placed } = filter;
   if (apiKey === null) return null;
   const { kind } = database;
@@ -407,7 +401,7 @@ function splitStates(states: readonly CallState[]): { open: CallState[]; ended: 
  * Builds the condition for all calls in a scope that haven't ended; null if there are too many. Hides the campaign, so that the planner
  * doesn't choose another index.
  */
-async function openCalls(database: Database, scope: CallScope): Promise<Condition | null> {
+async function openCalls(database: Lane, scope: CallScope): Promise<Condition | null> {
   const { kind } = database;
   const queue = both(isAmong(kind, 'account_id', 'account_id', scope), { sql: 'due_at IS NOT NULL', values: [] });
   return (await countMatching(database, [queue], stretchOfAll + 1)) > stretchOfAll
@@ -418,7 +412,7 @@ async function openCalls(database: Database, scope: CallScope): Promise<Conditio
 type Counted = { calls: number | string };
 
 /** Counts calls up to `max`. @param parts conditions. Each call matches at most one */
-async function countMatching(database: Database, parts: readonly Condition[], max: number): Promise<number> {
+async function countMatching(database: Lane, parts: readonly Condition[], max: number): Promise<number> {
   const matching = parts.map(({ sql }) => `SELECT 1 FROM calls WHERE ${sql}`).join(' UNION ALL ');
   const [row] = await database.query<Counted>(
     `SELECT count(*) AS calls FROM (${matching} LIMIT ${max}) AS matching`,
@@ -463,13 +457,13 @@ function valuesTable(states: readonly CallState[]): string {
   return `(VALUES ${states.map(() => '(?)').join(', ')}) AS asked`;
 }
 
-async function sparseLength(database: Database, { table }: Starts): Promise<number> {
+async function sparseLength(database: Lane, { table }: Starts): Promise<number> {
   const [row] = await database.query<Counted>(`SELECT count(*) AS calls ${table.sql}`, table.values);
   return Math.max(stretchOfOne, Math.ceil(stretchOfAll / Math.max(1, Number(row?.calls ?? 1))));
 }
 
 /** Returns the oldest call of the stretch; null if the stretch contains the oldest calls of all ranges. */
-async function findStretchEnd(database: Database, starts: Starts, ahead: Condition, length: number): Promise<StretchEnd> {
+async function findStretchEnd(database: Lane, starts: Starts, ahead: Condition, length: number): Promise<StretchEnd> {
   const { table, start, column, isStart, shared } = starts;
   const inStart = both({ sql: isStart, values: [] }, shared, ahead);
   const [row] = await database.query<{ start: string; contact_id: string | null }>(

@@ -3,7 +3,7 @@ import type { ContactStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { inChunks } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lane } from '../engine/database.ts';
 import { byShard, inEachShard } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/empty-log.ts';
 import type { CallRow } from '../engine/tables.ts';
@@ -19,7 +19,7 @@ const lookupBatchSize = 20_000;
 
 type FoundRow = CallRow & { campaign_name: string; account_name: string };
 
-export function contactStore(database: Database, atOnce = lookupBatchSize): ContactStore {
+export function contactStore(database: Lane, atOnce = lookupBatchSize): ContactStore {
   return {
     async findCalls(phone) {
       const found = await inEachShard(database, async (shard) => {
@@ -63,7 +63,7 @@ export function contactStore(database: Database, atOnce = lookupBatchSize): Cont
 /** A position in the order of the table's key. */
 type Position = readonly [campaignId: string, contactId: string];
 
-async function positionAfter(database: Database, after: Position, rows: number): Promise<Position | undefined> {
+async function positionAfter(database: Lane, after: Position, rows: number): Promise<Position | undefined> {
   const [row] = await database.query<{ campaign_id: string; contact_id: string }>(
     `SELECT campaign_id, contact_id FROM calls WHERE (campaign_id, contact_id) > (?, ?) ORDER BY campaign_id, contact_id LIMIT 1 OFFSET ?`,
     [...after, rows - 1],
@@ -71,7 +71,7 @@ async function positionAfter(database: Database, after: Position, rows: number):
   return row && [row.campaign_id, row.contact_id];
 }
 
-async function callsBetween(database: Database, phone: string, after: Position, last: Position | undefined): Promise<ContactCall[]> {
+async function callsBetween(database: Lane, phone: string, after: Position, last: Position | undefined): Promise<ContactCall[]> {
   const until = last ? 'AND (campaign_id, contact_id) <= (?, ?)' : '';
   const rows = await database.query<FoundRow>(
     `WITH found AS MATERIALIZED (SELECT * FROM calls WHERE (campaign_id, contact_id) > (?, ?) ${until} AND phone = ?)

@@ -9,7 +9,7 @@ import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { judge } from '../../domain/protection/judge.ts';
 import { toNetworks } from '../../domain/sign-in/throttle.ts';
 import { type BatchObserver, batched } from '../engine/batch.ts';
-import type { BatchRows, Database, Row, Value } from '../engine/database.ts';
+import type { BatchRows, Lane, Row, Value } from '../engine/database.ts';
 import { isSingleRowError, isUndone } from '../engine/errors.ts';
 import { perShard, shardOf } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
@@ -63,7 +63,7 @@ const attempts = 5;
  * didn't change a row, a lookup finds out why. The lookup only chooses the refusal or the earlier response.
  */
 export function callStore(
-  database: Database,
+  database: Lane,
   keyUse: Pick<KeyUse, 'note'>,
   lists: Pick<KnownLists, 'unlistedAt'>,
   { onBatch, onPlaced, onAddressRefused }: CallObservers,
@@ -258,7 +258,7 @@ type Placing = Judged & { call: NewCall; checked: Checked };
 /** A request with one of the call's two identifiers. @property phone empty unless the request places a call */
 type Naming = Judged & { name: string; phone: string };
 
-function batches(database: Database, limits: KnownLimits, rules: ReturnType<typeof knownRules>, onBatch: ObserveBatch) {
+function batches(database: Lane, limits: KnownLimits, rules: ReturnType<typeof knownRules>, onBatch: ObserveBatch) {
   const getShare = ({ digest }: { digest: string }) => digest;
   const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, getShare, isSingleRowError };
   const observer =
@@ -399,7 +399,7 @@ function placingGroups(batch: readonly Placing[]): Group[] {
  */
 
 /** Inserts calls of keys without a daily call limit. */
-function inserter(database: Database) {
+function inserter(database: Lane) {
   const place = database.prepare(readSql(import.meta.url, 'place', database.kind, authorization), 'write');
   // Use the writing connection, which sees the rows before any other does. `readBack` later checks that other connections see them, too.
   const findInserted = database.prepare(
@@ -430,7 +430,7 @@ function inserter(database: Database) {
  * don't count. Calls of keys without a limit don't use this, because it takes three statements instead of one. Its results are how many
  * calls the key has placed on that day; null if the call wasn't inserted.
  */
-function countingInserter(database: Database) {
+function countingInserter(database: Lane) {
   const { kind, isShard } = database;
   const lockDays = kind === 'postgres' ? database.prepare(readSql(import.meta.url, 'lock-days', kind, authorization), 'write') : null;
   const place = database.prepare(readSql(import.meta.url, 'place-with-limit', kind, authorization), 'write');
@@ -488,7 +488,7 @@ const dayOfKey = ({ first: { digest, limits }, at }: Group): DayOfKey => [digest
 /** The row of a call that a request cancelled, or `shared` if several requests tried to cancel it and one of them did. */
 type Cancelled = Row | 'shared' | null;
 
-function canceller(database: Database, by: 'contact_id' | 'request_id') {
+function canceller(database: Lane, by: 'contact_id' | 'request_id') {
   const cancel = database.prepare(readSql(import.meta.url, 'cancel', database.kind, { ...authorization, by }), 'write');
   const confirmOne = readBack(database);
   return {
@@ -512,7 +512,7 @@ function canceller(database: Database, by: 'contact_id' | 'request_id') {
   };
 }
 
-function explainer(database: Database, by: 'contact_id' | 'request_id') {
+function explainer(database: Lane, by: 'contact_id' | 'request_id') {
   const { kind, isShard } = database;
   const explain = database.prepare(readSql(import.meta.url, 'explain', kind, { ...authorization, by, limits: limitColumns(kind) }), 'read');
   const readPlaced = isShard ? placedReader(database) : null;
@@ -530,7 +530,7 @@ function explainer(database: Database, by: 'contact_id' | 'request_id') {
 type DayOfKey = readonly [digest: Digest, day: string | null];
 
 /** Returns a function that reads in a shard how many calls keys have placed on days, because the counts may be on another node. */
-function placedReader(database: Database) {
+function placedReader(database: Lane) {
   const read = database.prepare(
     `SELECT e.value->>0 AS digest, e.value->>1 AS day, d.placed
      FROM ${database.rows} CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE digest = e.value->>0 LIMIT 1) k CROSS JOIN api_key_days d
@@ -562,7 +562,7 @@ function isUnknown({ limits }: ActiveKey): boolean {
  * Returns a function that finds active keys, and returns {@link unknownKey} for all others. It reads limits only if this process doesn't
  * know their version yet, so that all refusals take equally long.
  */
-function activeKeys(database: Database, limits: KnownLimits) {
+function activeKeys(database: Lane, limits: KnownLimits) {
   const { kind } = database;
   const findKey = database.prepare(readSql(import.meta.url, 'find-key', kind, authorization), 'read');
   const keyOfRow = { sqlite: 'api_keys k', postgres: 'LATERAL (SELECT * FROM api_keys WHERE digest = e.value->>0 LIMIT 1) k' }[kind];
@@ -598,7 +598,7 @@ type WrittenCall = { campaignId: string; contactId: string; state: 'cancelled' |
  * @throws Problem `unavailable` if the row is definitely not in the database. In that case, only the writing connection saw it, and that
  * connection has been closed
  */
-function readBack(database: Database): ((written: WrittenCall | undefined) => Promise<void>) | undefined {
+function readBack(database: Lane): ((written: WrittenCall | undefined) => Promise<void>) | undefined {
   if (database.kind === 'postgres') return undefined;
   const find = database.prepare(
     `SELECT 1 AS found FROM calls WHERE campaign_id = ?1->>0 AND contact_id = ?1->>1 AND state = coalesce(?1->>2, state)`,

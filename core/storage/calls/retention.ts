@@ -3,7 +3,7 @@ import type { Millis } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import type { RetentionStore } from '../../domain/ports.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
-import { type Database, getDialect } from '../engine/database.ts';
+import { getDialect, type Lane } from '../engine/database.ts';
 import { earliest, inEachShard, sumOfShards } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/empty-log.ts';
 import { selectUnlocked } from '../queue/queue.ts';
@@ -27,7 +27,7 @@ const retainedSince = (on: Knex) =>
 /** The detail is the provider's free text, which may contain names and numbers. */
 export const erasedColumns = { phone: null, name: null, time_zone: null, variables: null, detail: null };
 
-export function retentionStore(database: Database): RetentionStore {
+export function retentionStore(database: Lane): RetentionStore {
   const { read, write } = database;
   const erasable = (from: Knex, endedBefore: number) =>
     from('calls')

@@ -4,7 +4,7 @@ import type { Millis } from '../../domain/instant.ts';
 import type { ClaimedCall, Objection, StopReason } from '../../domain/model.ts';
 import { describeObjection, doNotCallDetail, judge, toStopReason } from '../../domain/protection/judge.ts';
 import { required } from '../engine/columns.ts';
-import type { Database, Value } from '../engine/database.ts';
+import type { Lane, Value } from '../engine/database.ts';
 import { shardsOf } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
@@ -31,14 +31,14 @@ const maxTurns = 10_000;
  * Returns a function that finds the next accounts with due calls in all shards, and divides a claim among them. Each account gets the same
  * number of calls, no matter how many shards have calls of it.
  */
-export function dueAccounts(database: Database) {
-  const unanswered = new Set<Database>();
+export function dueAccounts(database: Lane) {
+  const unanswered = new Set<Lane>();
   let lastAccount = '';
   /** How many turns each account with due calls in several shards has had. */
   const turns = new Map<string, number>();
 
   /** Queries with a reader, because an idle dialer must not take the writer's lock every second. */
-  function find(shard: Database, now: Millis, limit: number): Promise<string[]> {
+  function find(shard: Lane, now: Millis, limit: number): Promise<string[]> {
     if (!shard.isShard) return accountsWithDue(shard, lastAccount, now, limit);
     // A shard whose node hangs must not keep the others' calls from being dialed.
     if (unanswered.has(shard)) return Promise.resolve([]);
@@ -47,11 +47,11 @@ export function dueAccounts(database: Database) {
     return Promise.race([finding, setTimeout<string[]>(patience, [], { ref: false })]);
   }
 
-  return async (limit: number, now: Millis): Promise<{ shares: Map<Database, Share>; failures: PromiseRejectedResult[] }> => {
+  return async (limit: number, now: Millis): Promise<{ shares: Map<Lane, Share>; failures: PromiseRejectedResult[] }> => {
     const max = Math.min(limit, accountsPerClaim);
     const shards = shardsOf(database);
     const found = await Promise.allSettled(shards.map((shard) => find(shard, now, max)));
-    const shardsByAccount = new Map<string, Database[]>();
+    const shardsByAccount = new Map<string, Lane[]>();
     for (const [n, shard] of shards.entries()) {
       const result = found[n];
       for (const account of result?.status === 'fulfilled' ? result.value : [])
@@ -60,7 +60,7 @@ export function dueAccounts(database: Database) {
     const accounts = [...shardsByAccount.keys()].sort((a, b) => order(a, b, lastAccount)).slice(0, max);
     lastAccount = accounts.at(-1) ?? lastAccount;
     if (turns.size > maxTurns) turns.clear();
-    const shares = new Map<Database, Share>();
+    const shares = new Map<Lane, Share>();
     for (let slot = 0; accounts.length > 0 && slot < limit; slot++) {
       const account = accounts[slot % accounts.length] ?? '';
       const own = shardsByAccount.get(account) ?? [];
@@ -86,7 +86,7 @@ function order(a: string, b: string, last: string): number {
 }
 
 /** Returns a function that claims the calls of a {@link Share} in one shard. */
-export function claimer(database: Database, rules: KnownRules, onStopped: OnStopped) {
+export function claimer(database: Lane, rules: KnownRules, onStopped: OnStopped) {
   const turns = keyTurns(database);
   const claimCalls = claimStatement(database);
 
@@ -130,7 +130,7 @@ export type OnStopped = (reason: StopReason, calls: number) => void;
  * account in the index, because one account may have a million due calls. It's a single statement, because idle dialers run it every
  * second.
  */
-export async function accountsWithDue(database: Database, after: string, now: Millis, limit: number): Promise<string[]> {
+export async function accountsWithDue(database: Lane, after: string, now: Millis, limit: number): Promise<string[]> {
   const rows = await database.query<{ account_id: string }>(
     `WITH RECURSIVE waiting (account_id, from_start) AS (
        SELECT min(account_id), 0 FROM calls WHERE due_at IS NOT NULL AND account_id > ?
@@ -222,7 +222,7 @@ const closedNow = 'Calling hours have ended.';
 
 /** Postpones or ends the calls that must not be dialed now. @returns the number of calls */
 export async function moveStopped(
-  database: Database,
+  database: Lane,
   trx: Knex.Transaction,
   { held, refused }: JudgedCalls,
   now: Millis,
@@ -263,7 +263,7 @@ type ClaimedRow = Pick<
  * Returns a function that claims calls, except those to numbers on a list, which it blocks. It returns the claimed calls, and the number of
  * blocked ones.
  */
-function claimStatement(database: Database) {
+function claimStatement(database: Lane) {
   const claim = database.prepare<ClaimedRow>(readSql(import.meta.url, 'claim', database.kind), 'write');
   return async (
     trx: Knex.Transaction,
@@ -285,7 +285,7 @@ function claimStatement(database: Database) {
 }
 
 /** Blocks the calls whose numbers are on a list. @returns the number of blocked calls */
-export function blockIfListed(database: Database, trx: Knex.Transaction, calls: readonly CallKeyPair[], now: Millis): Promise<number> {
+export function blockIfListed(database: Lane, trx: Knex.Transaction, calls: readonly CallKeyPair[], now: Millis): Promise<number> {
   return stopCalls(database, trx, calls, now, { state: 'blocked', detail: doNotCallDetail, ifListed: true });
 }
 
@@ -335,7 +335,7 @@ export type KeyTurns = ReturnType<typeof keyTurns>;
  * (see core/docs/decisions/one-index-of-the-queue.md), so each claim searches the next stretch of the queue for calls of other keys, and
  * remembers where they are. What it remembers is only a hint: the claim itself checks each call.
  */
-export function keyTurns(database: Database) {
+export function keyTurns(database: Lane) {
   const accounts = new Map<string, Account>();
   const queue = database.kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls';
   const part = `FROM ${queue} WHERE account_id = ? AND due_at IS NOT NULL AND due_at <= ? AND (${position}) > (?, ?, ?, ?)`;

@@ -8,7 +8,7 @@ import type { DialingStore, OptOut } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
-import { type Database, requireSeen } from '../engine/database.ts';
+import { type Lane, requireSeen } from '../engine/database.ts';
 import { earliest, inEachShard, perShard, shardOf, sumOfShards } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
@@ -18,7 +18,7 @@ import { columnsAt, endCalls, isAt, isDialing } from '../queue/call-stages.ts';
 import { endOverdueBatch, lapseBatch, markAllDue, sweepBatchSize } from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts, type OnStopped } from './claim.ts';
 
-export function dialingStore(database: Database, onStopped: OnStopped = () => undefined): DialingStore {
+export function dialingStore(database: Lane, onStopped: OnStopped = () => undefined): DialingStore {
   const { read, write } = database;
   const rules = knownRules(database);
   const inShard = perShard((shard) => ({
@@ -126,7 +126,7 @@ export function dialingStore(database: Database, onStopped: OnStopped = () => un
  *
  * @returns null if no shard has it
  */
-async function findShard(database: Database, contactId: string): Promise<Database | null> {
+async function findShard(database: Lane, contactId: string): Promise<Lane | null> {
   const shards = database.shards();
   if (shards.length === 0) return database;
   const isMissing = new Error("The shard doesn't have this call.");
@@ -144,14 +144,14 @@ async function findShard(database: Database, contactId: string): Promise<Databas
 }
 
 /** Returns a function that ends a claimed call. */
-function endingStatement(database: Database) {
+function endingStatement(database: Lane) {
   const settle = database.prepare(readSql(import.meta.url, 'settle', database.kind), 'write');
   return async ({ contactId, attempt }: ClaimedCall, { to, detail, endedAt, durationSeconds }: Ending): Promise<boolean> =>
     (await settle([contactId, toState(to), detail, endedAt, durationSeconds, attempt])).changed > 0;
 }
 
 /** Returns a function that records an outcome. The function returns false if the call has ended, was erased or wasn't handed off. */
-function outcomeStatement(database: Database) {
+function outcomeStatement(database: Lane) {
   const record = database.prepare(readSql(import.meta.url, 'outcome', database.kind), 'write');
   return async (contactId: string, conclusion: Conclusion, now: Millis, trx?: Knex.Transaction): Promise<boolean> => {
     const { state, detail, endedAt, durationSeconds } = conclusion;

@@ -6,30 +6,31 @@ import type { Belonging, DirectoryStore } from '../../domain/ports.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { inChunks } from '../engine/chunks.ts';
 import { either, equal, matching } from '../engine/conditions.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lane, Lanes } from '../engine/database.ts';
 
 type AccountRow = Named & { partner_id: string; partner_name: string };
 type CampaignRow = AccountRow & { account_id: string; account_name: string };
 
 /** The directory's tables and the order of their lists. Partners are named `p`, accounts `a`, and campaigns `c`. */
-const lists = {
+const orders = {
   partners: { name: 'p.name', id: 'p.id', order: ['p.name', 'p.id'] },
   accounts: { name: 'a.name', id: 'a.id', order: ['p.name', 'a.name', 'a.id'] },
   campaigns: { name: 'c.name', id: 'c.id', order: ['p.name', 'a.name', 'c.name', 'c.id'] },
 } as const;
 
-export function directoryStore(database: Database): DirectoryStore {
-  const { kind, read, write } = database;
-  const partners = (access: DirectoryAccess) => within(read('partners as p'), access);
-  const accounts = (access: DirectoryAccess) => within(read('accounts as a').join('partners as p', 'p.id', 'a.partner_id'), access);
-  const campaigns = (access: DirectoryAccess) => {
+export function directoryStore({ console, lists }: Lanes): DirectoryStore {
+  const { kind, write } = console;
+  const partners = ({ read }: Lane, access: DirectoryAccess) => within(read('partners as p'), access);
+  const accounts = ({ read }: Lane, access: DirectoryAccess) =>
+    within(read('accounts as a').join('partners as p', 'p.id', 'a.partner_id'), access);
+  const campaigns = ({ read }: Lane, access: DirectoryAccess) => {
     const all = read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id').join('partners as p', 'p.id', 'a.partner_id');
     return within(all, access);
   };
 
   /** Queries a page. @param from creates the query; it's also called to find the cursor's position */
-  function page(table: keyof typeof lists, from: () => Knex.QueryBuilder, { search, cursor }: ListFilter, limit: number) {
-    const { name, id, order } = lists[table];
+  function page(table: keyof typeof orders, from: () => Knex.QueryBuilder, { search, cursor }: ListFilter, limit: number) {
+    const { name, id, order } = orders[table];
     const rows = from()
       .orderBy([...order])
       .limit(limit);
@@ -42,7 +43,7 @@ export function directoryStore(database: Database): DirectoryStore {
   }
 
   /** Counts the accounts of each of these partners, or the campaigns of each of these accounts. */
-  async function countBy(table: 'accounts' | 'campaigns', column: 'partner_id' | 'account_id', rows: readonly Named[]) {
+  async function countBy({ read }: Lane, table: 'accounts' | 'campaigns', column: 'partner_id' | 'account_id', rows: readonly Named[]) {
     const counts = new Map<string, number>();
     for (const chunk of inChunks(rows.map(({ id }) => id))) {
       const counted: { id: string; things: number | string }[] = await read(table)
@@ -55,13 +56,13 @@ export function directoryStore(database: Database): DirectoryStore {
     return counts;
   }
 
-  async function withAccounts(rows: Named[]) {
-    const counts = await countBy('accounts', 'partner_id', rows);
+  async function withAccounts(lane: Lane, rows: Named[]) {
+    const counts = await countBy(lane, 'accounts', 'partner_id', rows);
     return rows.map(({ id, name }) => ({ id, name, accounts: counts.get(id) ?? 0 }));
   }
 
-  async function withCampaigns(rows: AccountRow[]) {
-    const counts = await countBy('campaigns', 'account_id', rows);
+  async function withCampaigns(lane: Lane, rows: AccountRow[]) {
+    const counts = await countBy(lane, 'campaigns', 'account_id', rows);
     return rows.map((row) => ({ id: row.id, name: row.name, partner: toPartner(row), campaigns: counts.get(row.id) ?? 0 }));
   }
 
@@ -89,14 +90,14 @@ export function directoryStore(database: Database): DirectoryStore {
     },
 
     async delete(kind, id, event) {
-      const before = await findBelonging(read, kind, id);
+      const before = await findBelonging(console.read, kind, id);
       if (before.length > 0) return before;
       // Calls have no foreign key, and a statement that's placing one may still see the campaign. So it first gets another ID, and once no
       // such statement runs anymore, gets its own back if it has a call now.
       const current = kind === 'campaign' ? `deleting-${id}` : id;
       if (kind === 'campaign') {
         await write('campaigns').where({ id }).update({ id: current });
-        await database.awaitWriters();
+        await console.awaitWriters();
       }
       return write.transaction(async (trx) => {
         // This lock keeps anyone from adding something else, because the foreign key of a new row waits for it.
@@ -117,32 +118,32 @@ export function directoryStore(database: Database): DirectoryStore {
     },
 
     async partners(access, filter, limit) {
-      return withAccounts(await page('partners', () => partners(access), filter, limit).select(partnerColumns));
+      return withAccounts(lists, await page('partners', () => partners(lists, access), filter, limit).select(partnerColumns));
     },
 
     async accounts(access, partnerId, filter, limit) {
-      const from = () => (partnerId === null ? accounts(access) : accounts(access).where('p.id', partnerId));
-      return withCampaigns(await page('accounts', from, filter, limit).select(accountColumns));
+      const from = () => (partnerId === null ? accounts(lists, access) : accounts(lists, access).where('p.id', partnerId));
+      return withCampaigns(lists, await page('accounts', from, filter, limit).select(accountColumns));
     },
 
     async campaigns(access, accountId, filter, limit) {
-      const from = () => (accountId === null ? campaigns(access) : campaigns(access).where('a.id', accountId));
+      const from = () => (accountId === null ? campaigns(lists, access) : campaigns(lists, access).where('a.id', accountId));
       const rows: CampaignRow[] = await page('campaigns', from, filter, limit).select(campaignColumns);
       return rows.map(toCampaign);
     },
 
     async findPartner(access, id) {
-      const [partner] = await withAccounts(await partners(access).where('p.id', id).select(partnerColumns));
+      const [partner] = await withAccounts(console, await partners(console, access).where('p.id', id).select(partnerColumns));
       return partner ?? null;
     },
 
     async findAccount(access, id) {
-      const [account] = await withCampaigns(await accounts(access).where('a.id', id).select(accountColumns));
+      const [account] = await withCampaigns(console, await accounts(console, access).where('a.id', id).select(accountColumns));
       return account ?? null;
     },
 
     async findCampaign(access, id) {
-      const [campaign]: CampaignRow[] = await campaigns(access).where('c.id', id).select(campaignColumns);
+      const [campaign]: CampaignRow[] = await campaigns(console, access).where('c.id', id).select(campaignColumns);
       return campaign ? toCampaign(campaign) : null;
     },
   };

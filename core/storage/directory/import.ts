@@ -5,7 +5,7 @@ import type { ImportStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { inChunks } from '../engine/chunks.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lanes } from '../engine/database.ts';
 import { isLocked, isUniqueViolation } from '../engine/errors.ts';
 import { updateUser } from '../users/keys-of-users.ts';
 import { deleteLink, setDisabled } from '../users/users.ts';
@@ -21,7 +21,7 @@ type EntityRow = {
   disabled_at: Millis | null;
 };
 
-export function importStore({ read, write }: Database): ImportStore {
+export function importStore({ background: { read, write } }: Lanes): ImportStore {
   return {
     find: (kind, externalIds) => findEntities(read, kind, externalIds),
 

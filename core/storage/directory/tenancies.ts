@@ -7,11 +7,10 @@ import type { TenancyStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { type Condition, either, equal, matching } from '../engine/conditions.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lane, Lanes } from '../engine/database.ts';
 import { isForeignKeyViolation } from '../engine/errors.ts';
 
-export function tenancyStore(database: Database): TenancyStore {
-  const { kind, read, write } = database;
+export function tenancyStore({ console: { read, write, kind }, lists }: Lanes): TenancyStore {
   return {
     async findPartner(id) {
       const [partner]: Named[] = await read('partners').select('id', 'name').where({ id });
@@ -78,10 +77,10 @@ export function tenancyStore(database: Database): TenancyStore {
     },
 
     async listAccounts(access, { search, cursor }, limit) {
-      const accounts = within(read('accounts as a'), access).select('a.id', 'a.name').orderBy(['a.name', 'a.id']).limit(limit);
+      const accounts = within(lists.read('accounts as a'), access).select('a.id', 'a.name').orderBy(['a.name', 'a.id']).limit(limit);
       if (search !== '') narrow(accounts, either(matching(kind, 'a.name', search, 'anywhere'), equal('a.id', search)));
       if (cursor !== null) {
-        const last = within(read('accounts as a'), access).where('a.id', cursor).select('a.name', 'a.id');
+        const last = within(lists.read('accounts as a'), access).where('a.id', cursor).select('a.name', 'a.id');
         accounts.whereRaw('(a.name, a.id) > ?', [last]);
       }
       const rows: Named[] = await accounts;
@@ -90,25 +89,26 @@ export function tenancyStore(database: Database): TenancyStore {
 
     async listCampaigns(access, { search, cursor }, limit) {
       const order = ['a.name', 'c.name', 'c.id'];
-      const campaigns = selectCampaigns(read, access).select('c.id', 'c.name', 'c.account_id', 'a.name as account_name');
+      const campaigns = selectCampaigns(lists.read, access).select('c.id', 'c.name', 'c.account_id', 'a.name as account_name');
       campaigns.orderBy(order).limit(limit);
       if (search !== '') {
         const names = ['c.name', 'a.name'].map((column) => matching(kind, column, search, 'anywhere'));
         narrow(campaigns, either(...names, equal('c.id', search)));
       }
-      if (cursor !== null) campaigns.whereRaw(`(${order}) > ?`, [selectCampaigns(read, access).where('c.id', cursor).select(order)]);
+      if (cursor !== null) campaigns.whereRaw(`(${order}) > ?`, [selectCampaigns(lists.read, access).where('c.id', cursor).select(order)]);
       const rows: (Named & { account_id: string; account_name: string })[] = await campaigns;
       return rows.map((row) => ({ id: row.id, name: row.name, account: { id: row.account_id, name: row.account_name } }));
     },
 
     async search(text, limit) {
-      const partners = read('partners as t').select('t.id', 't.name', { partner_id: 't.id', partner_name: 't.name' });
-      const accounts = read('accounts as t')
+      const partners = lists.read('partners as t').select('t.id', 't.name', { partner_id: 't.id', partner_name: 't.name' });
+      const accounts = lists
+        .read('accounts as t')
         .join('partners as p', 'p.id', 't.partner_id')
         .select('t.id', 't.name', 't.partner_id', { partner_name: 'p.name' });
       const [foundPartners, foundAccounts] = await Promise.all([
-        bestMatches(database, partners, 't.id', text, limit),
-        bestMatches(database, accounts, 't.partner_id', text, limit),
+        bestMatches(lists, partners, 't.id', text, limit),
+        bestMatches(lists, accounts, 't.partner_id', text, limit),
       ]);
       const all = [
         ...foundPartners.map((row) => ({ kind: 'partner' as const, ...row })),
@@ -175,7 +175,7 @@ type Match = TenancyRow & { nth: number | string };
  * @param tenancies a query on a table named `t`
  */
 async function bestMatches(
-  { kind, read }: Database,
+  { kind, read }: Lane,
   tenancies: Knex.QueryBuilder,
   partnerColumn: string,
   text: string,

@@ -1,13 +1,12 @@
 import type { Millis } from '../../domain/instant.ts';
 import type { ClockStore } from '../../domain/ports.ts';
 import { required } from './columns.ts';
-import type { Database } from './database.ts';
+import type { Lanes } from './database.ts';
 
 /** SQL: the database server's time. Only PostgreSQL may be on another machine with its own clock. */
 const serverAt = { sqlite: 'NULL', postgres: 'floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint' } as const;
 
-export function clockStore(database: Database): ClockStore {
-  const { kind, query, write } = database;
+export function clockStore({ background: { kind, query, write } }: Lanes): ClockStore {
   return {
     async read() {
       const [row] = await query<{ newest_at: Millis | null; server_at: Millis | null }>(

@@ -1,5 +1,5 @@
 import { migrationsTable } from '../migrate.ts';
-import type { Database } from './database.ts';
+import type { Lane } from './database.ts';
 
 /**
  * The database's statistics for the metrics. `bytes` has the size of the database and of its write-ahead log (`wal`). PostgreSQL may not
@@ -15,7 +15,7 @@ export type DatabaseStats = {
   free: number;
 };
 
-export async function readDatabaseStats(database: Database, free: number | null): Promise<DatabaseStats> {
+export async function readDatabaseStats(database: Lane, free: number | null): Promise<DatabaseStats> {
   const [[counted], { database: size, wal }] = await Promise.all([
     // The action is written as text, because the condition of a partial index doesn't match parameters.
     database.query<{ migrations: number; sessions: number; last_backup_at: number | null }>(

@@ -19,16 +19,13 @@ export type Statement<Found = Row> = (rows: BatchRows, beforeCommit?: () => void
 type Changed<Found> = { rows: Found[]; changed: number };
 export type BatchRows = readonly (Value | BatchRows)[];
 
-/**
- * The functions that the stores need from a database, in either dialect. Each lane (see `Lane`) has its own instance, and one for each
- * shard.
- */
-export type Database = {
+/** What the stores need from a database, in either dialect: the connections of one of the {@link Lanes}, or of one of its shards. */
+export type Lane = {
   kind: Dialect;
   /** Whether this is one of several shards, each of which Citus keeps on one node. */
   isShard: boolean;
   /** The shards, in the order of their numbers. Empty if the tables of calls aren't divided into shards. */
-  shards(): readonly Database[];
+  shards(): readonly Lane[];
   /** Makes all lanes use the shards that the database was set up with. */
   useShards(count: number): void;
   /** For queries only. A query sees everything that was committed before it started. */
@@ -84,11 +81,11 @@ export type Database = {
  * lists and searches, and the rest of the console. This way, a key's statement never waits for anything that strangers or console users do,
  * and revoking a key never waits for a search. A statement in `lists` that takes too long is interrupted.
  */
-type Lane = 'keys' | 'lists' | 'sign-in' | 'background';
+export type Lanes = Readonly<Record<'keys' | 'console' | 'lists' | 'sign-in' | 'background', Lane>>;
 
-/** The lane for the rest of the console, along with the other lanes. Each opens its first connection when it's first used. */
-export type OpenedDatabase = Database & {
-  lanes: Readonly<Record<Lane, Database>>;
+/** All lanes, and by itself, the one for the console. Each opens its first connection when it's first used. */
+export type OpenedDatabase = Lane & {
+  lanes: Lanes;
   /** All connection pools, by lane. Each list begins with the lane's own pool, followed by its pools for the shards. */
   pools: ReadonlyMap<string, readonly Knex[]>;
   /** Closes the connections of all lanes. */
@@ -121,7 +118,7 @@ export function parseDatabaseUrl(url: string): DatabaseLocation {
  *
  * @throws Problem `unavailable` if one takes longer than any statement may
  */
-export async function requireSeen(database: Database): Promise<void> {
+export async function requireSeen(database: Lane): Promise<void> {
   await database.awaitNodes();
   if (await database.awaitWriters()) return;
   throw new Problem(

@@ -150,17 +150,20 @@ export function toProblem(error: unknown): unknown {
   return new Problem('unavailable', `${what} Try again shortly.`, { cause: error, retryAfter: 2 });
 }
 
-/** Returns a store whose methods report outages as problems. */
-export function reportingOutages<Store extends Record<keyof Store, (...args: never[]) => Promise<unknown>>>(store: Store): Store {
-  const reporting = Object.entries<(...args: never[]) => Promise<unknown>>(store).map(([name, method]) => [
-    name,
-    async (...args: never[]) => {
-      try {
-        return await method(...args);
-      } catch (error) {
-        throw toProblem(error);
-      }
-    },
-  ]);
+/** Returns stores whose methods report outages as problems. */
+export function reportingOutages<Stores extends Readonly<Record<keyof Stores, object>>>(stores: Stores): Stores {
+  const reporting = Object.entries<object>(stores).map(([name, store]) => {
+    const methods = Object.entries<(...args: never[]) => Promise<unknown>>({ ...store }).map(([method, run]) => [
+      method,
+      async (...args: never[]) => {
+        try {
+          return await run(...args);
+        } catch (error) {
+          throw toProblem(error);
+        }
+      },
+    ]);
+    return [name, Object.fromEntries(methods)];
+  });
   return Object.fromEntries(reporting);
 }

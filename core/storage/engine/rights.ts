@@ -1,7 +1,7 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { migrationsTable } from '../migrate.ts';
-import type { Database, DatabaseLocation } from './database.ts';
+import type { DatabaseLocation, Lane } from './database.ts';
 import { ownTables } from './postgres/own-objects.ts';
 import { requireWritable } from './sqlite/sqlite-file.ts';
 
@@ -26,7 +26,7 @@ class MissingRights extends Error {
 }
 
 /** Checks the rights that a core will need. @throws Error that lists the missing ones */
-export async function requireRights(database: Database, location: DatabaseLocation): Promise<void> {
+export async function requireRights(database: Lane, location: DatabaseLocation): Promise<void> {
   if (location.kind === 'sqlite') return requireWritable(location.filename);
   const missing = await database.query<{ table: string; missing: string }>(lacking);
   if (missing.length === 0) return;

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
-import type { Database } from './database.ts';
+import type { Lane } from './database.ts';
 
 /** The tables of a shard. All others exist once. */
 export const shardTables = ['calls', 'call_counts', 'call_count_changes'] as const;
@@ -23,20 +23,20 @@ export function shardNumberSql(campaignId: string, shards: number): string {
 }
 
 /** Returns the databases of all shards. Without shards, that's the database itself. */
-export function shardsOf(database: Database): readonly Database[] {
+export function shardsOf(database: Lane): readonly Lane[] {
   const shards = database.shards();
   return shards.length === 0 ? [database] : shards;
 }
 
 /** Returns the shard with a campaign's calls. */
-export function shardOf(database: Database, campaignId: string): Database {
+export function shardOf(database: Lane, campaignId: string): Lane {
   const shards = database.shards();
   return shards.length === 0 ? database : (shards[shardNumber(campaignId, shards.length)] ?? database);
 }
 
 /** Returns a function that makes something for each shard the first time that it's needed. */
-export function perShard<Made>(make: (shard: Database) => Made): (shard: Database) => Made {
-  const made = new WeakMap<Database, Made>();
+export function perShard<Made>(make: (shard: Lane) => Made): (shard: Lane) => Made {
+  const made = new WeakMap<Lane, Made>();
   return (shard) => {
     const existing = made.get(shard);
     if (existing !== undefined) return existing;
@@ -51,7 +51,7 @@ export function perShard<Made>(make: (shard: Database) => Made): (shard: Databas
  *
  * @throws the first error, after all steps have ended
  */
-export async function inEachShard<Result>(database: Database, step: (shard: Database) => Promise<Result>): Promise<Result[]> {
+export async function inEachShard<Result>(database: Lane, step: (shard: Lane) => Promise<Result>): Promise<Result[]> {
   const results = await Promise.allSettled(shardsOf(database).map(step));
   return results.map((result) => {
     if (result.status === 'rejected') throw result.reason;
@@ -59,7 +59,7 @@ export async function inEachShard<Result>(database: Database, step: (shard: Data
   });
 }
 
-export async function sumOfShards(database: Database, count: (shard: Database) => Promise<number>): Promise<number> {
+export async function sumOfShards(database: Lane, count: (shard: Lane) => Promise<number>): Promise<number> {
   return (await inEachShard(database, count)).reduce((sum, each) => sum + each, 0);
 }
 
@@ -69,7 +69,7 @@ export function earliest(times: readonly (Millis | null)[]): Millis | null {
 }
 
 /** Groups items by the shard with their campaign's calls. */
-export function byShard<Item>(database: Database, items: readonly Item[], campaignOf: (item: Item) => string): Map<Database, Item[]> {
+export function byShard<Item>(database: Lane, items: readonly Item[], campaignOf: (item: Item) => string): Map<Lane, Item[]> {
   return Map.groupBy(items, (item) => shardOf(database, campaignOf(item)));
 }
 

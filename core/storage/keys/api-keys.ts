@@ -8,7 +8,7 @@ import { CallsNotCancelled, Problem, unauthorizedDetail } from '../../domain/pro
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { inChunks } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lane, Lanes } from '../engine/database.ts';
 import { perShard } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
@@ -132,9 +132,9 @@ type DetailsRow = ListedRow & {
   reached_partner_name: string;
 };
 
-export function apiKeyStore(database: Database): ApiKeyStore {
+export function apiKeyStore({ console: database, lists, background }: Lanes): ApiKeyStore {
   const { read, write } = database;
-  const listed = (visibility: KeyVisibility) =>
+  const listed = (read: Knex, visibility: KeyVisibility) =>
     narrowToVisible(read('api_keys as k'), visibility).whereNotIn('k.creator_id', unlistedUsers(read, visibility));
   const selectKeys = (visibility: KeyVisibility, keys: Knex.QueryBuilder = read('api_keys as k')) =>
     narrowFoundToVisible(withCreator(keys), visibility).whereNull('u.deleted_at');
@@ -181,17 +181,18 @@ export function apiKeyStore(database: Database): ApiKeyStore {
         { column: 'k.id', order: 'desc' },
       ];
       // Select only IDs, so that only the index is read: it may contain a million keys of unlisted users.
-      const newest = (part: KeyVisibility) => read.from(listed(part).select('k.id').orderBy(order).limit(limit).as('newest'));
+      const newest = (part: KeyVisibility) =>
+        lists.read.from(listed(lists.read, part).select('k.id').orderBy(order).limit(limit).as('newest'));
       const [first, ...others] = listParts(visibility);
-      const keys = withCreator(read('api_keys as k').whereIn('k.id', newest(first).unionAll(others.map(newest))))
+      const keys = withCreator(lists.read('api_keys as k').whereIn('k.id', newest(first).unionAll(others.map(newest))))
         .orderBy(order)
         .limit(limit);
-      const [rows, total] = await Promise.all([keys, countVisible(read, visibility)]);
+      const [rows, total] = await Promise.all([keys, countVisible(lists.read, visibility)]);
       return { apiKeys: rows.map(toApiKey), total };
     },
 
     async page(visibility, cursor, limit) {
-      const keys = withCreator(listed(visibility)).orderBy('k.id', 'desc').limit(limit);
+      const keys = withCreator(listed(read, visibility)).orderBy('k.id', 'desc').limit(limit);
       return (await (cursor === null ? keys : keys.where('k.id', '<', cursor))).map(toApiKey);
     },
 
@@ -225,7 +226,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     },
 
     async usage(id, since) {
-      const rows: KeyUsageRow[] = await read('api_key_usage').where({ api_key_id: id }).where('quarter_at', '>=', since);
+      const rows: KeyUsageRow[] = await lists.read('api_key_usage').where({ api_key_id: id }).where('quarter_at', '>=', since);
       return rows.map(({ quarter_at, placed, cancelled, refused }) => ({ quarterAt: quarter_at, placed, cancelled, refused }));
     },
 
@@ -252,7 +253,8 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     },
 
     async addresses(id, since, limit) {
-      const rows = read('api_key_addresses')
+      const rows = lists
+        .read('api_key_addresses')
         .where({ api_key_id: id })
         .where('used_at', '>=', since)
         .orderBy('used_at', 'desc')
@@ -261,7 +263,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
     },
 
     async countQueuedCalls(id) {
-      return (await countQueued(database, [id])).get(id) ?? 0;
+      return (await countQueued(lists, [id])).get(id) ?? 0;
     },
 
     async revoke(ids, options, events) {
@@ -275,7 +277,7 @@ export function apiKeyStore(database: Database): ApiKeyStore {
       return revoked;
     },
 
-    finishCancelling: (at, signal) => finishCancelling(database, at, signal),
+    finishCancelling: (at, signal) => finishCancelling(background, at, signal),
 
     async countByDaysLeft(now) {
       const until = (days: number) => plus(now, days * oneDay);
@@ -346,7 +348,7 @@ const revokeStatements = perShard((database) =>
 
 /** Revokes keys permanently. @returns the IDs of the keys */
 export async function revokeKeys(
-  database: Database,
+  database: Lane,
   trx: Knex.Transaction,
   which: readonly string[],
   { at, cancelQueuedCalls }: RevokeOptions,
@@ -365,7 +367,7 @@ export async function revokeKeys(
  *
  * @throws CallsNotCancelled if housekeeping has to finish it
  */
-export async function cancelInFlight(database: Database, ids: readonly string[], options: RevokeOptions): Promise<void> {
+export async function cancelInFlight(database: Lane, ids: readonly string[], options: RevokeOptions): Promise<void> {
   if (options.cancelQueuedCalls !== true || ids.length === 0) return;
   await orLater(async () => {
     await cancelAll(database, { ids }, options.at);
@@ -377,7 +379,7 @@ export async function cancelInFlight(database: Database, ids: readonly string[],
  * Cancels the queued calls of a deleted user who still has keys. The keys are marked when they're revoked, and housekeeping finishes the
  * rest.
  */
-export async function cancelDeletedUsersCalls(database: Database, creatorId: string, options: RevokeOptions): Promise<void> {
+export async function cancelDeletedUsersCalls(database: Lane, creatorId: string, options: RevokeOptions): Promise<void> {
   if (options.cancelQueuedCalls === true) await orLater(() => cancelAll(database, { creatorId }, options.at));
 }
 
@@ -396,7 +398,7 @@ const notCancelled =
 const unmarkBatchSize = 10_000;
 
 /** Cancels the queued calls of all keys that are still marked. @returns the number of calls */
-export async function finishCancelling(database: Database, at: Millis, signal?: AbortSignal): Promise<number> {
+export async function finishCancelling(database: Lane, at: Millis, signal?: AbortSignal): Promise<number> {
   const marked = database.read('revoked_api_keys').whereNotNull('cancelling_since').orderBy('id').limit(unmarkBatchSize);
   for (let changed = 0, last = ''; ; ) {
     const ids: string[] = await marked.clone().where('id', '>', last).pluck('id');
@@ -408,7 +410,7 @@ export async function finishCancelling(database: Database, at: Millis, signal?: 
   }
 }
 
-async function cancelAll(database: Database, keys: KeysWithCalls, at: Millis, signal?: AbortSignal): Promise<number> {
+async function cancelAll(database: Lane, keys: KeysWithCalls, at: Millis, signal?: AbortSignal): Promise<number> {
   const before = await cancelQueued(database, keys, at, signal);
   // A batch that checked the keys before they were deleted may still write. Once it has ended, no more calls can be added.
   if (!(await database.awaitWriters())) throw new Error("A statement that writes calls didn't finish in time.");
@@ -419,7 +421,7 @@ async function cancelAll(database: Database, keys: KeysWithCalls, at: Millis, si
  * Removes the marks. Skips keys for which a dialer is handing off a call, because the dialer checks the mark. Housekeeping tries again
  * later.
  */
-async function unmark(database: Database, keys: KeysWithCalls, ids: readonly string[], at: Millis): Promise<void> {
+async function unmark(database: Lane, keys: KeysWithCalls, ids: readonly string[], at: Millis): Promise<void> {
   const handingOff = await keysHandingOff(database, keys, at);
   const done = ids.filter((id) => !handingOff.has(id));
   for (const chunk of inChunks(done)) await database.write('revoked_api_keys').whereIn('id', chunk).update({ cancelling_since: null });

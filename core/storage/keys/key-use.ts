@@ -2,7 +2,7 @@ import { instant, type Millis, quarterHour } from '../../domain/instant.ts';
 import type { Digest, KeyCaller } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports.ts';
 import { inChunks } from '../engine/chunks.ts';
-import type { Database, Value } from '../engine/database.ts';
+import type { Lane, Value } from '../engine/database.ts';
 
 /**
  * In ms. The minimum time between two writes of a key's rows. Together with `sweepEvery`, it must stay below 60,000, so that the rows are
@@ -36,7 +36,7 @@ export type KeyUse = {
  * Collects when keys were last used and what they did, and writes that in the background, so that an error doesn't fail any request. If a
  * core is killed, the uses that it hasn't written are lost: see core/docs/decisions/counted-by-the-quarter.md.
  */
-export function createKeyUse(database: Database, clock: Clock, onError: (error: unknown) => void): KeyUse {
+export function createKeyUse(database: Lane, clock: Clock, onError: (error: unknown) => void): KeyUse {
   const unwritten = new Map<Digest, Use>();
   const writtenAt = new Map<Digest, number>();
   const writeLastUsed = lastUsedStatement(database);
@@ -143,7 +143,7 @@ function usageRows({ digest, use }: { digest: Digest; use: Use }): Value[][] {
   return Array.from(use.quarters, ([number, { placed, cancelled, refused }]) => [digest, number * quarterHour, placed, cancelled, refused]);
 }
 
-function lastUsedStatement(database: Database) {
+function lastUsedStatement(database: Lane) {
   // Only update rows, because a revoked key must not return. Only move the time forward, because another core may have written a later use.
   return database.prepare(
     `UPDATE api_keys SET last_used_at = r.at, last_used_address = r.address
@@ -153,7 +153,7 @@ function lastUsedStatement(database: Database) {
   );
 }
 
-function addressesStatement(database: Database) {
+function addressesStatement(database: Lane) {
   return database.prepare(
     `INSERT INTO api_key_addresses (api_key_id, address, used_at)
      SELECT k.id, e.value->>1, CAST(e.value->>2 AS bigint) FROM ${database.rows} CROSS JOIN api_keys k WHERE k.digest = e.value->>0
@@ -162,7 +162,7 @@ function addressesStatement(database: Database) {
   );
 }
 
-function usageStatement(database: Database) {
+function usageStatement(database: Lane) {
   const counts = [2, 3, 4].map((n) => `CAST(e.value->>${n} AS bigint)`);
   // Add to the counts, because other cores count the same keys.
   return database.prepare(

@@ -1,6 +1,6 @@
 import { eachDespiteErrors } from '../../domain/each-despite-errors.ts';
 import type { Millis } from '../../domain/instant.ts';
-import { type Database, requireSeen } from '../engine/database.ts';
+import { type Lane, requireSeen } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
 import { markHeldDue } from '../queue/queue.ts';
 import { accountsIn } from './lookups.ts';
@@ -11,7 +11,7 @@ type ChangedScope = { scope_id: string; campaign_id: string | null; account_id: 
  * Makes held calls due in scopes whose calling hours have changed since the last time. A claim then applies the new hours, and may hold a
  * call again. Otherwise, a call would wait until the previous hours open, and could lapse although the new ones are open.
  */
-export async function makeHeldDue(database: Database, now: Millis, signal: AbortSignal): Promise<number> {
+export async function makeHeldDue(database: Lane, now: Millis, signal: AbortSignal): Promise<number> {
   const scopes = await database.query<ChangedScope>(
     `SELECT r.scope_id, c.id AS campaign_id, a.id AS account_id, r.partner_id, r.hours_changed
      FROM protection_rules r LEFT JOIN campaigns c ON c.id = r.scope_id LEFT JOIN accounts a ON a.id = coalesce(c.account_id, r.scope_id)

@@ -1,5 +1,5 @@
 import { inChunks } from '../engine/chunks.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lane } from '../engine/database.ts';
 import { type NumberFilter, numberFilter } from './number-filter.ts';
 
 /** In ms. The lists are refreshed only while calls are placed. */
@@ -26,7 +26,7 @@ export type KnownLists = {
   close(): Promise<void>;
 };
 
-export function knownLists(database: Database): KnownLists {
+export function knownLists(database: Lane): KnownLists {
   const { read } = database;
   const byPartner = new Map<string, Lists>();
   const byCampaign = new Map<string, Lists | null>();

@@ -4,7 +4,7 @@ import type { RestrictedKind } from '#contract/protection/numbers.ts';
 import type { CampaignRules } from '../../domain/model.ts';
 import { defaultRules } from '../../domain/protection/judge.ts';
 import { inChunks } from '../engine/chunks.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lane } from '../engine/database.ts';
 import type { ProtectionRulesRow } from '../engine/tables.ts';
 
 type RuleRow = { campaign_id: string; account_id: string; partner_id: string; rules_version: number | null } & {
@@ -17,7 +17,7 @@ type RuleRow = { campaign_id: string; account_id: string; partner_id: string; ru
  * @param on a transaction, or the pool
  */
 export async function readCampaignRules(
-  database: Database,
+  database: Lane,
   campaignIds: readonly string[],
   on = database.read,
 ): Promise<Map<string, CampaignRules>> {
@@ -89,7 +89,7 @@ export type KnownRules = {
   ): Promise<(campaignId: string) => CampaignRules>;
 };
 
-export function knownRules(database: Database): KnownRules {
+export function knownRules(database: Lane): KnownRules {
   const known = new Map<string, CampaignRules>();
   function remember(campaignId: string, rules: CampaignRules): void {
     if (known.size >= maxKnown) known.clear();
@@ -124,7 +124,7 @@ export function knownRules(database: Database): KnownRules {
 }
 
 /** Returns the version of the rules for each account. */
-async function readVersions(database: Database, accountIds: readonly string[], trx: Knex.Transaction): Promise<Map<string, number | null>> {
+async function readVersions(database: Lane, accountIds: readonly string[], trx: Knex.Transaction): Promise<Map<string, number | null>> {
   const versions = new Map<string, number | null>();
   for (const ids of inChunks(accountIds)) {
     const rows = await database.query<{ id: string; rules_version: number | null }>(

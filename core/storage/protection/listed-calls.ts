@@ -2,7 +2,7 @@ import { stagesBefore } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import { doNotCallDetail } from '../../domain/protection/judge.ts';
 import { inChunks } from '../engine/chunks.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lane } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
 import { endCalls, isAt, stageAfterSql } from '../queue/call-stages.ts';
 import { type CallKeyPair, selectAmong, selectBatch, walkQueue } from '../queue/queue.ts';
@@ -18,7 +18,7 @@ type Sweep = { scope_id: string; account_id: string | null; partner_id: string; 
  * Blocks the queued calls to numbers that were added since the last time. A claim would block these calls anyway, but it may be hours until
  * a dialer claims a call, and the list of calls would show it as queued until then.
  */
-export async function blockDoNotCall(database: Database, now: Millis, signal?: AbortSignal): Promise<number> {
+export async function blockDoNotCall(database: Lane, now: Millis, signal?: AbortSignal): Promise<number> {
   let blocked = 0;
   const sweeps: Sweep[] = await database.read('do_not_call_sweeps').orderBy('scope_id');
   if (sweeps.length === 0) return 0;
@@ -34,7 +34,7 @@ export async function blockDoNotCall(database: Database, now: Millis, signal?: A
 }
 
 /** Blocks an account's waiting calls, except those that a dialer is claiming right now: the claim itself blocks them. */
-async function blockInAccount(database: Database, accountId: string, now: Millis, signal: AbortSignal | undefined): Promise<number> {
+async function blockInAccount(database: Lane, accountId: string, now: Millis, signal: AbortSignal | undefined): Promise<number> {
   const { write } = database;
   const isBlockable = `${isAt(...stagesBefore('block'))} AND ${isCallListed(String(now))}`;
   const columns = { state: write.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail: doNotCallDetail };

@@ -4,7 +4,7 @@ import type { ProtectionScope } from '#contract/protection/protection.ts';
 import type { DoNotCallEntry, OwningScope, RuleScope } from '../../domain/model.ts';
 import type { ProtectionAccess } from '../../domain/ports.ts';
 import { inChunks } from '../engine/chunks.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lane } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 import { isAt } from '../queue/call-stages.ts';
@@ -34,7 +34,7 @@ function toEntry(row: DoNotCallRow, scopeName: string): DoNotCallEntry {
 }
 
 /** Counts the calls to these numbers that a provider has or may have. */
-export async function countBeingDialed(database: Database, owner: OwningScope, phones: readonly string[]): Promise<number> {
+export async function countBeingDialed(database: Lane, owner: OwningScope, phones: readonly string[]): Promise<number> {
   const scope = owner.accountId === null ? 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)' : 'account_id = ?';
   let calls = 0;
   for (const chunk of inChunks(phones)) {
@@ -53,12 +53,7 @@ export async function countBeingDialed(database: Database, owner: OwningScope, p
 type ScopeRow = { id: string; name: string; account_id: string | null; partner_id: string };
 
 /** Finds a partner, account or campaign that the viewer can see. */
-export async function findScope(
-  database: Database,
-  access: ProtectionAccess,
-  kind: ProtectionScope,
-  id: string,
-): Promise<RuleScope | null> {
+export async function findScope(database: Lane, access: ProtectionAccess, kind: ProtectionScope, id: string): Promise<RuleScope | null> {
   const [row] = await database.query<ScopeRow>(scopeSql[kind], [id]);
   if (!row || !isInReach(row, access)) return null;
   return { kind, id: row.id, name: row.name, owner: { accountId: row.account_id, partnerId: row.partner_id } };
@@ -79,7 +74,7 @@ function isInReach(row: ScopeRow, access: ProtectionAccess): boolean {
 const accountBatchSize = 1_000;
 
 /** Returns the account of a scope, or all accounts of its partner. */
-export async function* accountsIn({ read }: Database, { accountId, partnerId }: OwningScope): AsyncGenerator<string> {
+export async function* accountsIn({ read }: Lane, { accountId, partnerId }: OwningScope): AsyncGenerator<string> {
   if (accountId !== null) return yield accountId;
   for (let after = ''; ; ) {
     const ids: string[] = await read('accounts')

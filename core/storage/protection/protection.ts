@@ -4,7 +4,7 @@ import type { RuleScope } from '../../domain/model.ts';
 import type { CheckRules, ProtectionAccess, ProtectionStore, ScopeRules } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
-import { type Database, requireSeen } from '../engine/database.ts';
+import { type Lanes, requireSeen } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/empty-log.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
@@ -17,9 +17,8 @@ import { countBeingDialed, findScope, toEntries } from './lookups.ts';
 /** The number of entries that one statement deletes. */
 const deleteBatchSize = 2_000;
 
-export function protectionStore(database: Database): ProtectionStore {
+export function protectionStore({ console: database, lists, background }: Lanes): ProtectionStore {
   const { read, write } = database;
-  const inReach = (access: ProtectionAccess) => narrow(read('do_not_call'), access);
   return {
     async addNumbers(added, now, event) {
       const { added: count } = await write.transaction(async (trx) => {
@@ -34,8 +33,8 @@ export function protectionStore(database: Database): ProtectionStore {
     },
 
     async importNumbers(entry, numbers, now, event) {
-      const added = await importNumbers(write, entry, numbers, now, event);
-      await requireSeen(database);
+      const added = await importNumbers(background.write, entry, numbers, now, event);
+      await requireSeen(background);
       return added;
     },
 
@@ -66,22 +65,22 @@ export function protectionStore(database: Database): ProtectionStore {
     },
 
     async findEntry(access, id) {
-      const rows: DoNotCallRow[] = await inReach(access).where({ id });
+      const rows: DoNotCallRow[] = await narrow(read('do_not_call'), access).where({ id });
       const [entry] = await toEntries(read, rows);
       return entry ?? null;
     },
 
     async listNumbers(access, cursor, limit) {
-      const page = inReach(access).orderBy('id', 'desc').limit(limit);
+      const page = narrow(lists.read('do_not_call'), access).orderBy('id', 'desc').limit(limit);
       if (cursor !== null) page.where('id', '<', cursor);
       const rows: DoNotCallRow[] = await page;
-      return toEntries(read, rows);
+      return toEntries(lists.read, rows);
     },
 
     async searchNumbers(access, prefix, cursor, limit) {
       // Set only one lower bound, because SQLite could start at the other one, and read everything up to the cursor.
       const after = cursor && cursor.phone >= prefix ? cursor : null;
-      const page = read('do_not_call').limit(limit);
+      const page = lists.read('do_not_call').limit(limit);
       if (access.kind === 'account') {
         // The index by account isn't in the order of numbers. The one by scope is, and each number is unique in it.
         page.where({ scope_id: access.accountId }).orderBy('phone');
@@ -93,7 +92,7 @@ export function protectionStore(database: Database): ProtectionStore {
       if (!after) page.where('phone', '>=', prefix);
       // ':' sorts right after the digits.
       const rows: DoNotCallRow[] = await page.where('phone', '<', `${prefix}:`);
-      return toEntries(read, rows);
+      return toEntries(lists.read, rows);
     },
 
     async findBlocking({ accountId, partnerId }, phone, now) {
@@ -134,15 +133,15 @@ export function protectionStore(database: Database): ProtectionStore {
       await requireSeen(database);
     },
 
-    blockDoNotCall: (now, signal) => blockDoNotCall(database, now, signal),
-    makeHeldDue: (now, signal) => makeHeldDue(database, now, signal),
+    blockDoNotCall: (now, signal) => blockDoNotCall(background, now, signal),
+    makeHeldDue: (now, signal) => makeHeldDue(background, now, signal),
 
     async deleteEnded(now, signal) {
-      await write('do_not_call_additions').where('version', '<', plus(now, -oneDay)).delete();
+      await background.write('do_not_call_additions').where('version', '<', plus(now, -oneDay)).delete();
       return inShortTransactions(
         (limit) => {
-          const ended = write('do_not_call').where('ends_at', '<', now).whereNotNull('ends_at').limit(limit).select('id');
-          return write('do_not_call').whereIn('id', ended).delete();
+          const ended = background.write('do_not_call').where('ends_at', '<', now).whereNotNull('ends_at').limit(limit).select('id');
+          return background.write('do_not_call').whereIn('id', ended).delete();
         },
         deleteBatchSize,
         signal,
@@ -150,7 +149,7 @@ export function protectionStore(database: Database): ProtectionStore {
     },
 
     async countHeld(now) {
-      return sumOfShards(database, async (shard) => {
+      return sumOfShards(background, async (shard) => {
         const [row] = await shard.query<{ held: number | string }>(
           'SELECT count(*) AS held FROM calls WHERE held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ?',
           [now],

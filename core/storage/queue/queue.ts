@@ -7,7 +7,7 @@ import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
 import { inChunks } from '../engine/chunks.ts';
-import { type Database, getDialect, type Value } from '../engine/database.ts';
+import { getDialect, type Lane, type Value } from '../engine/database.ts';
 import { inEachShard, perShard, sumOfShards } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
@@ -27,7 +27,7 @@ type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id'>;
 const start: readonly Value[] = ['', 0, 0, '', ''];
 
 /** Returns the SQL for the queue. After an ANALYZE, SQLite would read the table instead, and it contains every call ever placed. */
-const queueSql = ({ kind }: Database) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
+const queueSql = ({ kind }: Lane) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
 
 /**
  * Selects keys by their IDs, all keys of one creator (revoked or not), or all revoked keys whose queued calls still have to be cancelled.
@@ -44,7 +44,7 @@ function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string
 }
 
 /** Counts the calls that can be cancelled, for each of these keys that has any. */
-export async function countQueued(database: Database, keyIds: readonly string[]): Promise<Map<string, number>> {
+export async function countQueued(database: Lane, keyIds: readonly string[]): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const ids of inChunks(keyIds)) {
     const rows = await inEachShard(database, (shard) =>
@@ -63,7 +63,7 @@ export async function countQueued(database: Database, keyIds: readonly string[])
  * Returns which of these keys have calls that a dialer is handing off. If the provider doesn't accept a call, the call can still be
  * cancelled.
  */
-export async function keysHandingOff(database: Database, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
+export async function keysHandingOff(database: Lane, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
   const { sql, bindings } = isOfKeys(keys);
   const rows = await inEachShard(database, (shard) =>
     shard.query<{ api_key_id: string }>(
@@ -90,7 +90,7 @@ const pause = 5;
  * @returns the number of cancelled calls
  */
 export function cancelQueued(
-  database: Database,
+  database: Lane,
   keys: KeysWithCalls,
   at: Millis,
   signal?: AbortSignal,
@@ -100,7 +100,7 @@ export function cancelQueued(
 }
 
 async function cancelInShard(
-  database: Database,
+  database: Lane,
   keys: KeysWithCalls,
   at: Millis,
   signal: AbortSignal | undefined,
@@ -122,7 +122,7 @@ async function cancelInShard(
 type Options = { at: Millis; locked: 'skip' | 'wait'; size: number };
 
 /** Reads the queue once, from start to end. @returns the number of cancelled calls */
-async function cancelOnce(database: Database, keys: KeysWithCalls, options: Options, signal: AbortSignal | undefined): Promise<number> {
+async function cancelOnce(database: Lane, keys: KeysWithCalls, options: Options, signal: AbortSignal | undefined): Promise<number> {
   let cancelled = 0;
   for (let after = start; ; ) {
     signal?.throwIfAborted();
@@ -135,7 +135,7 @@ async function cancelOnce(database: Database, keys: KeysWithCalls, options: Opti
   }
 }
 
-function findQueued(database: Database, keys: KeysWithCalls, after: readonly Value[], limit: number): Promise<Found[]> {
+function findQueued(database: Lane, keys: KeysWithCalls, after: readonly Value[], limit: number): Promise<Found[]> {
   const { sql, bindings } = isOfKeys(keys);
   return database.query<Found>(
     `SELECT ${[...position, 'campaign_id']} FROM ${queueSql(database)}
@@ -156,7 +156,7 @@ type WalkedRow = Found & { flag: Value | boolean };
  * @param options.size calls on a page
  */
 export async function* walkQueue(
-  database: Database,
+  database: Lane,
   options: { flag: string; accountId?: string; size: number; signal: AbortSignal | undefined },
 ): AsyncGenerator<WalkedRow[]> {
   const { flag, accountId, size } = options;
@@ -178,7 +178,7 @@ export async function* walkQueue(
 
 /** Cancels the found calls that can still be cancelled. */
 export async function cancelFound(
-  database: Database,
+  database: Lane,
   found: readonly Pick<Found, 'campaign_id' | 'contact_id'>[],
   { at, locked }: Pick<Options, 'at' | 'locked'>,
   transaction?: Knex.Transaction,
@@ -210,7 +210,7 @@ const statementsOf = perShard((database) => {
 });
 
 /** Lapses calls whose `notAfter` has passed. @returns the number of calls */
-export async function lapseBatch(database: Database, now: Millis, limit: number, trx?: Knex.Transaction): Promise<number> {
+export async function lapseBatch(database: Lane, now: Millis, limit: number, trx?: Knex.Transaction): Promise<number> {
   return (await statementsOf(database).lapse([now, limit], undefined, trx)).changed;
 }
 
@@ -232,7 +232,7 @@ export function selectAmong(on: Knex, calls: readonly CallKeyPair[]): Knex.Query
  * @param reason.ifListed whether to end only calls whose number is on a do-not-call list
  */
 export async function stopCalls(
-  database: Database,
+  database: Lane,
   trx: Knex.Transaction,
   calls: readonly CallKeyPair[],
   now: Millis,
@@ -242,7 +242,7 @@ export async function stopCalls(
 }
 
 /** Postpones due calls, which the transaction has locked, until calling hours allow them. */
-export async function holdCalls(database: Database, trx: Knex.Transaction, calls: readonly CallKeyPair[], until: Millis): Promise<number> {
+export async function holdCalls(database: Lane, trx: Knex.Transaction, calls: readonly CallKeyPair[], until: Millis): Promise<number> {
   return (await statementsOf(database).hold([calls, until], undefined, trx)).changed;
 }
 
@@ -265,7 +265,7 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
  * a rule could require, because checking a hundred thousand held calls again each hour kept PostgreSQL busy for minutes
  */
 export function markAllDue(
-  database: Database,
+  database: Lane,
   now: Millis,
   options: { size: number; judgesHeldAgain: boolean; signal?: AbortSignal | undefined },
 ): Promise<number> {
@@ -292,7 +292,7 @@ export function markAllDue(
  * Makes the calls due that calling hours hold in an account, or in one of its campaigns, so that the next claim applies the current hours.
  */
 export function markHeldDue(
-  database: Database,
+  database: Lane,
   now: Millis,
   scope: { accountId: string; campaignId: string | null },
   signal?: AbortSignal,
@@ -314,7 +314,7 @@ type Waiting = {
 };
 
 /** Makes calls due. Reads the queue once, from start to end, because a million calls may wait. */
-async function makeDue(database: Database, now: Millis, { campaignId = null, locked, ...queue }: Waiting): Promise<number> {
+async function makeDue(database: Lane, now: Millis, { campaignId = null, locked, ...queue }: Waiting): Promise<number> {
   const { write } = database;
   const dueAt = write.raw(`CASE WHEN ${isUndialed} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
   const firstAttemptAt = write.raw(`CASE WHEN NOT ${isUndialed} THEN first_attempt_at END`);

@@ -5,7 +5,7 @@ import type { RevokeOptions } from '../../domain/ports.ts';
 import { endProofs } from '../audit/audit.ts';
 import { inShortTransactions } from '../engine/chunks.ts';
 import { required } from '../engine/columns.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lane } from '../engine/database.ts';
 import type { ApiKeyRow, UserRow } from '../engine/tables.ts';
 import { revokeKeys } from '../keys/api-keys.ts';
 
@@ -35,7 +35,7 @@ export async function lockTarget(trx: Knex.Transaction, { id, signInVersion }: T
  * @returns the IDs of the keys
  */
 export async function deleteStep(
-  database: Database,
+  database: Lane,
   trx: Knex.Transaction,
   id: string,
   max: number,
@@ -47,7 +47,7 @@ export async function deleteStep(
 }
 
 /** Finishes deleting users. @throws the error of the first deletion that failed, after trying the others */
-export async function finishDeletions(database: Database, signal: AbortSignal): Promise<number> {
+export async function finishDeletions(database: Lane, signal: AbortSignal): Promise<number> {
   const { read, write } = database;
   const ids: string[] = await read('users').whereNotNull('deleted_at').pluck('id');
   let revoked = 0;
@@ -62,7 +62,7 @@ export async function finishDeletions(database: Database, signal: AbortSignal): 
   return revoked;
 }
 
-async function continueDeleting(database: Database, trx: Knex.Transaction, id: string, max: number): Promise<number> {
+async function continueDeleting(database: Lane, trx: Knex.Transaction, id: string, max: number): Promise<number> {
   // Lock the user's row, because another core may be deleting the same user's keys.
   const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
   if (user === undefined) return 0;
@@ -114,7 +114,7 @@ type Moving = Pick<UserRow, 'id' | 'partner_id' | 'moving_keys'>;
  * @returns the number of keys
  * @throws the error of the first move that failed, after trying the others
  */
-export async function finishMoves(database: Database, signal: AbortSignal): Promise<number> {
+export async function finishMoves(database: Lane, signal: AbortSignal): Promise<number> {
   const users: Moving[] = await database.read('users').whereNotNull('moving_keys').select('id', 'partner_id', 'moving_keys');
   let moved = 0;
   await eachDespiteErrors(users, signal, async (user) => {
@@ -124,7 +124,7 @@ export async function finishMoves(database: Database, signal: AbortSignal): Prom
 }
 
 /** Moves a user's keys, from the newest to the oldest. Keys that an earlier run has moved are only read. */
-async function finishMove({ read, write }: Database, user: Moving, signal: AbortSignal): Promise<number> {
+async function finishMove({ read, write }: Lane, user: Moving, signal: AbortSignal): Promise<number> {
   const { id, partner_id: partnerId, moving_keys } = user;
   let last: KeyPosition | undefined;
   let moved = 0;

@@ -1,7 +1,7 @@
 import { plus } from '../../domain/instant.ts';
 import type { LinkStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lanes } from '../engine/database.ts';
 import { isUniqueViolation, rejectOrphan } from '../engine/errors.ts';
 import type { LinkRow, SignInCodeRow, UserRow } from '../engine/tables.ts';
 import { lockTarget } from './keys-of-users.ts';
@@ -9,7 +9,7 @@ import { deleteFactor } from './second-factors.ts';
 import { deleteLink, type NamedUserRow, selectUsers, toUser } from './users.ts';
 
 /** Stores the links between users and their identities at the provider, and the codes that sign the app in. */
-export function linkStore({ read, write }: Database): LinkStore {
+export function linkStore({ console: { read, write }, background }: Lanes): LinkStore {
   return {
     async find({ issuer, subject }) {
       const [row]: (NamedUserRow & Pick<UserRow, 'disabled_at' | 'sign_in_version'>)[] = await selectUsers(read)
@@ -82,7 +82,7 @@ export function linkStore({ read, write }: Database): LinkStore {
     },
 
     async sweepCodes(before) {
-      await write('sign_in_codes').where('expires_at', '<', before).delete();
+      await background.write('sign_in_codes').where('expires_at', '<', before).delete();
     },
   };
 }

@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { CheckedCode, Digest } from '../../domain/model.ts';
 import type { SecondFactorStore } from '../../domain/ports.ts';
 import { recordAudit, requireSession } from '../audit/audit.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lanes } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
 import { lockTarget } from './keys-of-users.ts';
 
@@ -12,7 +12,7 @@ import { lockTarget } from './keys-of-users.ts';
  */
 const stepsAhead = 20;
 
-export function secondFactorStore({ read, write }: Database): SecondFactorStore {
+export function secondFactorStore({ console: { read, write }, background }: Lanes): SecondFactorStore {
   return {
     async find(userId) {
       const row = await read('second_factors').where({ user_id: userId }).first('secret', 'confirmed_at');
@@ -83,7 +83,8 @@ export function secondFactorStore({ read, write }: Database): SecondFactorStore 
     },
 
     async listSealedOtherwise(prefix, after, limit) {
-      const rows = await read('second_factors')
+      const rows = await background
+        .read('second_factors')
         .whereRaw('substr(secret, 1, ?) <> ?', [prefix.length, prefix])
         .where('user_id', '>', after)
         .orderBy('user_id')

@@ -5,7 +5,7 @@ import type { SignInVersion, Tenancy } from '../../domain/model.ts';
 import type { NewSession, SessionStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { required } from '../engine/columns.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lanes } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
 import type { SessionRow, UserRow } from '../engine/tables.ts';
 import { useUp } from './second-factors.ts';
@@ -33,7 +33,7 @@ type FoundRow = NamedUserRow & {
 export const maxSessions = 300;
 
 /** Stores sessions. Stores only digests of their IDs, so that no one can use a session from a copy of the table. */
-export function sessionStore({ read, write }: Database): SessionStore {
+export function sessionStore({ console: { read, write }, background }: Lanes): SessionStore {
   return {
     async start(session, version, event) {
       const starting = write.transaction(async (trx) => {
@@ -128,7 +128,8 @@ export function sessionStore({ read, write }: Database): SessionStore {
     endAll: (event) => write.transaction((trx) => recordAudit(trx, event)),
 
     async sweep({ startedAfter, seenAfter, before, now }) {
-      await write('sessions')
+      await background
+        .write('sessions')
         .whereNotBetween('started_at', [startedAfter, before])
         .orWhereNotBetween('last_seen_at', [seenAfter, before])
         .orWhere('half_open_until', '<', now)
@@ -136,7 +137,7 @@ export function sessionStore({ read, write }: Database): SessionStore {
     },
 
     async endDisallowed({ password, issuer }) {
-      const disallowed = write('sessions').where((other) => {
+      const disallowed = background.write('sessions').where((other) => {
         other.whereNotNull('issuer');
         if (issuer !== null) other.whereNot({ issuer });
       });

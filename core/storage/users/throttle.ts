@@ -4,7 +4,7 @@ import { instant, type Millis } from '../../domain/instant.ts';
 import type { ThrottleCounter, ThrottleStore } from '../../domain/ports.ts';
 import { maxWindow } from '../../domain/sign-in/throttle.ts';
 import { batched } from '../engine/batch.ts';
-import type { Database, Value } from '../engine/database.ts';
+import type { Lane, Lanes, Value } from '../engine/database.ts';
 import { isSingleRowError } from '../engine/errors.ts';
 
 /** The maximum number of counters (about 20 MB). It's more than honest users need, but limits how much a flood from many addresses can store. */
@@ -23,7 +23,7 @@ const isFull = `kept.attempts >= asked.max AND kept.expires_at > asked.now AND k
 const isLive = `kept.expires_at > (SELECT max(now) FROM asked) AND kept.expires_at <= excluded.expires_at + ${skew}`;
 
 /** Stores throttle counters. They're in the database, so that they apply to all processes and survive restarts. */
-export function throttleStore(database: Database): ThrottleStore {
+export function throttleStore({ 'sign-in': database }: Lanes): ThrottleStore {
   const { write } = database;
   const look = database.prepare(
     `SELECT asked.n, max(kept.expires_at) AS until FROM sign_in_attempts AS kept
@@ -101,7 +101,7 @@ export function throttleStore(database: Database): ThrottleStore {
 }
 
 /** SQL: the counters of the rows from {@link toRows}. */
-function asked({ rows }: Database, ...more: string[]): string {
+function asked({ rows }: Lane, ...more: string[]): string {
   const numbers = ['max', 'now', 'until'].map((name, n) => `CAST(e.value->>${n + 1} AS bigint) AS ${name}`);
   return `SELECT ${['e.value->>0 AS key', ...numbers, ...more].join(', ')} FROM ${rows}`;
 }
@@ -111,7 +111,7 @@ function toRows(counters: readonly ThrottleCounter[], now: Millis): Value[][] {
 }
 
 /** Deletes counters, and skips those that an attempt has locked, because waiting for them could cause a deadlock. */
-async function deleteFound({ kind, write }: Database, outdated: Knex.QueryBuilder): Promise<void> {
+async function deleteFound({ kind, write }: Lane, outdated: Knex.QueryBuilder): Promise<void> {
   const keys = outdated.select('key');
   await write('sign_in_attempts')
     .whereIn('key', kind === 'postgres' ? keys.forUpdate().skipLocked() : keys)

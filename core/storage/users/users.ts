@@ -8,7 +8,7 @@ import { Problem } from '../../domain/problem.ts';
 import { endProofs, recordAudit } from '../audit/audit.ts';
 import { required } from '../engine/columns.ts';
 import { either, matching } from '../engine/conditions.ts';
-import type { Database } from '../engine/database.ts';
+import type { Lanes } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../engine/tables.ts';
 import { cancelDeletedUsersCalls, cancelInFlight } from '../keys/api-keys.ts';
@@ -102,7 +102,7 @@ function toListedUser(row: ListedRow): ListedUser {
   };
 }
 
-export function userStore(database: Database): UserStore {
+export function userStore({ console: database, 'sign-in': signIn, lists, background }: Lanes): UserStore {
   const { kind, read, write } = database;
   return {
     async count() {
@@ -111,7 +111,7 @@ export function userStore(database: Database): UserStore {
     },
 
     async list(visibility, { search, awaySince }, after, limit) {
-      const users = narrowToVisibleUsers(selectListed(read), visibility).orderBy(['u.created_at', 'u.id']).limit(limit);
+      const users = narrowToVisibleUsers(selectListed(lists.read), visibility).orderBy(['u.created_at', 'u.id']).limit(limit);
       if (after) users.whereRaw('(u.created_at, u.id) > (?, ?)', [after.at, after.id]);
       if (awaySince !== null) users.whereRaw('COALESCE(u.last_sign_in_at, u.created_at) < ?', [awaySince]);
       if (search !== '') {
@@ -132,7 +132,8 @@ export function userStore(database: Database): UserStore {
     },
 
     async deletionImpact(userId, after, limit) {
-      const newest = read('api_keys')
+      const newest = lists
+        .read('api_keys')
         .select('id', 'name', 'created_at', 'last_used_at', 'expires_at')
         .where('creator_id', userId)
         .orderBy([
@@ -143,10 +144,11 @@ export function userStore(database: Database): UserStore {
       if (after) newest.whereRaw('(created_at, id) < (?, ?)', [after.at, after.id]);
       const keys: Pick<ApiKeyRow, 'id' | 'name' | 'created_at' | 'last_used_at' | 'expires_at'>[] = await newest;
       const queued = await countQueued(
-        database,
+        lists,
         keys.map(({ id }) => id),
       );
-      const counted = await read('sessions')
+      const counted = await lists
+        .read('sessions')
         .where({ user_id: userId, half_open_until: null })
         .count({ sessions: '*' })
         .first<{ sessions: number | string }>();
@@ -164,7 +166,7 @@ export function userStore(database: Database): UserStore {
     },
 
     async findByEmail(email) {
-      const [row]: CredentialsRow[] = await selectUsers(read)
+      const [row]: CredentialsRow[] = await selectUsers(signIn.read)
         .leftJoin('second_factors as sf', 'sf.user_id', 'u.id')
         .select('u.password_hash', 'u.password_expires_at', 'u.disabled_at', 'u.sign_in_version', 'sf.confirmed_at')
         .where('u.email', email);
@@ -247,8 +249,8 @@ export function userStore(database: Database): UserStore {
       return { apiKeys, sessions };
     },
 
-    finishDeletions: (signal) => finishDeletions(database, signal),
-    finishMoves: (signal) => finishMoves(database, signal),
+    finishDeletions: (signal) => finishDeletions(background, signal),
+    finishMoves: (signal) => finishMoves(background, signal),
   };
 }
 

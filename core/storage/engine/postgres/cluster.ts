@@ -1,6 +1,6 @@
 import { Problem } from '../../../domain/problem.ts';
 import { migrationsTable, shardsName } from '../../migrate.ts';
-import type { Database } from '../database.ts';
+import type { Lane } from '../database.ts';
 import { shardNumberSql, shardSchema, shardTables } from '../shards.ts';
 import { ownTables } from './own-objects.ts';
 
@@ -39,7 +39,7 @@ type NodeSettings = Readonly<Record<string, string>>;
 type Node = { id: number; name: string; group: number; has_shards: boolean };
 
 /** Returns what keeps a database from having shards, and what to do about it. */
-export async function findClusterFaults(database: Database): Promise<string[]> {
+export async function findClusterFaults(database: Lane): Promise<string[]> {
   const [citus] = await database.query<{ available: string; installed: string | null }>(
     `SELECT default_version AS available, installed_version AS installed FROM pg_available_extensions WHERE name = 'citus'`,
   );
@@ -58,7 +58,7 @@ export async function findClusterFaults(database: Database): Promise<string[]> {
   return [...faults, ...(await findNodeFaults(database, nodes))];
 }
 
-async function findNodeFaults(database: Database, nodes: readonly Node[]): Promise<string[]> {
+async function findNodeFaults(database: Lane, nodes: readonly Node[]): Promise<string[]> {
   const names = ['max_connections', ...Object.keys(nodeSettings)].map((name) => `'${name}'`);
   const answers = await database.query<{ nodeid: number; success: boolean; result: string }>(
     `SELECT * FROM run_command_on_all_nodes($$SELECT json_object_agg(name, setting) FROM pg_settings WHERE name IN (${names})$$,
@@ -76,14 +76,14 @@ async function findNodeFaults(database: Database, nodes: readonly Node[]): Promi
 }
 
 /** @throws Problem `conflict` if this node isn't the one that changes the schema of all nodes */
-export async function requireCoordinator(database: Database): Promise<void> {
+export async function requireCoordinator(database: Lane): Promise<void> {
   const [own] = await database.query<{ group: number }>('SELECT groupid AS "group" FROM pg_dist_local_group');
   if (own?.group !== 0)
     throw new Problem('conflict', "This node isn't the coordinator of the database. Put the coordinator first in DATABASE_URL.");
 }
 
 /** Finds nodes on which the role lacks settings that shards need, because it was created there later. */
-export async function findRoleFaults(database: Database): Promise<string[]> {
+export async function findRoleFaults(database: Lane): Promise<string[]> {
   const isMissing = Object.entries(roleSettings).map(([name, value]) => `current_setting('${name}') <> '${value}'`);
   const rows = await database.query<{ node: number }>(
     `SELECT nodeid AS node FROM run_command_on_all_nodes($$SELECT ${isMissing.join(' OR ')}$$, give_warning_for_connection_errors := true)
@@ -102,7 +102,7 @@ function roleStatements(role: string, name: string): string[] {
 const patient = { query_timeout: 36_000_000 };
 
 /** Counts the calls that would have to be moved. */
-export async function countCalls({ read }: Database): Promise<number> {
+export async function countCalls({ read }: Lane): Promise<number> {
   return read.transaction(async (trx) => {
     await trx.raw('SET LOCAL statement_timeout = 0');
     const row = await trx('calls').count({ calls: '*' }).first<{ calls: string | number }>().options(patient);
@@ -115,7 +115,7 @@ export async function countCalls({ read }: Database): Promise<number> {
  *
  * @throws Problem `conflict` if a core is running, or the database already has shards
  */
-export async function createShards(database: Database, count: number): Promise<void> {
+export async function createShards(database: Lane, count: number): Promise<void> {
   await database.write.transaction(async (trx) => {
     const run = (sql: string) => trx.raw(sql).options(patient);
     const ask = async <Found extends object>(sql: string) => database.query<Found>(sql, [], trx);

@@ -6,9 +6,9 @@ import pg from 'pg';
 import { errorCode } from '../../../domain/problem.ts';
 import {
   type BatchRows,
-  type Database,
   inTransaction,
   isOnShard,
+  type Lane,
   type OpenedDatabase,
   quiet,
   type Statement,
@@ -109,8 +109,8 @@ export function openPostgres(connectionString: string): OpenedDatabase {
    * @returns a function that returns the lane's databases, one for each shard. It opens them when it's first called after the calls have
    * been divided into shards
    */
-  function shardsOf(name: keyof typeof shardConnections): Database['shards'] {
-    let shards: readonly Database[] = [];
+  function shardsOf(name: keyof typeof shardConnections): Lane['shards'] {
+    let shards: readonly Lane[] = [];
     return () => {
       if (shards.length !== sharding.count)
         shards = Array.from({ length: sharding.count }, (_, number) => {
@@ -123,14 +123,15 @@ export function openPostgres(connectionString: string): OpenedDatabase {
   }
   const background = shardsOf('background');
   const shards = { keys: shardsOf('keys'), console: background, lists: shardsOf('lists'), 'sign-in': background, background };
-  function lane(name: keyof typeof connections): Database {
+  function lane(name: keyof typeof connections): Lane {
     const pool = open(name, connections[name]);
     pools.set(name, [pool]);
     return createLane(pool, sharding, shards[name]);
   }
+  const console = lane('console');
   return {
-    ...lane('console'),
-    lanes: { keys: lane('keys'), lists: lane('lists'), 'sign-in': lane('sign-in'), background: lane('background') },
+    ...console,
+    lanes: { console, keys: lane('keys'), lists: lane('lists'), 'sign-in': lane('sign-in'), background: lane('background') },
     pools,
     async close() {
       await Promise.all([...pools.values()].flat().map((pool) => pool.destroy()));
@@ -189,7 +190,7 @@ function repeatDeadlocked(pool: Knex): Knex {
   return Object.defineProperty(pool, 'transaction', { value: transaction });
 }
 
-function createLane(pool: Knex, sharding: Sharding, shards: Database['shards']): Database {
+function createLane(pool: Knex, sharding: Sharding, shards: Lane['shards']): Lane {
   const isShard = isOnShard(pool);
   let looking: Promise<void> | undefined;
   /** Whether a batch found that the disk is full. A commit alone doesn't show that, because space for its log was already allocated. */

@@ -1,14 +1,14 @@
 import { promisify } from 'node:util';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../../../domain/deadlines.ts';
-import type { Database } from '../database.ts';
+import type { Lane } from '../database.ts';
 import { markBroken } from './sqlite-connection.ts';
 
 /**
  * Empties SQLite's write-ahead log, because it still contains erased data. Gives up soon if others are reading, because no one can
  * write during that time. The next erasure tries again.
  */
-export async function emptyLog({ kind, write }: Database): Promise<void> {
+export async function emptyLog({ kind, write }: Lane): Promise<void> {
   if (kind !== 'sqlite') return;
   const connection: Connection = await write.client.acquireConnection();
   const execute = promisify<string, void>(connection.exec.bind(connection));

@@ -3,7 +3,7 @@ import knex, { type Knex } from 'knex';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../../../domain/deadlines.ts';
 import { FairQueue, inOrder } from '../../../domain/fair-queue.ts';
-import { type Database, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
+import { type Lane, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
 import { withoutComments } from '../sql-file.ts';
 import { markBroken, runPrepared, SqliteClient, SqliteListClient, SqliteWriterClient } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
@@ -40,16 +40,18 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
     pools.set(name, [made]);
     return made;
   }
-  function lane(name: Exclude<keyof typeof readers, 'read back'>, readBack?: Knex): Database {
+  function lane(name: Exclude<keyof typeof readers, 'read back'>, readBack?: Knex): Lane {
     const read = pool(`${name}-read`, open(name === 'lists' ? SqliteListClient : SqliteClient, readers[name]));
     const connectionPool = turns(name);
     const write = pool(`${name}-write`, knex({ ...options, client: SqliteWriterClient, connectionPool }));
     return createLane(filename, { read, write, 'read back': readBack ?? read });
   }
 
+  const console = lane('console');
   return {
-    ...lane('console'),
+    ...console,
     lanes: {
+      console,
       keys: lane('keys', pool('read-back', open(SqliteClient, readers['read back']))),
       lists: lane('lists'),
       'sign-in': lane('sign-in'),
@@ -63,9 +65,9 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
   };
 }
 
-const noShards: readonly Database[] = [];
+const noShards: readonly Lane[] = [];
 
-function createLane(filename: string, pools: Record<'read' | 'read back' | 'write', Knex>): Database {
+function createLane(filename: string, pools: Record<'read' | 'read back' | 'write', Knex>): Lane {
   const { read, write } = pools;
   return {
     kind: 'sqlite',
