@@ -1,23 +1,19 @@
-import { limits } from '#contract/limits.ts';
 import { instant, type Millis } from './instant.ts';
 import { Problem } from './problem.ts';
 
 /** A page of items. `nextCursor` is null on the last page. */
 export type Page<Item> = { items: Item[]; nextCursor: string | null };
 
-/** Query one row more than a page has, to find out whether there's a next page. */
-export const rowsForPage = limits.page + 1;
-export const rowsForDirectoryPage = limits.directoryPage + 1;
-
-export function toPage<Item>(items: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
-  return toPageOfSize(limits.page, items, getCursor);
+/** Reads a page. @param read reads this many rows: one more than a page has, to find out whether there's a next page */
+export async function readPage<Item>(
+  size: number,
+  read: (rows: number) => Promise<readonly Item[]>,
+  getCursor: (item: Item) => string,
+): Promise<Page<Item>> {
+  return toPage(size, await read(size + 1), getCursor);
 }
 
-export function toDirectoryPage<Item>(items: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
-  return toPageOfSize(limits.directoryPage, items, getCursor);
-}
-
-export function toPageOfSize<Item>(size: number, rows: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
+export function toPage<Item>(size: number, rows: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
   const items = rows.slice(0, size);
   const last = items.at(-1);
   return { items, nextCursor: rows.length > size && last !== undefined ? getCursor(last) : null };

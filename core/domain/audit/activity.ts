@@ -3,7 +3,7 @@ import { limits } from '#contract/limits.ts';
 import { capTotal } from '../calls/call-list.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { ActivityFilter, ListedEvent, SignedInCaller, Viewer } from '../model.ts';
-import { type Page, rowsForPage, toPage, toPageOfSize } from '../paging.ts';
+import { type Page, readPage } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { countRecorded } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
@@ -26,21 +26,23 @@ export async function recordListExport(ports: Ports, { viewer, actor }: SignedIn
 type ActivityPage = Page<ListedEvent> & { total: number; totalIsMore: boolean };
 
 export async function listActivity(ports: Ports, viewer: Viewer, filter: ActivityFilter, cursor: string | null): Promise<ActivityPage> {
-  const { activity } = scopeFor(viewer);
-  const page = toPage(await ports.stores.activity.list(activity, filter, cursor, rowsForPage), ({ id }) => id);
-  const isAll = cursor === null && page.nextCursor === null;
-  const total = isAll ? page.items.length : await ports.stores.activity.count(activity, filter, limits.countedMatches + 1);
-  return { ...page, ...capTotal(total) };
+  const page = await findEvents(ports, viewer, filter, cursor);
+  if (cursor === null && page.nextCursor === null) return { ...page, ...capTotal(page.items.length) };
+  return { ...page, ...capTotal(await ports.stores.activity.count(scopeFor(viewer).activity, filter, limits.countedMatches + 1)) };
 }
 
-export async function exportActivity(
-  ports: Ports,
+export function findEvents(
+  { stores: { activity } }: Ports,
   viewer: Viewer,
   filter: ActivityFilter,
   cursor: string | null,
+  size: number = limits.page,
 ): Promise<Page<ListedEvent>> {
-  const rows = await ports.stores.activity.list(scopeFor(viewer).activity, filter, cursor, limits.exportPage + 1);
-  return toPageOfSize(limits.exportPage, rows, ({ id }) => id);
+  return readPage(
+    size,
+    (rows) => activity.list(scopeFor(viewer).activity, filter, cursor, rows),
+    ({ id }) => id,
+  );
 }
 
 /** Returns the users and actions that occur in the viewer's activity. */

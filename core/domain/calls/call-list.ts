@@ -4,7 +4,7 @@ import { listCampaigns } from '../directory/directory.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
-import { type Page, toPageOfSize } from '../paging.ts';
+import { type Page, toPage } from '../paging.ts';
 import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { chartDays, type Day, type DayRange, firstDayStart, groupByDay, listDays, rangeEnd } from './days.ts';
@@ -43,7 +43,7 @@ async function findPage(ports: Ports, viewer: Viewer, scope: CallScope, query: C
     const rowsFound = await ports.stores.callList.list(scope, query.filter, cursor, scopeFor(viewer).apiKeys, rows);
     calls.push(...rowsFound.calls);
     const { end } = rowsFound;
-    if (calls.length > size || end === null) return { ...toPageOfSize(size, calls, ({ contactId }) => contactId), searchedBackTo: null };
+    if (calls.length > size || end === null) return { ...toPage(size, calls, ({ contactId }) => contactId), searchedBackTo: null };
     // A campaign may have ten million calls without a match, so an incomplete page is a valid result.
     if (!(await turn.yieldTurn())) return { items: calls, nextCursor: end.contactId, searchedBackTo: end.placedAt };
     cursor = end.contactId;

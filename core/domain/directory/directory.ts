@@ -18,25 +18,19 @@ import type {
   Tenancy,
   Viewer,
 } from '../model.ts';
-import { type Page, rowsForDirectoryPage, toDirectoryPage } from '../paging.ts';
+import { type Page, readPage } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
 import { type DirectoryAccess, scopeFor } from './scope.ts';
 
 /** Lists the accounts whose campaigns the viewer can see. The form for a new user shows them. */
-export async function listAccounts(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Named>> {
-  return toDirectoryPage(
-    await ports.stores.tenancies.listAccounts(scopeFor(viewer).campaigns, filter, rowsForDirectoryPage),
-    ({ id }) => id,
-  );
+export function listAccounts({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Named>> {
+  return listPage((rows) => stores.tenancies.listAccounts(scopeFor(viewer).campaigns, filter, rows));
 }
 
-export async function listCampaigns(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Campaign>> {
-  return toDirectoryPage(
-    await ports.stores.tenancies.listCampaigns(scopeFor(viewer).campaigns, filter, rowsForDirectoryPage),
-    ({ id }) => id,
-  );
+export function listCampaigns({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Campaign>> {
+  return listPage((rows) => stores.tenancies.listCampaigns(scopeFor(viewer).campaigns, filter, rows));
 }
 
 export async function searchTenancies(ports: Ports, viewer: Viewer, text: string): Promise<Tenancy[]> {
@@ -44,29 +38,33 @@ export async function searchTenancies(ports: Ports, viewer: Viewer, text: string
   return ports.stores.tenancies.search(text, limits.tenancies);
 }
 
-export async function listManagedPartners(ports: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<ManagedPartner>> {
+export async function listManagedPartners({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<ManagedPartner>> {
   const access = requireStaff(viewer);
-  return toDirectoryPage(await ports.stores.directory.partners(access, filter, rowsForDirectoryPage), getId);
+  return listPage((rows) => stores.directory.partners(access, filter, rows));
 }
 
 export async function listManagedAccounts(
-  ports: Ports,
+  { stores }: Ports,
   viewer: Viewer,
   partnerId: string | null,
   filter: ListFilter,
 ): Promise<Page<ManagedAccount>> {
   const access = toAccess(viewer);
-  return toDirectoryPage(await ports.stores.directory.accounts(access, partnerId, filter, rowsForDirectoryPage), getId);
+  return listPage((rows) => stores.directory.accounts(access, partnerId, filter, rows));
 }
 
 export async function listManagedCampaigns(
-  ports: Ports,
+  { stores }: Ports,
   viewer: Viewer,
   accountId: string | null,
   filter: ListFilter,
 ): Promise<Page<ManagedCampaign>> {
   const access = toAccess(viewer);
-  return toDirectoryPage(await ports.stores.directory.campaigns(access, accountId, filter, rowsForDirectoryPage), getId);
+  return listPage((rows) => stores.directory.campaigns(access, accountId, filter, rows));
+}
+
+function listPage<Item extends Named>(read: (rows: number) => Promise<readonly Item[]>): Promise<Page<Item>> {
+  return readPage(limits.directoryPage, read, ({ id }) => id);
 }
 
 /** Creates the first partner, account and campaign together, and selects the account. */
@@ -193,10 +191,6 @@ function notFound(kind: Kind): Problem {
 
 function notInScope(path: string, kind: Kind): Problem {
   return invalidField(path, `This ${kind} doesn't exist, or you don't have access to it.`);
-}
-
-function getId({ id }: Named): string {
-  return id;
 }
 
 function toNamed({ id, name }: Named): Named {

@@ -17,7 +17,7 @@ import type {
   UserInput,
   Viewer,
 } from '../model.ts';
-import { type Page, rowsForDirectoryPage, timeCursor, timePosition, toDirectoryPage } from '../paging.ts';
+import { type Page, readPage, timeCursor, timePosition, toPage } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { ownAttempt, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';
@@ -41,7 +41,8 @@ type UserFilter = ListFilter & { away: boolean };
 export async function listUsers(ports: Ports, viewer: Viewer, { search, cursor, away }: UserFilter): Promise<Page<ListedUser>> {
   const after = timePosition(cursor);
   const filter = { search, awaySince: away ? awaySince(ports.clock.now()) : null };
-  return toDirectoryPage(await ports.stores.users.list(toVisibility(viewer), filter, after, rowsForDirectoryPage), timeCursor);
+  const visibility = toVisibility(viewer);
+  return readPage(limits.directoryPage, (rows) => ports.stores.users.list(visibility, filter, after, rows), timeCursor);
 }
 
 /** `accountId` and `partnerId` default to those of the caller's scope. */
@@ -235,8 +236,8 @@ export type DeletionPreview = { user: ListedUser; sessions: number; apiKeys: Pag
 export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, cursor: string | null): Promise<DeletionPreview> {
   const after = timePosition(cursor);
   const user = await findUser(ports, viewer, { id });
-  const { apiKeys, sessions } = await ports.stores.users.deletionImpact(id, after, rowsForDirectoryPage);
-  return { user, sessions, apiKeys: toDirectoryPage(apiKeys, timeCursor) };
+  const { apiKeys, sessions } = await ports.stores.users.deletionImpact(id, after, limits.directoryPage + 1);
+  return { user, sessions, apiKeys: toPage(limits.directoryPage, apiKeys, timeCursor) };
 }
 
 /** Deletes a user and their keys and sessions. */

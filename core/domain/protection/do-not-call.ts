@@ -13,7 +13,7 @@ import { auditEvent } from '../audit/audit.ts';
 import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
 import { instant } from '../instant.ts';
 import type { Actor, Caller, DoNotCallEntry, ImportedNumber, ImportedNumbers, OwningScope } from '../model.ts';
-import { type Page, toPageOfSize } from '../paging.ts';
+import { type Page, toPage } from '../paging.ts';
 import type { Ports, ProtectionAccess } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { isCountry, notACountry } from './numbers.ts';
@@ -84,11 +84,11 @@ export async function listNumbers(
   size: number = limits.page,
 ): Promise<Page<DoNotCallEntry>> {
   if (access.kind === 'nothing') return { items: [], nextCursor: null };
-  if (search.trim() === '') return toPageOfSize(size, await protection.listNumbers(access, cursor, size + 1), ({ id }) => id);
+  if (search.trim() === '') return toPage(size, await protection.listNumbers(access, cursor, size + 1), ({ id }) => id);
   const prefix = toPhonePrefix(search);
   if (prefix === null) return { items: [], nextCursor: null };
   const rows = await protection.searchNumbers(access, prefix, parsePosition(cursor), size + 1);
-  return toPageOfSize(size, rows, ({ phone, id }) => `${phone.slice(1)}_${id}`);
+  return toPage(size, rows, ({ phone, id }) => `${phone.slice(1)}_${id}`);
 }
 
 function parsePosition(cursor: string | null): { phone: string; id: string } | null {

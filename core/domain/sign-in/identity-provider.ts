@@ -3,7 +3,6 @@ import { Duration } from 'luxon';
 import { emailSchema } from '#contract/text/text.ts';
 import { auditEvent, toOwningScope, userSubject } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
-import { toTarget } from '../directory/credentials.ts';
 import { plus } from '../instant.ts';
 import type { Digest, LinkProof, SignInCode, User } from '../model.ts';
 import type { FlowSecrets, Identity, Ports } from '../ports.ts';
@@ -91,7 +90,7 @@ async function linkByEmail(
   const event = auditEvent(ports, { who: user, address }, 'user.linked', userSubject(user), toOwningScope(user));
   // The person who handed the password out could have changed it, too. But in a browser in which it was entered, the person knows it.
   const keepsPassword = deviceUser === user.id && passwordExpiresAt === null;
-  await ports.stores.links.create(toTarget(match), { issuer, subject }, keepsPassword, event);
+  await ports.stores.links.create({ id: user.id, signInVersion: match.signInVersion }, { issuer, subject }, keepsPassword, event);
   // If this didn't link the user, the same person may have signed in twice at the same time.
   const linked = await ports.stores.links.find({ issuer, subject });
   if (linked?.user.id !== user.id) throw new SignInRefused('other-person', user);

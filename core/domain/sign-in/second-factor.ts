@@ -2,7 +2,6 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { AuditAction } from '#contract/console/activity.ts';
 import { readableEmail } from '#contract/text/email.ts';
 import { auditEvent, sessionSubject, toOwningScope, userSubject } from '../audit/audit.ts';
-import { toTarget } from '../directory/credentials.ts';
 import type { Actor, AuditEvent, CheckedCode, Digest, Proof, User } from '../model.ts';
 import type { Attempt, Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
@@ -28,7 +27,8 @@ export async function enrollSecondFactor(
   const credentials = await checkPassword(ports, ownAttempt(actor, user), user.email, currentPassword);
   if (!credentials) throw invalidField('currentPassword', 'Incorrect current password.');
   const bytes = randomness.bytes(totp.secretBytes);
-  if (!(await stores.secondFactors.enroll(toTarget(credentials), secretBox.seal(user.id, bytes), actor.session))) throw alreadyEnabled();
+  const target = { id: user.id, signInVersion: credentials.signInVersion };
+  if (!(await stores.secondFactors.enroll(target, secretBox.seal(user.id, bytes), actor.session))) throw alreadyEnabled();
   const secret = toBase32(bytes);
   return { secret, uri: otpauthUri(secret, user.email, host) };
 }

@@ -7,6 +7,7 @@ import {
   operatorActor,
   staffAddress,
 } from '#contract/console/activity.ts';
+import { limits } from '#contract/limits.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/audit/activity.ts';
 import { instantRange } from '../../domain/calls/days.ts';
@@ -37,7 +38,7 @@ export async function exportActivity({ ctx, deps, ports, query }: Request<'expor
     days: query,
     head: ['When', 'Who', 'Action', 'Kind', 'What', 'From', 'Email', 'Detail'],
     async read(viewer, cursor) {
-      const { items, nextCursor } = await domain.exportActivity(ports, viewer, filter, cursor);
+      const { items, nextCursor } = await domain.findEvents(ports, viewer, filter, cursor, limits.exportPage);
       const rows = items.map((event) => {
         const { at, actor, action, subject, address, detail } = eventView(event, viewer);
         return [at, actor?.name ?? missingActorName(action), action, subject.kind, subject.name, address, actor?.email ?? '', detail ?? ''];
