@@ -37,50 +37,44 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   const closing = new AbortController();
   const { signal } = closing;
 
-  async function sweepEachMinute(): Promise<void> {
-    await runEach([lapse, callList.compactCounts, () => auditChain.extend(signal)]);
+  /** Logs how many were changed, if any. */
+  async function report(counting: Promise<number>, what: string, message: string): Promise<number> {
+    const count = await counting;
+    if (count > 0) log.info({ [what]: count }, message);
+    return count;
   }
 
-  async function lapse(): Promise<void> {
-    const now = ports.clock.now();
-    if (!(await clockWatch.look(now))) return;
-    const lapsed = await dialing.lapse(now, signal);
-    if (lapsed > 0) log.info({ calls: lapsed }, 'calls lapsed');
+  // These four repeat on their own each minute, because a million keys or a long queue would hold up other steps for minutes.
+
+  async function blockDoNotCall(): Promise<void> {
+    const blocked = protection.blockDoNotCall(ports.clock.now(), signal);
+    ports.onStopped('do-not-call', await report(blocked, 'calls', 'queued calls blocked by do-not-call lists'));
   }
 
-  /** Runs all steps, even if one of them fails. For example, a step that needs every node of a cluster fails while a node is down. */
-  function runEach(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
-    return eachDespiteErrors(steps, signal, (step) => step());
+  async function makeHeldDue(): Promise<void> {
+    const due = protection.makeHeldDue(ports.clock.now(), signal);
+    await report(due, 'calls', 'held calls are due because calling hours have changed');
   }
 
-  /** Isn't a step of `sweepEachMinute`, and neither is `finishMoves`, because a million keys would hold up the other steps for minutes. */
   async function finishRevocations(): Promise<void> {
     try {
-      const revoked = await users.finishDeletions(signal);
-      if (revoked > 0) log.info({ keys: revoked }, 'API keys of deleted users revoked');
+      await report(users.finishDeletions(signal), 'keys', 'API keys of deleted users revoked');
     } finally {
-      const cancelled = await apiKeys.finishCancelling(ports.clock.now(), signal);
-      if (cancelled > 0) log.info({ calls: cancelled }, 'calls of revoked keys cancelled');
+      await report(apiKeys.finishCancelling(ports.clock.now(), signal), 'calls', 'calls of revoked keys cancelled');
     }
   }
 
   async function finishMoves(): Promise<void> {
-    const moved = await users.finishMoves(signal);
-    if (moved > 0) log.info({ keys: moved }, 'API keys of moved users assigned to the new partner');
+    await report(users.finishMoves(signal), 'keys', 'API keys of moved users assigned to the new partner');
   }
 
-  /** Isn't a step of `sweepEachMinute`, because a long queue would hold up the other steps. */
-  async function blockDoNotCall(): Promise<void> {
-    const blocked = await protection.blockDoNotCall(ports.clock.now(), signal);
-    if (blocked === 0) return;
-    ports.onStopped('do-not-call', blocked);
-    log.info({ calls: blocked }, 'queued calls blocked by do-not-call lists');
+  function sweepEachMinute(): Promise<void> {
+    return runEach([lapse, callList.compactCounts, () => auditChain.extend(signal)]);
   }
 
-  /** Isn't a step of `sweepEachMinute` either. */
-  async function makeHeldDue(): Promise<void> {
-    const due = await protection.makeHeldDue(ports.clock.now(), signal);
-    if (due > 0) log.info({ calls: due }, 'held calls are due because calling hours have changed');
+  async function lapse(): Promise<void> {
+    const now = ports.clock.now();
+    if (await clockWatch.look(now)) await report(dialing.lapse(now, signal), 'calls', 'calls lapsed');
   }
 
   async function sweepEachHour(): Promise<void> {
@@ -89,45 +83,31 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     await runEach([...deletions.map((step) => () => withTrustedClock(step)), sealAudit]);
   }
 
+  const deletions: readonly ((ports: Ports) => Promise<unknown>)[] = [
+    ({ clock }) => report(endOverdueCalls(dialing, clock, signal), 'calls', 'overdue calls ended'),
+    async (now) => days.contacts && report(eraseOldContacts(now, operator.actor, days.contacts, signal), 'calls', 'contact data erased'),
+    sweepSessions,
+    sweepSignInCodes,
+    ({ throttle, clock }) => throttle.sweep(clock.now()),
+    ({ clock }) => forgetOldCounts(retention, clock, signal),
+    ({ clock }) => report(protection.deleteEnded(clock.now(), signal), 'entries', 'do-not-call entries past their end date deleted'),
+    async (now) => days.auditEvents && report(pruneAudit(now, operator.actor, days.auditEvents, signal), 'events', 'audit events deleted'),
+    async (now) => {
+      const { resealed, unreadable } = await resealSecrets(now);
+      if (resealed > 0) log.info({ users: resealed }, 'second factors encrypted with the newest session secret');
+      if (unreadable > 0) log.error({ users: unreadable }, missingSecret);
+    },
+  ];
+
   /**
    * Runs a step with a trusted time. Each step reads the clock again, because an earlier step may have taken hours. With an older time,
    * sessions that began in the meantime would seem to be from the future. Within a step, the time doesn't change, because a new time might
    * not be trusted.
    */
-  async function withTrustedClock(step: (ports: Ports) => Promise<void>): Promise<void> {
+  async function withTrustedClock(step: (ports: Ports) => Promise<unknown>): Promise<void> {
     const now = ports.clock.now();
     if (await clockWatch.isTrusted(now)) await step({ ...ports, clock: { now: () => now } });
   }
-
-  const deletions: readonly ((ports: Ports) => Promise<void>)[] = [
-    async ({ clock }) => {
-      const ended = await endOverdueCalls(dialing, clock, signal);
-      if (ended > 0) log.info({ calls: ended }, 'overdue calls ended');
-    },
-    async (atOneInstant) => {
-      const erased = days.contacts === null ? 0 : await eraseOldContacts(atOneInstant, operator.actor, days.contacts, signal);
-      if (erased > 0) log.info({ calls: erased }, 'contact data erased');
-    },
-    sweepSessions,
-    sweepSignInCodes,
-    ({ throttle, clock }) => throttle.sweep(clock.now()),
-    async ({ clock }) => {
-      await forgetOldCounts(retention, clock, signal);
-    },
-    async ({ clock }) => {
-      const ended = await protection.deleteEnded(clock.now(), signal);
-      if (ended > 0) log.info({ entries: ended }, 'do-not-call entries past their end date deleted');
-    },
-    async (atOneInstant) => {
-      const pruned = days.auditEvents === null ? 0 : await pruneAudit(atOneInstant, operator.actor, days.auditEvents, signal);
-      if (pruned > 0) log.info({ events: pruned }, 'audit events deleted');
-    },
-    async (atOneInstant) => {
-      const { resealed, unreadable } = await resealSecrets(atOneInstant);
-      if (resealed > 0) log.info({ users: resealed }, 'second factors encrypted with the newest session secret');
-      if (unreadable > 0) log.error({ users: unreadable }, missingSecret);
-    },
-  ];
 
   /**
    * Logs the seal of the audit chain. The log is stored elsewhere, so someone who changes the database can't change the seal in the log.
@@ -136,6 +116,11 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   async function sealAudit(): Promise<void> {
     const { seq, hash } = await auditChain.state();
     if (seq > 0) log.info({ seal: `${seq}:${hash}` }, 'audit events sealed');
+  }
+
+  /** Runs all steps, even if one of them fails. For example, a step that needs every node of a cluster fails while a node is down. */
+  function runEach(steps: readonly (() => Promise<unknown>)[]): Promise<void> {
+    return eachDespiteErrors(steps, signal, (step) => step());
   }
 
   const blocking = repeat(blockDoNotCall, everyMinute);
