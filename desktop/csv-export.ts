@@ -1,7 +1,5 @@
-import { incompleteLine } from '#contract/files/csv.ts';
-
-/** A file that was saved. @property problem why the file is incomplete; null if it's complete */
-export type Exported = { rows: number; problem: string | null };
+import { failed } from './core-requests.ts';
+import type { Result } from './ipc.ts';
 
 /** If no data arrives for this long, the connection counts as lost. A busy core takes up to ten seconds to send part of a file. */
 const idleMs = 60_000;
@@ -23,11 +21,11 @@ type Copying = {
 };
 
 /**
- * Copies a CSV file as it arrives from the core. If the connection is lost, the file ends with a line that says so.
+ * Copies a CSV file as it arrives from the core. If it fails, what was written is incomplete, and has to be discarded.
  *
- * @returns null if it was cancelled
+ * @returns the number of rows; null if it was cancelled
  */
-export async function copyExport({ body, write, onRows, signal }: Copying): Promise<Exported | null> {
+export async function copyExport({ body, write, onRows, signal }: Copying): Promise<Result<number | null>> {
   const file = new CsvProgress();
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });
   let reportedAt = 0;
@@ -35,7 +33,7 @@ export async function copyExport({ body, write, onRows, signal }: Copying): Prom
   try {
     for (;;) {
       const part = await beforeIdle(parts.next()).catch(() => null);
-      if (signal.aborted) return null;
+      if (signal.aborted) return { ok: true, value: null };
       if (!part || part.done) break;
       const text = decoder.decode(part.value, { stream: true });
       file.follow(text);
@@ -48,10 +46,9 @@ export async function copyExport({ body, write, onRows, signal }: Copying): Prom
     // Not awaited, because on a lost connection, this may never finish.
     void parts.return?.()?.catch(() => undefined);
   }
-  const ended = file.ending();
-  if (ended) return ended;
-  await write(file.closeWith(connectionLost));
-  return { rows: file.rows, problem: connectionLost };
+  const { rows, problem } = file.ending() ?? { rows: 0, problem: connectionLost };
+  if (problem === null) return { ok: true, value: rows };
+  return failed({ kind: 'refused', code: 'unavailable', detail: problem, errors: [], retryAfterSeconds: null });
 }
 
 async function beforeIdle<Value>(next: Promise<Value>): Promise<Value> {
@@ -85,18 +82,9 @@ class CsvProgress {
     return Math.max(0, this.#lines - 1);
   }
 
-  /** Returns what the file's last line says; null if that line hasn't arrived. */
-  ending(): Exported | null {
+  /** Returns what the file's last line says: how many rows it has, and why it's incomplete, if it is. Null if that line hasn't arrived. */
+  ending(): { rows: number; problem: string | null } | null {
     const [, kind, rows, why = ''] = (!this.#isInCell && lastLine.exec(this.#tail)) || [];
     return kind === undefined ? null : { rows: Number(rows), problem: kind === 'complete' ? null : why };
-  }
-
-  /**
-   * Returns the end of a file that was cut off. It closes an open cell first, because a spreadsheet program would read the line as part of
-   * that cell.
-   */
-  closeWith(why: string): string {
-    const isAtStart = this.#tail === '' || (this.#tail.endsWith('\n') && !this.#isInCell);
-    return `${this.#isInCell ? '"' : ''}${isAtStart ? '' : '\r\n'}${incompleteLine(this.rows, why)}`;
   }
 }

@@ -5,7 +5,6 @@ import type { SignInOptions, SignInResult } from '#contract/console/sign-in.ts';
 import type { FieldError, ProblemCode } from '#contract/problems.ts';
 import type { PathParameters, RouteResponse } from '#contract/route.ts';
 import type { ConsoleRoutes } from '#contract/routes.ts';
-import type { Exported } from './csv-export.ts';
 import { screens, showCommand } from './screens.ts';
 
 /** Why a request to the core failed. Each kind needs a different action from the user. */
@@ -178,9 +177,9 @@ export type Channels = {
   saveFile(file: { name: string; text: string }): Promise<Result<true | null>>;
   /**
    * Saves a file that the core sends. The user chooses where, and it's written as it arrives. Reports its rows to `onExportProgress`. Only
-   * one export runs at a time. If the connection is lost, the file ends with a line that says so. The result is null if the user cancels.
+   * one export runs at a time. An incomplete file is discarded. The result is the number of rows, or null if the user cancels.
    */
-  saveExport(request: ExportRequest): Promise<Result<Exported | null>>;
+  saveExport(request: ExportRequest): Promise<Result<number | null>>;
   cancelExport(): Promise<void>;
   /** Says which commands are available at the moment. The menu disables the others. */
   offerCommands(offered: { commands: Command[] }): Promise<void>;

@@ -273,7 +273,12 @@ export function createChannels(deps: ChannelDeps): Channels {
       if (signal.aborted) return { ok: true, value: null };
       if (!opened.ok) return opened;
       const onRows = (rows: number) => window.reportProgress(rows);
-      return saveChosen(filePath, (file) => copyExport({ body: opened.value, write: (text) => file.appendFile(text), onRows, signal }));
+      let copied: Result<number | null> = { ok: true, value: null };
+      const saved = await saveChosen(filePath, async (file) => {
+        copied = await copyExport({ body: opened.value, write: (text) => file.appendFile(text), onRows, signal });
+        return copied.ok ? copied.value : null;
+      });
+      return saved.ok ? copied : saved;
     },
     cancelExport: async () => exporting.abort(),
     offerCommands: async (offered) => enableCommands(offered.commands),

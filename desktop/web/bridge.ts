@@ -237,9 +237,9 @@ async function saveExport(request: ExportRequest, signal: AbortSignal, onRows: (
     parts.push(text);
     if (parts.length >= partsPerBlob) parts = [new Blob(parts)];
   };
-  const exported = await copyExport({ body: opened.value, write, onRows, signal });
-  if (exported) download(request.file, new Blob(parts, { type: 'text/csv' }));
-  return { ok: true, value: exported };
+  const copied = await copyExport({ body: opened.value, write, onRows, signal });
+  if (copied.ok && copied.value !== null) download(request.file, new Blob(parts, { type: 'text/csv' }));
+  return copied;
 }
 
 const partsPerBlob = 100;

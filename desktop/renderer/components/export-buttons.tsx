@@ -1,7 +1,6 @@
 import { effect, signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { RecordExport } from '#contract/console/activity.ts';
-import type { Exported } from '../../csv-export.ts';
 import type { ExportRequest, Result } from '../../ipc.ts';
 import { announce, warn } from '../state/announcement.ts';
 import { describeFailure } from '../state/failure-text.ts';
@@ -142,10 +141,5 @@ async function exportAll(request: ExportRequest, noun: string): Promise<void> {
   exportedRows.value = null;
   if (!result.ok) warn(`Nothing was saved. ${describeFailure(result.failure)}`);
   else if (result.value === null) announce('The export was cancelled. Nothing was saved.');
-  else (result.value.problem === null ? announce : warn)(describeExport(result.value, noun));
-}
-
-function describeExport({ rows, problem }: Exported, noun: string): string {
-  if (problem === null) return `Exported ${pluralize(rows, noun)}.`;
-  return `The file is incomplete: it ends after ${pluralize(rows, noun)}, and its last line says so. ${problem}`;
+  else announce(`Exported ${pluralize(result.value, noun)}.`);
 }
