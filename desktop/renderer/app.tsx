@@ -7,16 +7,7 @@ import { BecameIncompatible, Incompatible, Splash, Unreachable } from './screens
 import { ConfirmApp, SessionEnded, SignIn } from './screens/session/sign-in.tsx';
 import { Shell } from './screens/shell/shell.tsx';
 import { useIgnoredCommands } from './state/commands.ts';
-import {
-  connectionError,
-  loadStartupState,
-  locked,
-  session,
-  sessionChangedElsewhere,
-  sessionHasEnded,
-  signInResult,
-  startupState,
-} from './state/session.ts';
+import { arrival, loadStartupState, locked, session, sessionChangedElsewhere, startupState, trouble } from './state/session.ts';
 
 export function App() {
   useEffect(() => {
@@ -29,8 +20,8 @@ export function App() {
   return (
     <>
       <Content />
-      {sessionHasEnded.value && <SessionEnded />}
-      {session.value && connectionError.value?.kind === 'incompatible' && <BecameIncompatible core={connectionError.value.core} />}
+      {session.value && trouble.value?.kind === 'session-ended' && <SessionEnded />}
+      {session.value && trouble.value?.kind === 'incompatible' && <BecameIncompatible core={trouble.value.core} />}
       <Announcer />
       <Tooltip />
     </>
@@ -38,7 +29,7 @@ export function App() {
 }
 
 function Content() {
-  if (signInResult.value === 'app') return <ConfirmApp />;
+  if (arrival.value?.by === 'provider' && arrival.value.result === 'app') return <ConfirmApp />;
   if (session.value) return <SignedIn session={session.value} />;
   // Commands wait until it's known whether the user is already signed in.
   if (!startupState.value) return <Splash />;
@@ -46,12 +37,9 @@ function Content() {
 }
 
 function SignedOut() {
-  return connectionError.value ? <CannotConnect failure={connectionError.value} /> : <SignIn />;
-}
-
-function CannotConnect({ failure }: { failure: NonNullable<typeof connectionError.value> }) {
-  useIgnoredCommands();
-  return failure.kind === 'incompatible' ? <Incompatible core={failure.core} /> : <Unreachable detail={failure.detail} />;
+  const why = trouble.value;
+  if (why?.kind === 'incompatible') return <Incompatible core={why.core} />;
+  return why?.kind === 'unreachable' ? <Unreachable detail={why.detail} /> : <SignIn />;
 }
 
 function SignedIn({ session }: { session: SessionView }) {

@@ -103,7 +103,7 @@ export function followAddresses(): void {
     const viewer = session.value?.viewer.id ?? null;
     if (viewer === null) {
       // The next user starts on the home screen.
-      if (shownTo !== null) history.replaceState(null, '', '#');
+      if (shownTo !== null) navigate('#', 'replace');
       shownTo = null;
       return;
     }
@@ -113,10 +113,9 @@ export function followAddresses(): void {
     const available = session.value ? screensFor(session.value.viewer).map(({ name }) => name) : [];
     if (!available.includes(screen.value)) screen.value = screens[0].name;
     const address = currentAddress();
-    if (location.hash === address) return;
     const before = readAddress(location.hash);
     const isStep = !isFirst && before !== null && available.includes(before.name) && readStep(address) !== readStep(location.hash);
-    history[isStep ? 'pushState' : 'replaceState'](null, '', address);
+    navigate(address, isStep ? 'push' : 'replace');
   });
   addEventListener('hashchange', () => void goToAddress());
   window.callkey.onLink((target) => void openLink(target));
@@ -131,7 +130,14 @@ export async function openLink({ server: address, address: hash }: LinkTarget): 
     if (servers.some((known) => known.address === address)) await switchServer(address);
     else if (choosesServer()) addServer(address);
   }
-  if (hash !== '') location.hash = hash;
+  if (hash === '') return;
+  navigate(hash, 'push');
+  await goToAddress();
+}
+
+/** Changes the address. Nothing else does. @param how whether Back returns to the address before */
+function navigate(address: string, how: 'push' | 'replace'): void {
+  if (location.hash !== address) history[`${how}State`](null, '', address);
 }
 
 const choosesServer = () => window.callkey.capabilities.choosesServer;
@@ -159,9 +165,9 @@ async function goToAddress(): Promise<void> {
   const target = readAddress(location.hash);
   if (dialog) {
     // Restore the address, because Back closes the dialog, not the screen under it. A dialog with a secret asks first.
-    history.pushState(null, '', currentAddress());
+    navigate(currentAddress(), 'push');
     dialog.dispatchEvent(new Event('cancel', { cancelable: true }));
-  } else if (!target || !screensFor(now.viewer).some(({ name }) => name === target.name)) history.replaceState(null, '', currentAddress());
+  } else if (!target || !screensFor(now.viewer).some(({ name }) => name === target.name)) navigate(currentAddress(), 'replace');
   else await goTo(target, now);
 }
 
@@ -173,7 +179,7 @@ async function goTo(target: Target, now: SessionView): Promise<void> {
   if (location.hash !== hash) return;
   if (!selected.ok) warn(describeFailure(selected.failure));
   // A dialog that the user has opened in the meantime stays open, because it may contain a secret or typed text.
-  if (!selected.ok || findDialog()) return history.replaceState(null, '', currentAddress());
+  if (!selected.ok || findDialog()) return navigate(currentAddress(), 'replace');
   const shown = selected.value;
   const isElsewhere = screen.peek() !== target.name;
   // Change the session and the view in one step. Otherwise, the effect above would add an address to the history that the user never

@@ -8,20 +8,33 @@ import { isTransient } from './failure-text.ts';
 import { openDialog, resetNavigation } from './navigation.ts';
 import { forgetViews } from './remembered.ts';
 
-/** Null until the main process has responded. */
-export const startupState = signal<StartupState | null>(null);
+/** Why the session, or the sign-in, can't continue. */
+type Trouble = Extract<Failure, { kind: 'incompatible' | 'unreachable' | 'session-ended' }>;
 
-/** The signed-in session, or null. It's kept while the user signs in again, so that no typed text is lost. */
-export const session = signal<SessionView | null>(null);
+/** How the user came to the sign-in form. @property hasFailed whether the core didn't respond to signing out */
+type Arrival = { by: 'sign-out'; usedProvider: boolean; hasFailed: boolean } | { by: 'provider'; result: SignInResult };
 
-/** Why the console can't use the core at all; null while it can. */
-export const connectionError = signal<Extract<Failure, { kind: 'incompatible' | 'unreachable' }> | null>(null);
+type State = {
+  /** What the main process said at the start; null until it has responded. */
+  startup: StartupState | null;
+  /** It's kept while the user signs in again, so that no typed text is lost. A dialog over the current screen then asks for the password. */
+  session: SessionView | null;
+  trouble: Trouble | null;
+  arrival: Arrival | null;
+};
 
-/** Whether the core has ended the session. A dialog over the current screen asks the user to sign in again. */
-export const sessionHasEnded = signal(false);
+/** Before and after each session. */
+const nothing = { session: null, trouble: null, arrival: null };
+const state = signal<State>({ startup: null, ...nothing });
 
-/** Whether the core didn't respond to the last sign-out. */
-export const signOutFailed = signal(false);
+function change(changes: Partial<State>): void {
+  state.value = { ...state.peek(), ...changes };
+}
+
+export const startupState = computed(() => state.value.startup);
+export const session = computed(() => state.value.session);
+export const trouble = computed(() => state.value.trouble);
+export const arrival = computed(() => state.value.arrival);
 
 /** The sign-in form's server and email address. They outlive a session, so that the user types them only once. */
 export const server = signal('');
@@ -29,12 +42,6 @@ export const email = signal('');
 
 /** Increased to make every visible resource reload: after signing in, and on refresh. */
 export const refreshKey = signal(0);
-
-/** How the sign-in with the provider ended, if the browser has just come back from it. */
-export const signInResult = signal<SignInResult | null>(null);
-
-/** Whether the user has just signed out of a session that began with the provider, where they may still be signed in. */
-export const leftProvider = signal(false);
 
 export type TenancyChoice = RequestInput<'selectTenancy'>;
 
@@ -68,8 +75,8 @@ export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>
   const result = await answer.catch((): Result<never> => ({ ok: false, failure: consoleFailed }));
   if (departuresBefore !== departures) return { ok: false, failure: { kind: 'session-ended' } };
   if (result.ok) return result;
-  if (result.failure.kind === 'session-ended' && session.peek()) sessionHasEnded.value = true;
-  if (result.failure.kind === 'incompatible') connectionError.value = result.failure;
+  const { kind } = result.failure;
+  if (kind === 'incompatible' || (kind === 'session-ended' && session.peek())) change({ trouble: result.failure });
   return result;
 }
 
@@ -106,7 +113,7 @@ export async function loadStartupState(): Promise<void> {
   const late = await window.callkey.awaitStorage().catch(() => emptyStartupState);
   // The user may have continued without the stored session.
   if (attempt === startupAttempt && !session.peek()) await applyStartupState(late, late.session !== null);
-  else startupState.value = late;
+  else change({ startup: late });
 }
 
 async function applyStartupState(startup: StartupState, replacesForm: boolean): Promise<void> {
@@ -114,18 +121,18 @@ async function applyStartupState(startup: StartupState, replacesForm: boolean): 
     server.value = startup.remembered.server;
     email.value = startup.remembered.email;
   }
-  connectionError.value = null;
-  signInResult.value = startup.signInResult;
+  const { signInResult } = startup;
+  change({ trouble: null, arrival: signInResult && { by: 'provider', result: signInResult } });
   if (startup.session?.ok) await startSession(startup.session.value);
-  else if (startup.session && startup.session.failure.kind !== 'session-ended') setConnectionError(startup.session.failure);
-  startupState.value = startup;
+  else if (startup.session && startup.session.failure.kind !== 'session-ended') showTrouble(startup.session.failure);
+  change({ startup });
 }
 
 /** Signs in. If the value isn't a session, a code is required: see {@link enterCode}. */
 export async function signIn(input: SignIn): Promise<Result<SignInAnswer>> {
   const result = await handleSessionFailure(window.callkey.signIn(input));
   if (!result.ok) return result;
-  connectionError.value = null;
+  change({ trouble: null });
   const read = readTypedAddress(input.server);
   if (read.ok) server.value = read.address;
   if ('viewer' in result.value) await startSession(result.value);
@@ -141,13 +148,13 @@ export async function enterCode(code: string): Promise<Result<SessionView>> {
 
 /** Signs in with the provider. A browser leaves the page for this, unless the page has to stay open. */
 export async function signInWithProvider(input: ProviderSignIn): Promise<Result<SessionView | null>> {
-  signInResult.value = null;
+  change({ arrival: null });
   if (input.staysOnPage) return continueSession(window.callkey.signInWithProvider(input));
   const result = await handleSessionFailure(window.callkey.signInWithProvider(input));
   // The user has cancelled it.
   if (!result.ok && result.failure.kind === 'session-ended') return { ok: true, value: null };
   if (!result.ok || !result.value) return result;
-  connectionError.value = null;
+  change({ trouble: null });
   const read = readTypedAddress(input.server);
   if (read.ok) server.value = read.address;
   await startSession(result.value);
@@ -164,7 +171,7 @@ export async function selectTenancyIn(view: SessionView, tenancy: TenancyChoice 
 /** Starts a session in the tenancy in the page's address. If that doesn't exist, the session's own selection is used. */
 async function startSession(view: SessionView): Promise<void> {
   const selected = await selectTenancyIn(view, addressTenancy.peek());
-  if (!selected.ok && (selected.failure.kind !== 'refused' || isTransient(selected.failure))) return setConnectionError(selected.failure);
+  if (!selected.ok && (selected.failure.kind !== 'refused' || isTransient(selected.failure))) return showTrouble(selected.failure);
   addressTenancy.value = null;
   setSession(selected.ok ? selected.value : view);
   if (!selected.ok) announce('The account or partner in the address doesn’t exist. Showing the one that you selected last.');
@@ -172,15 +179,15 @@ async function startSession(view: SessionView): Promise<void> {
 
 /** Switches to another server that the user has signed in to. The session with this one continues. */
 export async function switchServer(address: string): Promise<void> {
-  leaveServer();
-  startupState.value = null;
+  leave(false);
+  change({ startup: null });
   await window.callkey.selectServer(address).catch(() => undefined);
   await loadStartupState();
 }
 
 /** Shows the sign-in form for another server. The session with this one continues. */
 export function addServer(address = ''): void {
-  leaveServer();
+  leave(false);
   server.value = address;
   email.value = '';
 }
@@ -214,17 +221,17 @@ async function continueSession<Answer extends SignInAnswer | null>(signingIn: Pr
 
 /** Called when the main process has signed out of all servers, because no one was using the computer. */
 export function locked(): void {
-  resetSession();
+  leave();
   // It stays until the user comes back.
   warn('You were signed out because you weren’t using this computer.');
 }
 
 export async function signOut(): Promise<void> {
-  const usedProvider = session.peek()?.signedInWith !== undefined;
-  resetSession();
-  leftProvider.value = usedProvider;
+  const arrival = { by: 'sign-out', usedProvider: session.peek()?.signedInWith !== undefined } as const;
+  leave();
+  change({ arrival: { ...arrival, hasFailed: false } });
   const isOver = await hasEnded(window.callkey.signOut());
-  signOutFailed.value = !isOver && !session.peek();
+  if (!isOver && !session.peek()) change({ arrival: { ...arrival, hasFailed: true } });
 }
 
 /** @returns false if the session on that server continues, because it didn't respond */
@@ -240,7 +247,7 @@ async function hasEnded(ending: Promise<Result<null>>): Promise<boolean> {
 /** Called when another tab has signed in or out, or selected another tenancy, because all tabs of a browser share one session. */
 export function sessionChangedElsewhere(result: Result<SessionView>): void {
   if (!result.ok) {
-    if (result.failure.kind === 'session-ended' && session.peek()) sessionHasEnded.value = true;
+    if (result.failure.kind === 'session-ended' && session.peek()) change({ trouble: result.failure });
     return;
   }
   const before = tenancyKey.peek();
@@ -250,24 +257,15 @@ export function sessionChangedElsewhere(result: Result<SessionView>): void {
   announce('The session changed in another tab.');
 }
 
-/** Returns to the sign-in form. The next user starts on the home screen. */
-export function resetSession(): void {
-  forgetViews(serverPrefix());
-  leaveServer();
-}
-
-function leaveServer(): void {
+/** Leaves the session or the sign-in. The next user starts on the home screen. @param forgets whether to forget what the screens showed */
+export function leave(forgets = true): void {
+  if (forgets) forgetViews(serverPrefix());
   departures += 1;
   void window.callkey.cancelSignIn();
   startupAttempt += 1;
   resetNavigation();
   dismissAnnouncement();
-  signOutFailed.value = false;
-  leftProvider.value = false;
-  signInResult.value = null;
-  session.value = null;
-  sessionHasEnded.value = false;
-  connectionError.value = null;
+  change(nothing);
 }
 
 /**
@@ -276,7 +274,7 @@ function leaveServer(): void {
  */
 export async function secondFactorChanged(): Promise<void> {
   const result = await handleSessionFailure(window.callkey.request('showSession', {}));
-  if (result.ok) session.value = result.value;
+  if (result.ok) change({ session: result.value });
 }
 
 /** Called when the user has replaced the one-time password. */
@@ -284,18 +282,27 @@ export function passwordChanged(): void {
   const now = session.peek();
   if (!now) return;
   const { passwordChangeDue: _, ...rest } = now;
-  session.value = rest;
+  change({ session: rest });
 }
 
 export function setSession(view: SessionView): void {
-  session.value = view;
-  leftProvider.value = false;
-  signOutFailed.value = false;
-  sessionHasEnded.value = false;
+  const now = state.peek();
+  change({ session: view, trouble: null, arrival: now.arrival?.by === 'sign-out' ? null : now.arrival });
   refreshKey.value += 1;
 }
 
-function setConnectionError(failure: Failure): void {
-  if (failure.kind === 'incompatible' || failure.kind === 'unreachable') connectionError.value = failure;
-  else if (failure.kind === 'refused') connectionError.value = { kind: 'unreachable', detail: failure.detail };
+/** Tries again after trouble during a session. */
+export function tryAgain(): void {
+  change({ trouble: null });
+  refreshKey.value += 1;
+}
+
+/** Continues to the session without handing the sign-in over to the app. */
+export function dismissArrival(): void {
+  change({ arrival: null });
+}
+
+function showTrouble(failure: Failure): void {
+  if (failure.kind === 'refused') change({ trouble: { kind: 'unreachable', detail: failure.detail } });
+  else if (failure.kind !== 'session-ended') change({ trouble: failure });
 }

@@ -30,13 +30,13 @@ function bridge(functions: Partial<Record<keyof Bridge, unknown>>): void {
 describe("the page's session", () => {
   beforeEach(() => {
     bridge({});
-    state.resetSession();
-    state.startupState.value = null;
+    state.leave();
   });
   after(() => Reflect.deleteProperty(globalThis, 'window'));
 
-  it("asks for an update of the app only if the server's version is later", () => {
-    state.startupState.value = startup(null);
+  it("asks for an update of the app only if the server's version is later", async () => {
+    bridge({ getStartupState: async () => startup(null) });
+    await state.loadStartupState();
     const later = ['0.9.1', '0.10.0', '1.0.0', '1.0.0-beta.1'];
     expect(['0.9.0', '0.8.9', 'odd', undefined, ...later].filter((core) => describeUpdate(core) !== null)).to.deep.equal(later);
     expect(describeUpdate('0.10.0')).to.equal('Update this app from 0.9.0 to 0.10.0, your server’s version.');
@@ -68,10 +68,10 @@ describe("the page's session", () => {
 
   it("stays ended if the tenancy can't be selected again, because another tenancy would replace the screen", async () => {
     state.setSession(view({ tenancy }));
-    state.sessionHasEnded.value = true;
+    await state.handleSessionFailure(Promise.resolve(failed({ kind: 'session-ended' })));
     bridge({ signIn: async () => done(view()), request: async () => failed(unreachable) });
     expect(await state.signInAgain('secret')).to.deep.equal(failed(unreachable));
-    expect(state.sessionHasEnded.value).to.equal(true);
+    expect(state.trouble.value).to.have.property('kind', 'session-ended');
     expect(state.session.value?.tenancy).to.deep.equal(tenancy);
   });
 
@@ -85,7 +85,7 @@ describe("the page's session", () => {
     const answer = Promise.withResolvers<StartupState>();
     bridge({ getStartupState: () => answer.promise });
     const loading = state.loadStartupState();
-    state.resetSession();
+    state.leave();
     answer.resolve(startup(done(view())));
     await loading;
     expect(state.session.value).to.equal(null);
@@ -94,28 +94,28 @@ describe("the page's session", () => {
   it('shows the sign-in form instead of an error if the stored session has ended', async () => {
     bridge({ getStartupState: async () => startup(failed({ kind: 'session-ended' })) });
     await state.loadStartupState();
-    expect(state.connectionError.value).to.equal(null);
+    expect(state.trouble.value).to.equal(null);
     expect(state.startupState.value).not.to.equal(null);
   });
 
   it("says why the stored session's core doesn't respond", async () => {
     bridge({ getStartupState: async () => startup(failed(unreachable)) });
     await state.loadStartupState();
-    expect(state.connectionError.value).to.deep.equal(unreachable);
+    expect(state.trouble.value).to.deep.equal(unreachable);
   });
 
   it('can start, but is not stored, if the settings are unreadable', async () => {
     bridge({ getStartupState: () => Promise.reject(new Error('unreadable')) });
     await state.loadStartupState();
     expect(state.startupState.value?.persistence).to.have.property('possible', false);
-    expect(state.connectionError.value).to.equal(null);
+    expect(state.trouble.value).to.equal(null);
   });
 
   for (const [way, leave] of [
     ['switches to another server', () => state.switchServer('https://other.example.com')],
     ['adds a server', state.addServer],
     ['signs out', state.signOut],
-    ['discards the session', state.resetSession],
+    ['discards the session', state.leave],
   ] as const) {
     it(`cancels a sign-in in progress when the user ${way}`, async () => {
       const calls: string[] = [];
@@ -136,7 +136,7 @@ describe("the page's session", () => {
 
   it("isn't ended by a refused sign-in", async () => {
     await state.handleSessionFailure(Promise.resolve(failed({ kind: 'session-ended' })));
-    expect(state.sessionHasEnded.value).to.equal(false);
+    expect(state.trouble.value).to.equal(null);
   });
 
   it('reports an error from the main process as a failure with a message', async () => {

@@ -3,7 +3,8 @@ import type { Failure } from '../../../ipc.ts';
 import { Dialog } from '../../components/dialog.tsx';
 import { useAction } from '../../components/form.tsx';
 import { Mark } from '../../components/icons.tsx';
-import { connectionError, loadStartupState, refreshKey, resetSession, server } from '../../state/session.ts';
+import { useIgnoredCommands } from '../../state/commands.ts';
+import { leave, loadStartupState, server, tryAgain } from '../../state/session.ts';
 
 const retryMs = 5_000;
 
@@ -48,10 +49,6 @@ export function Incompatible({ core }: { core: Core }) {
 export function BecameIncompatible({ core }: { core: Core }) {
   const { title, text } = explain(core);
   const canReload = !choosesServer();
-  const tryAgain = () => {
-    connectionError.value = null;
-    refreshKey.value += 1;
-  };
   return (
     <Dialog title={title} lead={text} isAlert onDismiss={() => undefined}>
       <p class="hint">{server.value}</p>
@@ -102,6 +99,7 @@ export function Splash() {
 }
 
 function ErrorCard({ title, text, retry }: Explanation & { retry: () => Promise<void> }) {
+  useIgnoredCommands();
   const { isBusy, run } = useAction();
   const tryAgain = () =>
     run(async () => {
@@ -128,7 +126,7 @@ function ErrorCard({ title, text, retry }: Explanation & { retry: () => Promise<
 
 function UseAnotherServer() {
   return choosesServer() ? (
-    <button type="button" onClick={resetSession}>
+    <button type="button" onClick={() => leave()}>
       Use another server
     </button>
   ) : null;

@@ -12,18 +12,17 @@ import { hasOtherServers, useCommands } from '../../state/commands.ts';
 import { describeFailure, fieldError, generalError, isTransient } from '../../state/failure-text.ts';
 import { Resource } from '../../state/list.ts';
 import {
+  arrival,
+  dismissArrival,
   email,
   enterCode,
   enterCodeAgain,
-  leftProvider,
-  resetSession,
+  leave,
   server,
   session,
   signIn,
   signInAgain,
-  signInResult,
   signInWithProvider,
-  signOutFailed,
   startupState,
 } from '../../state/session.ts';
 import { Servers } from './servers.tsx';
@@ -88,7 +87,7 @@ export function SignIn() {
           </p>
         )}
         <ProviderNotices oidc={options.oidc} />
-        {signOutFailed.value && (
+        {arrival.value?.by === 'sign-out' && arrival.value.hasFailed && (
           <p class="notice" role="alert">
             The server didn’t respond, so your session wasn’t ended. It expires after a day without use.
           </p>
@@ -318,7 +317,8 @@ const resultTexts: Readonly<Record<SignInResult, string | null>> = {
 
 /** Says how the last sign-in with the provider ended, or that signing out here didn't sign the user out at the provider. */
 function ProviderNotices({ oidc }: Pick<SignInOptions, 'oidc'>) {
-  const text = signInResult.value && resultTexts[signInResult.value];
+  const came = arrival.value;
+  const text = came?.by === 'provider' ? resultTexts[came.result] : null;
   return (
     <>
       {text && (
@@ -326,7 +326,7 @@ function ProviderNotices({ oidc }: Pick<SignInOptions, 'oidc'>) {
           {text}
         </p>
       )}
-      {leftProvider.value && oidc?.signOutUrl && (
+      {came?.by === 'sign-out' && came.usedProvider && oidc?.signOutUrl && (
         <p class="notice" role="status">
           You’re signed out of Callkey, but you may still be signed in to {oidc.name}.{' '}
           <button type="button" class="quiet" onClick={() => void window.callkey.signOutOfProvider(server.value)}>
@@ -397,7 +397,7 @@ export function SessionEnded() {
         )}
         <FormError text={failure ? otherError(failure) : options.problem} />
         <div class="actions">
-          <button type="button" aria-disabled={isBusy} onClick={unlessBusy(resetSession)}>
+          <button type="button" aria-disabled={isBusy} onClick={unlessBusy(leave)}>
             Discard and sign out
           </button>
           {needsCode && (
@@ -437,12 +437,7 @@ export function ConfirmApp() {
               text={failure?.kind === 'session-ended' ? 'This took too long. Start again in the app.' : generalError(failure, [])}
             />
             <div class="actions">
-              <button
-                type="button"
-                onClick={() => {
-                  signInResult.value = null;
-                }}
-              >
+              <button type="button" onClick={dismissArrival}>
                 Cancel
               </button>
               <button
