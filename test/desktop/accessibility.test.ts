@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { colorRules, violationsOn } from '../support/axe.ts';
+import { colorRules, openInElectron, violationsOn } from '../support/browser.ts';
 import { describeDesktop } from '../support/electron.ts';
-import { openInElectron } from '../support/homes.ts';
 import { walkThrough } from '../support/screen-walkthrough.ts';
 
 describeDesktop("the console's accessibility", () => {

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import { instant } from '../../core/domain/instant.ts';
-import { browserForEach } from '../support/browser-harness.ts';
-import { describeBrowser } from '../support/chromium.ts';
+import { browserForEach, describeBrowser } from '../support/browser.ts';
 import { textAt } from '../support/http.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { password, placeCall } from '../support/tenants.ts';

@@ -2,10 +2,8 @@ import { expect } from 'chai';
 import type { Dialog } from 'playwright-core';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../core/domain/directory/users.ts';
-import { browserForEach } from '../support/browser-harness.ts';
-import { describeBrowser } from '../support/chromium.ts';
-import { readHeap } from '../support/heap.ts';
-import { showOneTimePasswords } from '../support/one-time-passwords.ts';
+import { browserForEach, describeBrowser, readHeap } from '../support/browser.ts';
+import { showOneTimePasswords } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 

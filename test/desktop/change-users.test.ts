@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { violationsOn } from '../support/axe.ts';
+import { type Home, homes, violationsOn } from '../support/browser.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
-import { type Home, homes } from '../support/homes.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 

@@ -1,11 +1,10 @@
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
-import { describeBrowser } from '../support/chromium.ts';
+import { describeBrowser, openInChromium } from '../support/browser.ts';
 import { at } from '../support/clock.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
-import { openInChromium } from '../support/homes.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 

@@ -4,12 +4,12 @@ import type { BrowserContext, CDPSession, Page } from 'playwright-core';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import { computeSpread, repeat } from '../../scripts/bench/spread.ts';
-import { sharedBrowser } from '../support/chromium.ts';
+import { sharedBrowser } from '../support/browser.ts';
 import { cleanUp } from '../support/clean-up.ts';
+import { buildWebConsole } from '../support/commands.ts';
 import { openCore } from '../support/core.ts';
 import { addSampleData, createKeyOn } from '../support/sample-data.ts';
 import { password, signIn } from '../support/tenants.ts';
-import { buildWebConsole } from '../support/web-build.ts';
 
 const rounds = 5;
 const slowNetwork = { offline: false, latency: 150, downloadThroughput: 1_600_000 / 8, uploadThroughput: 750_000 / 8 };

@@ -1,8 +1,8 @@
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { expect } from 'chai';
+import { startSite } from '../support/browser.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
-import { startSite } from '../support/foreign-site.ts';
 
 describeDesktop("the page's content security", () => {
   let running: RunningConsole;

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { changeUser } from '../../core/domain/directory/users.ts';
-import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { describeBrowser, sharedBrowser } from '../support/browser.ts';
 import { signInAs, type UserName } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { createKeyOn } from '../support/sample-data.ts';

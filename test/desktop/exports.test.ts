@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { expect } from 'chai';
 import type { Page } from 'playwright-core';
 import { instant } from '../../core/domain/instant.ts';
-import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { describeBrowser, sharedBrowser } from '../support/browser.ts';
 import { mountDisk } from '../support/commands.ts';
 import { sharedDesktop, signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';

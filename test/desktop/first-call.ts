@@ -7,7 +7,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
-import { sharedBrowser } from '../support/chromium.ts';
+import { sharedBrowser } from '../support/browser.ts';
 import { cleanUp } from '../support/clean-up.ts';
 import { emptyDatabase, freshDirectory } from '../support/databases.ts';
 

@@ -3,11 +3,10 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
-import { violationsOn } from '../support/axe.ts';
+import { type Home, homes, violationsOn } from '../support/browser.ts';
 import { asksForServer } from '../support/console-harness.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
-import { type Home, homes } from '../support/homes.ts';
 import { openDirect, password } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 

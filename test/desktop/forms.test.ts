@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { browserForEach } from '../support/browser-harness.ts';
-import { describeBrowser } from '../support/chromium.ts';
+import { browserForEach, describeBrowser } from '../support/browser.ts';
 import { ask } from '../support/http.ts';
 import { createKey, signIn } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
-import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { describeBrowser, sharedBrowser } from '../support/browser.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { createKeyOn } from '../support/sample-data.ts';

@@ -4,9 +4,17 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import {
+  describeDesktop,
+  type Keyring,
+  launchConsole,
+  missingKeyring,
+  type RunningConsole,
+  type SessionBus,
+  startBus,
+  startKeyring,
+} from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
-import { type Keyring, missingKeyring, type SessionBus, startBus, startKeyring } from '../support/session-bus.ts';
 import { password } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 

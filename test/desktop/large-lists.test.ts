@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
-import { violationsOn } from '../support/axe.ts';
-import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';

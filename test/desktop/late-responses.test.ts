@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { browserForEach } from '../support/browser-harness.ts';
-import { describeBrowser } from '../support/chromium.ts';
+import { browserForEach, describeBrowser } from '../support/browser.ts';
 import { eventually, until } from '../support/until.ts';
 
 const [session, selection] = [/\/console\/session$/, /\/console\/session\/tenancy$/];

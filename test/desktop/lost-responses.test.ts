@@ -1,6 +1,5 @@
 import { instant } from '../../core/domain/instant.ts';
-import { browserForEach } from '../support/browser-harness.ts';
-import { describeBrowser } from '../support/chromium.ts';
+import { browserForEach, describeBrowser } from '../support/browser.ts';
 import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
 import { until } from '../support/until.ts';
 

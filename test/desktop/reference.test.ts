@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { violationsOn } from '../support/axe.ts';
-import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 

@@ -2,8 +2,7 @@ import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createAccount } from '../../core/domain/directory/directory.ts';
-import { browserForAll } from '../support/browser-harness.ts';
-import { describeBrowser } from '../support/chromium.ts';
+import { browserForAll, describeBrowser } from '../support/browser.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually, until } from '../support/until.ts';
 

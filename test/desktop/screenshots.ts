@@ -3,9 +3,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { openInElectron } from '../support/browser.ts';
 import { cleanUp } from '../support/clean-up.ts';
 import { buildConsole } from '../support/electron.ts';
-import { openInElectron } from '../support/homes.ts';
 import { walkThrough } from '../support/screen-walkthrough.ts';
 
 const [folder] = process.argv.slice(2);

@@ -1,8 +1,7 @@
 import { type FakeClock, fakeClock } from '../support/clock.ts';
-import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
+import { button, type ConsoleHarness, openConsole, setUpUseAndRecover, signInAs } from '../support/console-harness.ts';
 import { describeDesktop } from '../support/electron.ts';
 import { authenticator } from '../support/second-factor.ts';
-import { button, setUpUseAndRecover } from '../support/second-factor-screens.ts';
 import { password } from '../support/tenants.ts';
 
 describeDesktop('a second factor in the app', () => {

@@ -3,12 +3,11 @@ import type { BrowserContext, Page } from 'playwright-core';
 import decodeQr from 'qr/decode.js';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { resetPassword } from '../../core/domain/directory/users.ts';
-import { violationsOn } from '../support/axe.ts';
-import { describeBrowser, sharedBrowser } from '../support/chromium.ts';
+import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
+import { button, enterCode, enterPassword, home, passTime, setUp, setUpUseAndRecover } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { enroll } from '../support/second-factor.ts';
-import { button, enterCode, enterPassword, home, passTime, setUp, setUpUseAndRecover } from '../support/second-factor-screens.ts';
 import { password, signIn } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 

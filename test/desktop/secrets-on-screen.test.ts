@@ -3,13 +3,11 @@ import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { readHeap } from '../support/browser.ts';
 import { readFiles } from '../support/cli.ts';
-import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
+import { type ConsoleHarness, sharedConsole, showOneTimePasswords, signInAs } from '../support/console-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { consoleEnvironment, describeDesktop } from '../support/electron.ts';
-import { readHeap } from '../support/heap.ts';
-import { showOneTimePasswords } from '../support/one-time-passwords.ts';
-import { missingProgram } from '../support/session-bus.ts';
+import { consoleEnvironment, describeDesktop, missingProgram } from '../support/electron.ts';
 import { skip } from '../support/skip.ts';
 import { eventually } from '../support/until.ts';
 

@@ -5,9 +5,16 @@ import { expect } from 'chai';
 import { readFiles } from '../support/cli.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
-import { describeDesktop, type LaunchOptions, launchConsole, type RunningConsole } from '../support/electron.ts';
+import {
+  describeDesktop,
+  type Keyring,
+  type LaunchOptions,
+  launchConsole,
+  missingKeyring,
+  type RunningConsole,
+  startKeyring,
+} from '../support/electron.ts';
 import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
-import { type Keyring, missingKeyring, startKeyring } from '../support/session-bus.ts';
 import { password } from '../support/tenants.ts';
 
 async function signIn({ page }: RunningConsole, server: string, keepSignedIn: boolean) {

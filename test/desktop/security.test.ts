@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { startSite } from '../support/browser.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
-import { startSite } from '../support/foreign-site.ts';
 import { until } from '../support/until.ts';
 
 describeDesktop("the page's sandbox", () => {

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import type { Locator } from 'playwright-core';
-import { browserForAll } from '../support/browser-harness.ts';
-import { describeBrowser } from '../support/chromium.ts';
+import { browserForAll, describeBrowser } from '../support/browser.ts';
 import { tryAgain } from '../support/console-harness.ts';
 import { outage } from '../support/proxies.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';

@@ -8,13 +8,13 @@ import { request } from 'undici';
 import { readWebConsole, webConsole } from '../../core/http/web-console.ts';
 import { type Listener, listen } from '../../core/server/connections/listener.ts';
 import { hasOpenssl } from '../support/certificate.ts';
+import { buildWebConsole } from '../support/commands.ts';
 import { client, get, open, type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase, freshDirectory } from '../support/databases.ts';
 import { ask, overSocket } from '../support/http.ts';
 import { skip } from '../support/skip.ts';
 import { databaseWithTenants, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-import { buildWebConsole } from '../support/web-build.ts';
 
 describe('the console’s page', () => {
   let core: RunningCore;

@@ -8,14 +8,13 @@ import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../../scripts/support/postgres.ts';
 import { hasOpenssl, selfSignedCertificate } from '../support/certificate.ts';
-import { bareEnvironment } from '../support/commands.ts';
+import { bareEnvironment, buildWebConsole } from '../support/commands.ts';
 import { failToStart as fails, spawnCore, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { skip } from '../support/skip.ts';
 import { createKey, createTenants, databaseWithTenants, openDirect, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
-import { buildWebConsole } from '../support/web-build.ts';
 
 const { version }: { version: string } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 const main = fileURLToPath(new URL('../../core/main.ts', import.meta.url));

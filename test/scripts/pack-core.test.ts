@@ -6,10 +6,9 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { newestNode } from '#contract/node-release.ts';
-import { bareEnvironment } from '../support/commands.ts';
+import { bareEnvironment, buildWebConsole } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { buildWebConsole } from '../support/web-build.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const { version, dependencies }: { version: string; dependencies: Record<string, string> } = JSON.parse(

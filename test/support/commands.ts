@@ -1,9 +1,10 @@
-import { type ChildProcess, execFileSync, fork, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, fork, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { AsyncEntry } from '@napi-rs/keyring';
 import { atTheEnd } from './clean-up.ts';
 import { freshDirectory } from './databases.ts';
@@ -129,4 +130,22 @@ export async function whyNoSecretService(): Promise<string | undefined> {
   } catch {
     return 'no Secret Service is running here';
   }
+}
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+// `npm test` builds it once for all files, because two builds at the same time would overwrite each other.
+let built = process.env['WEB_CONSOLE_IS_BUILT'] === '1' ? Promise.resolve() : undefined;
+
+/** Builds the console for the browser once. */
+export function buildWebConsole(): Promise<void> {
+  built ??= build();
+  return built;
+}
+
+async function build(): Promise<void> {
+  const vite = join(root, 'node_modules/vite/bin/vite.js');
+  await promisify(execFile)(process.execPath, [vite, 'build', '--config', 'desktop/web.vite.config.ts', '--logLevel', 'warn'], {
+    cwd: root,
+  });
 }

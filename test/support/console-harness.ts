@@ -1,9 +1,11 @@
+import { expect } from 'chai';
 import type { Locator, Page } from 'playwright-core';
 import type { Clock } from '../../core/domain/ports.ts';
+import type { FakeClock } from './clock.ts';
 import { type CoreHarness, openCore } from './core.ts';
 import { type LaunchOptions, launchConsole, type RunningConsole } from './electron.ts';
-import type { EnginePage } from './engine-page.ts';
 import { createKeyOn } from './sample-data.ts';
+import { type Authenticator, authenticator } from './second-factor.ts';
 import { password, type Tenants } from './tenants.ts';
 
 /** A core with tenants, and a console where no one is signed in. */
@@ -119,4 +121,139 @@ export async function clickUnderDialog(page: Pick<EnginePage, 'evaluate'>, name:
 /** Presses *Try again*, unless the console has already tried again by itself. */
 export async function tryAgain(page: Pick<EnginePage, 'evaluate'>): Promise<void> {
   await clickUnderDialog(page, 'Try again');
+}
+
+type Named = { name?: string | RegExp; exact?: boolean };
+type Exact = { exact?: boolean };
+type Role = Parameters<Page['getByRole']>[0];
+
+type Finder = {
+  getByRole(role: Role, options?: Named): EngineLocator;
+  getByLabel(text: string, options?: Exact): EngineLocator;
+  getByText(text: string | RegExp, options?: Exact): EngineLocator;
+  locator(selector: string): EngineLocator;
+};
+
+/** The part of Playwright's locators that the tests of all engines use. `test/desktop/engines/page.ts` implements it for other engines. */
+export type EngineLocator = Finder & {
+  first(): EngineLocator;
+  last(): EngineLocator;
+  waitFor(options?: { state?: 'visible' | 'detached' }): Promise<void>;
+  click(): Promise<void>;
+  check(): Promise<void>;
+  fill(text: string): Promise<void>;
+  focus(): Promise<void>;
+  selectOption(label: string): Promise<unknown>;
+  inputValue(): Promise<string>;
+};
+
+/** The part of Playwright's page that these tests use. */
+export type EnginePage = Finder & {
+  keyboard: { press(key: string): Promise<void> };
+  /** Evaluates an expression in the page. */
+  evaluate(expression: string): Promise<unknown>;
+  setViewportSize(size: { width: number; height: number }): Promise<void>;
+};
+
+/**
+ * Makes a partner user's page show one-time passwords in both possible ways: by creating a user named Canary, and by resetting that user's
+ * password. Closes each dialog, then visits several screens.
+ *
+ * @returns the passwords
+ */
+export async function showOneTimePasswords(page: Page, account: string): Promise<string[]> {
+  const link = (name: string) => page.getByRole('link', { name, exact: true });
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const shown = async () => {
+    const password = await page.getByLabel('One-time password').inputValue();
+    await button("I've Saved It").click();
+    await page.getByLabel('One-time password').waitFor({ state: 'detached' });
+    return password;
+  };
+  await link('Users').click();
+  await button('Create user').click();
+  await page.getByLabel('Name', { exact: true }).fill('Canary');
+  await page.getByLabel('Email', { exact: true }).fill('canary@example.com');
+  await page.getByLabel('Account', { exact: true }).selectOption(account);
+  await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
+  const first = await shown();
+  await page.getByRole('row', { name: 'canary@example.com' }).click();
+  await button('Reset password…').click();
+  await page.getByRole('alertdialog').getByRole('button', { name: 'Reset password' }).click();
+  const second = await shown();
+  for (const screen of ['Activity', 'API keys', 'Users']) await link(screen).click();
+  await page.getByRole('row', { name: 'canary@example.com' }).waitFor();
+  return [first, second];
+}
+
+export const button = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+export const home = (page: Page) => page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
+export const passTime = (clock: FakeClock) => clock.advance({ seconds: 60 });
+
+export async function enterPassword(page: Page, email?: string): Promise<void> {
+  if (email !== undefined) await page.getByLabel('Email').fill(email);
+  await page.getByLabel('Password').fill(password);
+  await button(page, 'Sign in').click();
+}
+
+export async function enterCode(page: Page, code: string): Promise<void> {
+  await page.getByLabel('Code', { exact: true }).fill(code);
+  await button(page, 'Sign in').click();
+}
+
+/** Continues from the password prompt: scans the code, and saves the recovery codes. */
+export async function setUp(page: Page, clock: FakeClock): Promise<{ app: Authenticator; recoveryCodes: string[] }> {
+  await page.getByLabel('Current password').fill(password);
+  await button(page, 'Continue').click();
+  await page.getByRole('img', { name: 'QR code for your authenticator app' }).waitFor();
+  const secret = (await page.locator('.totp-secret').innerText()).replaceAll(' ', '');
+  const app = authenticator(secret, clock.now);
+  await page.getByLabel('Code', { exact: true }).fill('000000');
+  await button(page, 'Turn on').click();
+  await page.getByText('This code isn’t valid').waitFor();
+  await page.getByLabel('Code', { exact: true }).fill(app.code());
+  await button(page, 'Turn on').click();
+  const codes = page.getByRole('alertdialog', { name: 'Save your recovery codes' });
+  await codes.waitFor();
+  await page.keyboard.press('Escape');
+  await codes.getByText('Close without saving?').waitFor();
+  await button(page, 'Go back').click();
+  const recoveryCodes = (await codes.getByLabel('Recovery codes').inputValue()).split('\n');
+  await button(page, "I've Saved It").click();
+  await codes.waitFor({ state: 'detached' });
+  passTime(clock);
+  return { app, recoveryCodes };
+}
+
+/** Sets up an authenticator app as a user, signs in with it, loses it, and signs in with a recovery code. */
+export async function setUpUseAndRecover(
+  { page, core, tenants }: Pick<ConsoleHarness, 'page' | 'core' | 'tenants'>,
+  clock: FakeClock,
+): Promise<void> {
+  await signInAs({ page, core, tenants }, 'partner');
+  await button(page, 'Your account').click();
+  await button(page, 'Set up second factor…').click();
+  const { app, recoveryCodes } = await setUp(page, clock);
+  expect(recoveryCodes).to.have.length(10);
+  await button(page, 'Sign out').click();
+
+  await enterPassword(page, tenants.users.partner.email);
+  await page.getByRole('heading', { name: 'Enter your code' }).waitFor();
+  await enterCode(page, '000000');
+  await page.getByText('This code isn’t valid').waitFor();
+  await enterCode(page, app.code());
+  await home(page);
+  await button(page, 'Sign out').click();
+
+  await enterPassword(page, tenants.users.partner.email);
+  await enterCode(page, recoveryCodes[0] ?? '');
+  await home(page);
+
+  await button(page, 'Your account').click();
+  await button(page, 'Turn off second factor…').click();
+  await page.getByLabel('Code', { exact: true }).fill(recoveryCodes[1] ?? '');
+  await button(page, 'Turn off').click();
+  await page.getByRole('alertdialog').waitFor({ state: 'detached' });
+  await button(page, 'Your account').click();
+  await button(page, 'Set up second factor…').waitFor();
 }

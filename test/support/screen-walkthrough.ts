@@ -1,14 +1,231 @@
-import { asksForServer, clickUnderDialog, signInAs, tryAgain } from './console-harness.ts';
-import { openCore } from './core.ts';
-import type { EnginePage } from './engine-page.ts';
-import type { Home } from './homes.ts';
+import type { Home } from './browser.ts';
+import { asksForServer, clickUnderDialog, type EngineLocator, type EnginePage, signInAs, tryAgain } from './console-harness.ts';
+import { type CoreHarness, openCore } from './core.ts';
 import { faultyProxy, outage } from './proxies.ts';
-import { addSampleData } from './sample-data.ts';
-import { visitDirectory, visitProtection, visitUsers } from './screen-walkthrough/administration.ts';
-import { createKey, findAndRevokeKeys, openKeys } from './screen-walkthrough/api-keys.ts';
-import { createTour, type ScreenStates } from './screen-walkthrough/tour.ts';
-import { password } from './tenants.ts';
+import { addSampleData, createKeyOn, revokeKeyElsewhere } from './sample-data.ts';
+import { password, type Tenants } from './tenants.ts';
 import { until } from './until.ts';
+
+/** A screen of the console in one state. */
+export type ScreenState<Shown extends EnginePage> = { name: string; page: Shown };
+
+export type ScreenStates<Shown extends EnginePage> = AsyncGenerator<ScreenState<Shown>>;
+
+/** Returns what all parts of the walkthrough use. */
+export function createTour<Shown extends EnginePage>(page: Shown) {
+  const stop = (name: string): ScreenState<Shown> => ({ name, page });
+  const link = (name: string) => page.getByRole('link', { name, exact: true });
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  return {
+    page,
+    stop,
+    link,
+    button,
+    async proceed(screen: string): Promise<void> {
+      await link(screen).click();
+      await page.getByRole('heading', { name: screen, exact: true }).waitFor();
+    },
+    /** Clicks a button that opens or submits a dialog, and cancels the dialog once it shows `content`. */
+    async *dialog(name: string, opener: string, content: EngineLocator): ScreenStates<Shown> {
+      await button(opener).click();
+      await content.waitFor();
+      yield stop(name);
+      await button('Cancel').click();
+    },
+    /** Replaces the secret on the page with dots. */
+    coverUp: () =>
+      page.evaluate(`((field) => {
+        field.value = field.value.replace(/(?<=^svc_sk_live_.*|^(?!svc_).*)./g, '•');
+      })(document.querySelector('#secret'))`),
+  };
+}
+
+export type Tour<Shown extends EnginePage> = ReturnType<typeof createTour<Shown>>;
+
+export async function* createKey<Shown extends EnginePage>(tour: Tour<Shown>, harness: CoreHarness): ScreenStates<Shown> {
+  const { page, stop, button, coverUp } = tour;
+  await button('Create API key').click();
+  await button('Create Key').click();
+  await page.getByText('Enter a name for the key.').waitFor();
+  yield stop('create-key-incomplete');
+  await page.getByLabel('Name', { exact: true }).fill('Practice software');
+  await page.getByRole('radio', { name: 'Custom', exact: true }).check();
+  await page.getByLabel('Last day').fill(`${new Date().getFullYear() + 1}-01-31`);
+  await page.getByText(/^Works until/).waitFor();
+  yield stop('create-key');
+  await button('Use another time zone').click();
+  yield stop('create-key-other-zone');
+  await button('Create Key').click();
+  await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+  await coverUp();
+  yield stop('save-key');
+  await page.keyboard.press('Escape');
+  await page.getByText('Close without saving?').waitFor();
+  yield stop('save-key-question');
+  await button('Close without saving').click();
+  await page.getByRole('grid').waitFor();
+  await revokeKeyElsewhere(harness, 'Practice software');
+}
+
+export async function* openKeys<Shown extends EnginePage>(tour: Tour<Shown>): ScreenStates<Shown> {
+  const { page, stop, button, dialog } = tour;
+  yield stop('api-keys');
+  await page.locator('time').first().focus();
+  yield stop('api-keys-exact-time');
+  await page.getByRole('row', { name: 'Reminder service' }).click();
+  await page.getByRole('img', { name: /placed in the last 30 days/ }).waitFor();
+  yield stop('api-key-details');
+  yield* dialog('replace-key', 'Replace…', page.getByRole('dialog', { name: 'Replace API key' }));
+  await button('Limit…').click();
+  await page.getByLabel('Addresses').fill('192.0.2.0/24\n10.0.0.7/8');
+  await page.getByLabel('Calls per day').fill('0');
+  yield* dialog('limit-key', 'Save', page.getByText('Enter a whole number'));
+  await button('Close details').click();
+  await page.getByLabel('Select all on this page').check();
+  await page.getByRole('button', { name: /^Revoke \d+ keys…$/ }).click();
+  await page.getByRole('alertdialog', { name: /API keys\?/ }).waitFor();
+  yield stop('revoke-several');
+  await button('Cancel').click();
+  await button('Clear').click();
+}
+
+export async function* findAndRevokeKeys<Shown extends EnginePage>(
+  tour: Tour<Shown>,
+  harness: CoreHarness,
+  ownKeyValue: string,
+): ScreenStates<Shown> {
+  const { page, stop, button } = tour;
+  await page.getByLabel('Search by name').fill('zzz');
+  await page.getByText('No matching API keys').waitFor();
+  yield stop('api-keys-no-match');
+  await button('Show all keys').click();
+  yield* whichKey(tour, harness, ownKeyValue);
+  await button('Revoke Reminder service').click();
+  await page.getByText('not yet dialed').waitFor();
+  yield stop('revoke');
+  await page.getByLabel('Reason').selectOption('It leaked');
+  await page.getByText('The key has no replacement yet.').waitFor();
+  yield stop('revoke-leaked');
+  await button('Cancel').click();
+  await button('Revoke Pilot project').click();
+  await page.getByRole('alertdialog').getByText('Never', { exact: true }).first().waitFor();
+  await revokeKeyElsewhere(harness, 'Pilot project');
+  await button('Revoke').click();
+  await page.getByRole('alertdialog', { name: 'Already gone' }).waitFor();
+  yield stop('already-gone');
+  await button('OK').click();
+}
+
+async function* whichKey<Shown extends EnginePage>(
+  { page, stop, button }: Tour<Shown>,
+  harness: CoreHarness,
+  ownKeyValue: string,
+): ScreenStates<Shown> {
+  const { keyValue } = await createKeyOn(harness, harness.tenants.users.other, 'Of another partner');
+  await button('Which key is this?').click();
+  await page.getByLabel('Key value').fill('svc_sk_live_not-one');
+  await button('Find key').click();
+  await page.getByText('This isn’t a key value').waitFor();
+  yield stop('which-key');
+  await page.getByLabel('Key value').fill(keyValue);
+  await button('Find key').click();
+  await page.getByText('None of the keys you can see').waitFor();
+  yield stop('which-key-none');
+  await page.getByLabel('Key value').fill(ownKeyValue);
+  await button('Find key').click();
+  await page.locator('tr.highlighted').waitFor();
+  yield stop('which-key-found');
+  await button('Close details').click();
+}
+
+/** @returns the one-time password of the user that it creates */
+export async function* visitUsers<Shown extends EnginePage>(
+  tour: Tour<Shown>,
+  tenants: Tenants,
+): AsyncGenerator<ScreenState<Shown>, string> {
+  const { page, stop, button, proceed, dialog, coverUp } = tour;
+  await proceed('Users');
+  await page.getByRole('grid').waitFor();
+  yield stop('users');
+  await page.getByLabel('Search by name or email').fill('zzz');
+  await page.getByText('No matching users').waitFor();
+  yield stop('users-no-match');
+  await page.getByLabel('Search by name or email').fill('');
+  await page.getByRole('row', { name: 'Tom Teammate' }).click();
+  await page.getByRole('complementary').waitFor();
+  yield stop('user-details');
+  yield* dialog('edit-user', 'Edit…', page.getByRole('dialog', { name: 'Edit user' }));
+  yield* dialog('disable-user', 'Disable…', page.getByRole('alertdialog', { name: 'Disable user?' }));
+  yield* dialog('reset-password', 'Reset password…', page.getByRole('alertdialog', { name: 'Reset password?' }));
+  await button('Close details').click();
+  yield* dialog('delete-user', 'Delete Tom Teammate', page.getByText('stop working'));
+  await button('Create user').click();
+  await page.getByLabel('Name', { exact: true }).fill('Nora New');
+  await page.getByLabel('Email', { exact: true }).fill('nora@example.com');
+  await page.getByLabel('Account', { exact: true }).selectOption(tenants.account.name);
+  yield stop('create-user');
+  await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
+  await page.getByRole('alertdialog', { name: 'Share the password' }).waitFor();
+  const oneTimePassword = await page.getByLabel('One-time password').inputValue();
+  await coverUp();
+  yield stop('one-time-password');
+  await button("I've Saved It").click();
+  await page.getByText('User Nora New was created.').waitFor();
+  yield stop('users-announcement');
+  return oneTimePassword;
+}
+
+export async function* visitDirectory<Shown extends EnginePage>({ page, stop, button, proceed, dialog }: Tour<Shown>): ScreenStates<Shown> {
+  await proceed('Directory');
+  await page.getByRole('grid', { name: 'Accounts' }).waitFor();
+  yield stop('directory');
+  await page.getByLabel('Search by name or ID').fill('zzz');
+  await page.getByText('No matching accounts').waitFor();
+  yield stop('directory-no-match');
+  await page.getByLabel('Search by name or ID').fill('');
+  await page.getByRole('row', { name: 'Blue Clinic' }).click();
+  await page.getByRole('complementary').waitFor();
+  yield stop('directory-details');
+  yield* dialog('rename-account', 'Rename…', page.getByRole('dialog', { name: 'Rename account' }));
+  await button('Show campaigns').click();
+  await page.getByRole('grid', { name: 'Campaigns' }).waitFor();
+  yield stop('directory-campaigns');
+  yield* dialog('create-campaign', 'Create campaign', page.getByRole('dialog', { name: 'Create campaign' }));
+}
+
+export async function* visitProtection<Shown extends EnginePage>({
+  page,
+  stop,
+  button,
+  proceed,
+  dialog,
+}: Tour<Shown>): ScreenStates<Shown> {
+  await proceed('Protection');
+  await button('Add numbers').click();
+  await page.getByLabel('Phone numbers').fill('12');
+  await button('Add').click();
+  await page.getByText('12: Must be').waitFor();
+  yield stop('add-to-do-not-call');
+  await page.getByLabel('Phone numbers').fill('+49 30 12345678');
+  await button('Add').click();
+  await page.getByRole('grid').waitFor();
+  yield stop('do-not-call');
+  yield* dialog('opt-outs', 'Opt-outs…', page.getByText('If someone opts out'));
+  yield* dialog('remove-number', 'Remove +493012345678', page.getByRole('alertdialog'));
+  await button('Calling hours').click();
+  await button('Set hours…').click();
+  await page.getByRole('dialog').waitFor();
+  yield stop('set-calling-hours');
+  await button('Save').click();
+  await page.getByText('09:00–20:00').first().waitFor();
+  yield stop('calling-hours');
+  await button('Numbers').click();
+  await page.getByLabel('Only these').check();
+  yield stop('allowed-numbers');
+  await button('Check a number…').click();
+  await page.getByLabel('Phone number').fill('+1 800 555 1234');
+  yield* dialog('check-number', 'Check', page.getByText('Can’t be called now'));
+}
 
 /**
  * Shows every screen of the console in every state, one after the other. Replaces each secret with dots before it yields the state.

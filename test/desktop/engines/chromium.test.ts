@@ -1,6 +1,4 @@
-import { violationsOn } from '../../support/axe.ts';
-import { describeBrowser, watch } from '../../support/chromium.ts';
-import { openInChromium } from '../../support/homes.ts';
+import { describeBrowser, openInChromium, violationsOn, watch } from '../../support/browser.ts';
 import { testEngine } from './engine.ts';
 
 describeBrowser('the screens in Chromium', () => {

@@ -1,8 +1,7 @@
 import { expect } from 'chai';
-import { signInAs } from '../../support/console-harness.ts';
+import type { Home } from '../../support/browser.ts';
+import { type EnginePage, signInAs } from '../../support/console-harness.ts';
 import { openCore } from '../../support/core.ts';
-import type { EnginePage } from '../../support/engine-page.ts';
-import type { Home } from '../../support/homes.ts';
 import { walkThrough } from '../../support/screen-walkthrough.ts';
 import { skip } from '../../support/skip.ts';
 import { placeCall } from '../../support/tenants.ts';

@@ -1,5 +1,5 @@
-import type { EngineLocator, EnginePage } from '../../support/engine-page.ts';
-import type { Home } from '../../support/homes.ts';
+import type { Home } from '../../support/browser.ts';
+import type { EngineLocator, EnginePage } from '../../support/console-harness.ts';
 import { eventually } from '../../support/until.ts';
 import type { Driver } from './driver.ts';
 import { find, type Pattern, type Step } from './find.ts';

@@ -1,0 +1,261 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
+import type { AxeResults } from 'axe-core';
+import { expect } from 'chai';
+import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type ElectronApplication, type Page } from 'playwright-core';
+import type { Command } from '../../desktop/ipc.ts';
+import { buildWebConsole } from './commands.ts';
+import { type EnginePage, signInAs, type UserName } from './console-harness.ts';
+import { type CoreHarness, openCore } from './core.ts';
+import { chooseCommand, describeDesktop, launchConsole } from './electron.ts';
+import { rootArgs } from './electron-runtime.ts';
+import { type FaultyProxy, faultyProxy } from './proxies.ts';
+import { createKeyOn } from './sample-data.ts';
+import { describeUnless, findProgram } from './skip.ts';
+import { signIn } from './tenants.ts';
+
+const { CHROMIUM_PATH } = process.env;
+/** The headless shell is the same engine without the browser's window, which takes up to half of the processor time if each test opens one. */
+const names = ['chromium-headless-shell', 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
+const executablePath = findProgram(...(CHROMIUM_PATH ? [CHROMIUM_PATH] : names));
+
+let browser: Browser | undefined;
+
+/**
+ * Runs tests in a real Chromium that is shared within a file. Without Chromium, they're skipped with the reason, or fail if they're
+ * required.
+ */
+export function describeBrowser(title: string, tests: () => void): void {
+  describeUnless(executablePath === undefined ? 'Chromium is neither on the PATH nor at CHROMIUM_PATH' : undefined, title, () => {
+    before(buildWebConsole);
+    after(async () => {
+      await browser?.close();
+      browser = undefined;
+    });
+    tests();
+  });
+}
+
+export async function sharedBrowser(): Promise<Browser> {
+  if (executablePath === undefined) throw new Error("Chromium isn't installed.");
+  browser ??= await chromium.launch({ executablePath, args: [...rootArgs, '--host-resolver-rules=MAP *.callkey.test 127.0.0.1'] });
+  return browser;
+}
+
+/** Returns the browser's warnings, and the errors thrown by the page. */
+export function watch(page: Page): string[] {
+  const complaints: string[] = [];
+  page.on('console', (message: ConsoleMessage) => {
+    if (/Content Security Policy|Trusted ?(?:Type|HTML|Script)|autofocus/i.test(message.text())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  return complaints;
+}
+
+/** Where the screens are shown: in the app or a browser. */
+export type Home<Shown extends EnginePage = Page> = {
+  page: Shown;
+  /** Null if there is no menu. */
+  choose: ((command: Command) => Promise<void>) | null;
+  close(): Promise<void>;
+};
+
+const timeZone = 'Europe/Berlin';
+
+export async function openInElectron(): Promise<Home & { app: ElectronApplication }> {
+  const desktop = await launchConsole({ env: { TZ: timeZone } });
+  const { app, page, close } = desktop;
+  return { app, page, choose: (command) => chooseCommand(desktop, command), close };
+}
+
+export async function openInChromium(url: string): Promise<Home> {
+  const browser = await sharedBrowser();
+  // A browser with a window lets a page copy something if the user has clicked on it. The headless shell asks for permission.
+  const permissions = ['clipboard-write'];
+  const context = await browser.newContext({ permissions, timezoneId: timeZone, locale: 'en-GB', viewport: { width: 1280, height: 800 } });
+  const page = await context.newPage();
+  await page.goto(url);
+  return { page, choose: null, close: () => context.close() };
+}
+
+/**
+ * The two places where the screens are shown: the name, the function that groups the tests, and the function that opens the console there.
+ */
+export const homes = [
+  ['in a browser', describeBrowser, openInChromium],
+  ['in Electron', describeDesktop, openInElectron],
+] as const;
+
+/** Returns a core with a key, and for each test a page in a new browser profile. A test fails if its page warns or throws an error. */
+export function browserForEach() {
+  let harness: CoreHarness;
+  let context: BrowserContext;
+  let page: Page;
+  let complaints: string[];
+
+  before(async () => {
+    harness = await openCore();
+    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+  });
+  after(() => harness.close());
+  async function openProfile(timezoneId = 'Europe/Berlin'): Promise<void> {
+    context = await (await sharedBrowser()).newContext({ timezoneId, locale: 'en-GB' });
+    page = await context.newPage();
+    complaints = watch(page);
+  }
+  beforeEach(() => openProfile());
+  afterEach(async () => {
+    expect(complaints).to.deep.equal([]);
+    await context.close();
+  });
+
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const link = (name: string) => page.getByRole('link', { name, exact: true });
+  const heading = (name: string) => page.getByRole('heading', { name, exact: true });
+  const sessions: Partial<Record<UserName, string>> = {};
+  /** Replaces the session in the profile's cookies, as another tab does when someone signs in there. */
+  async function useSession(user: UserName, address = harness.core.url): Promise<void> {
+    const cookies = sessions[user] ?? (await signIn(harness.core.url, harness.tenants.users[user].email));
+    sessions[user] = cookies;
+    const pairs = cookies.split('; ').map((pair) => pair.split('=', 2));
+    await context.addCookies(pairs.map(([name = '', value = '']) => ({ name, value, url: address })));
+  }
+  return {
+    get harness() {
+      return harness;
+    },
+    get context() {
+      return context;
+    },
+    get page() {
+      return page;
+    },
+    /** The page's warnings and errors. */
+    get complaints() {
+      return complaints;
+    },
+    button,
+    link,
+    heading,
+    /** Replaces the profile with one in this time zone. */
+    async moveTo(timezoneId: string): Promise<void> {
+      await context.close();
+      await openProfile(timezoneId);
+    },
+    /** Opens the list of calls and then that of API keys, so that going back leads to the calls. */
+    async goHomeFromCalls(): Promise<void> {
+      await link('Calls').click();
+      await heading('Calls').waitFor();
+      await link('API keys').click();
+      await heading('API keys').waitFor();
+    },
+    async signInOnForm(user: 'account' | 'staff', address = harness.core.url): Promise<void> {
+      await page.goto(address);
+      await signInAs({ ...harness, page }, user);
+    },
+    useSession,
+    /** Opens the page with a session that several tests share, so tests must not sign out of it. */
+    async open(address = harness.core.url, user: UserName = 'account'): Promise<void> {
+      await useSession(user, address);
+      await page.goto(address);
+      await page.getByRole('navigation').waitFor();
+    },
+    /** The page itself can't read the clipboard, so another page does. */
+    async clipboardText(): Promise<string> {
+      const other = await context.newPage();
+      await other.route('**/*', (route) => route.fulfill({ body: '' }));
+      await other.goto(harness.core.url);
+      return other.evaluate('navigator.clipboard.readText()');
+    },
+    /** Creates a key on the screen. @returns its value */
+    async createKey(): Promise<string> {
+      await button('Create API key').click();
+      await page.getByLabel('Name', { exact: true }).fill('Canary');
+      await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+      await button('Create Key').click();
+      await page.getByRole('alertdialog', { name: 'Save your key' }).waitFor();
+      return page.getByLabel('Key value').inputValue();
+    },
+  };
+}
+
+/** Returns a core, and a page that all tests of a suite share, in which a partner is signed in. @param fill adds data to the core */
+export function browserForAll(fill: (harness: CoreHarness) => Promise<void>) {
+  let harness: CoreHarness;
+  let network: FaultyProxy;
+  let home: Home;
+  before(async () => {
+    harness = await openCore({ environment: { DIALER: 'off' } });
+    network = await faultyProxy(harness.core.url);
+    await fill(harness);
+    home = await openInChromium(network.url);
+    await signInAs({ ...harness, page: home.page, core: { ...harness.core, url: network.url } }, 'partner');
+  });
+  after(async () => {
+    await home?.close();
+    await network?.close();
+    await harness?.close();
+  });
+
+  const page = () => home.page;
+  const link = (name: string) => page().getByRole('link', { name, exact: true });
+  return {
+    get harness() {
+      return harness;
+    },
+    get network() {
+      return network;
+    },
+    page,
+    link,
+    button: (name: string) => page().getByRole('button', { name, exact: true }),
+    resize: (width: number) => page().setViewportSize({ width, height: 800 }),
+    async goTo(screen: string): Promise<void> {
+      await link(screen).click();
+      await page().getByRole('heading', { name: screen, exact: true }).waitFor();
+    },
+  };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** The rules whose result depends on colors. */
+export const colorRules = ['color-contrast', 'link-in-text-block'] as const;
+
+/** Returns the violations that axe finds on the page, by all of its rules or only by these. */
+export async function violationsOn(page: Page, rules?: readonly string[]): Promise<string[]> {
+  // A page keeps axe until it's reloaded.
+  if (!(await page.evaluate(`'axe' in window`))) await page.evaluate(axe);
+  const options = { resultTypes: ['violations'], ...(rules && { runOnly: rules }) };
+  const { violations }: AxeResults = await page.evaluate(`axe.run(document, ${JSON.stringify(options)})`);
+  return violations.flatMap(({ id, nodes }) => nodes.map((node) => `${id} at ${node.target}: ${node.failureSummary ?? ''}`));
+}
+
+/** Starts a foreign website that records its requests. */
+export async function startSite() {
+  const requests: string[] = [];
+  const server = createServer(({ url = '' }, response) => {
+    requests.push(url);
+    response.writeHead(200, { 'Content-Type': 'text/html' }).end('<title>Not ours</title>');
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, requests, close: () => server.close() };
+}
+
+/** Returns a snapshot of the page's heap after garbage collection. Fails unless it contains the canary that the page shows. */
+export async function readHeap(page: Page): Promise<string> {
+  const devtools = await page.context().newCDPSession(page);
+  const chunks: string[] = [];
+  devtools.on('HeapProfiler.addHeapSnapshotChunk', ({ chunk }) => chunks.push(chunk));
+  await devtools.send('HeapProfiler.collectGarbage');
+  await devtools.send('HeapProfiler.collectGarbage');
+  await devtools.send('HeapProfiler.takeHeapSnapshot', { reportProgress: false, captureNumericValue: false });
+  const snapshot = chunks.join('');
+  expect(snapshot, 'the heap of the page while it shows the canary').to.include('Canary');
+  return snapshot;
+}
