@@ -4,8 +4,8 @@ import type { Ports } from '../domain/ports.ts';
 import { consoleMethods, consoleRoutes } from '../http/console-routes.ts';
 import { clientAddress } from '../http/middleware/client-address.ts';
 import type { HttpDeps, ObserveRefusals, State } from '../http/middleware/context.ts';
-import { waitForStrangerTurn } from '../http/middleware/event-loop.ts';
-import { countRequests, everyRequest } from '../http/middleware/every-request.ts';
+import { strangersInTurn } from '../http/middleware/event-loop.ts';
+import { countRequests, everyRequest, outsideConsole } from '../http/middleware/every-request.ts';
 import { notFound, requireReadablePath } from '../http/middleware/paths.ts';
 import { session } from '../http/middleware/session.ts';
 import { onDemand, onDemandMethods } from '../http/on-demand.ts';
@@ -55,14 +55,11 @@ export function createApp(deps: AppDeps): Koa<State> {
 
   app
     .use(everyRequest({ ...refusals, isDraining, onAnswered: countRequests(metrics.onRequest, log) }))
-    .use(onDemand(httpDeps))
-    .use(async (ctx, next) => {
-      await waitForStrangerTurn(httpDeps.getClientAddress(ctx));
-      await next();
-    })
+    .use(outsideConsole(onDemand(httpDeps)))
+    .use(strangersInTurn(httpDeps))
     .use(requireReadablePath)
-    .use(outcomes(ports, dialerSecrets))
-    .use(webConsole(files))
+    .use(outsideConsole(outcomes(ports, dialerSecrets)))
+    .use(outsideConsole(webConsole(files)))
     .use(session(app, httpDeps))
     .use(inConsole.routes())
     .use(notFound(listMethods));

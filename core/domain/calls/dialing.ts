@@ -40,7 +40,8 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
   if (call.handoff === 'doubt' && (isUndated || !mayRepeat(call, provider))) {
     return ended('must-not-repeat', call, 'The provider may have received this call, but its response was lost.', now);
   }
-  // A call whose number is on a do-not-call list, or that calling hours don't allow, is normally stopped before it's claimed. If the provider may
+  // A call whose number is on a do-not-call list, or that calling hours don't allow, is normally stopped before it's claimed. If the
+  // provider may
   // already have it, it's stopped here.
   if (call.handoff === 'doubt' && call.stopped !== null)
     return ended('must-not-repeat', call, `The provider may have received this call. ${call.stopped}`, now);

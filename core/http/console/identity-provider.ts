@@ -21,8 +21,7 @@ import {
 import { countIdentityProviderSignIn, takeOnce } from '../../domain/sign-in/throttle.ts';
 import { readBody, readQuery } from '../middleware/body.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
-import { CoreCookies, publicPath } from '../middleware/cookies.ts';
-import { readVouchers, rememberDevice, startNewSession } from '../middleware/session.ts';
+import { CoreCookies, publicPath, readVouchers, rememberDevice, startNewSession } from '../middleware/session.ts';
 import { sessionView } from './sessions.ts';
 
 export async function showSignIn(ctx: Context, { ports, publicUrl }: HttpDeps): Promise<void> {

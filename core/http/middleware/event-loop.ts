@@ -1,6 +1,7 @@
 import { FairQueue } from '../../domain/fair-queue.ts';
 import { Problem } from '../../domain/problem.ts';
 import { toNetworks } from '../../domain/sign-in/throttle.ts';
+import type { HttpDeps, Middleware } from './context.ts';
 
 // Requests that wait for a later iteration of the event loop, because a flood of them must not fill an iteration. All other requests would
 // have to wait until such an iteration ends, once for each of their statements, and a sign-in has more than ten.
@@ -50,4 +51,12 @@ const waitAsStranger = inIterations(4, new FairQueue({}, setTimeout));
  */
 export async function waitForStrangerTurn(address: string): Promise<void> {
   await waitAsStranger(address.includes(':') ? (toNetworks(address)[0] ?? '') : address);
+}
+
+/** Lets every request that passes take such a turn first. */
+export function strangersInTurn({ getClientAddress }: Pick<HttpDeps, 'getClientAddress'>): Middleware {
+  return async (ctx, next) => {
+    await waitForStrangerTurn(getClientAddress(ctx));
+    await next();
+  };
 }

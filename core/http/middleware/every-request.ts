@@ -31,6 +31,11 @@ export function everyRequest(deps: {
   };
 }
 
+/** Spares the console's requests a middleware that's only for other paths. */
+export function outsideConsole(middleware: Middleware): Middleware {
+  return (ctx, next) => (ctx.req.url?.startsWith('/console/') ? next() : middleware(ctx, next));
+}
+
 /** Observes a request. @param seconds from the request's arrival until its response was ready */
 export type ObserveRequest = (route: string, method: string, status: number, seconds: number) => void;
 
