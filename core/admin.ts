@@ -29,7 +29,7 @@ import { argon2Passwords } from './server/passwords.ts';
 import { noSecretBox } from './server/sealed-secrets.ts';
 import { ConfigError, readDatabaseLocation, readMaxActiveKeys, readRetentionDays } from './server/start/config.ts';
 import { systemClock, systemRandomness } from './server/start/system.ts';
-import { databaseErrorText } from './storage/engine/error-text.ts';
+import { databaseErrorText } from './storage/engine/errors.ts';
 import { openStorage, type Storage, unobserved } from './storage/storage.ts';
 
 const notes = `

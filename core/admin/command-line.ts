@@ -10,7 +10,7 @@ import type { Caller, RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { errorCode, Problem } from '../domain/problem.ts';
 import type { DatabaseLocation } from '../storage/engine/database.ts';
-import { explainDatabaseError } from '../storage/engine/error-text.ts';
+import { explainDatabaseError } from '../storage/engine/errors.ts';
 import type { Storage } from '../storage/storage.ts';
 
 /** A command's context without an open database. */

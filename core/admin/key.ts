@@ -14,7 +14,7 @@ import { scopeFor } from '../domain/directory/scope.ts';
 import type { ApiKey } from '../domain/model.ts';
 import { Problem } from '../domain/problem.ts';
 import { adminCommand } from '../program.ts';
-import { explainDatabaseError } from '../storage/engine/error-text.ts';
+import { explainDatabaseError } from '../storage/engine/errors.ts';
 import type { AdminContext, Runner } from './command-line.ts';
 import { oneLine, parseInput, shortName, table, withExamples } from './command-line.ts';
 import { findUser } from './user.ts';

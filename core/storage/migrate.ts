@@ -3,8 +3,9 @@ import type { Knex } from 'knex';
 import { Problem } from '../domain/problem.ts';
 import type { Dialect, Lane } from './engine/database.ts';
 import { isLocked } from './engine/errors.ts';
-import { shardSchema } from './engine/shards.ts';
+import { shardSchema, shardsName } from './engine/shards.ts';
 import { readSql } from './engine/sql-file.ts';
+import { migrationsTable } from './engine/tables.ts';
 
 type Step = (trx: Knex.Transaction, dialect: Dialect) => Promise<void>;
 /** @property upCalls changes only the tables of calls. If they're divided into shards, it runs once in each */
@@ -13,7 +14,6 @@ type Migration = { name: string; up?: Step; upCalls?: Step };
 /** In order. Never change a released migration; add a new one instead. */
 const migrations: readonly Migration[] = [{ name: '001-schema', up: createSchema }];
 
-export const migrationsTable = 'schema_migrations';
 /** In ms. The maximum wait for another core's migration. It's longer than the migration of a large database took. */
 const maxWait = 300_000;
 
@@ -74,14 +74,6 @@ async function createSchema(trx: Knex.Transaction, dialect: Dialect): Promise<vo
   const text = readSql(import.meta.url, 'schema', dialect);
   // A statement ends with a semicolon at the end of a line; the lines of a trigger's body are indented.
   for (const statement of text.split(/;\n(?! )/)) if (statement.trim() !== '') await trx.raw(statement);
-}
-
-/**
- * If the tables of calls are divided into shards, the number of shards is recorded like a migration, so that a release that doesn't support
- * shards refuses the database.
- */
-export function shardsName(count: number): string {
-  return `shards-${count}`;
 }
 
 function countShards(applied: readonly string[]): number {

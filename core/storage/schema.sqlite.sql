@@ -238,7 +238,7 @@ CREATE TRIGGER count_replaced AFTER UPDATE OF state ON calls WHEN OLD.state = 'u
 
 -- AUDIT
 
--- detail: what was changed, or why. seq, hash: the event's place in the chain; null until housekeeping chains it: see audit/audit-chain.ts.
+-- detail: what was changed, or why. seq, hash: the event's place in the chain; null until housekeeping chains it: see audit/audit.ts.
 CREATE TABLE audit_events (
   id text PRIMARY KEY, at integer NOT NULL, actor_id text, actor_name text, action text NOT NULL,
   subject_kind text NOT NULL, subject_id text NOT NULL, subject_name text NOT NULL,

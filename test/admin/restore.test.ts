@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { ownTables } from '../../core/storage/engine/postgres/own-objects.ts';
+import { ownTables } from '../../core/storage/engine/tables.ts';
 import { adminOn } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import { instant, plus } from '../../core/domain/instant.ts';
 import type { AuditChainStore } from '../../core/domain/ports.ts';
-import { required } from '../../core/storage/engine/columns.ts';
+import { required } from '../../core/storage/engine/database.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, openDirect } from '../support/tenants.ts';

@@ -3,7 +3,7 @@ import { handoffStages, isHandoffStage, type Stage, stagesBefore, toState, trans
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall } from '../../core/domain/model.ts';
-import { required } from '../../core/storage/engine/columns.ts';
+import { required } from '../../core/storage/engine/database.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { isAt } from '../../core/storage/queue/call-stages.ts';
 import { cancelQueued, stopCalls } from '../../core/storage/queue/queue.ts';

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { inChunks, inShortTransactions } from '../../core/storage/engine/chunks.ts';
-import { required } from '../../core/storage/engine/columns.ts';
+import { inChunks, inShortTransactions, required } from '../../core/storage/engine/database.ts';
 
 describe('work in chunks', () => {
   it('is split into chunks of 500, in order', () => {

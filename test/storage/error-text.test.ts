@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { databaseErrorText } from '../../core/storage/engine/error-text.ts';
+import { databaseErrorText } from '../../core/storage/engine/errors.ts';
 
 const sqlite = { kind: 'sqlite', filename: '/data/callkey.db' } as const;
 const postgres = { kind: 'postgres', url: 'postgres://ada:hunter2@db.example:5432/callkey?password=hunter2' } as const;

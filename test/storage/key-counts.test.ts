@@ -3,7 +3,7 @@ import { auditEvent, operator } from '../../core/domain/audit/audit.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { UserRow } from '../../core/storage/engine/tables.ts';
 import { narrowToVisible } from '../../core/storage/keys/api-keys.ts';
-import { updateUser } from '../../core/storage/users/keys-of-users.ts';
+import { updateUser } from '../../core/storage/users/users.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
 import { createTenants, type DirectAccess, openDirect, type Tenants } from '../support/tenants.ts';
 

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { expect } from 'chai';
-import { databaseErrorText } from '../../core/storage/engine/error-text.ts';
+import { databaseErrorText } from '../../core/storage/engine/errors.ts';
 import { openPostgres } from '../../core/storage/engine/postgres/postgres.ts';
 import { normalizeUrl, parseAddresses } from '../../core/storage/engine/postgres/postgres-address.ts';
 

@@ -4,7 +4,7 @@ import { auditEvent, toOwningScope, userSubject } from '../../domain/audit/audit
 import { changeUser, unlinkUser } from '../../domain/directory/users.ts';
 import type { ListedUser } from '../../domain/model.ts';
 import { recordAudit } from '../../storage/audit/audit.ts';
-import { inChunks } from '../../storage/engine/chunks.ts';
+import { inChunks } from '../../storage/engine/database.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../../storage/engine/tables.ts';
 import type { AdminContext } from '../command-line.ts';
 

@@ -6,9 +6,9 @@ import { errorCode, Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
 import { flushToDisk } from '../../server/start/session-secrets.ts';
 import { quiet } from '../../storage/engine/database.ts';
-import { explainDatabaseError } from '../../storage/engine/error-text.ts';
-import { isLocked } from '../../storage/engine/errors.ts';
-import { isCurrent, migrationsTable } from '../../storage/migrate.ts';
+import { explainDatabaseError, isLocked } from '../../storage/engine/errors.ts';
+import { migrationsTable } from '../../storage/engine/tables.ts';
+import { isCurrent } from '../../storage/migrate.ts';
 import {
   type EnabledUser,
   missingMigrations,

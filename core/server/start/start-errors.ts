@@ -1,7 +1,6 @@
 import { errorCode, Problem } from '../../domain/problem.ts';
 import type { DatabaseLocation } from '../../storage/engine/database.ts';
-import { databaseErrorText, explainDatabaseError } from '../../storage/engine/error-text.ts';
-import { isOutage } from '../../storage/engine/errors.ts';
+import { databaseErrorText, explainDatabaseError, isOutage } from '../../storage/engine/errors.ts';
 import { ConfigError } from './config.ts';
 
 /** Explains in one line why a listener can't start, and which variable to change. Returns any other error unchanged. */

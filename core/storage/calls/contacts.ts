@@ -1,11 +1,10 @@
 import type { ContactCall } from '../../domain/model.ts';
 import type { ContactStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
-import { inChunks } from '../engine/chunks.ts';
-import { required } from '../engine/columns.ts';
 import type { Lane } from '../engine/database.ts';
+import { inChunks, required } from '../engine/database.ts';
 import { byShard, inEachShard } from '../engine/shards.ts';
-import { emptyLog } from '../engine/sqlite/empty-log.ts';
+import { emptyLog } from '../engine/sqlite/sqlite-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { callKey } from '../queue/call-stages.ts';
 import { cancelFound } from '../queue/queue.ts';

@@ -2,10 +2,9 @@ import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import type { RetentionStore } from '../../domain/ports.ts';
-import { inShortTransactions } from '../engine/chunks.ts';
-import { getDialect, type Lane } from '../engine/database.ts';
+import { getDialect, inShortTransactions, type Lane } from '../engine/database.ts';
 import { earliest, inEachShard, sumOfShards } from '../engine/shards.ts';
-import { emptyLog } from '../engine/sqlite/empty-log.ts';
+import { emptyLog } from '../engine/sqlite/sqlite-file.ts';
 import { selectUnlocked } from '../queue/queue.ts';
 
 const eraseBatchSize = 500;

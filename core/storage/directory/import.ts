@@ -4,11 +4,10 @@ import type { EndedSignIn, ImportedEntity, ImportKind, NewPassword } from '../..
 import type { ImportStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
-import { inChunks } from '../engine/chunks.ts';
 import type { Lanes } from '../engine/database.ts';
+import { inChunks } from '../engine/database.ts';
 import { isLocked, isUniqueViolation } from '../engine/errors.ts';
-import { updateUser } from '../users/keys-of-users.ts';
-import { deleteLink, setDisabled } from '../users/users.ts';
+import { deleteLink, setDisabled, updateUser } from '../users/users.ts';
 
 type EntityRow = {
   id: string;

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { Problem } from '../../domain/problem.ts';
 import { normalizeUrl } from './postgres/postgres-address.ts';
@@ -152,3 +153,41 @@ export function getDialect(on: Knex): Dialect {
  * they're logged anyway.
  */
 export const quiet = { warn: () => undefined, error: () => undefined, deprecate: () => undefined, debug: () => undefined };
+
+/**
+ * Returns the value of a column that can be null according to the schema, but never is in these rows. A default would hide a broken row.
+ */
+export function required<Value>(value: Value | null, column: string): Value {
+  if (value === null) throw new Error(`A database row is missing ${column}.`);
+  return value;
+}
+
+/** The number of values in one statement, because databases limit the number of parameters. */
+const atOnce = 500;
+
+export function* inChunks<Item>(items: readonly Item[]): Generator<Item[]> {
+  for (let start = 0; start < items.length; start += atOnce) yield items.slice(start, start + atOnce);
+}
+
+/**
+ * In ms. A process that waits for SQLite's lock polls it. Without pauses between transactions, that process might not get the lock until it
+ * times out.
+ */
+const pause = 5;
+
+/**
+ * Repeats a short transaction until it changes fewer rows than it could, so that other processes can write in between.
+ *
+ * @param step changes at most `size` rows, and returns the number of changed rows
+ * @param signal stops it between two steps
+ * @returns the total number of changed rows
+ */
+export async function inShortTransactions(step: (size: number) => Promise<number>, size: number, signal?: AbortSignal): Promise<number> {
+  for (let changed = 0; ; ) {
+    signal?.throwIfAborted();
+    const count = await step(size);
+    changed += count;
+    if (count < size) return changed;
+    await setTimeout(pause);
+  }
+}

@@ -8,6 +8,11 @@ export const shardTables = ['calls', 'call_counts', 'call_count_changes'] as con
 
 export const maxShards = 256;
 
+/** How the number of shards is recorded: like a migration. */
+export function shardsName(count: number): string {
+  return `shards-${count}`;
+}
+
 export function shardSchema(shard: number): string {
   return `callkey_shard_${shard}`;
 }

@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { AuditEvent, ImportedNumber, ImportedNumbers, NewDoNotCall } from '../../domain/model.ts';
 import { recordAudit } from '../audit/audit.ts';
-import { required } from '../engine/columns.ts';
+import { required } from '../engine/database.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 
 /** The number of entries in one statement, because databases limit the number of parameters. */

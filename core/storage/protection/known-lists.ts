@@ -1,5 +1,5 @@
-import { inChunks } from '../engine/chunks.ts';
 import type { Lane } from '../engine/database.ts';
+import { inChunks } from '../engine/database.ts';
 import { type NumberFilter, numberFilter } from './number-filter.ts';
 
 /** In ms. The lists are refreshed only while calls are placed. */

@@ -3,8 +3,8 @@ import type { HoursRule } from '#contract/protection/calling-hours.ts';
 import type { RestrictedKind } from '#contract/protection/numbers.ts';
 import type { CampaignRules } from '../../domain/model.ts';
 import { defaultRules } from '../../domain/protection/judge.ts';
-import { inChunks } from '../engine/chunks.ts';
 import type { Lane } from '../engine/database.ts';
+import { inChunks } from '../engine/database.ts';
 import type { ProtectionRulesRow } from '../engine/tables.ts';
 
 type RuleRow = { campaign_id: string; account_id: string; partner_id: string; rules_version: number | null } & {

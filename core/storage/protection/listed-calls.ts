@@ -1,8 +1,8 @@
 import { stagesBefore } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import { doNotCallDetail } from '../../domain/protection/judge.ts';
-import { inChunks } from '../engine/chunks.ts';
 import type { Lane } from '../engine/database.ts';
+import { inChunks } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
 import { endCalls, isAt, stageAfterSql } from '../queue/call-stages.ts';
 import { type CallKeyPair, selectAmong, selectBatch, walkQueue } from '../queue/queue.ts';

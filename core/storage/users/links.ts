@@ -4,9 +4,7 @@ import { recordAudit } from '../audit/audit.ts';
 import type { Lanes } from '../engine/database.ts';
 import { isUniqueViolation, rejectOrphan } from '../engine/errors.ts';
 import type { LinkRow, SignInCodeRow, UserRow } from '../engine/tables.ts';
-import { lockTarget } from './keys-of-users.ts';
-import { deleteFactor } from './second-factors.ts';
-import { deleteLink, type NamedUserRow, selectUsers, toUser } from './users.ts';
+import { deleteFactor, deleteLink, lockTarget, type NamedUserRow, selectUsers, toUser } from './users.ts';
 
 /** Stores the links between users and their identities at the provider, and the codes that sign the app in. */
 export function linkStore({ console: { read, write }, background }: Lanes): LinkStore {

@@ -4,7 +4,7 @@ import type { SecondFactorStore } from '../../domain/ports.ts';
 import { recordAudit, requireSession } from '../audit/audit.ts';
 import type { Lanes } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
-import { lockTarget } from './keys-of-users.ts';
+import { deleteFactor, lockTarget } from './users.ts';
 
 /**
  * If the last accepted step is this many steps later than a code's, it was recorded while a clock was ahead. It's ignored then, because
@@ -116,11 +116,4 @@ export async function useUp(trx: Knex.Transaction, userId: string, code: Checked
 
 async function insertRecoveryCodes(trx: Knex.Transaction, userId: string, digests: readonly Digest[]): Promise<void> {
   await trx('recovery_codes').insert(digests.map((digest) => ({ user_id: userId, digest })));
-}
-
-/** Deletes a user's second factor with its recovery codes. @returns the number of active second factors that were deleted */
-export async function deleteFactor(trx: Knex.Transaction, userId: string): Promise<number> {
-  const confirmed = await trx('second_factors').where({ user_id: userId }).whereNotNull('confirmed_at').delete();
-  await trx('second_factors').where({ user_id: userId }).delete();
-  return confirmed;
 }

@@ -1,8 +1,7 @@
 import { Problem } from '../../../domain/problem.ts';
-import { migrationsTable, shardsName } from '../../migrate.ts';
 import type { Lane } from '../database.ts';
-import { shardNumberSql, shardSchema, shardTables } from '../shards.ts';
-import { ownTables } from './own-objects.ts';
+import { shardNumberSql, shardSchema, shardsName, shardTables } from '../shards.ts';
+import { migrationsTable, ownTables } from '../tables.ts';
 
 /** The first release of Citus that Callkey was tested with. */
 const oldestCitus = 13;
