@@ -4,7 +4,7 @@ import { CommanderError } from 'commander';
 import { keyValuePrefix, redactKeyValues } from '#contract/key-value.ts';
 import { restoreTlsChecks, tlsChecksWarning } from '#contract/tls-checks.ts';
 import packageJson from '../package.json' with { type: 'json' };
-import { CallkeyError, errorCode } from './client/errors.ts';
+import { CallkeyError, errorCode, usageError } from './client/errors.ts';
 import { keyOnCommandLineError } from './commands/key.ts';
 import type { Context } from './connection/context.ts';
 import type { GlobalOptions } from './connection/settings.ts';
@@ -29,7 +29,7 @@ async function openContext(): Promise<Context> {
   const options = program.opts<GlobalOptions>();
   createdOutput = createOutput(process, options, outputLost.signal);
   const { state, ...folders } = xdgFolders(process.env, home());
-  if (options.state === '') throw new CallkeyError('usage', '--state: specify a folder.');
+  if (options.state === '') throw usageError('--state: specify a folder.');
   const stateFolder = options.state === undefined ? state : absolute(options.state);
   const context = await import('./connection/context.ts');
   return context.createContext({
@@ -46,7 +46,7 @@ function absolute(path: string): string {
   try {
     return resolve(path);
   } catch {
-    throw new CallkeyError('usage', '--state: use an absolute path. The current folder no longer exists.');
+    throw usageError('--state: use an absolute path. The current folder no longer exists.');
   }
 }
 

@@ -114,7 +114,7 @@ export class Tally<Status extends string> {
   }
 
   /** Counts a line, and prints it if a program reads the results. @returns how many lines have this status */
-  add(result: { line: number; status: Status }): number {
+  add(result: { line: number; status: Status; [field: string]: unknown }): number {
     const count = this.count(result.status) + 1;
     this.#counts.set(result.status, count);
     if (this.#batch.output.forPrograms) this.#batch.output.result(result);

@@ -7,7 +7,7 @@ import { callsHead, doNotCallHead, findPhoneColumns, isExport, looksLikePhone, o
 import { interpret, openText, type TextFile, UnreadableFile } from '#contract/files/text-file.ts';
 import { counted } from '#contract/text/count.ts';
 import { parseJson } from '#contract/text/json.ts';
-import { CallkeyError } from '../client/errors.ts';
+import { usageError } from '../client/errors.ts';
 import { diskError, makeFolder, privateFile, stateAdvice } from '../state/durable-file.ts';
 import type { Folders } from '../state/folders.ts';
 import { type CallColumn, callColumns, type Reading, variablePrefix } from './reading.ts';
@@ -36,7 +36,7 @@ type Machine = { stdin: AsyncIterable<Uint8Array>; folders: Folders };
 
 /** @param from a path, or `-` for standard input @throws CallkeyError `usage` if the file can't be split into lines */
 export async function openCallFile(machine: Machine, from: string, reading: Reading, purpose: Purpose = 'place'): Promise<CallFile> {
-  if (from === '') throw new CallkeyError('usage', '--from: specify a file, or - for standard input.');
+  if (from === '') throw usageError('--from: specify a file, or - for standard input.');
   const source = await openSource(machine, from, purpose).catch(throwAsUsage);
   try {
     const digest = createHash('sha256');
@@ -91,7 +91,7 @@ async function copy(source: AsyncIterable<Uint8Array>, name: string, folders: Fo
 }
 
 function throwAsUsage(error: unknown): never {
-  throw error instanceof UnreadableFile ? new CallkeyError('usage', error.message, { cause: error }) : error;
+  throw error instanceof UnreadableFile ? usageError(error.message, { cause: error }) : error;
 }
 
 function openRows(text: TextFile, reading: Reading, purpose: Purpose): Rows {

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { isRequestId } from '#contract/calls/calls.ts';
 import { counted, formatCount } from '#contract/text/count.ts';
 import { isIdentifier } from '#contract/text/text.ts';
-import { CallkeyError } from '../client/errors.ts';
+import { CallkeyError, usageError } from '../client/errors.ts';
 import type { CallReference } from '../client/types.ts';
 import { type Context, contextOfRun } from '../connection/context.ts';
 import { shellCommand } from '../terminal/help.ts';
@@ -228,8 +228,7 @@ function formatCounts(tally: Tally<Status>): string {
 function conclude({ batch, campaignId, tally }: Cancelling): void {
   const text = formatCounts(tally);
   if (tally.count('too-late') > 0) throw new CallkeyError('conflict', text, { code: 'already-dialed' });
-  if (tally.count('invalid') > 0)
-    throw new CallkeyError('usage', `${text} A line must have a requestId or a contactId.`, { code: 'invalid' });
+  if (tally.count('invalid') > 0) throw usageError(`${text} A line must have a requestId or a contactId.`, { code: 'invalid' });
   if (tally.count('not-found') > 0) {
     const advice = tally.count('cancelled') > 0 ? '' : ` Check that these calls were placed in the campaign ${campaignId}.`;
     throw new CallkeyError('notFound', text + advice, { code: 'call-not-found' });

@@ -3,7 +3,7 @@ import type { PlaceCall } from '#contract/calls/calls.ts';
 import { limits } from '#contract/limits.ts';
 import type { FieldError } from '#contract/problems.ts';
 import { counted, formatCount } from '#contract/text/count.ts';
-import { CallkeyError } from '../client/errors.ts';
+import { usageError } from '../client/errors.ts';
 import type { Output, Streams } from '../terminal/output.ts';
 import { createCounter, maxNotes } from './batch.ts';
 import type { CallFile, Row } from './call-file.ts';
@@ -56,7 +56,7 @@ export async function checkFile(to: { output: Output; streams: Streams }, file: 
   if (good > 0 && skipInvalid) output.note(`${found} Skipping them.`);
   else {
     const advice = good === 0 ? 'Fix them and run the command again.' : 'Fix them, or add --skip-invalid to place the others.';
-    throw new CallkeyError('usage', `${found} Nothing was sent. ${advice}`, { code: 'invalid' });
+    throw usageError(`${found} Nothing was sent. ${advice}`, { code: 'invalid' });
   }
   return checked;
 }
@@ -89,7 +89,7 @@ export async function checkLines(file: CallFile, report: Report): Promise<Checke
     const earlier = phones.add({ high: Number(checked.call.contact.phone), low: 0 }, checked.line);
     if (earlier !== undefined) report.duplicateNumber(checked.line, earlier);
   }
-  if (good + bad.size === 0) throw new CallkeyError('usage', `${file.name} contains no calls. Put one call on each line.`);
+  if (good + bad.size === 0) throw usageError(`${file.name} contains no calls. Put one call on each line.`);
   return { good, bad, ownRequestIds: withRequestId === good };
 }
 

@@ -39,30 +39,22 @@ type FileOptions = {
 /** Places one call for each line of a file, even if the command is stopped and run again. */
 export async function placeFile(context: Context, campaignId: string, from: string, options: FileOptions): Promise<void> {
   const { output, streams, folders } = context;
+  // The journal already records the server and the profile.
+  const resume = shellCommand({ state: context.options.state }, 'call', 'resume');
   if (from === '-' && streams.stdin.isTTY) output.note('Reading calls from the terminal. Press Ctrl-D to finish.');
   const file = await openCallFile({ stdin: streams.stdin, folders }, from, options.reading);
   try {
-    if (options.resumed && options.resumed.header.content !== file.content) throw fileChanged(file.name, resumeCommand(context));
+    if (options.resumed && options.resumed.header.content !== file.content) {
+      const message = `${file.name} has changed since its run was stopped. Nothing was sent. Restore the file, then run ${resume} again.`;
+      throw new CallkeyError('conflict', message, { code: 'file-changed' });
+    }
     for (const note of file.notes) output.note(note);
     if (options.dryRun) await showPlacing(context, campaignId, file, options);
     // Connects before the check, which may take a while, so that a missing key is reported immediately.
-    else await withBatch(context, options.pace, (batch) => checkAndPlace(batch, campaignId, file, options, resumeCommand(context)));
+    else await withBatch(context, options.pace, (batch) => checkAndPlace(batch, campaignId, file, options, resume));
   } finally {
     await file.close();
   }
-}
-
-/** Builds the command that resumes a run. The journal already records the server and the profile. */
-function resumeCommand({ options: { state } }: Context): string {
-  return shellCommand({ state }, 'call', 'resume');
-}
-
-function fileChanged(name: string, resume: string): CallkeyError {
-  return new CallkeyError(
-    'conflict',
-    `${name} has changed since its run was stopped. Nothing was sent. Restore the file, then run ${resume} again.`,
-    { code: 'file-changed' },
-  );
 }
 
 async function checkAndPlace(batch: Batch, campaignId: string, file: CallFile, options: FileOptions, resume: string): Promise<void> {
@@ -76,10 +68,11 @@ async function checkAndPlace(batch: Batch, campaignId: string, file: CallFile, o
     if (run.placed.size > 0) output.note(`Resuming: ${formatCount(run.placed.size)} of ${counted(good, 'line')} already placed.`);
     await rememberLastCall(batch, server, campaignId, { fromFile: true });
   }
-  await placeRun({ batch, run, file, checked, again: options.again, resume });
+  const counts = { tally: new Tally<'refused' | 'skipped'>(batch), skipped: new Map(), isUnclear: false };
+  await placeRun({ batch, run, file, checked, again: options.again, resume, ...counts });
 }
 
-/** A run, and everything needed to place it. */
+/** A run, everything needed to place it, and what became of the lines that weren't placed. */
 type Placing = {
   batch: Batch;
   run: Run;
@@ -89,10 +82,6 @@ type Placing = {
   again: boolean;
   /** The command that resumes the run. */
   resume: string;
-};
-
-/** What became of the lines that weren't placed. */
-type Unplaced = {
   tally: Tally<'refused' | 'skipped'>;
   /** The number of skipped lines by problem code. */
   skipped: Map<string, number>;
@@ -107,27 +96,26 @@ type Unplaced = {
  * @throws CallkeyError if the core rejected lines or the run had to stop; Interrupted after a signal
  */
 async function placeRun(placing: Placing): Promise<void> {
-  const { batch, run, checked } = placing;
-  const unplaced: Unplaced = { tally: new Tally(batch), skipped: new Map(), isUnclear: false };
+  const { batch, run, checked, tally } = placing;
   const attended = {
     ...{ total: checked.good, done: run.placed.size, inFlight: 'calls' as const },
     formatProgress: () => formatProgress(placing),
     resumeAdvice: () => resumeAdvice(placing),
     repeatAdvice: () => repeatAdvice(placing),
-    isComplete: () => run.completedAt !== null || areAllAnswered(placing, unplaced),
+    isComplete: () => run.completedAt !== null || areAllAnswered(placing),
     // The user must see every call that's placed.
     stopsIfUnread: true,
   };
   await attend(batch, attended, async () => {
     try {
       await reportEarlier(placing);
-      if (run.completedAt === null) await placeOthers(placing, unplaced);
+      if (run.completedAt === null) await placeOthers(placing);
     } finally {
       batch.progress.clear();
-      reportSkipped(placing, unplaced);
+      reportSkipped(placing);
     }
   });
-  const { firstRefusal: first, tally } = unplaced;
+  const { firstRefusal: first } = placing;
   if (first) {
     const count = counted(tally.count('refused'), 'line');
     const message = `The server rejected ${count} (see above). ${formatProgress(placing)}`;
@@ -136,13 +124,13 @@ async function placeRun(placing: Placing): Promise<void> {
   if (run.completedAt === null && run.placed.size === checked.good) batch.output.note(formatProgress(placing));
 }
 
-async function placeOthers(placing: Placing, unplaced: Unplaced): Promise<void> {
+async function placeOthers(placing: Placing): Promise<void> {
   const { batch, run, file, checked } = placing;
   const journal = openJournal(run);
   const watch = watchCancellation(run, batch.stop);
   try {
     const lines = goodLines(file, checked.bad, run.placed);
-    await runPool(lines, batch.pace, batch.stop, (line) => placeLine(placing, journal, watch, line, unplaced)).catch((error: unknown) => {
+    await runPool(lines, batch.pace, batch.stop, (line) => placeLine(placing, journal, watch, line)).catch((error: unknown) => {
       if (!watch.look()) throw error;
     });
     if (watch.look()) {
@@ -151,14 +139,14 @@ async function placeOthers(placing: Placing, unplaced: Unplaced): Promise<void> 
     }
     const now = new Date().toISOString();
     if (run.placed.size === checked.good) journal.add({ completedAt: now });
-    else if (areAllAnswered(placing, unplaced)) journal.add({ endedAt: now });
+    else if (areAllAnswered(placing)) journal.add({ endedAt: now });
   } finally {
     watch.close();
     journal.close();
   }
 }
 
-function areAllAnswered({ run, checked }: Placing, { isUnclear, tally }: Unplaced): boolean {
+function areAllAnswered({ run, checked, isUnclear, tally }: Placing): boolean {
   return !isUnclear && run.placed.size + tally.count('refused') + tally.count('skipped') === checked.good;
 }
 
@@ -217,7 +205,7 @@ async function send(client: CallkeyClient, campaignId: string, call: Call): Prom
   }
 }
 
-async function placeLine(placing: Placing, journal: RunJournal, watch: Watch, { line, call }: CallLine, unplaced: Unplaced): Promise<void> {
+async function placeLine(placing: Placing, journal: RunJournal, watch: Watch, { line, call }: CallLine): Promise<void> {
   const { run, batch } = placing;
   const { client, output, progress } = batch;
   const requestId = call.requestId ?? lineRequestId(run.header, line);
@@ -244,15 +232,15 @@ async function placeLine(placing: Placing, journal: RunJournal, watch: Watch, { 
     }
     case 'skipped':
       journal.add({ refused: line });
-      addSkipped(placing, unplaced, line, requestId, fate.error);
+      addSkipped(placing, line, requestId, fate.error);
       return;
     case 'refused':
       journal.add({ refused: line });
-      addRefused(unplaced, line, requestId, fate.error);
+      addRefused(placing, line, requestId, fate.error);
       return;
     case 'unknown':
-      unplaced.isUnclear = true;
-      addRefused(unplaced, line, requestId, fate.error);
+      placing.isUnclear = true;
+      addRefused(placing, line, requestId, fate.error);
       return;
     case 'stop':
       // An earlier command may have sent this line, too.
@@ -262,26 +250,31 @@ async function placeLine(placing: Placing, journal: RunJournal, watch: Watch, { 
   }
 }
 
-function addRefused(unplaced: Unplaced, line: number, requestId: string, error: CallkeyError): void {
-  unplaced.firstRefusal ??= error;
-  const result = { line, status: 'refused' as const, requestId, code: error.code ?? null, detail: error.message };
-  unplaced.tally.add(result);
-  unplaced.tally.note(`line ${line}: rejected: ${error.message}`);
+function addRefused(placing: Placing, line: number, requestId: string, error: CallkeyError): void {
+  placing.firstRefusal ??= error;
+  const { code = null, message: detail } = error;
+  placing.tally.add({ line, status: 'refused', requestId, code, detail });
+  placing.tally.note(`line ${line}: rejected: ${detail}`);
 }
 
 /** Skipped lines don't count as placed or rejected, because the run did what it should. */
-function addSkipped({ batch }: Placing, unplaced: Unplaced, line: number, requestId: string, { code = '', message }: CallkeyError): void {
-  const { tally, skipped } = unplaced;
+function addSkipped(
+  { batch, tally, skipped }: Placing,
+  line: number,
+  requestId: string,
+  { code = '', message: detail }: CallkeyError,
+): void {
   skipped.set(code, (skipped.get(code) ?? 0) + 1);
   batch.progress.step();
-  const result = { line, status: 'skipped' as const, requestId, code, detail: message };
-  if (tally.add(result) <= maxNotes) tally.note(`line ${line}: skipped: ${message}`);
+  if (tally.add({ line, status: 'skipped', requestId, code, detail }) <= maxNotes) tally.note(`line ${line}: skipped: ${detail}`);
 }
 
-function reportSkipped(placing: Placing, { skipped, tally }: Unplaced): void {
+function reportSkipped(placing: Placing): void {
+  const { batch, skipped, tally } = placing;
   if (skipped.size === 0) return;
   const reasons = [...skipped].map(([code, count]) => `${formatCount(count)} ${code}`).join(', ');
-  placing.batch.output.note(`Skipped ${counted(tally.count('skipped'), 'line')}: ${reasons}. To try them again, ${repeatAdvice(placing)}.`);
+  const lines = counted(tally.count('skipped'), 'line');
+  batch.output.note(`Skipped ${lines}: ${reasons}. To try them again, ${repeatAdvice(placing)}.`);
 }
 
 /**

@@ -5,7 +5,7 @@ import { type PlaceCall, validatePlaceCall } from '#contract/calls/calls.ts';
 import { readPhone } from '#contract/calls/phone.ts';
 import { describeTimeZone, findTimeZone } from '#contract/time-zones.ts';
 import type { Validated } from '#contract/validate.ts';
-import { CallkeyError } from '../client/errors.ts';
+import { usageError } from '../client/errors.ts';
 
 /**
  * How to read the columns of a CSV file. It's part of a run's identity, because the same file contains different calls if it's read
@@ -35,14 +35,13 @@ export function parseColumns(text: string): Reading['columns'] {
     const [, column = '', header = ''] = /^([^=]+)=(.+)$/s.exec(pair.trim()) ?? [];
     const isKnown = callColumns.some((name) => name === column) || (column.startsWith(variablePrefix) && column !== variablePrefix);
     if (isKnown) return [column, header.trim()];
-    throw new CallkeyError(
-      'usage',
+    throw usageError(
       `--columns "${pair}": must be pairs such as phone=Mobile, with callkey's column first and yours second. callkey's columns are ${callColumns.join(', ')} and ${variablePrefix}NAME.`,
     );
   });
   // Sorted, so that two readings can be compared as text.
   const columns = Object.fromEntries(pairs.toSorted(([a], [b]) => (a < b ? -1 : 1)));
-  if (Object.keys(columns).length < pairs.length) throw new CallkeyError('usage', '--columns: specify each column only once.');
+  if (Object.keys(columns).length < pairs.length) throw usageError('--columns: specify each column only once.');
   return columns;
 }
 
@@ -50,7 +49,7 @@ export function parseColumns(text: string): Reading['columns'] {
 export function parseCountry(text: string): string {
   const code = text.toUpperCase();
   if (isSupportedCountry(code)) return code;
-  throw new CallkeyError('usage', `--country "${text}": must be a two-letter country code, such as DE.`);
+  throw usageError(`--country "${text}": must be a two-letter country code, such as DE.`);
 }
 
 /** Validates a call whose phone number may be written in any common format. */
@@ -76,7 +75,7 @@ const localForm = /^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?$/;
 /** Parses --zone. @throws CallkeyError `usage` */
 export function parseZone(text: string): string {
   const zone = findTimeZone(text);
-  if (zone === null) throw new CallkeyError('usage', `--zone ${text}: ${describeTimeZone(text)}`);
+  if (zone === null) throw usageError(`--zone ${text}: ${describeTimeZone(text)}`);
   return zone;
 }
 

@@ -71,6 +71,6 @@ function describeForeignResponse(status: number): string {
 
 /** Shows only the host of a redirect's target, because an attacker can put anything into the rest. */
 function redirectAdvice(location: string | undefined): string {
-  const url = location === undefined ? null : URL.parse(location);
+  const url = URL.parse(location ?? '');
   return url === null ? 'Use the address that it redirects to.' : `If you trust that server, use its address: ${url.origin}`;
 }

@@ -24,7 +24,7 @@ import { isIdentifier } from '#contract/text/text.ts';
 // biome-ignore lint/style/noRestrictedImports: it's only for the version
 import packageJson from '../../package.json' with { type: 'json' };
 import { type Answer, errorDetails, problemError } from './answer.ts';
-import { CallkeyError } from './errors.ts';
+import { CallkeyError, usageError } from './errors.ts';
 import { withRetries } from './retries.ts';
 import type { Call, CallReference, CancelledCall, ClientOptions, PlacedCall, RequestOptions } from './types.ts';
 
@@ -48,7 +48,7 @@ export class CallkeyClient {
   constructor(options: ClientOptions) {
     checkOptions(options);
     const read = readServerAddress(options.server);
-    if (!read.ok) throw new CallkeyError('usage', read.problem);
+    if (!read.ok) throw usageError(read.problem);
     this.#options = options;
     this.#server = read.address;
     this.#dispatcher = createDispatcher(read.address, options.connections ?? 8, options.timeout ?? defaultTimeout);
@@ -86,7 +86,7 @@ export class CallkeyClient {
   async #send(method: 'POST' | 'DELETE', path: string, body: string | null, callerSignal: AbortSignal | undefined): Promise<Answer> {
     checkSignal(callerSignal);
     const closing = this.#closing.signal;
-    if (closing.aborted) throw new CallkeyError('usage', 'The client is closed. Create a new one.');
+    if (closing.aborted) throw usageError('The client is closed. Create a new one.');
     const signal = callerSignal ? AbortSignal.any([callerSignal, closing]) : closing;
     const { retry, trace } = this.#options;
     const onRetry = (reason: string) => {
@@ -190,13 +190,13 @@ const optionsSchema = z.looseObject({
 /** @throws CallkeyError `usage`, without repeating any value */
 function checkOptions(options: ClientOptions): void {
   const { error } = optionsSchema.safeParse(options);
-  if (error) throw new CallkeyError('usage', `Invalid CallkeyClient options.\n${z.prettifyError(error)}`);
+  if (error) throw usageError(`Invalid CallkeyClient options.\n${z.prettifyError(error)}`);
 }
 
 /** Refuses any text that isn't an ID, because it could change the request path. @throws CallkeyError `usage` */
 function checkId(of: 'campaign' | 'contact' | 'request', id: unknown): void {
   const isOne = of === 'request' ? isRequestId : isIdentifier;
-  if (typeof id !== 'string' || !isOne(id)) throw new CallkeyError('usage', `${inspect(id)} isn't a valid ${of} ID.`);
+  if (typeof id !== 'string' || !isOne(id)) throw usageError(`${inspect(id)} isn't a valid ${of} ID.`);
 }
 
 /** @throws CallkeyError `usage` */
@@ -211,13 +211,13 @@ function toRequestBody(call: Call): string {
   try {
     return JSON.stringify(call);
   } catch (cause) {
-    throw new CallkeyError('usage', "The call can't be converted to JSON: it contains a circular reference or a BigInt.", { cause });
+    throw usageError("The call can't be converted to JSON: it contains a circular reference or a BigInt.", { cause });
   }
 }
 
 /** @throws CallkeyError `usage` */
 function checkSignal(signal: unknown): void {
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw new CallkeyError('usage', 'The signal must be an AbortSignal.');
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw usageError('The signal must be an AbortSignal.');
 }
 
 function isObject(value: unknown): boolean {
@@ -234,7 +234,7 @@ const maxResponseBytes = 1024 * 1024;
  */
 function createDispatcher(server: string, connections: number, timeout: number): Dispatcher {
   const proxy = server.startsWith('http:') ? '' : readProxyAddress(process.env);
-  if (proxy === null) throw new CallkeyError('usage', invalidProxyAddress);
+  if (proxy === null) throw usageError(invalidProxyAddress);
   return createConnections({
     server,
     // Turns off undici's own timeouts, because withDeadline limits the time for the whole response.

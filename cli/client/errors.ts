@@ -66,3 +66,8 @@ export class CallkeyError extends Error {
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
+
+/** The call, an identifier, an option or the address is invalid. */
+export function usageError(message: string, details?: Details): CallkeyError {
+  return new CallkeyError('usage', message, details);
+}

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { CallkeyError } from '../client/errors.ts';
+import { CallkeyError, usageError } from '../client/errors.ts';
 import type { CallReference } from '../client/types.ts';
 import type { Context, RunAction } from '../connection/context.ts';
 import { addPaceOptions, campaignArgument, examples, type PaceOptions, toPace } from '../terminal/help.ts';
@@ -32,8 +32,7 @@ export function addCancel(call: Command, runAction: RunAction): void {
 
 async function cancelAny(context: Context, campaign: string | undefined, options: CancelOptions): Promise<void> {
   const { run, from, columns, contact, requestId, last } = options;
-  if (columns !== undefined && from === undefined)
-    throw new CallkeyError('usage', '--columns works only with --from FILE. Add it, or remove --columns.');
+  if (columns !== undefined && from === undefined) throw usageError('--columns works only with --from FILE. Add it, or remove --columns.');
   const isOnlyOne = [run, from, contact, requestId, last].filter((option) => option !== undefined).length === 1;
   if (isOnlyOne && run !== undefined) return cancelRun(context, campaign, run, options);
   if (isOnlyOne && from !== undefined) {
@@ -46,7 +45,7 @@ async function cancelAny(context: Context, campaign: string | undefined, options
   }
   const campaignId = await context.campaignId(campaign);
   if (isOnlyOne) return cancelOne(context, campaignId, options);
-  throw new CallkeyError('usage', 'Specify exactly one of --contact ID, --request-id ID, --last, --run RUN or --from FILE.');
+  throw usageError('Specify exactly one of --contact ID, --request-id ID, --last, --run RUN or --from FILE.');
 }
 
 /** Cancels a call that hasn't been dialed. Cancelling again also succeeds. */
@@ -76,12 +75,12 @@ async function namedCall({ contact, requestId }: CancelOptions): Promise<CallRef
   const { isIdentifier } = await import('#contract/text/text.ts');
   const contactId = contact?.trim();
   if (contactId !== undefined && !isIdentifier(contactId))
-    throw new CallkeyError('usage', `"${contact}" isn't a valid contact ID. Copy it from the output of the command that placed the call.`);
+    throw usageError(`"${contact}" isn't a valid contact ID. Copy it from the output of the command that placed the call.`);
   if (contactId !== undefined) return { contactId };
   const id = requestId?.trim();
   if (id === undefined) return undefined;
   if (isRequestId(id)) return { requestId: id };
-  throw new CallkeyError('usage', `"${requestId}" isn't a valid request ID. It must be ${requestIdRule}.`);
+  throw usageError(`"${requestId}" isn't a valid request ID. It must be ${requestIdRule}.`);
 }
 
 function lastCall(last: { requestId: string } | { fromFile: true } | undefined): CallReference {
@@ -91,8 +90,7 @@ function lastCall(last: { requestId: string } | { fromFile: true } | undefined):
       'No call in this campaign was placed from this machine. Specify the call with --request-id or --contact.',
     );
   if ('requestId' in last) return last;
-  throw new CallkeyError(
-    'usage',
+  throw usageError(
     'The last calls in this campaign came from a file. To cancel all of them, list the runs with callkey call runs, then run callkey call cancel --run RUN. To cancel one, pass its ID as --request-id or --contact.',
   );
 }
@@ -102,10 +100,7 @@ async function cancelRun(context: Context, campaign: string | undefined, name: s
   const { findRun } = await import('../batch/run-journal.ts');
   const run = await findRun(context.folders, name);
   if (campaignId !== undefined && campaignId !== run.header.campaignId)
-    throw new CallkeyError(
-      'usage',
-      `The run ${name} belongs to the campaign ${run.header.campaignId}. Remove the campaign from the command.`,
-    );
+    throw usageError(`The run ${name} belongs to the campaign ${run.header.campaignId}. Remove the campaign from the command.`);
   const batch = await import('../batch/cancel-file.ts');
   await batch.cancelRun(context, run, toPace(pace));
 }

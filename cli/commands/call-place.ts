@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { PlaceCall } from '#contract/calls/calls.ts';
-import { CallkeyError } from '../client/errors.ts';
+import { CallkeyError, usageError } from '../client/errors.ts';
 import type { PlacedCall } from '../client/types.ts';
 import type { Context, RunAction } from '../connection/context.ts';
 import type { RecordedCall } from '../state/single-calls.ts';
@@ -75,10 +75,7 @@ async function placeFile(context: Context, campaign: string | undefined, from: s
 async function placeOne(context: Context, campaign: string | undefined, options: Omit<PlaceOptions, 'from'>): Promise<void> {
   const { columns, concurrency, rate, skipInvalid, again } = options;
   if ([columns, concurrency, rate, skipInvalid, again].some((option) => option !== undefined))
-    throw new CallkeyError(
-      'usage',
-      '--columns, --concurrency, --rate, --skip-invalid and --again work only with --from FILE. Add it, or remove them.',
-    );
+    throw usageError('--columns, --concurrency, --rate, --skip-invalid and --again work only with --from FILE. Add it, or remove them.');
   const campaignId = await context.campaignId(campaign);
   const call = await toCall(options);
   if (options.dryRun) {
@@ -122,15 +119,14 @@ function sentNothing({ code }: CallkeyError): boolean {
 
 async function toCall(options: CallOptions): Promise<PlaceCall> {
   const { phone, name, timeZone, country, zone, var: pairs = [], requestId } = options;
-  if (phone === undefined)
-    throw new CallkeyError('usage', 'Specify a phone number (--phone +493012345678) or a file of calls (--from FILE).');
+  if (phone === undefined) throw usageError('Specify a phone number (--phone +493012345678) or a file of calls (--from FILE).');
   const { parseCountry, parseZone, toUtc, validateCall } = await import('../batch/reading.ts');
   const parsedZone = zone === undefined ? null : parseZone(zone);
   const readTime = (option: string, text: string | undefined) => {
     if (text === undefined) return undefined;
     const utc = toUtc(text, parsedZone);
     if ('time' in utc) return utc.time;
-    throw new CallkeyError('usage', `${option} ${text}: ${utc.reason}`);
+    throw usageError(`${option} ${text}: ${utc.reason}`);
   };
   const input = {
     requestId: requestId?.trim(),
@@ -141,18 +137,18 @@ async function toCall(options: CallOptions): Promise<PlaceCall> {
   };
   const validated = validateCall(omitUndefined(input), country === undefined ? undefined : parseCountry(country));
   if (validated.ok) return validated.data;
-  throw new CallkeyError('usage', validated.errors.map(({ path, message }) => `${toFlag(path)}: ${message}`).join('\n'));
+  throw usageError(validated.errors.map(({ path, message }) => `${toFlag(path)}: ${message}`).join('\n'));
 }
 
 function parseVariables(pairs: readonly string[]): Record<string, string> {
   const entries = pairs.map((pair): [string, string] => {
     const [, name, value] = /^([^=]+)=(.*)$/s.exec(pair) ?? [];
     if (name === undefined || value === undefined)
-      throw new CallkeyError('usage', `--var ${pair}: specify a name and a value, such as --var orderNumber=4711.`);
+      throw usageError(`--var ${pair}: specify a name and a value, such as --var orderNumber=4711.`);
     return [name, value];
   });
   const variables = Object.fromEntries(entries);
-  if (Object.keys(variables).length < entries.length) throw new CallkeyError('usage', '--var: specify each variable only once.');
+  if (Object.keys(variables).length < entries.length) throw usageError('--var: specify each variable only once.');
   return variables;
 }
 

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { formatCount } from '#contract/text/count.ts';
 import type { Run } from '../batch/run-journal.ts';
-import { CallkeyError } from '../client/errors.ts';
+import { CallkeyError, usageError } from '../client/errors.ts';
 import type { Context, RunAction } from '../connection/context.ts';
 import { addPaceOptions, examples, type PaceOptions, shellCommand, toPace } from '../terminal/help.ts';
 
@@ -94,8 +94,7 @@ async function resume(context: Context, name: string | undefined, pace: PaceOpti
   }
   const { campaignId, path, reading, skipped } = resumed.header;
   if (path === null)
-    throw new CallkeyError(
-      'usage',
+    throw usageError(
       `That run came from standard input, which can't be read again. Pipe in the same input with the same options: ${shellCommand(context.options, 'call', 'place', campaignId, '--from', '-')}`,
     );
   const [{ placeFile }, { contextOfRun }] = await Promise.all([import('../batch/place-file.ts'), import('../connection/context.ts')]);
@@ -113,6 +112,6 @@ async function selectRun({ folders }: Context, name: string | undefined): Promis
   }
   const stopped = runs.filter((run) => !hasEnded(run));
   if (stopped.length > 1)
-    throw new CallkeyError('usage', `Several runs were stopped. Choose one: callkey call resume RUN\n${stopped.map(formatRun).join('\n')}`);
+    throw usageError(`Several runs were stopped. Choose one: callkey call resume RUN\n${stopped.map(formatRun).join('\n')}`);
   return stopped[0];
 }

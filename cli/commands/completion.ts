@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { quoted } from '#contract/text/shell.ts';
-import { CallkeyError } from '../client/errors.ts';
+import { usageError } from '../client/errors.ts';
 import type { Context, RunAction } from '../connection/context.ts';
 import { examples } from '../terminal/help.ts';
 
@@ -57,7 +57,7 @@ export function addCompletion(program: Command, run: RunAction): void {
 /** Prints a shell's completion script, which is generated from the commands so that it always matches them. */
 function printScript({ output }: Context, program: Command, shell: string): void {
   const shellName = shells.find((name) => name === shell);
-  if (shellName === undefined) throw new CallkeyError('usage', `No completion script for "${shell}". Use one of ${shells.join(', ')}.`);
+  if (shellName === undefined) throw usageError(`No completion script for "${shell}". Use one of ${shells.join(', ')}.`);
   const script = scripts[shellName](listPlaces(program));
   output.answer({ shell: shellName, script }, script);
 }

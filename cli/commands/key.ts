@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline';
 import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import { findKeyValues } from '#contract/key-value.ts';
-import { CallkeyError } from '../client/errors.ts';
+import { CallkeyError, usageError } from '../client/errors.ts';
 import type { Context, RunAction } from '../connection/context.ts';
 import type { KeyLocation, Settings } from '../connection/settings.ts';
 import { examples } from '../terminal/help.ts';
@@ -58,8 +58,7 @@ async function setKey(context: Context, words: readonly string[], { insecureStor
 
 /** The error for a key in an argument: as a profile name, it would be written to a file, and as a campaign ID, it would be sent in a URL. */
 export function keyOnCommandLineError(): CallkeyError {
-  return new CallkeyError(
-    'usage',
+  return usageError(
     "Don't pass a key on the command line: every user of this machine can see it there (ps), and the shell saves it in its history. " +
       'Run callkey key set and paste the key at the prompt, or run callkey key set < FILE.\n' +
       'If that was a real key, others may have seen it: revoke it in the console and create a new one.',
@@ -109,9 +108,7 @@ function promptHidden(stdin: NodeJS.ReadStream, stderr: NodeJS.WriteStream): Pro
       });
     });
     lines.once('SIGINT', () => reject(new Interrupted('SIGINT', 'Nothing was stored.')));
-    lines.once('close', () =>
-      reject(new CallkeyError('usage', 'No key was entered. Run callkey key set again and paste the key at the prompt.')),
-    );
+    lines.once('close', () => reject(usageError('No key was entered. Run callkey key set again and paste the key at the prompt.')));
   }).finally(() => {
     lines.close();
     stderr.write('\n');
@@ -123,9 +120,9 @@ async function readPiped(stdin: NodeJS.ReadStream): Promise<string> {
   for await (const chunk of stdin) {
     text += String(chunk);
     if (text.length > maxInputLength)
-      throw new CallkeyError('usage', 'Standard input is too long for an API key. Pipe in only the key: callkey key set < FILE');
+      throw usageError('Standard input is too long for an API key. Pipe in only the key: callkey key set < FILE');
   }
-  if (text.trim() === '') throw new CallkeyError('usage', 'Standard input was empty. Pipe the key in: callkey key set < FILE');
+  if (text.trim() === '') throw usageError('Standard input was empty. Pipe the key in: callkey key set < FILE');
   return text;
 }
 

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import type { PlaceCall } from '#contract/calls/calls.ts';
 import { counted } from '#contract/text/count.ts';
 import type { CallkeyClient } from '../client/callkey-client.ts';
-import { CallkeyError } from '../client/errors.ts';
+import { CallkeyError, usageError } from '../client/errors.ts';
 import type { Context, RunAction } from '../connection/context.ts';
 import { collect, examples, numberOption } from '../terminal/help.ts';
 import { interruptOnSignals } from '../terminal/interrupt.ts';
@@ -40,7 +40,7 @@ type ToolResult = { content: { type: 'text'; text: string }[]; isError?: true };
 async function serve(context: Context, { campaign, allow = [], maxCalls }: McpOptions): Promise<void> {
   const campaignId = await context.campaignId(campaign);
   const wrong = allow.find((prefix) => !/^\+[1-9]\d{0,14}$/.test(prefix));
-  if (wrong !== undefined) throw new CallkeyError('usage', `--allow ${wrong}: must be the beginning of a phone number, such as +49.`);
+  if (wrong !== undefined) throw usageError(`--allow ${wrong}: must be the beginning of a phone number, such as +49.`);
   const { client } = await context.connect({ connections: 4 });
   const stop = new AbortController();
   const inFlight = new Set<Promise<unknown>>();

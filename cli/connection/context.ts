@@ -1,5 +1,5 @@
 import type { CallkeyClient } from '../client/callkey-client.ts';
-import { CallkeyError } from '../client/errors.ts';
+import { type CallkeyError, usageError } from '../client/errors.ts';
 import type { ClientOptions } from '../client/types.ts';
 import { exitCodes, type Output, type Streams, toFailure } from '../terminal/output.ts';
 import { keySetCommand, readKey } from './keys.ts';
@@ -66,7 +66,7 @@ export function createContext(surroundings: Surroundings) {
 export function contextOfRun(context: Context, { server, profile }: { server: string; profile: string }): Context {
   const { options } = context;
   if (options.server !== undefined && checkedServer(options.server) !== server)
-    throw new CallkeyError('usage', `That run used the server ${server}. Remove --server.`);
+    throw usageError(`That run used the server ${server}. Remove --server.`);
   return createContext({ ...context, options: { ...options, server, profile: options.profile ?? profile } });
 }
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { AsyncEntry } from '@napi-rs/keyring';
 import { findKeyValues } from '#contract/key-value.ts';
 import { shellWord } from '#contract/text/shell.ts';
-import { CallkeyError, errorCode } from '../client/errors.ts';
+import { CallkeyError, errorCode, usageError } from '../client/errors.ts';
 import { writeDurably } from '../state/durable-file.ts';
 import type { Environment, Folders } from '../state/folders.ts';
 import { shellCommand } from '../terminal/help.ts';
@@ -19,16 +19,14 @@ export async function readKey(settings: Settings, environment: Environment, fold
   if (environmentKey) return environmentKey;
   const { profileName, profile } = settings;
   if (!profile) {
-    throw new CallkeyError(
-      'usage',
+    throw usageError(
       `No key is stored for the profile ${profileName}. Run ${keySetCommand(profileName)} to store one, or set CALLKEY_API_KEY or CALLKEY_API_KEY_FILE.`,
     );
   }
   refuseOtherServer(settings, profile);
   const { keyValue, where } = await readStoredKey(profile, profileName, folders);
   if (keyValue === undefined) {
-    throw new CallkeyError(
-      'usage',
+    throw usageError(
       `The key for the profile ${profileName} is no longer in ${where}. Run ${keySetCommand(profileName)} to store it again.`,
     );
   }
@@ -43,13 +41,13 @@ export async function readKey(settings: Settings, environment: Environment, fold
 export async function readEnvironmentKey(environment: Environment): Promise<FoundKey | undefined> {
   const { CALLKEY_API_KEY: value, CALLKEY_API_KEY_FILE: path } = environment;
   const overrides = ', which overrides any stored key';
-  if (value && path) throw new CallkeyError('usage', 'CALLKEY_API_KEY and CALLKEY_API_KEY_FILE are both set. Unset one of them.');
+  if (value && path) throw usageError('CALLKEY_API_KEY and CALLKEY_API_KEY_FILE are both set. Unset one of them.');
   if (value)
     return { keyValue: checkedKey(value, 'CALLKEY_API_KEY'), where: `in CALLKEY_API_KEY${overrides}`, variable: 'CALLKEY_API_KEY' };
   if (!path) return undefined;
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     const reason = errorCode(error) ?? String(error);
-    throw new CallkeyError('usage', `Couldn't read ${path}, the file in CALLKEY_API_KEY_FILE (${reason}). Check its name and permissions.`);
+    throw usageError(`Couldn't read ${path}, the file in CALLKEY_API_KEY_FILE (${reason}). Check its name and permissions.`);
   });
   const where = `in the file ${path} (CALLKEY_API_KEY_FILE)${overrides}`;
   return { keyValue: checkedKey(text, `The text in ${path}`), where, variable: 'CALLKEY_API_KEY_FILE' };
@@ -65,8 +63,7 @@ export async function readStoredKey({ server, key }: Profile, profileName: strin
 export function refuseOtherServer(settings: Settings, profile: Profile): void {
   const server = requireServer(settings);
   if (new URL(profile.server).origin === new URL(server).origin) return;
-  throw new CallkeyError(
-    'usage',
+  throw usageError(
     `The key for the profile ${settings.profileName} was stored for ${profile.server}, so it isn't sent to ${server}. ` +
       `Store a key for that server with ${keySetCommand('NAME', server)}, or set CALLKEY_API_KEY.`,
     { code: 'other-server' },
@@ -85,10 +82,9 @@ export function keySetCommand(profileName: string, server?: string): string {
  */
 export function checkedKey(text: string, subject: string): string {
   const [keyValue, other] = findKeyValues(text);
-  if (other !== undefined) throw new CallkeyError('usage', `${subject} contains several API keys. Use only one.`);
+  if (other !== undefined) throw usageError(`${subject} contains several API keys. Use only one.`);
   if (keyValue !== undefined) return keyValue;
-  throw new CallkeyError(
-    'usage',
+  throw usageError(
     `${subject} isn't an API key: a key is svc_sk_live_ followed by 49 letters and digits, which end in a checksum. Copy the whole key again.`,
   );
 }
@@ -106,7 +102,7 @@ export async function openKeyStore(place: KeyLocation, profileName: string, serv
 
 function openKeyFile(name: string, folders: Folders) {
   if (process.platform === 'win32') {
-    throw new CallkeyError('usage', "--insecure-storage isn't available on Windows. Remove it: Credential Manager stores the key.");
+    throw usageError("--insecure-storage isn't available on Windows. Remove it: Credential Manager stores the key.");
   }
   const path = join(folders.data, 'keys', name);
   return {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { readServerAddress } from '#contract/server-address.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { isIdentifier } from '#contract/text/text.ts';
-import { CallkeyError } from '../client/errors.ts';
+import { CallkeyError, usageError } from '../client/errors.ts';
 import { readIfExists, writeDurably } from '../state/durable-file.ts';
 import type { Environment, Folders } from '../state/folders.ts';
 
@@ -37,8 +37,7 @@ export async function readSettings({ options, environment, folders }: SettingsSo
   const profileName = options.profile ?? (environment['CALLKEY_PROFILE'] || 'default');
   // In a JSON object, __proto__ would be lost.
   if (!/^(?!__proto__$)[A-Za-z0-9_-][A-Za-z0-9._-]{0,63}$/.test(profileName)) {
-    throw new CallkeyError(
-      'usage',
+    throw usageError(
       `"${profileName}" isn't a valid profile name. Choose another one, with up to 64 letters, digits, dots, dashes and underscores.`,
     );
   }
@@ -50,8 +49,7 @@ export async function readSettings({ options, environment, folders }: SettingsSo
 /** @throws CallkeyError `usage` */
 export function requireServer({ server }: Settings): string {
   if (server !== null) return server;
-  throw new CallkeyError(
-    'usage',
+  throw usageError(
     'No server address specified. Add --server https://…, set CALLKEY_SERVER, or run callkey key set --server https://… to store one with the key.',
   );
 }
@@ -59,7 +57,7 @@ export function requireServer({ server }: Settings): string {
 /** @throws CallkeyError `usage` if the key would be sent unencrypted or the text isn't a valid address */
 export function checkedServer(text: string): string {
   const read = readServerAddress(text);
-  if (!read.ok) throw new CallkeyError('usage', read.problem);
+  if (!read.ok) throw usageError(read.problem);
   return read.address;
 }
 
@@ -104,11 +102,11 @@ const aliasForm = /^[A-Za-z][A-Za-z0-9-]{0,31}$/;
  */
 export async function resolveCampaign(source: SettingsSource, campaign: string | undefined): Promise<string> {
   const text = (campaign ?? source.environment['CALLKEY_CAMPAIGN'])?.trim();
-  if (!text) throw new CallkeyError('usage', 'No campaign specified. Pass a campaign ID or alias, or set CALLKEY_CAMPAIGN.');
+  if (!text) throw usageError('No campaign specified. Pass a campaign ID or alias, or set CALLKEY_CAMPAIGN.');
   const aliases = aliasForm.test(text) ? await readAliases(source) : undefined;
   const id = (aliases?.get(text) ?? text).trim();
   if (isIdentifier(id)) return id;
-  throw new CallkeyError('usage', `"${id}" isn't a valid campaign ID. Copy the ID from the console.`);
+  throw usageError(`"${id}" isn't a valid campaign ID. Copy the ID from the console.`);
 }
 
 /** Returns the campaign IDs of the current profile by alias. */
@@ -120,7 +118,7 @@ export async function readAliases(source: SettingsSource): Promise<Map<string, s
 /** Stores an alias. @param campaign an ID or another alias @returns the ID @throws CallkeyError `usage` */
 export async function setAlias(source: SettingsSource, name: string, campaign: string): Promise<string> {
   if (!aliasForm.test(name))
-    throw new CallkeyError('usage', `"${name}" isn't a valid alias. Start with a letter, and use up to 32 letters, digits and dashes.`);
+    throw usageError(`"${name}" isn't a valid alias. Start with a letter, and use up to 32 letters, digits and dashes.`);
   const campaignId = await resolveCampaign(source, campaign);
   await changeAliases(source, (aliases) => aliases.set(name, campaignId));
   return campaignId;
@@ -157,7 +155,7 @@ async function readJson<Schema extends z.ZodType>(path: string, schema: Schema, 
   if (text === undefined) return undefined;
   const parsed = schema.safeParse(parseJson(text));
   if (parsed.success) return parsed.data;
-  throw new CallkeyError('usage', `Couldn't read ${path}: ${advice}`);
+  throw usageError(`Couldn't read ${path}: ${advice}`);
 }
 
 function writeJson(path: string, value: object, advice: string): Promise<void> {

@@ -66,16 +66,24 @@ describe('the error for a response', () => {
     [413, 'usage'],
     [415, 'usage'],
     [422, 'usage'],
+    [300, 'failed'],
     [302, 'failed'],
     [418, 'failed'],
     [500, 'failed'],
   ] as const) {
-    it(`has the kind ${kind} for ${status}`, () => expect(problem(status)).to.include({ kind }));
+    it(`has the kind ${kind} for ${status}`, () => expect(problem(status)).to.include({ kind, status, isRepeat: false }));
   }
 
-  it('lists all possible reasons for a refused key, because the server never says which one applies', () => {
-    for (const reason of ['unknown', 'revoked', 'expired', "this computer's IP address", 'server address'])
-      expect(problem(401).message).to.include(reason);
+  it('says where a refused key came from, and lists all possible reasons, because the server never says which one applies', () => {
+    const body = { type: 'urn:callkey:problems#unauthorized', title: 'x', status: 401, detail: 'D.' };
+    const { message } = problemError({ status: 401, headers: {}, text: JSON.stringify(body) }, "It's here.");
+    expect(message).to.match(
+      /^The server rejected the API key\. It's here\. Either the key is unknown, revoked, expired .* address is wrong\./,
+    );
+  });
+
+  it('says what to check for a refused campaign', () => {
+    expect(problem(403).message).to.match(/^D\. Check the campaign ID\./);
   });
 
   for (const [status, code] of [
@@ -110,7 +118,10 @@ describe('the error for a response', () => {
   });
 
   it('names only the host of a redirect', () => {
-    const { message } = problemError({ status: 307, headers: { location: 'https://evil.example/?steal' }, text: '' });
-    expect(message).to.contain('use its address: https://evil.example').and.not.contain('steal');
+    const redirect = (headers: { location?: string }) => problemError({ status: 307, headers, text: '' }).message;
+    expect(redirect({ location: 'https://evil.example/?steal' })).to.match(
+      /a redirect \(307\).* use its address: https:\/\/evil\.example$/,
+    );
+    expect(redirect({})).to.match(/Use the address that it redirects to\.$/);
   });
 });
