@@ -15,7 +15,7 @@ import { limits } from '#contract/limits.ts';
 import type { Route } from '#contract/route.ts';
 import { isIdentifier, timestamp } from '#contract/text/text.ts';
 import { allowsAddress, toDigest } from '../domain/api-keys.ts';
-import { authorize, type CancelledCall, cancelCall, findActiveKey, type PlacedCall, placeCall } from '../domain/calls/calls.ts';
+import { authorize, type CancelledCall, cancelCall, findActiveKey, type PlacedCall, placeCall } from '../domain/calls/place-and-cancel.ts';
 import { deadlines } from '../domain/deadlines.ts';
 import type { ActiveKey, Digest, KnownKeyCaller } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Outcome } from '#contract/calls/dialer.ts';
-import { authorize, cancelCall, findActiveKey, placeCall } from '../../core/domain/calls/calls.ts';
 import { reportOutcome } from '../../core/domain/calls/dialing.ts';
+import { authorize, cancelCall, findActiveKey, placeCall } from '../../core/domain/calls/place-and-cancel.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { NewCall } from '../../core/domain/model.ts';
 import type { CallStore, Cancellation, Placement, Refusal } from '../../core/domain/ports.ts';

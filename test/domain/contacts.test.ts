@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { recordExport } from '../../core/domain/audit/activity.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { endOverdueCalls, eraseContact, eraseOldContacts, exportContact, forgetOldCounts } from '../../core/domain/calls/contacts.ts';
+import { eraseContact, eraseOldContacts, exportContact, forgetOldCounts } from '../../core/domain/calls/contacts.ts';
+import { endOverdueCalls } from '../../core/domain/calls/dialing.ts';
 import type { AuditEvent, CallKey, ContactCall } from '../../core/domain/model.ts';
 import { at } from '../support/clock.ts';
 import { fakePorts, viewers } from '../support/ports.ts';

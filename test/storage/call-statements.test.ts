@@ -2,7 +2,7 @@ import { mock } from 'node:test';
 import { expect } from 'chai';
 import { createApiKey, revokeApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { placeCall } from '../../core/domain/calls/calls.ts';
+import { placeCall } from '../../core/domain/calls/place-and-cancel.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { User } from '../../core/domain/model.ts';
 import { planLifetime } from '../../core/storage/engine/postgres/postgres-connection.ts';

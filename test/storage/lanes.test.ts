@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { expect } from 'chai';
 import type { Knex } from 'knex';
 import { createApiKey, toDigest } from '../../core/domain/api-keys.ts';
-import { cancelCall, findActiveKey, placeCall } from '../../core/domain/calls/calls.ts';
+import { cancelCall, findActiveKey, placeCall } from '../../core/domain/calls/place-and-cancel.ts';
 import { deadlines } from '../../core/domain/deadlines.ts';
 import { reportingOutages } from '../../core/storage/engine/errors.ts';
 import { onEachDatabase } from '../support/databases.ts';

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { revokeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { endOverdueCalls, eraseOldContacts } from '../../core/domain/calls/contacts.ts';
-import { dialingLimits } from '../../core/domain/calls/dialing.ts';
+import { eraseOldContacts } from '../../core/domain/calls/contacts.ts';
+import { dialingLimits, endOverdueCalls } from '../../core/domain/calls/dialing.ts';
 import { clockSkew } from '../../core/domain/deadlines.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant, plus } from '../../core/domain/instant.ts';

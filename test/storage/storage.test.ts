@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import pg from 'pg';
 import { createApiKey, revokeApiKey, toDigest } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { cancelCall, placeCall } from '../../core/domain/calls/calls.ts';
+import { cancelCall, placeCall } from '../../core/domain/calls/place-and-cancel.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
 import type { Viewer } from '../../core/domain/model.ts';

@@ -2,16 +2,15 @@ import type { Command } from 'commander';
 import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { findPrunable, pruneAudit } from '../../domain/audit/audit-chain.ts';
-import { endOverdueCalls, eraseOldContacts } from '../../domain/calls/contacts.ts';
-import { dialingLimits } from '../../domain/calls/dialing.ts';
+import { eraseOldContacts } from '../../domain/calls/contacts.ts';
+import { dialingLimits, endOverdueCalls } from '../../domain/calls/dialing.ts';
 import { requireTrustedClock } from '../../domain/clock.ts';
 import { oneDay, plus } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { defaultRetention } from '../../server/start/config.ts';
-import type { AdminContext, Runner } from '../command-line.ts';
-import { withExamples } from '../command-line.ts';
+import { type AdminContext, type Runner, withExamples } from '../command-line.ts';
 import { acceptCommand } from './clock.ts';
 
 export function retentionCommands(program: Command, { withDatabase }: Runner): void {

@@ -3,7 +3,7 @@ import { limits } from '#contract/limits.ts';
 import { auditEvent } from '../audit/audit.ts';
 import { oneDay, plus } from '../instant.ts';
 import type { Actor, AuditEvent, ContactCall, DoNotCallEntry } from '../model.ts';
-import type { Clock, DialingStore, Ports, RetentionStore } from '../ports.ts';
+import type { Clock, Ports, RetentionStore } from '../ports.ts';
 
 /** Returns everything that's stored about the person with this phone number, for a request under Article 15 of the GDPR. */
 export async function exportContact(
@@ -69,13 +69,6 @@ export async function eraseOldContacts(ports: Ports, actor: Actor, days: number,
     }
   }
   return erased;
-}
-
-/** Ends calls that no dialer has ended in time, so that their retention periods begin. @returns the number of calls */
-export async function endOverdueCalls(store: DialingStore, clock: Clock, signal?: AbortSignal): Promise<number> {
-  const now = clock.now();
-  await store.recoverFromClockStep(now, false, signal);
-  return (await store.lapse(now, signal)) + (await store.endForgotten(now, signal));
 }
 
 /** Deletes counts that are too old for any chart in any time zone. @returns the number of counts */

@@ -5,7 +5,7 @@ import { auditEvent } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { instant, type Millis, plus } from '../instant.ts';
 import type { Actor, ClaimedCall, DialerTrouble } from '../model.ts';
-import type { HandoffResult, OptOut, Ports, Provider } from '../ports.ts';
+import type { Clock, DialingStore, HandoffResult, OptOut, Ports, Provider } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { type Conclusion, type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
 
@@ -41,8 +41,7 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
     return ended('must-not-repeat', call, 'The provider may have received this call, but its response was lost.', now);
   }
   // A call whose number is on a do-not-call list, or that calling hours don't allow, is normally stopped before it's claimed. If the
-  // provider may
-  // already have it, it's stopped here.
+  // provider may already have it, it's stopped here.
   if (call.handoff === 'doubt' && call.stopped !== null)
     return ended('must-not-repeat', call, `The provider may have received this call. ${call.stopped}`, now);
   // Either this process was paused, and another core may have claimed the call since then, or the clock has jumped ahead. Don't end the
@@ -125,6 +124,13 @@ function endOfWindow(call: ClaimedCall): Millis {
 export function retryDelay(attempt: number, random: () => number): number {
   const ceiling = Math.min(dialingLimits.firstRetryDelay.toMillis() * 2 ** (attempt - 1), dialingLimits.maxRetryDelay.toMillis());
   return 100 + Math.floor(random() * ceiling);
+}
+
+/** Ends calls that no dialer has ended in time, so that their retention periods begin. @returns the number of calls */
+export async function endOverdueCalls(store: DialingStore, clock: Clock, signal?: AbortSignal): Promise<number> {
+  const now = clock.now();
+  await store.recoverFromClockStep(now, false, signal);
+  return (await store.lapse(now, signal)) + (await store.endForgotten(now, signal));
 }
 
 /**
