@@ -134,7 +134,8 @@ export function callStore(
     const isOpen = judgement.kind === 'open' || judgement.kind === 'held';
     const isTooLate = call.notAfter !== null && call.notAfter < at;
     return {
-      ...known,
+      limits: known.limits,
+      rules: known.rules,
       refusal: isTooLate ? { kind: 'too-late' } : isOpen ? null : { kind: 'not-allowed', objection: judgement },
       heldUntil: judgement.kind === 'held' ? judgement.until : null,
       unlistedAt: lists.unlistedAt(campaignId, call.phone),
@@ -223,8 +224,8 @@ function noteFull({ key, at }: KeyedRequest, placedToday: number | null): placed
 /** Compares calls with the same request ID. If the bodies are the same, it's a repeat; otherwise, it's a conflict. */
 function toRepeat(call: NewCall, row: Row, placedToday: number | null): Placement {
   if (row['phone'] === null) return { kind: 'call-erased' };
-  const { contact_id: _, ...columns } = toColumns(call);
-  if (Object.entries(columns).some(([column, value]) => value !== row[column])) return { kind: 'request-id-conflict' };
+  const values = callRow(call);
+  if (callColumns.some((column, n) => column !== 'contact_id' && values[n] !== row[column])) return { kind: 'request-id-conflict' };
   const heldUntil = row['response_held_until'];
   return {
     kind: 'replayed',
@@ -362,18 +363,12 @@ function requestRow({ digest, campaignId, at, limits }: Judged): Value[] {
   return [digest, campaignId, at, limits === null ? null : limits.version];
 }
 
-/** The columns of a call that are set by the request, in the order in which the statements read them. */
-function toColumns(call: NewCall) {
-  return {
-    contact_id: call.contactId,
-    request_id: call.requestId,
-    phone: call.phone,
-    name: call.name,
-    time_zone: call.timeZone,
-    variables: call.variables && variablesText(call.variables),
-    not_before: call.notBefore,
-    not_after: call.notAfter,
-  };
+/** The columns of a call that are set by the request, in the order of {@link callRow} and of the statements. */
+const callColumns = ['contact_id', 'request_id', 'phone', 'name', 'time_zone', 'variables', 'not_before', 'not_after'];
+
+function callRow(call: NewCall): Value[] {
+  const variables = call.variables && variablesText(call.variables);
+  return [call.contactId, call.requestId, call.phone, call.name, call.timeZone, variables, call.notBefore, call.notAfter];
 }
 
 /** Serializes variables, sorted by name, so that the same variables always have the same text. */
@@ -383,7 +378,7 @@ function variablesText(variables: Readonly<Record<string, string>>): string {
 
 function placingRow({ at, call, checked: { heldUntil } }: Placing): Value[] {
   const { notBefore } = call;
-  return [...Object.values(toColumns(call)), at, heldUntil ?? (notBefore !== null && notBefore > at ? notBefore : at), heldUntil];
+  return [...callRow(call), at, heldUntil ?? (notBefore !== null && notBefore > at ? notBefore : at), heldUntil];
 }
 
 function placingGroups(batch: readonly Placing[]): Group[] {
