@@ -55,9 +55,9 @@ export function columnsAt(to: HandoffStage | EndState): object {
 export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', 'contact_id'];
 
 /*
- * Charts count ended calls by the quarter-hour when they were placed. On PostgreSQL, each statement that ends calls also counts them. On
- * SQLite, triggers do this, because a statement can't change two tables there, and cancelling in a transaction with two statements was 10%
- * to 25% slower (measured).
+ * Charts count ended calls by the quarter-hour when they were placed. On PostgreSQL, each statement that ends calls also counts them: triggers
+ * can't, because Citus doesn't support them on distributed tables. On SQLite, triggers do this, because a statement can't change two tables
+ * there, and cancelling in a transaction with two statements was 10% to 25% slower (measured).
  */
 
 /** Runs an update that ends calls, and counts these calls. @returns the number of ended calls */
