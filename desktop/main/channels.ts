@@ -2,10 +2,20 @@ import { hash } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { shell } from 'electron';
 import type { SignInOptions } from '#contract/console/sign-in.ts';
-import { coreRequest, explainIdentity, exportPath, failed } from '../core-requests.ts';
+import {
+  coreRequest,
+  enterCodeAt,
+  explainIdentity,
+  exportPath,
+  failed,
+  isSession,
+  refused,
+  requestChannels,
+  type SecretSubject,
+  signInAt,
+} from '../core-requests.ts';
 import { copyExport, nameExport } from '../csv-export.ts';
 import type { Channels, Command, Result, StartupState } from '../ipc.ts';
-import { enterCodeAt, isSession, refused, requestChannels, type SecretSubject, signInAt } from '../request-channels.ts';
 import { readLink, readTypedAddress } from '../server-address.ts';
 import { cancelledSignIn, signInThroughBrowser } from './browser-sign-in.ts';
 import type { SecretClipboard } from './clipboard.ts';

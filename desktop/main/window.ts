@@ -2,13 +2,11 @@ import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { app, BrowserWindow, dialog, nativeTheme, screen } from 'electron';
-import { CommandQueue } from '../command-queue.ts';
 import icon from '../icon/png/256x256.png?asset';
-import { type Command, commandChannel, type LinkTarget, linkChannel, progressChannel } from '../ipc.ts';
+import { type Command, CommandQueue, commandChannel, type LinkTarget, linkChannel, progressChannel } from '../ipc.ts';
 import { startPage } from './app-protocol.ts';
 import { showEditMenu } from './menu.ts';
-import type { SettingsFile } from './settings.ts';
-import { boundsOnScreen } from './window-bounds.ts';
+import { boundsOnScreen, type SettingsFile } from './settings.ts';
 
 /** The page's own background (tokens.css). Any other color would flash before the page paints. */
 const backgrounds = { light: '#ffffff', dark: '#101213' };

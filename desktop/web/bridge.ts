@@ -2,17 +2,20 @@ import { flowParameter, type SignInOptions, signInResultParameter, signInResults
 import {
   computeClockLead,
   coreRequest,
+  enterCodeAt,
   exportPath,
   failed,
   findFailure,
   readAnswer,
+  refused,
+  requestChannels,
   type Send,
+  signInAt,
   withEtags,
   withTenancyHeader,
 } from '../core-requests.ts';
 import { copyExport, nameExport } from '../csv-export.ts';
 import type { Bridge, Command, ExportRequest, RequestName, Result, StartupState } from '../ipc.ts';
-import { enterCodeAt, refused, requestChannels, signInAt } from '../request-channels.ts';
 import { readLink } from '../server-address.ts';
 
 const timeoutMs = 15_000;

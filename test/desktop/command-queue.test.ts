@@ -1,6 +1,5 @@
 import { expect } from 'chai';
-import { CommandQueue } from '../../desktop/command-queue.ts';
-import type { Command } from '../../desktop/ipc.ts';
+import { type Command, CommandQueue } from '../../desktop/ipc.ts';
 
 describe('the menu command queue', () => {
   const heard: string[] = [];

@@ -1,8 +1,7 @@
 import { computed, effect, signal } from '@preact/signals';
 import { useLayoutEffect } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
-import { CommandQueue } from '../../command-queue.ts';
-import type { Command } from '../../ipc.ts';
+import { type Command, CommandQueue } from '../../ipc.ts';
 import { screensFor, showCommand } from '../../screens.ts';
 import { dialogCount } from './navigation.ts';
 import { session } from './session.ts';

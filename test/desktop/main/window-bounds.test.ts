@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { boundsOnScreen } from '../../../desktop/main/window-bounds.ts';
+import { boundsOnScreen } from '../../../desktop/main/settings.ts';
 
 const primary = { x: 0, y: 24, width: 1600, height: 1000 };
 const second = { x: 1600, y: 0, width: 1280, height: 1024 };

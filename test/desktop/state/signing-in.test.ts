@@ -1,6 +1,6 @@
 import { expect } from 'chai';
+import { signInAt } from '../../../desktop/core-requests.ts';
 import type { Failure } from '../../../desktop/ipc.ts';
-import { signInAt } from '../../../desktop/request-channels.ts';
 
 const busy = (retryAfterSeconds: number | null): Failure => ({
   kind: 'refused',
