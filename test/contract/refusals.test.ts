@@ -43,6 +43,8 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
   ['a request ID of 129 characters', placeCallSchema, placing({ requestId: 'x'.repeat(129) }), 'requestId', requestId],
   ['an empty request ID', placeCallSchema, placing({ requestId: '' }), 'requestId', requestId],
   ['a request ID with a space', placeCallSchema, placing({ requestId: 'a b' }), 'requestId', requestId],
+  ['a request ID that would vanish from a URL path', placeCallSchema, placing({ requestId: '.' }), 'requestId', requestId],
+  ['a request ID that would change a URL path', placeCallSchema, placing({ requestId: '..' }), 'requestId', requestId],
   [
     'an unknown contact time zone',
     placeCallSchema,
@@ -92,6 +94,8 @@ const wrong: [what: string, schema: z.ZodType, input: unknown, path: string, mes
   ],
   ['a variable with a control character', placeCallSchema, placing({ variables: { a: '\0' } }), 'variables.a', control],
   ['a date without a time', placeCallSchema, placing({ notBefore: '2026-11-21' }), 'notBefore', instant],
+  ['a time without a zone', placeCallSchema, placing({ notBefore: '2026-11-21T09:00:00' }), 'notBefore', instant],
+  ["a time that isn't in UTC", placeCallSchema, placing({ notBefore: '2026-11-21T09:00:00+01:00' }), 'notBefore', instant],
   ['a time of 31 characters', placeCallSchema, placing({ notAfter: '2026-11-21T09:00:00.0000000000Z' }), 'notAfter', instant],
   [
     'notAfter before notBefore',

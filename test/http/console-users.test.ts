@@ -46,20 +46,13 @@ describe('managing users in the console', () => {
         expect([refused.status, readCode(refused)]).to.deep.equal([403, 'forbidden']);
       });
 
+      // The domain's tests have all combinations.
       const matrix: [string, object, number][] = [
         ['pat', { userType: 'account', accountId: 'account' }, 201],
         ['pat', { userType: 'account', accountId: 'otherAccount' }, 422],
-        ['pat', { userType: 'account' }, 422],
-        ['pat', { userType: 'partner' }, 201],
         ['pat', { userType: 'partner', accountId: 'siblingAccount' }, 201],
-        ['pat', { userType: 'partner', partnerId: 'otherPartner' }, 422],
-        ['pat', { userType: 'staff' }, 403],
-        ['tia', { userType: 'account' }, 201],
-        ['tia', { userType: 'account', accountId: 'siblingAccount' }, 422],
         ['tia', { userType: 'partner' }, 201],
-        ['tia', { userType: 'staff' }, 403],
         ['stan', { userType: 'staff' }, 201],
-        ['stan', { userType: 'account', accountId: 'account' }, 403],
         ['ada', { userType: 'account' }, 403],
       ];
       for (const [who, input, status] of matrix) {

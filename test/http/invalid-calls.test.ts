@@ -40,34 +40,10 @@ describe('the key-authenticated endpoints', () => {
 
   describe('the validation of input', () => {
     const contact = { phone: '+493012345678' };
+    // The contract's tests have all the others.
     const wrong: [string, object, string][] = [
       ['a missing contact', {}, 'contact'],
-      ['a missing phone number', { contact: {} }, 'contact.phone'],
-      ['a phone number without a country', { contact: { phone: '03012345678' } }, 'contact.phone'],
       ['a phone number with spaces', { contact: { phone: '+49 30 12345678' } }, 'contact.phone'],
-      ['a phone number with an unknown country code', { contact: { phone: '+999123456789' } }, 'contact.phone'],
-      ['a phone number that is too short', { contact: { phone: '+4930' } }, 'contact.phone'],
-      ["a name that isn't text", { contact: { ...contact, name: 7 } }, 'contact.name'],
-      ['a name with a control character', { contact: { ...contact, name: 'A\u0000B' } }, 'contact.name'],
-      ['a name with a lone surrogate', { contact: { ...contact, name: 'A\ud800' } }, 'contact.name'],
-      ['an invalid time zone', { contact: { ...contact, timeZone: 'Mars/Olympus' } }, 'contact.timeZone'],
-      ['an offset as a time zone', { contact: { ...contact, timeZone: '+02:00' } }, 'contact.timeZone'],
-      ['an empty request ID', { contact, requestId: '' }, 'requestId'],
-      ['a request ID with a space', { contact, requestId: 'a b' }, 'requestId'],
-      ['a request ID of 129 characters', { contact, requestId: 'a'.repeat(129) }, 'requestId'],
-      ['a request ID that would vanish from a URL path', { contact, requestId: '.' }, 'requestId'],
-      ['a request ID that would change a URL path', { contact, requestId: '..' }, 'requestId'],
-      ['51 variables', { contact, variables: Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`v${n}`, ''])) }, 'variables'],
-      ['a variable without a name', { contact, variables: { '': 'x' } }, 'variables.'],
-      ["a variable that isn't text", { contact, variables: { a: 1 } }, 'variables.a'],
-      ['a variable of 1,001 characters', { contact, variables: { a: 'x'.repeat(1001) } }, 'variables.a'],
-      ['a timestamp without a zone', { contact, notBefore: '2026-11-21T09:00:00' }, 'notBefore'],
-      ["a timestamp that isn't in UTC", { contact, notBefore: '2026-11-21T09:00:00+01:00' }, 'notBefore'],
-      [
-        'a time window that ends before it starts',
-        { contact, notBefore: '2026-11-22T09:00:00Z', notAfter: '2026-11-21T09:00:00Z' },
-        'notAfter',
-      ],
       ['an unknown field', { contact, priority: 1 }, 'priority'],
       ['an unknown contact field', { contact: { ...contact, fax: '1' } }, 'contact.fax'],
     ];
@@ -83,12 +59,7 @@ describe('the key-authenticated endpoints', () => {
     const right: [string, object][] = [
       ['a request ID of 128 characters of every kind', { contact, requestId: `A9._~-:${'a'.repeat(121)}` }],
       ['a request ID of three dots', { contact, requestId: '...' }],
-      [
-        '50 variables of 1,000 characters',
-        { contact, variables: Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`v${n}`, 'x'.repeat(1000)])) },
-      ],
       ['names and values in any script', { contact: { ...contact, name: '李小龍 🎉' }, variables: { größe: 'ß\n\t"\\' } }],
-      ['a variable named like a property of every object', { contact, variables: { constructor: 'x', toString: 'y' } }],
     ];
     for (const [what, body] of right) {
       it(`accepts ${what}`, async () => {

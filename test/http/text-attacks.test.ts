@@ -34,8 +34,6 @@ describe('under attack with malicious text', () => {
       for (const [where, raw] of [
         ['in the variables', `{"contact":{"phone":"${phone}"},"variables":{"__proto__":"x"}}`],
         ['in the variables, escaped', `{"contact":{"phone":"${phone}"},"variables":{"a":"b","\\u005f_proto__":"x"}}`],
-        ['in the variables, with an object', `{"contact":{"phone":"${phone}"},"variables":{"_\\u005Fproto__":{"a":"x"}}}`],
-        ['in the contact, escaped', `{"contact":{"phone":"${phone}","__\\u0070roto__":{"name":"x"}}}`],
         ['in the call, escaped', `{"contact":{"phone":"${phone}"},"\\u005f_proto__":{"variables":{"a":"b"}}}`],
       ] as const) {
         it(`is refused ${where}`, async () => {
@@ -104,15 +102,6 @@ describe('under attack with malicious text', () => {
         .where({ contact_id: textAt(placed, 'contactId') })
         .pluck('name');
       expect(stored).to.deep.equal([name]);
-    });
-
-    it('validating a body with thousands of errors stops early', async () => {
-      const variables = Object.fromEntries(Array.from({ length: 5_000 }, (_, n) => [`v${n}`, 1]));
-      const answer = await placeCall(core.url, tenants.campaign.id, key, { contact: { phone: somePhone() }, variables });
-      expect([answer.status, answer.json['errors']]).to.deep.equal([
-        422,
-        [{ path: 'variables', message: 'Must have at most 50 variables.' }],
-      ]);
     });
 
     describe('a name with invisible characters', () => {

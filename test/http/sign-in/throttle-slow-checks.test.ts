@@ -71,21 +71,6 @@ describe('signing in', () => {
   });
 
   describe('if the clock is set back, sessions', () => {
-    it('are refused if they started in the future', async () => {
-      clock.advance({ minutes: 6 });
-      const cookie = await signIn(core.url, 'ada@example.com');
-      clock.advance({ minutes: -6 });
-      expect((await session(cookie)).status).to.equal(401);
-    });
-
-    it('are refused if they were last seen in the future', async () => {
-      const cookie = await signIn(core.url, 'ada@example.com');
-      clock.advance({ hours: 23 });
-      expect((await session(cookie)).status).to.equal(200);
-      clock.advance({ hours: -22 });
-      expect((await session(cookie)).status).to.equal(401);
-    });
-
     it('stay ended when the clock has caught up', async () => {
       clock.advance({ days: 400 });
       const cookie = await signIn(core.url, 'ada@example.com');

@@ -132,13 +132,6 @@ describe('the sign-in throttle', () => {
       expect((await tryPassword('ada@example.com', password, { from: '127.0.0.1' })).status).to.equal(201);
     });
 
-    it("counts guesses of another user's password normally, even if they come from a session", async () => {
-      const cookie = await signIn(core.url, 'ada@example.com');
-      const statuses: number[] = [];
-      for (let n = 0; n < 11; n++) statuses.push((await tryPassword('sue@example.com', 'wrong', { cookie })).status);
-      expect(statuses).to.deep.equal([...Array.from({ length: 10 }, () => 401), 429]);
-    });
-
     describe('wrong passwords', () => {
       it('for one account from one address are throttled after ten, with Retry-After', async () => {
         const statuses: number[] = [];
@@ -147,16 +140,6 @@ describe('the sign-in throttle', () => {
         const answer = await tryPassword('sue@example.com', password);
         expect([answer.status, readCode(answer)]).to.deep.equal([429, 'too-many-requests']);
         expect(Number(answer.headers['retry-after'])).to.be.within(1, 15 * 60);
-      });
-
-      it('are throttled in the same way for a missing account', async () => {
-        for (let attempt = 0; attempt < 10; attempt++) await tryPassword('ghost@example.com', 'wrong');
-        expect((await tryPassword('ghost@example.com', 'wrong')).status).to.equal(429);
-      });
-
-      it("from one address don't lock the account out elsewhere", async () => {
-        for (let attempt = 0; attempt < 11; attempt++) await tryPassword('oda@example.com', 'wrong');
-        expect((await tryPassword('oda@example.com', password, { from: elsewhere })).status).to.equal(201);
       });
 
       it("from all addresses of one network don't lock the account out in other networks, but those of many networks do", async () => {
@@ -170,13 +153,6 @@ describe('the sign-in throttle', () => {
         expect((await tryPassword('nia@example.com', password, { from: '2001:db8:2::1' })).status).to.equal(201);
         for (let n = 0; n < 19; n++) expect(await wrong(`192.0.${n}.1`)).to.equal(401);
         expect(await wrong('192.0.20.1')).to.equal(429);
-      });
-
-      it("don't lock out a signed-in user", async () => {
-        const cookie = readCookies(await tryPassword('otto@example.com', password));
-        for (let attempt = 0; attempt < 11; attempt++) await tryPassword('otto@example.com', 'wrong');
-        expect((await tryPassword('otto@example.com', password)).status).to.equal(429);
-        expect((await tryPassword('otto@example.com', password, { cookie })).status).to.equal(201);
       });
 
       describe('in a browser that has signed in before', () => {
@@ -199,35 +175,6 @@ describe('the sign-in throttle', () => {
           await counters().whereNot('key', 'like', 'device:%').delete();
           expect((await tryPassword('otto@example.com', password)).status).to.equal(201);
         });
-
-        it('count normally for another user, or with a forged cookie', async () => {
-          await guess('oda@example.com', 1);
-          await guess('otto@example.com', 1, { cookie: device.replace(/(?<=sig=)./, (first) => (first === '_' ? '-' : '_')) });
-          expect(await readPoints('device')).to.deep.equal([]);
-          expect(await readPoints('account')).to.deep.equal([1, 1]);
-        });
-
-        it('count normally after 90 days, or after a password change', async () => {
-          clock.advance({ days: 90 });
-          await guess('otto@example.com', 1);
-          expect(await readPoints('device')).to.deep.equal([1]);
-          clock.advance({ seconds: 1 });
-          await guess('otto@example.com', 1);
-          expect(await readPoints('account')).to.deep.equal([1]);
-
-          clock.set('2026-11-21T09:00:00.000Z');
-          const input = { email: 'tess@example.com', name: 'Tess', userType: 'staff', accountId: null, partnerId: null } as const;
-          await createUser(direct.ports, operator, input, password);
-          const signedIn = readCookies(await tryPassword('tess@example.com', password));
-          const body = { currentPassword: password, newPassword: 'a new and longer one' };
-          const changed = readCookies(await ask('POST', `${core.url}/console/password`, { cookie: signedIn, body }));
-          await direct.storage.database.write('sessions').delete();
-          await counters().delete();
-          await guess('tess@example.com', 1, { cookie: signedIn });
-          expect([await readPoints('account'), await readPoints('device')]).to.deep.equal([[1], []]);
-          await guess('tess@example.com', 1, { cookie: changed });
-          expect(await readPoints('device')).to.deep.equal([1]);
-        });
       });
 
       it('are forgotten after a correct password', async () => {
@@ -235,14 +182,6 @@ describe('the sign-in throttle', () => {
           for (let attempt = 0; attempt < 6; attempt++) await tryPassword('tom@example.com', 'wrong');
           expect((await tryPassword('tom@example.com', password)).status).to.equal(201);
         }
-      });
-
-      it('for many accounts from one address are throttled after a hundred', async () => {
-        await tryPassword('x1@example.com', 'wrong');
-        // Set the counter, because checking ninety-eight more passwords would take seconds.
-        await counters().where('key', 'like', 'address:%').update({ attempts: 99 });
-        expect((await tryPassword('x2@example.com', 'wrong')).status).to.equal(401);
-        expect((await tryPassword('x3@example.com', 'wrong')).status).to.equal(429);
       });
 
       it('are counted across all processes', async () => {
