@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { cliMain, ndjson } from '../support/cli.ts';
-import { bareEnvironment, mountDisk } from '../support/commands.ts';
+import { mountDisk } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { sharedIntegrator } from '../support/integrator.ts';
 import { somePhone } from '../support/tenants.ts';
@@ -100,7 +100,7 @@ describe('callkey in its environment', () => {
 
     it("makes the command exit with 1 if it can't be created", async () => {
       const args = [cliMain, ...placeArgs(somePhone()), '--state', '/proc/callkey-test'];
-      const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
+      const env = its.home.processEnvironment;
       const { code, stderr } = await promisify(execFile)(process.execPath, args, { env, timeout: 20_000, killSignal: 'SIGKILL' }).catch(
         (error) => error,
       );
@@ -111,7 +111,7 @@ describe('callkey in its environment', () => {
     it('makes the command exit with 2 if its path is relative to a deleted folder', async () => {
       const script = 'mkdir gone && cd gone && rmdir ../gone && exec "$0" "$@"';
       const args = ['-c', script, process.execPath, cliMain, ...placeArgs(somePhone()), '--state', 'relative'];
-      const options = { env: { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory }, cwd: its.home.directory };
+      const options = { env: its.home.processEnvironment, cwd: its.home.directory };
       const { code, stderr } = await promisify(execFile)('sh', args, options).catch((error) => error);
       expect(code, stderr).to.equal(2);
       expect(stderr).to.contain('--state: use an absolute path.');

@@ -10,6 +10,7 @@ import { type CallLine, checkLines, goodLines, type InvalidLine } from '../../cl
 import { plainReading, type Reading } from '../../cli/batch/reading.ts';
 import { bareEnvironment, type Ended, runScript } from './commands.ts';
 import { freshDirectory } from './databases.ts';
+import { skip } from './skip.ts';
 
 export const cliMain = fileURLToPath(new URL('../../cli/main.ts', import.meta.url));
 
@@ -33,7 +34,7 @@ export class CliHome {
 
   /** Starts a separate process, which a test can kill. */
   start(args: string[], { environment, input, main = cliMain, stdout, keepOpen }: CliOptions = {}): CliProcess {
-    const env = { ...bareEnvironment, ...this.#env(environment) };
+    const env = { ...this.processEnvironment, ...environment };
     const file = stdout === undefined ? undefined : openSync(stdout, 'w');
     const child = spawn(process.execPath, [main, ...args], { env, cwd: this.directory, stdio: ['pipe', file ?? 'pipe', 'pipe'] });
     if (file !== undefined) closeSync(file);
@@ -44,6 +45,26 @@ export class CliHome {
 
   run(args: string[], { environment, input = '' }: Omit<CliOptions, 'main' | 'stdout' | 'keepOpen'> = {}): Promise<Ended> {
     return runScript('cli/main.ts', args, { env: this.#env(environment), input, directory: this.directory });
+  }
+
+  /** Runs the command in a terminal of its own, as a person does. Skips the test if that isn't possible. @param typed what the person types */
+  async onTerminal(test: Mocha.Context, args: string[], typed = ''): Promise<{ code: number; text: string }> {
+    const command = [process.execPath, cliMain, ...args].map((word) => `"${word}"`).join(' ');
+    const child = spawn('script', ['-qec', command, '/dev/null'], { env: this.processEnvironment, stdio: 'pipe' });
+    const isMissing = await once(child, 'spawn').then(
+      () => false,
+      () => true,
+    );
+    if (isMissing) skip(test, "script isn't installed");
+    const { ended } = followed(child);
+    child.stdin.end(typed);
+    const { code, stdout } = await ended;
+    return { code, text: stdout };
+  }
+
+  /** The environment of a separate process. */
+  get processEnvironment() {
+    return { ...bareEnvironment, ...this.#env() };
   }
 
   #env(environment: Record<string, string> = {}): Record<string, string> {

@@ -1,13 +1,11 @@
-import { execFile, execFileSync } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { expect } from 'chai';
-import { cliMain, ndjson } from '../../support/cli.ts';
-import { bareEnvironment, mountDisk } from '../../support/commands.ts';
+import { ndjson } from '../../support/cli.ts';
+import { mountDisk } from '../../support/commands.ts';
 import { freshDirectory } from '../../support/databases.ts';
 import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
-import { skip } from '../../support/skip.ts';
 import { until } from '../../support/until.ts';
 
 describe('callkey call cancel, for many calls', () => {
@@ -137,13 +135,8 @@ describe('callkey call cancel, for many calls', () => {
     expect(stderr).to.contain(`Cancelled 8 calls. To continue, run callkey call cancel --run ${run}.`);
   });
 
-  async function cancelOnTerminal(test: Mocha.Context): Promise<string> {
-    const command = `"${process.execPath}" "${cliMain}" call cancel --run ${await newestRun()}`;
-    const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
-    const { stdout, code } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], { env }).catch((error) => error);
-    if (code === 'ENOENT') skip(test, "script isn't installed");
-    return stdout;
-  }
+  const cancelOnTerminal = async (test: Mocha.Context) =>
+    (await its.home.onTerminal(test, ['call', 'cancel', '--run', await newestRun()])).text;
 
   it('shows on a terminal which calls it was too late to cancel', async function () {
     const numbers = phones(2);

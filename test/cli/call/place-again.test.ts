@@ -48,17 +48,6 @@ describe('callkey call place --from, for lines that were already placed', () => 
     expect(await calls()).to.deep.equal(Array.from({ length: 10 }, () => 2));
   });
 
-  it('first finishes a stopped run with --again, even if that was started without it', async () => {
-    const path = file(createCsv(3));
-    its.network.faults.push('pass', { status: 401 });
-    await place(path, '--concurrency', '1');
-    const { code, stderr } = await place(path, '--again');
-    expect([code, stderr.includes('Resuming: 1 of 3 lines already placed.')], stderr).to.deep.equal([0, true]);
-    expect(await calls()).to.deep.equal(onceEach(3));
-    await place(path, '--again');
-    expect(await calls()).to.deep.equal([2, 2, 2]);
-  });
-
   describe('after --again', () => {
     it('still refuses lines that an edited file had placed before', async () => {
       its.network.faults.push('pass', keyRejected);
@@ -129,12 +118,6 @@ describe('callkey call place --from, for lines that were already placed', () => 
       expect((await calls()).toSorted()).to.deep.equal([1, 2, 2]);
     });
 
-    it('places another file at the same path', async () => {
-      await placeAndSkip();
-      expect((await place(file(createCsv(3, 100)))).code).to.equal(0);
-      expect((await calls()).length).to.equal(5);
-    });
-
     it('says that there is nothing to resume, but sends the skipped line again if the run is named', async () => {
       await placeAndSkip();
       expect((await its.home.run(['call', 'resume'])).stderr).to.contain('Nothing to resume');
@@ -154,11 +137,5 @@ describe('callkey call place --from, for lines that were already placed', () => 
       expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
       expect(await calls()).to.deep.equal([2, 2, 2]);
     });
-  });
-
-  it('places another file at the same path after the first has finished', async () => {
-    await place(file(createCsv(3)));
-    expect((await place(file(createCsv(3, 100)))).code).to.equal(0);
-    expect(await calls()).to.deep.equal(onceEach(6));
   });
 });

@@ -5,7 +5,6 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { CliHome, type CliProcess, cliMain, ndjson } from '../../support/cli.ts';
-import { bareEnvironment } from '../../support/commands.ts';
 import { spawnCore } from '../../support/core.ts';
 import { freshDatabase } from '../../support/databases.ts';
 import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
@@ -148,8 +147,7 @@ describe('callkey call place --from, which places each call exactly once,', () =
     const path = file(createCsv(1_000));
     const command = `"$0" "$@" --rate 500 | head -n 3`;
     const args = [process.execPath, cliMain, 'call', 'place', its.tenants.campaign.id, '--from', path];
-    const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
-    const { stdout } = await promisify(execFile)('sh', ['-c', command, ...args], { env });
+    const { stdout } = await promisify(execFile)('sh', ['-c', command, ...args], { env: its.home.processEnvironment });
     expect(ndjson(stdout)).to.have.length(3);
     expect((await calls()).length).to.be.within(3, 500);
   });

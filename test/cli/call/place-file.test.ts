@@ -1,13 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { addNumbers } from '../../../core/domain/protection/do-not-call.ts';
-import { cliMain, ndjson } from '../../support/cli.ts';
-import { bareEnvironment } from '../../support/commands.ts';
+import { ndjson } from '../../support/cli.ts';
 import { callFiles, sharedIntegrator } from '../../support/integrator.ts';
-import { skip } from '../../support/skip.ts';
 
 describe('callkey call place --from', () => {
   const its = sharedIntegrator();
@@ -27,23 +23,10 @@ describe('callkey call place --from', () => {
     });
 
     it("says that it's reading from the terminal, and how to finish", async function () {
-      const command = `"${process.execPath}" "${cliMain}" call place ${its.tenants.campaign.id} --from -`;
-      const env = { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory };
-      // Runs the command in its own terminal, and presses Ctrl-D there.
-      const terminal = spawn('script', ['-qec', command, '/dev/null'], { env, stdio: 'pipe' });
-      const isThere = await once(terminal, 'spawn').then(
-        () => true,
-        () => false,
-      );
-      if (!isThere) skip(this, "script isn't installed");
-      let stderrText = '';
-      terminal.stdout.on('data', (text) => {
-        stderrText += String(text);
-      });
-      terminal.stdin.end('\x04');
-      const [code] = await once(terminal, 'close');
-      expect(code, stderrText).to.equal(2);
-      expect(stderrText).to.contain('Press Ctrl-D to finish.');
+      // Ctrl-D ends the input.
+      const { code, text } = await its.home.onTerminal(this, ['call', 'place', its.tenants.campaign.id, '--from', '-'], '\x04');
+      expect(code, text).to.equal(2);
+      expect(text).to.contain('Press Ctrl-D to finish.');
     });
 
     it('reports every invalid line with its number and the reason, and sends nothing', async () => {

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { cliMain } from '../../support/cli.ts';
-import { bareEnvironment } from '../../support/commands.ts';
 import { sharedIntegrator, singleCalls } from '../../support/integrator.ts';
 import { faultyProxy } from '../../support/proxies.ts';
 import { skip } from '../../support/skip.ts';
@@ -80,7 +79,7 @@ describe('callkey call place, when a request fails,', () => {
         'unshare',
         ['--map-root-user', '--pid', '--fork', '--kill-child', 'sh', '-c', script, process.execPath, cliMain, ...args],
       ];
-      const options = { env: { ...bareEnvironment, ...its.home.environment, HOME: its.home.directory } };
+      const options = { env: its.home.processEnvironment };
       if (spawnSync(...inNamespace('true', []), options).status !== 0)
         skip(this, 'unshare is missing, or may not make a process namespace');
       const args = ['call', 'place', its.tenants.campaign.id, '--phone', somePhone()];

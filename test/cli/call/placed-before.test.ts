@@ -5,7 +5,7 @@ import { until } from '../../support/until.ts';
 
 describe('callkey call place --from, for lines that were already placed', () => {
   const its = sharedIntegrator();
-  const { phone, createCsv, file, place, started, calls, states, onceEach, own } = callFiles(its);
+  const { phone, createCsv, file, place, started, calls, states, onceEach } = callFiles(its);
 
   it('refuses a partly placed file that has changed since, unless --again is given', async () => {
     const path = file(createCsv(10));
@@ -171,13 +171,5 @@ describe('callkey call place --from, for lines that were already placed', () => 
     await place(file(createCsv(1)));
     expect((await place(file(createCsv(2)))).code).to.equal(5);
     expect(await calls()).to.deep.equal([1]);
-  });
-
-  it('accepts a changed file whose lines have their own request IDs', async () => {
-    const line = (n: number) => `${phone(n)},${own()}-${n}`;
-    its.network.faults.push('pass', { status: 401 });
-    await place(file(`phone,requestId\n${line(1)}\n${line(2)}\n`), '--concurrency', '1');
-    expect((await place(file(`phone,requestId\n${line(0)}\n${line(1)}\n${line(2)}\n`))).code).to.equal(0);
-    expect(await calls()).to.deep.equal(onceEach(3));
   });
 });
