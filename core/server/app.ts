@@ -20,7 +20,8 @@ type AppDeps = {
   log: Logger;
   metrics: Pick<Metrics, 'onCode' | 'onIdentityProviderResult' | 'onRequest'>;
   refusals: ObserveRefusals;
-  isDraining: () => boolean;
+  /** Aborted as soon as the process drains. */
+  draining: AbortSignal;
   /** Newest first. The newest secret signs, and all of them are accepted. */
   sessionSecrets: readonly string[];
   /** If undefined, the console isn't served. */
@@ -30,11 +31,11 @@ type AppDeps = {
 
 /** Creates the public listener's application. Each middleware handles its own requests and passes on the rest. */
 export function createApp(deps: AppDeps): Koa<State> {
-  const { config, ports, log, metrics, refusals, isDraining, sessionSecrets, webConsole: files, version } = deps;
+  const { config, ports, log, metrics, refusals, draining, sessionSecrets, webConsole: files, version } = deps;
   const { publicUrl, dialerSecrets, trustedProxies } = config;
   const app = new Koa<State>();
   const httpDeps: HttpDeps = {
-    ...{ ports, refusals, isDraining, sessionSecrets, version, publicUrl },
+    ...{ ports, refusals, draining, sessionSecrets, version, publicUrl },
     dialer: config.dialer.kind,
     hasReference: files !== undefined,
     onIdentityProviderResult: metrics.onIdentityProviderResult,
@@ -54,7 +55,7 @@ export function createApp(deps: AppDeps): Koa<State> {
   app.on('error', (err) => log.debug({ err }, 'response not delivered'));
 
   app
-    .use(everyRequest({ ...refusals, isDraining, onAnswered: countRequests(metrics.onRequest, log) }))
+    .use(everyRequest({ ...refusals, draining, onAnswered: countRequests(metrics.onRequest, log) }))
     .use(outsideConsole(onDemand(httpDeps)))
     .use(strangersInTurn(httpDeps))
     .use(requireReadablePath)

@@ -119,8 +119,8 @@ export async function startCore(
     const webConsole = config.webConsole ? readWebConsole(webConsoleFolder, commandLinePackage) : undefined;
     if (webConsole?.has(pagePath) === false) log.warn("the browser console isn't built: run npm run build:web, then restart");
 
-    let isDraining = false;
-    const isReady = async () => !isDraining && (await storage.isReady());
+    const draining = new AbortController();
+    const isReady = async () => !draining.signal.aborted && (await storage.isReady());
     const isClockAhead = () => clockWatch.doubt() !== null;
     const onCut: ObserveCut = (reason, address) => {
       metrics.onCut(reason);
@@ -135,7 +135,7 @@ export async function startCore(
     const managementApp =
       management && createManagementApp({ version, registry: metrics.registry, isReady, isClockAhead, log, host: management.host });
     const managementListener = management && managementApp && (await open(managementApp, 'management', management, null));
-    const app = createApp({ config, version, ports, log, metrics, refusals, isDraining: () => isDraining, sessionSecrets, webConsole });
+    const app = createApp({ config, version, ports, log, metrics, refusals, draining: draining.signal, sessionSecrets, webConsole });
     const publicListener = await open(app, 'public', config, tls);
     if (!tls && !isLoopback(config.host)) log.warn({ host: config.host }, plainHttpWarning);
 
@@ -169,7 +169,7 @@ export async function startCore(
       servesConsole: Boolean(webConsole),
       firstUser,
       async close() {
-        isDraining = true;
+        draining.abort();
         endReloading?.();
         // During this delay, load balancers notice that this core isn't ready, and each response closes its connection.
         const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);

@@ -101,7 +101,7 @@ const pause = 1_000;
 
 async function readNext(ctx: Context, deps: HttpDeps, request: Export, cursor: string): Promise<Part> {
   for (let tried = 1; ; tried++) {
-    if (deps.isDraining()) throw new Problem('unavailable', 'The server is stopping. Export again.', { retryAfter: 1 });
+    if (deps.draining.aborted) throw new Problem('unavailable', 'The server is stopping. Export again.', { retryAfter: 1 });
     try {
       await renewSession(ctx, deps.ports);
       return await readPart(ctx, request, cursor);

@@ -51,7 +51,8 @@ export type HttpDeps = {
   isSecure(ctx: Context): boolean;
   findIgnoredProxy(ctx: Context): string | undefined;
   refusals: ObserveRefusals;
-  isDraining(): boolean;
+  /** Aborted as soon as the process drains. */
+  draining: AbortSignal;
   /** The core's release. Only signed-in users see it. */
   version: string;
   /** The kind of dialer. */

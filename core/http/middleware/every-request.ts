@@ -13,14 +13,14 @@ type OnAnswered = (ctx: Context, milliseconds: number) => void;
  */
 export function everyRequest(deps: {
   onNotServed: ObserveRefusals['onNotServed'];
-  isDraining?: () => boolean;
+  draining?: AbortSignal;
   onAnswered?: OnAnswered;
 }): Middleware {
-  const { onNotServed, isDraining, onAnswered } = deps;
+  const { onNotServed, draining, onAnswered } = deps;
   return async (ctx, next) => {
     const started = performance.now();
     // While the process drains, close connections, so that clients open their next one elsewhere.
-    if (isDraining?.()) ctx.res.setHeader('Connection', 'close');
+    if (draining?.aborted) ctx.res.setHeader('Connection', 'close');
     try {
       requireHost(ctx);
       await next();

@@ -50,7 +50,7 @@ async function withoutDatabase(): Promise<ReturnType<Koa['callback']>> {
   const [log, metrics] = [createLog('info'), createMetrics('bench')];
   const app = createApp({
     ...{ ports: { ...ports, stores: { ...ports.stores, calls } }, log, metrics, refusals: recordRefusals(ports, log) },
-    ...{ version: '0.0.0', isDraining: () => false, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
+    ...{ version: '0.0.0', draining: new AbortController().signal, sessionSecrets: ['a secret for the bench of at least 32 characters'] },
     ...{ config: { trustedProxies: [], dialerSecrets: [], dialer: { kind: 'off' }, publicUrl: '' }, webConsole: undefined },
   });
   return app.callback();
