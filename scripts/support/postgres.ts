@@ -160,7 +160,8 @@ function databasesOn(url: string, pid: number | null, stop: () => Promise<void>)
       const name = `callkey_test_${randomBytes(6).toString('hex')}`;
       const client = new pg.Client(url);
       await client.connect();
-      await client.query(`CREATE DATABASE ${name}${template === undefined ? '' : ` TEMPLATE ${template}`}`);
+      // Copying the files is faster than writing all of their pages to the log.
+      await client.query(`CREATE DATABASE ${name}${template === undefined ? '' : ` TEMPLATE ${template} STRATEGY FILE_COPY`}`);
       await client.end();
       return Object.assign(new URL(url), { pathname: `/${name}` }).href;
     },
