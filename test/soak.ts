@@ -10,8 +10,8 @@ const parts: [command: string, missing?: string | false | undefined][] = [
   [walk('sqlite')],
   [walk('postgres')],
   [walk('citus'), noCitus],
-  // Opens every screen in every browser engine.
-  ['npm test -- test/desktop/engines'],
+  // Opens every screen in every browser engine and in the app.
+  ['npm test -- test/desktop/engines test/desktop/accessibility.test.ts'],
   ['docker build --quiet --file core/deploy/Dockerfile --tag callkey-core:soak .', noDocker && "Docker isn't running"],
   ['docker run --rm callkey-core:soak --version', noDocker && "Docker isn't running"],
   ['npm run mutants'],

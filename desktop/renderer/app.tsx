@@ -2,11 +2,10 @@ import { useEffect } from 'preact/hooks';
 import type { SessionView } from '#contract/console/session.ts';
 import { Announcer } from './components/announcer.tsx';
 import { Tooltip } from './components/tooltip.tsx';
-import { ChangePassword, SecondFactorDue } from './screens/session/account.tsx';
-import { BecameIncompatible, Incompatible, Splash, Unreachable } from './screens/session/cannot-connect.tsx';
+import { PasswordDue, SecondFactorDue } from './screens/session/account.tsx';
+import { BecameIncompatible, Incompatible, Splash, Unreachable } from './screens/session/connection.tsx';
 import { ConfirmApp, SessionEnded, SignIn } from './screens/session/sign-in.tsx';
 import { Shell } from './screens/shell/shell.tsx';
-import { useIgnoredCommands } from './state/commands.ts';
 import { arrival, loadStartupState, locked, session, sessionChangedElsewhere, startupState, trouble } from './state/session.ts';
 
 export function App() {
@@ -43,12 +42,7 @@ function SignedOut() {
 }
 
 function SignedIn({ session }: { session: SessionView }) {
-  if (session.passwordChangeDue) return <PasswordChangeDue />;
+  if (session.passwordChangeDue) return <PasswordDue />;
   if (session.secondFactorDue) return <SecondFactorDue />;
   return <Shell session={session} />;
-}
-
-function PasswordChangeDue() {
-  useIgnoredCommands();
-  return <ChangePassword isDue />;
 }

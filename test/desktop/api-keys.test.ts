@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import type { Locator } from 'playwright-core';
-import { type ConsoleHarness, sharedConsole, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
+import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
 import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
-let harness: ConsoleHarness;
+let harness: PageHarness;
 
 const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
 const dialog = (name: string) => harness.page.getByRole(/Revoke|Save|gone/.test(name) ? 'alertdialog' : 'dialog', { name });
@@ -18,10 +18,9 @@ const cells = async (of: Locator) => (await of.getByRole('gridcell').allInnerTex
 const day = (instant: DateTime) => instant.setZone('Europe/Berlin').setLocale('en').toFormat('d LLL yyyy');
 const today = () => day(DateTime.now());
 
-describeDesktop('the console, for API keys', () => {
-  const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
+describeBrowser('the console, for API keys', () => {
   beforeEach(async () => {
-    harness = await open();
+    harness = await openPage();
   });
   afterEach(() => harness.close());
 
@@ -69,22 +68,69 @@ describeDesktop('the console, for API keys', () => {
     expect(focused).to.equal('Name');
   });
 
+  const fillIn = async () => {
+    await signInAs(harness, 'account');
+    await openCreate();
+    await harness.page.getByLabel('Name', { exact: true }).fill('Not to be');
+    await harness.page.getByRole('radio', { name: '1 Year', exact: true }).check();
+  };
+  const name = () => harness.page.getByLabel('Name', { exact: true });
+
+  it('creates nothing on Cancel', async () => {
+    await fillIn();
+    await button('Cancel').click();
+    await dialog('Create API key').waitFor({ state: 'detached' });
+    await button('Create API key').click();
+    await eventually(async () => expect(await name().inputValue()).to.equal(''));
+    expect((await harness.direct.storage.database.read('api_keys')).length).to.equal(0);
+  });
+
   for (const [way, dismiss] of [
-    ['Cancel', () => button('Cancel').click()],
     ['Escape', () => harness.page.keyboard.press('Escape')],
+    ['Escape, twice', () => harness.page.keyboard.press('Escape').then(() => harness.page.keyboard.press('Escape'))],
+    ['a click outside', () => harness.page.mouse.click(5, 5)],
   ] as const) {
-    it(`creates nothing on ${way}`, async () => {
-      await signInAs(harness, 'account');
-      await openCreate();
-      await harness.page.getByLabel('Name', { exact: true }).fill('Not to be');
-      await harness.page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    it(`asks before ${way} discards a form that is filled in`, async () => {
+      await fillIn();
+      await name().focus();
       await dismiss();
+      await harness.page.getByText('Discard your input?').waitFor();
+      await untilFocused(button('Go back'));
+      await button('Go back').click();
+      await untilFocused(name());
+      expect(await name().inputValue()).to.equal('Not to be');
+      await dismiss();
+      await button('Discard').click();
       await dialog('Create API key').waitFor({ state: 'detached' });
-      await button('Create API key').click();
-      await eventually(async () => expect(await harness.page.getByLabel('Name', { exact: true }).inputValue()).to.equal(''));
-      expect((await harness.direct.storage.database.read('api_keys')).length).to.equal(0);
     });
   }
+
+  it('closes an empty form on Escape without asking', async () => {
+    await signInAs(harness, 'account');
+    await openCreate();
+    await harness.page.keyboard.press('Escape');
+    await dialog('Create API key').waitFor({ state: 'detached' });
+  });
+
+  it('leaves Enter and Escape to an input method that composes text', async () => {
+    /** Presses a key as a browser does for an input method. In Safari, only the code of the last one says so. */
+    const compose = (key: string, how: object) =>
+      harness.page.evaluate(
+        ([pressed, init]) => document.activeElement?.dispatchEvent(new KeyboardEvent('keydown', { key: pressed, bubbles: true, ...init })),
+        [key, how] as const,
+      );
+    await signInAs(harness, 'account');
+    await openCreate();
+    for (const how of [{ isComposing: true }, { keyCode: 229 }]) await compose('Escape', how);
+    await dialog('Create API key').waitFor();
+    await button('Cancel').click();
+    await button('Go to…').click();
+    await harness.page.getByRole('option', { name: /Calls/ }).waitFor();
+    for (const how of [{ isComposing: true }, { keyCode: 229 }]) for (const key of ['ArrowDown', 'Enter']) await compose(key, how);
+    await harness.page.getByRole('option', { selected: true, name: /API keys/ }).waitFor();
+    await compose('Enter', {});
+    await harness.page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
 
   it('asks for a name and an expiration, and focuses the first missing field', async () => {
     await signInAs(harness, 'account');
@@ -98,10 +144,9 @@ describeDesktop('the console, for API keys', () => {
   it('limits a name to 200 characters, and counts an emoji as one', async () => {
     await signInAs(harness, 'account');
     await openCreate();
-    const name = harness.page.getByLabel('Name', { exact: true });
-    await name.fill('📞'.repeat(200));
+    await name().fill('📞'.repeat(200));
     await harness.page.getByText('200 / 200').waitFor();
-    await name.fill('📞'.repeat(201));
+    await name().fill('📞'.repeat(201));
     await harness.page.getByText('201 / 200').waitFor();
     await harness.page.getByText('Must be at most 200 characters.').waitFor();
   });

@@ -148,6 +148,7 @@ describeBrowser('the console in a browser', () => {
       await button('Create API key').click();
       await browser.page.getByLabel('Name', { exact: true }).fill('Unfinished');
       await browser.page.goBack();
+      await button('Discard').click();
       await browser.page.getByRole('dialog').waitFor({ state: 'detached' });
       expect(await path()).to.equal('/#/api-keys');
     });

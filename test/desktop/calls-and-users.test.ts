@@ -2,19 +2,18 @@ import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { disableUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
-import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
+import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { signInAs } from '../support/console-harness.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn, placeCallIn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
-describeDesktop('the console, for calls and users', () => {
-  const open = sharedConsole();
-  let harness: ConsoleHarness;
+describeBrowser('the console, for calls and users', () => {
+  let harness: PageHarness;
   let keyValue: string;
   beforeEach(async () => {
-    harness = await open();
+    harness = await openPage();
     ({ keyValue } = await createKeyOn(harness, harness.tenants.users.teammate, 'Practice software'));
   });
   afterEach(() => harness.close());
@@ -152,7 +151,8 @@ describeDesktop('the console, for calls and users', () => {
     const { tenants, page, core } = harness;
     const network = await faultyProxy(core.url);
     for (let index = 0; index < 51; index++) await placeCall(core.url, tenants.campaign.id, keyValue);
-    await signInAs({ ...harness, core: { ...core, url: network.url } }, 'tied');
+    await page.goto(network.url);
+    await signInAs(harness, 'tied');
     await link('Calls').click();
     await page.getByText('50 of 51 calls').waitFor();
     network.faults.push({ status: 502 }, { status: 502 });

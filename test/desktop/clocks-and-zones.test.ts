@@ -1,10 +1,8 @@
 import { expect } from 'chai';
-import type { Page } from 'playwright-core';
-import { describeBrowser, openInChromium } from '../support/browser.ts';
+import { describeBrowser, type Home, openInChromium } from '../support/browser.ts';
 import { at } from '../support/clock.ts';
 import { signInAs } from '../support/console-harness.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
-import { describeDesktop, launchConsole } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 
@@ -15,85 +13,60 @@ function setClockAhead(ms: number): void {
   Date.now = () => now() + ms;
 }
 
-type Home = { page: Page; close(): Promise<void> };
+describeBrowser('the console on a computer whose clock is three days ahead', () => {
+  let harness: CoreHarness;
+  let home: Home;
 
-async function openWrongChromium(url: string): Promise<Home> {
-  const { page, close } = await openInChromium('about:blank');
-  await page.addInitScript(setClockAhead, aheadMs);
-  await page.goto(url);
-  return { page, close };
-}
-
-async function openWrongElectron(): Promise<Home> {
-  const { app, page, close } = await launchConsole({ env: { TZ: 'Europe/Berlin' } });
-  await app.evaluate((_, ms) => {
-    const { now } = Date;
-    Date.now = () => now() + ms;
-  }, aheadMs);
-  await page.addInitScript(setClockAhead, aheadMs);
-  await page.reload();
-  return { page, close };
-}
-
-const homes = [
-  ['in a browser', describeBrowser, openWrongChromium],
-  ['in Electron', describeDesktop, openWrongElectron],
-] as const;
-
-for (const [where, describeHome, openHome] of homes) {
-  describeHome(`the console ${where} on a computer whose clock is three days ahead`, () => {
-    let harness: CoreHarness;
-    let home: Home;
-
-    before(async () => {
-      harness = await openCore();
-      const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
-      const ends = { 'Of Auckland': '2031-01-31T10:59:59.999Z', 'Soon over': inDays(20), 'Over tomorrow': inDays(23.5 / 24) };
-      for (const [name, end] of Object.entries(ends)) {
-        const { id } = await createKeyOn(harness, harness.tenants.users.account, name);
-        const expiry = { expires_at: at(end), expiry_time_zone: 'Pacific/Auckland' };
-        await harness.direct.storage.database.write('api_keys').where({ id }).update(expiry);
-      }
-      home = await openHome(harness.core.url);
-      await signInAs({ ...harness, page: home.page }, 'account');
-    });
-    after(async () => {
-      await home?.close();
-      await harness?.close();
-    });
-
-    it("decides by the server's clock whether a key has expired", async () => {
-      const row = home.page.getByRole('row', { name: 'Over tomorrow' });
-      await row.getByText('in 23 hours').waitFor();
-      await row.getByRole('button').click();
-      await home.page.getByRole('alertdialog').getByText('will stop working immediately').waitFor();
-      await home.page.keyboard.press('Escape');
-    });
-
-    it('says that the clock is ahead, and shows when a new key will really expire', async () => {
-      const { page } = home;
-      await page.getByRole('button', { name: 'Create API key' }).click();
-      await page.getByText('Your computer’s clock is 3 days ahead of the server’s.').waitFor();
-      await page.getByLabel('Name', { exact: true }).fill('Right');
-      await page.getByRole('radio', { name: '1 Year', exact: true }).check();
-      const promised = page.getByRole('dialog').locator('output');
-      await eventually(async () => expect(await promised.innerText()).to.include('Works until'));
-      const [end] = /\d+ \w+ \d{4}, [\d:]+ [\w/]+/.exec(await promised.innerText()) ?? [];
-      await page.getByRole('button', { name: 'Create Key' }).click();
-      await page.getByText(`and works until ${end}.`).waitFor();
-      await page.getByRole('button', { name: "I've Saved It" }).click();
-    });
-
-    it('shows the time zone of an expiration that was chosen in another zone', async () => {
-      await home.page.getByRole('row', { name: 'Of Auckland' }).getByText('31 Jan 2031 GMT+13').waitFor();
-    });
-
-    it("doesn't let the badge of a key that expires soon cover the key's button", async () => {
-      await home.page.setViewportSize({ width: 1280, height: 800 });
-      const row = home.page.getByRole('row', { name: 'Soon over' });
-      const badge = await row.getByText('in 19 days').boundingBox();
-      const button = await row.getByRole('button').boundingBox();
-      expect((badge?.x ?? Number.NaN) + (badge?.width ?? 0)).to.be.lessThan(button?.x ?? 0);
-    });
+  before(async () => {
+    harness = await openCore();
+    const inDays = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString();
+    const ends = { 'Of Auckland': '2031-01-31T10:59:59.999Z', 'Soon over': inDays(20), 'Over tomorrow': inDays(23.5 / 24) };
+    for (const [name, end] of Object.entries(ends)) {
+      const { id } = await createKeyOn(harness, harness.tenants.users.account, name);
+      const expiry = { expires_at: at(end), expiry_time_zone: 'Pacific/Auckland' };
+      await harness.direct.storage.database.write('api_keys').where({ id }).update(expiry);
+    }
+    home = await openInChromium('about:blank');
+    await home.page.addInitScript(setClockAhead, aheadMs);
+    await home.page.goto(harness.core.url);
+    await signInAs({ ...harness, page: home.page }, 'account');
   });
-}
+  after(async () => {
+    await home?.close();
+    await harness?.close();
+  });
+
+  it("decides by the server's clock whether a key has expired", async () => {
+    const row = home.page.getByRole('row', { name: 'Over tomorrow' });
+    await row.getByText('in 23 hours').waitFor();
+    await row.getByRole('button').click();
+    await home.page.getByRole('alertdialog').getByText('will stop working immediately').waitFor();
+    await home.page.keyboard.press('Escape');
+  });
+
+  it('says that the clock is ahead, and shows when a new key will really expire', async () => {
+    const { page } = home;
+    await page.getByRole('button', { name: 'Create API key' }).click();
+    await page.getByText('Your computer’s clock is 3 days ahead of the server’s.').waitFor();
+    await page.getByLabel('Name', { exact: true }).fill('Right');
+    await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    const promised = page.getByRole('dialog').locator('output');
+    await eventually(async () => expect(await promised.innerText()).to.include('Works until'));
+    const [end] = /\d+ \w+ \d{4}, [\d:]+ [\w/]+/.exec(await promised.innerText()) ?? [];
+    await page.getByRole('button', { name: 'Create Key' }).click();
+    await page.getByText(`and works until ${end}.`).waitFor();
+    await page.getByRole('button', { name: "I've Saved It" }).click();
+  });
+
+  it('shows the time zone of an expiration that was chosen in another zone', async () => {
+    await home.page.getByRole('row', { name: 'Of Auckland' }).getByText('31 Jan 2031 GMT+13').waitFor();
+  });
+
+  it("doesn't let the badge of a key that expires soon cover the key's button", async () => {
+    await home.page.setViewportSize({ width: 1280, height: 800 });
+    const row = home.page.getByRole('row', { name: 'Soon over' });
+    const badge = await row.getByText('in 19 days').boundingBox();
+    const button = await row.getByRole('button').boundingBox();
+    expect((badge?.x ?? Number.NaN) + (badge?.width ?? 0)).to.be.lessThan(button?.x ?? 0);
+  });
+});

@@ -173,7 +173,7 @@ describeBrowser('the console in daily work', () => {
     const { tenants, direct } = harness;
     await page.clock.install();
     await enter('sibling');
-    await page.locator('.place').getByText('Green Clinic').waitFor();
+    await page.locator('.tenancy').getByText('Green Clinic').waitFor();
     const change = { name: 'Sue Sibling', userType: 'account', accountId: tenants.account.id, partnerId: null } as const;
     await changeUser(direct.ports, operator, tenants.users.sibling, change);
     await untilSessionIsReadAgain();

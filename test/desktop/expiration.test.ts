@@ -2,21 +2,25 @@ import { expect } from 'chai';
 import { DateTime } from 'luxon';
 import { endOfDay } from '#contract/calendar.ts';
 import { customRange } from '#contract/expiry.ts';
+import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
+import { signInAs } from '../support/console-harness.ts';
 import { eventually } from '../support/until.ts';
 
-describeDesktop("the form for a new key's expiration", () => {
+describeBrowser("the form for a new key's expiration", () => {
   const start = '2026-11-21T22:58:30.000Z';
   const clock = fakeClock(start);
-  const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
-  let harness: ConsoleHarness;
+  let harness: PageHarness;
   beforeEach(async () => {
     clock.set(start);
-    harness = await open(clock);
+    harness = await openPage(clock);
     // The page and the core have the same fake time.
     await harness.page.clock.install({ time: new Date(start) });
+    await harness.page.route('**/console/**', async (route) => {
+      const response = await route.fetch();
+      const date = new Date(clock.now()).toUTCString();
+      await route.fulfill({ response, headers: { ...response.headers(), date } });
+    });
     await harness.page.reload();
     await signInAs(harness, 'account');
     await harness.page.getByRole('button', { name: 'Create API key' }).click();

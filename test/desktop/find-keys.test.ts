@@ -1,20 +1,19 @@
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
-import { type ConsoleHarness, sharedConsole, signInAs, untilFocused } from '../support/console-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
+import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { signInAs, untilFocused } from '../support/console-harness.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 
-let harness: ConsoleHarness;
+let harness: PageHarness;
 
 const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
 const dialog = (name: string) => harness.page.getByRole(/Revoke|Save|gone/.test(name) ? 'alertdialog' : 'dialog', { name });
 const row = (name: string) => harness.page.getByRole('row', { name });
 
-describeDesktop('the console, with many API keys,', () => {
-  const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
+describeBrowser('the console, with many API keys,', () => {
   beforeEach(async () => {
-    harness = await open();
+    harness = await openPage();
   });
   afterEach(() => harness.close());
 

@@ -3,8 +3,7 @@ import { promisify } from 'node:util';
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
-import { type Home, homes, violationsOn } from '../support/browser.ts';
-import { asksForServer } from '../support/console-harness.ts';
+import { describeBrowser, type Home, openInChromium, violationsOn } from '../support/browser.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { openDirect, password } from '../support/tenants.ts';
@@ -12,108 +11,105 @@ import { eventually } from '../support/until.ts';
 
 const run = promisify(execFile);
 
-for (const [where, describeHome, openHome] of homes) {
-  describeHome(`a new administrator ${where}`, () => {
-    let core: RunningCore;
-    let home: Home;
+describeBrowser('a new administrator', () => {
+  let core: RunningCore;
+  let home: Home;
 
-    before(async () => {
-      const database = await freshDatabase('sqlite');
-      core = await startCoreHere(database);
-      const direct = await openDirect(database);
-      const stan = { email: 'stan@example.com', name: 'Stan', userType: 'staff', accountId: null, partnerId: null } as const;
-      const { password: oneTimePassword } = await createUser(direct.ports, operator, stan, null);
-      await direct.close();
-      home = await openHome(core.url);
-      await page().getByLabel('Email').waitFor();
-      if (await asksForServer(page())) await page().getByLabel('Server address').fill(core.url);
-      await page().getByLabel('Email').fill(stan.email);
-      await page()
-        .getByLabel('Password')
-        .fill(oneTimePassword ?? '');
-      await button('Sign in').click();
-    });
-    after(async () => {
-      await home?.close();
-      await core?.close();
-    });
-
-    const page = () => home.page;
-    const link = (name: string) => page().getByRole('link', { name, exact: true });
-    const button = (name: string) => page().getByRole('button', { name, exact: true });
-    const heading = (name: string) => page().getByRole('heading', { name, exact: true });
-
-    it('can show the password while typing it', async () => {
-      const field = page().getByLabel('New password', { exact: true });
-      await field.fill(password);
-      await eventually(async () => expect(await field.getAttribute('type')).to.equal('password'));
-      await button('Show password').click();
-      await eventually(async () => expect([await field.getAttribute('type'), await field.inputValue()]).to.deep.equal(['text', password]));
-      await button('Hide password').click();
-      await eventually(async () => expect(await field.getAttribute('type')).to.equal('password'));
-      await button('Change password').click();
-    });
-
-    it('enters the organization, account and campaign on one page, and is told what is wrong with a name', async () => {
-      await heading('Set up Callkey').waitFor();
-      expect(await violationsOn(page())).to.deep.equal([]);
-      await page().getByLabel('Account', { exact: true }).fill(' ');
-      await button('Create and continue').click();
-      await page().getByText('Enter a name.').waitFor();
-      await page().getByLabel('Account', { exact: true }).fill('Blue Clinic');
-      await button('Create and continue').click();
-      await heading('No API keys yet').waitFor();
-      await page().getByText('Blue Clinic').first().waitFor();
-    });
-
-    it('creates a key, and places a call with the copied command', async () => {
-      await button('Create your first key').click();
-      await page().getByLabel('Name', { exact: true }).fill('First');
-      await page().getByRole('radio', { name: '1 Year', exact: true }).check();
-      await button('Create Key').click();
-      await heading('Try it: place a test call in My first campaign').waitFor();
-      const command = await page().locator('dialog pre:not([aria-busy="true"])').innerText();
-      const keyValue = await page().getByLabel('Key value').inputValue();
-      await button("I've Saved It").click();
-      await link('Calls').click();
-      await page().getByText('DIALER=simulated npm start').waitFor();
-      await heading('No calls yet').waitFor();
-      const placing = run('bash', ['-c', command]);
-      placing.child.stdin?.end(`${keyValue}\n`);
-      expect((await placing).stdout).to.contain('"state":"queued"');
-      // The administrator returns from the terminal.
-      await page().evaluate("dispatchEvent(new Event('focus'))");
-      await page().getByRole('row', { name: '+493023125000' }).waitFor();
-    });
-
-    it('creates, finds, renames and opens entries in the directory', async () => {
-      await link('Directory').click();
-      await page().getByRole('grid', { name: 'Partners' }).waitFor();
-      await page().getByRole('row', { name: 'My organization' }).click();
-      await button('Show accounts').click();
-      await page()
-        .getByRole('row', { name: /Blue Clinic/ })
-        .waitFor();
-      await button('Create account').click();
-      await page().getByRole('dialog').getByLabel('Name', { exact: true }).fill('Grün');
-      await page().getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click();
-      await page().getByText('Account Grün was created.').waitFor();
-      await page().getByLabel('Search by name or ID').fill('gruN');
-      await page()
-        .getByRole('row', { name: /Blue Clinic/ })
-        .waitFor({ state: 'detached' });
-      await page().getByRole('row', { name: /Grün/ }).click();
-      await button('Rename…').click();
-      await page().getByRole('dialog').getByLabel('Name', { exact: true }).fill('Green Clinic');
-      await page().getByRole('dialog').getByRole('button', { name: 'Rename', exact: true }).click();
-      await page().getByText('Account renamed to Green Clinic.').waitFor();
-      await page().getByLabel('Search by name or ID').fill('green');
-      await page()
-        .getByRole('row', { name: /Green Clinic/ })
-        .click();
-      await link('Open').click();
-      await heading('No API keys yet').waitFor();
-      expect(await page().title()).to.contain('Green Clinic');
-    });
+  before(async () => {
+    const database = await freshDatabase('sqlite');
+    core = await startCoreHere(database);
+    const direct = await openDirect(database);
+    const stan = { email: 'stan@example.com', name: 'Stan', userType: 'staff', accountId: null, partnerId: null } as const;
+    const { password: oneTimePassword } = await createUser(direct.ports, operator, stan, null);
+    await direct.close();
+    home = await openInChromium(core.url);
+    await page().getByLabel('Email').waitFor();
+    await page().getByLabel('Email').fill(stan.email);
+    await page()
+      .getByLabel('Password')
+      .fill(oneTimePassword ?? '');
+    await button('Sign in').click();
   });
-}
+  after(async () => {
+    await home?.close();
+    await core?.close();
+  });
+
+  const page = () => home.page;
+  const link = (name: string) => page().getByRole('link', { name, exact: true });
+  const button = (name: string) => page().getByRole('button', { name, exact: true });
+  const heading = (name: string) => page().getByRole('heading', { name, exact: true });
+
+  it('can show the password while typing it', async () => {
+    const field = page().getByLabel('New password', { exact: true });
+    await field.fill(password);
+    await eventually(async () => expect(await field.getAttribute('type')).to.equal('password'));
+    await button('Show password').click();
+    await eventually(async () => expect([await field.getAttribute('type'), await field.inputValue()]).to.deep.equal(['text', password]));
+    await button('Hide password').click();
+    await eventually(async () => expect(await field.getAttribute('type')).to.equal('password'));
+    await button('Change password').click();
+  });
+
+  it('enters the organization, account and campaign on one page, and is told what is wrong with a name', async () => {
+    await heading('Set up Callkey').waitFor();
+    expect(await violationsOn(page())).to.deep.equal([]);
+    await page().getByLabel('Account', { exact: true }).fill(' ');
+    await button('Create and continue').click();
+    await page().getByText('Enter a name.').waitFor();
+    await page().getByLabel('Account', { exact: true }).fill('Blue Clinic');
+    await button('Create and continue').click();
+    await heading('No API keys yet').waitFor();
+    await page().getByText('Blue Clinic').first().waitFor();
+  });
+
+  it('creates a key, and places a call with the copied command', async () => {
+    await button('Create your first key').click();
+    await page().getByLabel('Name', { exact: true }).fill('First');
+    await page().getByRole('radio', { name: '1 Year', exact: true }).check();
+    await button('Create Key').click();
+    await heading('Try it: place a test call in My first campaign').waitFor();
+    const command = await page().locator('dialog pre:not([aria-busy="true"])').innerText();
+    const keyValue = await page().getByLabel('Key value').inputValue();
+    await button("I've Saved It").click();
+    await link('Calls').click();
+    await page().getByText('DIALER=simulated npm start').waitFor();
+    await heading('No calls yet').waitFor();
+    const placing = run('bash', ['-c', command]);
+    placing.child.stdin?.end(`${keyValue}\n`);
+    expect((await placing).stdout).to.contain('"state":"queued"');
+    // The administrator returns from the terminal.
+    await page().evaluate("dispatchEvent(new Event('focus'))");
+    await page().getByRole('row', { name: '+493023125000' }).waitFor();
+  });
+
+  it('creates, finds, renames and opens entries in the directory', async () => {
+    await link('Directory').click();
+    await page().getByRole('grid', { name: 'Partners' }).waitFor();
+    await page().getByRole('row', { name: 'My organization' }).click();
+    await button('Show accounts').click();
+    await page()
+      .getByRole('row', { name: /Blue Clinic/ })
+      .waitFor();
+    await button('Create account').click();
+    await page().getByRole('dialog').getByLabel('Name', { exact: true }).fill('Grün');
+    await page().getByRole('dialog').getByRole('button', { name: 'Create', exact: true }).click();
+    await page().getByText('Account Grün was created.').waitFor();
+    await page().getByLabel('Search by name or ID').fill('gruN');
+    await page()
+      .getByRole('row', { name: /Blue Clinic/ })
+      .waitFor({ state: 'detached' });
+    await page().getByRole('row', { name: /Grün/ }).click();
+    await button('Rename…').click();
+    await page().getByRole('dialog').getByLabel('Name', { exact: true }).fill('Green Clinic');
+    await page().getByRole('dialog').getByRole('button', { name: 'Rename', exact: true }).click();
+    await page().getByText('Account renamed to Green Clinic.').waitFor();
+    await page().getByLabel('Search by name or ID').fill('green');
+    await page()
+      .getByRole('row', { name: /Green Clinic/ })
+      .click();
+    await link('Open').click();
+    await heading('No API keys yet').waitFor();
+    expect(await page().title()).to.contain('Green Clinic');
+  });
+});

@@ -1,19 +1,18 @@
 import { expect } from 'chai';
-import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
+import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { signInAs } from '../support/console-harness.ts';
 import { startCoreHere } from '../support/core.ts';
-import { describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 
-let harness: ConsoleHarness;
+let harness: PageHarness;
 
 const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
 const dialog = (name: string) => harness.page.getByRole(/Revoke/.test(name) ? 'alertdialog' : 'dialog', { name });
 
-describeDesktop("the console, for a key's limits", () => {
-  const open = sharedConsole();
+describeBrowser("the console, for a key's limits", () => {
   beforeEach(async () => {
-    harness = await open();
+    harness = await openPage();
   });
   afterEach(() => harness.close());
 
@@ -44,7 +43,7 @@ describeDesktop("the console, for a key's limits", () => {
     await button('Save').click();
     await form.waitFor({ state: 'detached' });
     await harness.page.getByRole('row', { name: 'Practice software' }).getByText('Limited').waitFor();
-    await harness.page.getByText('499 left until').waitFor();
+    await harness.page.getByText('500 left until').waitFor();
     expect(await placeAndClose(keyValue)).to.equal(401);
   });
 

@@ -3,7 +3,6 @@ import type { BrowserContext, Page } from 'playwright-core';
 import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
-import { eventually } from '../support/until.ts';
 
 const count = 700;
 
@@ -105,11 +104,10 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
   it('finds an account for a new user by searching', async () => {
     await open('#/users');
     await button('Create user').click();
-    await page.getByLabel('Search accounts').fill('praxis 0699');
-    await page.getByLabel('Account', { exact: true }).selectOption('Praxis 0699');
-    await page.getByLabel('Search accounts').fill('clinic');
-    await page.getByRole('option', { name: 'Green Clinic' }).waitFor({ state: 'attached' });
-    await eventually(async () => expect(await page.getByLabel('Account', { exact: true }).inputValue()).to.equal('a699'));
+    await page.getByLabel('Account', { exact: true }).click();
+    await page.getByRole('combobox', { name: 'Find an account' }).fill('praxis 0699');
+    await page.getByRole('option', { name: 'Praxis 0699' }).click();
+    await page.getByRole('button', { name: 'Account', exact: true }).getByText('Praxis 0699').waitFor();
   });
 
   it('searches for a campaign on the server, shows its calls, and opens it again from its address', async () => {
@@ -159,7 +157,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
     expect(await violationsOn(page)).to.deep.equal([]);
     await button('Search older calls').click();
     await page.getByText('1 call, newest first').waitFor();
-    expect(asked).to.be.at.least(3);
+    expect(asked).to.be.at.least(2);
   });
 
   it("doesn't reload a list that is still loading, and waits longer after a slow load", async () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { type ConsoleHarness, openWithKeys, sharedConsole, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
-import { chooseCommand, describeDesktop } from '../support/electron.ts';
+import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { openWithKeys, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
 import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually, until } from '../support/until.ts';
@@ -9,11 +9,10 @@ import { eventually, until } from '../support/until.ts';
 /** Allowed names that are the hardest to show. */
 const hostileNames = ['W'.repeat(200), 'مفتاح النظام', '电话系统 📞', '=HYPERLINK("https://example.com")'];
 
-describeDesktop('the screens of the console', () => {
-  const open = sharedConsole({ env: { TZ: 'Europe/Berlin' } });
-  let harness: ConsoleHarness;
+describeBrowser('the screens of the console', () => {
+  let harness: PageHarness;
   beforeEach(async () => {
-    harness = await open();
+    harness = await openPage();
   });
   afterEach(() => harness.close());
 
@@ -91,20 +90,11 @@ describeDesktop('the screens of the console', () => {
       .waitFor();
   });
 
-  it('can be saved as a CSV file that contains no formulas', async () => {
-    await list(hostileNames);
-    await harness.desktop.app.evaluate(({ dialog: native }, filePath) => {
-      native.showSaveDialog = async () => ({ canceled: false, filePath });
-    }, `${harness.desktop.userData}/keys.csv`);
-    await button('Export CSV').click();
-    await harness.page.getByText('Exported 4 API keys.').waitFor();
-    expect(readFileSync(`${harness.desktop.userData}/keys.csv`, 'utf8')).to.include('"\'=HYPERLINK(""https://example.com"")"');
-  });
-
   it('keep showing a list while the core is unreachable, even after the user leaves it and comes back', async () => {
     const network = await faultyProxy(harness.core.url);
     await createKeyOn(harness, harness.tenants.users.account, 'One');
-    await signInAs({ ...harness, core: { ...harness.core, url: network.url } }, 'account');
+    await harness.page.goto(network.url);
+    await signInAs(harness, 'account');
     await row('One').waitFor();
     await link('Calls').click();
     await harness.page.getByText('No calls yet').waitFor();
@@ -114,43 +104,10 @@ describeDesktop('the screens of the console', () => {
     await row('One').waitFor();
   });
 
-  it('can be reached from the palette, which also finds a key by its name', async () => {
-    await list(['One', 'Two']);
-    const palette = harness.page.getByRole('dialog', { name: 'Go to' });
-    await chooseCommand(harness.desktop, 'palette');
-    await palette.getByRole('combobox').fill('calls');
-    await press('Enter');
-    await harness.page.getByRole('heading', { name: 'Calls', exact: true }).waitFor();
-    await chooseCommand(harness.desktop, 'palette');
-    await palette.getByRole('combobox').fill('two');
-    await palette.getByRole('option', { name: /Two/ }).waitFor();
-    await press('Enter');
-    await untilFocused(row('Two'));
-  });
-
-  it('show the server and the account in the window title', async () => {
-    await list(['One']);
-    const host = new URL(harness.core.url).host;
-    await until(async () => (await harness.page.title()) === `API keys · Blue Clinic · ${host}`);
-  });
-
-  it('enable only the available commands in the menu, and none while a dialog is open', async () => {
-    await list(['One']);
-    const offered = (name: string) =>
-      harness.desktop.app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.enabled, name);
-    await until(async () => (await offered('new-api-key')) === true);
-    expect({ switch: await offered('switch-tenancy'), users: await offered('show-users') }).to.deep.equal({ switch: false, users: false });
-    const accelerators = await harness.desktop.app.evaluate(({ Menu }) =>
-      (Menu.getApplicationMenu()?.items ?? []).flatMap(
-        ({ submenu }) => submenu?.items.flatMap(({ id, visible, accelerator }) => (/^show-/.test(id) && visible ? accelerator : [])) ?? [],
-      ),
-    );
-    expect(accelerators).to.deep.equal(['CmdOrCtrl+1', 'CmdOrCtrl+2', 'CmdOrCtrl+3', 'CmdOrCtrl+4']);
-    await button('Create API key').click();
-    await until(async () => (await offered('new-api-key')) === false);
-  });
-
   it("use the current time zone, even if it changes while a key's dialog is open, until the user chooses one", async () => {
+    await harness.close();
+    // A profile with its own time zone can't travel.
+    harness = await openPage(undefined, {});
     const { page } = harness;
     await list(['One']);
     const devtools = await page.context().newCDPSession(page);
@@ -173,8 +130,7 @@ describeDesktop('the screens of the console', () => {
   });
 
   it('focus the password field after a wrong password', async () => {
-    const { page, core, tenants } = harness;
-    await page.getByLabel('Server address').fill(core.url);
+    const { page, tenants } = harness;
     await page.getByLabel('Email').fill(tenants.users.account.email);
     await page.getByLabel('Password').fill('wrong');
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -214,5 +170,32 @@ describeDesktop('the screens of the console', () => {
     await harness.page.getByLabel('Type tom@example.com to delete this user and 11 keys').fill(harness.tenants.users.teammate.email);
     await confirm.click();
     await row('Tom Teammate').waitFor({ state: 'detached' });
+  });
+
+  it('can be saved as a CSV file that contains no formulas', async () => {
+    await list(hostileNames);
+    const [download] = await Promise.all([harness.page.waitForEvent('download'), button('Export CSV').click()]);
+    await harness.page.getByText('Exported 4 API keys.').waitFor();
+    expect(readFileSync(await download.path(), 'utf8')).to.include('"\'=HYPERLINK(""https://example.com"")"');
+  });
+
+  it('can be reached from the palette, which also finds a key by its name', async () => {
+    await list(['One', 'Two']);
+    const palette = harness.page.getByRole('dialog', { name: 'Go to' });
+    await button('Go to…').click();
+    await palette.getByRole('combobox').fill('calls');
+    await press('Enter');
+    await harness.page.getByRole('heading', { name: 'Calls', exact: true }).waitFor();
+    await button('Go to…').click();
+    await palette.getByRole('combobox').fill('two');
+    await palette.getByRole('option', { name: /Two/ }).waitFor();
+    await press('Enter');
+    await untilFocused(row('Two'));
+  });
+
+  it('show the server and the account in the window title', async () => {
+    await list(['One']);
+    const host = new URL(harness.core.url).host;
+    await until(async () => (await harness.page.title()) === `API keys · Blue Clinic · ${host}`);
   });
 });

@@ -1,15 +1,14 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { setHours } from '../../core/domain/protection/rules.ts';
-import { type ConsoleHarness, sharedConsole, signInAs, type UserName } from '../support/console-harness.ts';
-import { describeDesktop } from '../support/electron.ts';
+import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { signInAs, type UserName } from '../support/console-harness.ts';
 import { eventually } from '../support/until.ts';
 
-describeDesktop("the console's Protection screen", () => {
-  const open = sharedConsole();
-  let harness: ConsoleHarness;
+describeBrowser("the console's Protection screen", () => {
+  let harness: PageHarness;
   beforeEach(async () => {
-    harness = await open();
+    harness = await openPage();
   });
   afterEach(() => harness.close());
 

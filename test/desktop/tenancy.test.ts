@@ -1,14 +1,14 @@
 import { expect } from 'chai';
+import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
 import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
 import { createKeyOn } from '../support/sample-data.ts';
-import { eventually } from '../support/until.ts';
+import { eventually, until } from '../support/until.ts';
 
-describeDesktop('the tenancy switcher', () => {
-  const open = sharedConsole();
-  let harness: ConsoleHarness;
+describeBrowser('the tenancy switcher', () => {
+  let harness: PageHarness;
   beforeEach(async () => {
-    harness = await open();
+    harness = await openPage();
     for (const user of ['account', 'sibling', 'other'] as const) await createKeyOn(harness, harness.tenants.users[user], `Key of ${user}`);
     await signInAs(harness, 'staff');
   });
@@ -25,7 +25,7 @@ describeDesktop('the tenancy switcher', () => {
   it('finds an account using only the keyboard, and the whole console switches to that account', async () => {
     const { page } = harness;
     const { keyboard } = page;
-    await chooseCommand(harness.desktop, 'switch-tenancy');
+    await page.getByRole('button', { name: 'None selected' }).click();
     await page.getByRole('dialog').getByRole('combobox').waitFor();
     await keyboard.type('clinic');
     await page.getByText('2 matches').waitFor();
@@ -122,5 +122,21 @@ describeDesktop('a menu command', () => {
     await signInAs(harness, 'staff');
     await page.getByText('Choose an account or partner first').waitFor();
     expect(await page.getByRole('dialog').getByRole('combobox').count()).to.equal(0);
+  });
+
+  it("is enabled only while it's available, and not while a dialog is open", async () => {
+    await signInAs(harness, 'account');
+    const offered = (name: string) =>
+      harness.desktop.app.evaluate(({ Menu }, id) => Menu.getApplicationMenu()?.getMenuItemById(id)?.enabled, name);
+    await until(async () => (await offered('new-api-key')) === true);
+    expect({ switch: await offered('switch-tenancy'), users: await offered('show-users') }).to.deep.equal({ switch: false, users: false });
+    const accelerators = await harness.desktop.app.evaluate(({ Menu }) =>
+      (Menu.getApplicationMenu()?.items ?? []).flatMap(
+        ({ submenu }) => submenu?.items.flatMap(({ id, visible, accelerator }) => (/^show-/.test(id) && visible ? accelerator : [])) ?? [],
+      ),
+    );
+    expect(accelerators).to.deep.equal(['CmdOrCtrl+1', 'CmdOrCtrl+2', 'CmdOrCtrl+3', 'CmdOrCtrl+4']);
+    await harness.page.getByRole('button', { name: 'Create API key' }).click();
+    await until(async () => (await offered('new-api-key')) === false);
   });
 });

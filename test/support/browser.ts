@@ -6,11 +6,12 @@ import type { AddressInfo } from 'node:net';
 import type { AxeResults } from 'axe-core';
 import { expect } from 'chai';
 import { type Browser, type BrowserContext, type ConsoleMessage, chromium, type ElectronApplication, type Page } from 'playwright-core';
+import type { Clock } from '../../core/domain/ports.ts';
 import type { Command } from '../../desktop/ipc.ts';
 import { buildWebConsole } from './commands.ts';
 import { type EnginePage, signInAs, type UserName } from './console-harness.ts';
 import { type CoreHarness, openCore } from './core.ts';
-import { chooseCommand, describeDesktop, launchConsole } from './electron.ts';
+import { chooseCommand, launchConsole } from './electron.ts';
 import { rootArgs } from './electron-runtime.ts';
 import { type FaultyProxy, faultyProxy } from './proxies.ts';
 import { createKeyOn } from './sample-data.ts';
@@ -81,13 +82,33 @@ export async function openInChromium(url: string): Promise<Home> {
   return { page, choose: null, close: () => context.close() };
 }
 
+/** A core, and its page in a browser where no one is signed in. */
+export type PageHarness = CoreHarness & { page: Page };
+
 /**
- * The two places where the screens are shown: the name, the function that groups the tests, and the function that opens the console there.
+ * Opens a core and its page, in a new browser profile in Berlin. Closing it fails if the page has warned or thrown an error.
+ *
+ * @param timezoneId undefined for the machine's
  */
-export const homes = [
-  ['in a browser', describeBrowser, openInChromium],
-  ['in Electron', describeDesktop, openInElectron],
-] as const;
+export async function openPage(
+  clock?: Clock,
+  { timezoneId }: { timezoneId?: string } = { timezoneId: 'Europe/Berlin' },
+): Promise<PageHarness> {
+  const served = await openCore({ clock });
+  const context = await (await sharedBrowser()).newContext({ ...(timezoneId && { timezoneId }), locale: 'en-GB' });
+  const page = await context.newPage();
+  const complaints = watch(page);
+  await page.goto(served.core.url);
+  return {
+    ...served,
+    page,
+    async close() {
+      await context.close();
+      await served.close();
+      expect(complaints).to.deep.equal([]);
+    },
+  };
+}
 
 /** Returns a core with a key, and for each test a page in a new browser profile. A test fails if its page warns or throws an error. */
 export function browserForEach() {

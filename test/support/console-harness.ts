@@ -96,7 +96,11 @@ export async function signInAs(
 }
 
 /** Creates keys with these names, the first one newest, and signs in a user who can see them. */
-export async function openWithKeys(harness: ConsoleHarness, names: readonly string[], user: UserName = 'account'): Promise<void> {
+export async function openWithKeys(
+  harness: Omit<ConsoleHarness, 'desktop'>,
+  names: readonly string[],
+  user: UserName = 'account',
+): Promise<void> {
   for (const [index, name] of names.entries())
     await createKeyOn(harness, harness.tenants.users.account, name, { on: `2026-0${9 - index}-01T08:00:00.000Z` });
   await signInAs(harness, user);

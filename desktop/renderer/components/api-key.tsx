@@ -5,26 +5,26 @@ import { now, ownZone } from '../state/clock.ts';
 import { formatRelative } from '../state/format.ts';
 import { capitalized } from '../state/labels.ts';
 import { server, session } from '../state/session.ts';
-import { useResource } from './list.tsx';
+import { useList } from './list.tsx';
 import { Clip } from './table.tsx';
 import { ExpiryDay, toExpiry } from './time.tsx';
 
 /** Shows what a key has access to, on its own line. While that's loading, the line has the same height. */
 export function KeyAccess({ id, subject = 'It' }: { id: string; subject?: string }) {
-  const resource = useResource(() => window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() }), id);
-  const view = resource.state.value.value;
+  const load = () => window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() });
+  const { view } = useList({ key: `access/${id}`, every: null, load }).state.value;
   return (
     <p aria-busy={view === null}>
       <Clip>
-        {subject} has access to {view ? <AccessScope reach={view.reach} /> : '…'}.
+        {subject} has access to {view ? <AccessScope scope={view.reach} /> : '…'}.
       </Clip>
     </p>
   );
 }
 
-type AccessScopeProps = { reach: ApiKeyDetailsView['reach']; isSentence?: boolean };
+type AccessScopeProps = { scope: ApiKeyDetailsView['reach']; isSentence?: boolean };
 
-export function AccessScope({ reach: { kind, name }, isSentence = false }: AccessScopeProps) {
+export function AccessScope({ scope: { kind, name }, isSentence = false }: AccessScopeProps) {
   return (
     <>
       {isSentence ? 'All' : 'all'} campaigns in {kind === 'partner' && 'all accounts under '}

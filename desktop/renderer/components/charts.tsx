@@ -1,17 +1,19 @@
-import { useRef, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { CallsSummaryView } from '#contract/console/calls.ts';
-import { type Chart, outcomeGroups, outcomesByDay, percentages, stack, sum } from '../state/charts.ts';
+import { type Chart, outcomeGroups, outcomesByDay, percentages, stack, sum } from '../state/calls.ts';
 import { formatIsoDay, formatNumber, pluralize } from '../state/format.ts';
 import { Moment } from './time.tsx';
 
 /**
- * @property summary null while it's loading. The chart's space is already reserved, so that the list doesn't move
+ * @property summary null until it has loaded. The chart's space is already reserved, so that the list doesn't move
+ * @property isLoading whether the counts are still those of another filter
  * @property filter which calls are counted; if it's empty, all calls of the last 30 days
  * @property day the chosen day; empty for all days
  * @property note what's missing from the counts
  */
 type OutcomeChartProps = {
   summary: CallsSummaryView | null;
+  isLoading: boolean;
   day: string;
   filter?: Readonly<Record<string, string | null>> & { from: string; to: string };
   note?: string;
@@ -19,11 +21,7 @@ type OutcomeChartProps = {
 };
 
 /** Shows the outcomes of calls by the day they were placed, for all days or the one that the user chooses. */
-export function OutcomeChart({ summary: loaded, day, filter, note = '', onChoose }: OutcomeChartProps) {
-  // While the counts for another filter load, the previous counts are still shown.
-  const last = useRef(loaded);
-  if (loaded) last.current = loaded;
-  const summary = last.current;
+export function OutcomeChart({ summary, isLoading, day, filter, note = '', onChoose }: OutcomeChartProps) {
   const chart = stack(summary ? outcomesByDay(summary) : []);
   const isFiltered = filter !== undefined && Object.values(filter).some((value) => value !== null && value !== '');
   if (summary && chart.total === 0 && !isFiltered) return null;
@@ -35,7 +33,7 @@ export function OutcomeChart({ summary: loaded, day, filter, note = '', onChoose
   const groups = outcomeGroups.map((group, index) => ({ ...group, count: sum(shown.map(({ counts }) => counts[index] ?? 0)) }));
   const shares = percentages(groups.map(({ count }) => count));
   return (
-    <section class="outcomes" aria-label={hasRange ? `Outcomes, ${days}` : 'Outcomes in the last 30 days'} aria-busy={loaded === null}>
+    <section class="outcomes" aria-label={hasRange ? `Outcomes, ${days}` : 'Outcomes in the last 30 days'} aria-busy={isLoading}>
       <DayChart
         chart={chart}
         classes={outcomeGroups.map(({ name }) => name)}

@@ -4,21 +4,139 @@ import type { CampaignsView } from '#contract/console/directory.ts';
 import type { Failure, Result } from '../../ipc.ts';
 import { describeFailure } from '../state/failure-text.ts';
 import { pluralize } from '../state/format.ts';
-import { mapped } from '../state/list.ts';
+import { type List, mapped } from '../state/list.ts';
 import { Dialog } from './dialog.tsx';
-import { FormError } from './form.tsx';
-import { typingMs, useDebounced, useResource } from './list.tsx';
+import { ErrorText } from './form.tsx';
+import { useFound, useList } from './list.tsx';
+
+export type Option = { id: string; name: string; caption: string };
 
 /** @property isAll whether there are no other matches */
-type Matches<Choice extends Option> = { options: Choice[]; isAll: boolean };
+export type Matches<Choice extends Option> = { options: Choice[]; isAll: boolean };
 
-type PickerDialogProps<Choice extends Option> = {
+type Find<Choice extends Option> = (search: string) => Promise<Result<Matches<Choice>>>;
+
+/** @property label the name of the field, and `listLabel` that of the list, for screen readers */
+type PickerTexts = { label: string; listLabel: string; placeholder: string };
+
+type ChooseProps<Choice extends Option> = {
+  /** The name of what's chosen, unless a field around it has one: "Campaign". */
+  label?: string;
+  dialog: PickerTexts & { title: string; find: Find<Choice> };
+  /** The first matches. Null if there may always be too many to list. */
+  first: Matches<Choice> | null;
+  chosen: Choice | null;
+  /** What it means to have chosen nothing: "All campaigns". Without it, the user must choose something. */
+  none?: string | undefined;
+  /** The ID of a group, whose name is the caption of each choice in it. */
+  groupBy?: (choice: Choice) => string;
+  /** What the button says while nothing is chosen. */
+  invitation?: ComponentChildren;
+  onChoose: (choice: Choice | null) => void;
+  /** The attributes of the list or the button. */
+  control?: { id?: string };
+};
+
+/** Lets the user choose one of many: from a list, or by searching if there are more than a list can show. */
+export function Choose<Choice extends Option>(props: ChooseProps<Choice>) {
+  const { label, dialog, first, chosen, none, groupBy, invitation = `${dialog.title}…`, onChoose, control } = props;
+  const [isOpen, setOpen] = useState(false);
+  const choose = (choice: Choice | null) => {
+    setOpen(false);
+    onChoose(choice);
+  };
+  if (first?.isAll) {
+    return (
+      <select
+        {...control}
+        aria-label={label}
+        value={chosen?.id ?? ''}
+        onChange={({ currentTarget }) => onChoose(first.options.find(({ id }) => id === currentTarget.value) ?? null)}
+      >
+        {none !== undefined && <option value="">{none}</option>}
+        {groupBy
+          ? [...Map.groupBy(first.options, groupBy).entries()].map(([id, options]) => (
+              <optgroup key={id} label={options[0]?.caption}>
+                <Options options={options} />
+              </optgroup>
+            ))
+          : [<Options key="all" options={first.options} />]}
+      </select>
+    );
+  }
+  return (
+    <>
+      <button type="button" {...control} class="clip" aria-haspopup="dialog" onClick={() => setOpen(true)}>
+        {chosen?.name ?? invitation}
+      </button>
+      {isOpen && (
+        <PickerDialog {...dialog} onChoose={choose} onClose={() => setOpen(false)}>
+          {none !== undefined && chosen !== null && (
+            <button type="button" onClick={() => choose(null)}>
+              {none}
+            </button>
+          )}
+        </PickerDialog>
+      )}
+    </>
+  );
+}
+
+function Options({ options }: { options: readonly Option[] }) {
+  return options.map(({ id, name }) => (
+    <option key={id} value={id}>
+      {name}
+    </option>
+  ));
+}
+
+export type Campaign = CampaignsView['campaigns'][number] & Option;
+
+/** Loads the first page of campaigns, which is enough for most users. */
+export function useCampaigns(every: number | null): List<Matches<Campaign>> {
+  return useList({ key: 'campaigns', every, load: () => findCampaigns('') });
+}
+
+export function findCampaigns(search: string): Promise<Result<Matches<Campaign>>> {
+  return mapped(window.callkey.request('listCampaigns', { search, cursor: null }), ({ campaigns, nextCursor }) => ({
+    options: campaigns.map((campaign) => ({ ...campaign, caption: campaign.account.name })),
+    isAll: nextCursor === null,
+  }));
+}
+
+const campaignControl = 'campaign';
+
+/** Moves the focus back to the choice, because choosing another campaign replaces the screen and the focused element. */
+export function focusCampaignChoice(): void {
+  requestAnimationFrame(() => document.getElementById(campaignControl)?.focus());
+}
+
+type ChooseCampaignProps = Pick<ChooseProps<Campaign>, 'chosen' | 'none' | 'onChoose'> & { campaigns: Matches<Campaign> };
+
+/** Offers the campaigns grouped by account. */
+export function ChooseCampaign({ campaigns, none, ...choice }: ChooseCampaignProps) {
+  return (
+    <Choose
+      label="Campaign"
+      dialog={{
+        title: 'Choose a campaign',
+        label: 'Find a campaign',
+        listLabel: 'Campaigns',
+        placeholder: 'Type the name of a campaign or account',
+        find: findCampaigns,
+      }}
+      first={campaigns}
+      groupBy={({ account }) => account.id}
+      none={campaigns.isAll && campaigns.options.length === 1 ? undefined : none}
+      control={{ id: campaignControl }}
+      {...choice}
+    />
+  );
+}
+
+type PickerDialogProps<Choice extends Option> = PickerTexts & {
   title: string;
-  /** The name of the field and the list for screen readers. */
-  label: string;
-  listLabel: string;
-  placeholder: string;
-  find: (search: string) => Promise<Result<Matches<Choice>>>;
+  find: Find<Choice>;
   /** Shown if there's nothing to choose from. */
   empty?: string;
   onChoose: (choice: Choice) => void;
@@ -33,28 +151,16 @@ type PickerDialogProps<Choice extends Option> = {
 
 /** Lets the user choose one of many entries, which the core searches as the user types. */
 export function PickerDialog<Choice extends Option>(props: PickerDialogProps<Choice>) {
-  const { title, label, listLabel, placeholder, find, empty, onChoose, isBusy = false, failure = null, onClose, children } = props;
+  const { title, find, empty, onChoose, isBusy = false, failure = null, onClose, children, ...texts } = props;
   const [search, setSearch] = useState('');
-  const typed = search.trim();
-  const settled = useDebounced(typed, typingMs);
-  const resource = useResource(() => find(settled), settled);
-  const { value, isLoading, failure: findFailure } = resource.state.value;
-  const matches = isLoading || findFailure || settled !== typed ? null : value;
+  const { found, failure: findFailure } = useFound(search, find);
   const why = failure ?? findFailure;
   return (
     <Dialog title={title} onDismiss={onClose}>
-      <Picker
-        label={label}
-        listLabel={listLabel}
-        placeholder={placeholder}
-        search={search}
-        onSearch={setSearch}
-        options={matches?.options ?? null}
-        onChoose={onChoose}
-      />
-      <FormError text={why && describeFailure(why)} />
+      <Picker {...texts} search={search} onSearch={setSearch} options={found?.options ?? null} onChoose={onChoose} />
+      <ErrorText text={why && describeFailure(why)} />
       <p class="hint" role="status">
-        {isBusy ? 'Selecting…' : findFailure ? '' : describeMatches(matches, typed, empty)}
+        {isBusy ? 'Selecting…' : findFailure ? '' : describeMatches(found, search.trim(), empty)}
       </p>
       <div class="actions">
         {children}
@@ -73,13 +179,7 @@ function describeMatches(matches: Matches<Option> | null, search: string, empty 
   return matches.isAll ? count : `Showing the first ${count}. Type more of the name to find others.`;
 }
 
-export type Option = { id: string; name: string; caption: string };
-
-type PickerProps<Choice extends Option> = {
-  /** The name of the field and the list for screen readers. */
-  label: string;
-  listLabel: string;
-  placeholder: string;
+type PickerProps<Choice extends Option> = PickerTexts & {
   search: string;
   onSearch: (search: string) => void;
   /** Null while searching. */
@@ -154,101 +254,4 @@ export function Picker<Choice extends Option>(props: PickerProps<Choice>) {
       </div>
     </>
   );
-}
-
-export type Campaign = CampaignsView['campaigns'][number];
-
-/** The first page of campaigns, which is enough for most users. */
-export const firstPage = { search: '', cursor: null };
-
-/** @param campaign null for all campaigns */
-type OnChange = (id: string, campaign: Campaign | null) => void;
-
-/**
- * @property chosen null for all campaigns
- * @property isRequired whether the user must choose a single campaign
- */
-type CampaignSelectProps = { campaigns: CampaignsView; chosen: Campaign | null; isRequired?: boolean; onChange: OnChange };
-
-/** Offers the campaigns grouped by account, or a search if there are more than a list can show. */
-export function CampaignSelect(props: CampaignSelectProps) {
-  return props.campaigns.nextCursor === null ? <CampaignList {...props} /> : <CampaignSearch {...props} />;
-}
-
-function CampaignList({ campaigns, chosen, isRequired = false, onChange }: CampaignSelectProps) {
-  return (
-    <select
-      id={selectId}
-      aria-label="Campaign"
-      value={chosen?.id ?? ''}
-      onChange={({ currentTarget: { value } }) => onChange(value, campaigns.campaigns.find(({ id }) => id === value) ?? null)}
-    >
-      {!isRequired && campaigns.campaigns.length > 1 && <option value="">All campaigns</option>}
-      {byAccount(campaigns).map((items) => (
-        <optgroup key={items[0]?.account.id} label={items[0]?.account.name}>
-          {items.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-        </optgroup>
-      ))}
-    </select>
-  );
-}
-
-function CampaignSearch({ chosen, isRequired = false, onChange }: CampaignSelectProps) {
-  const [isOpen, setOpen] = useState(false);
-  const choose: OnChange = (...choice) => {
-    setOpen(false);
-    onChange(...choice);
-  };
-  return (
-    <>
-      <button type="button" id={selectId} class="clip" aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        {chosen === null ? 'Choose a campaign…' : chosen.name}
-      </button>
-      {isOpen && <CampaignDialog hasAll={!isRequired && chosen !== null} onChoose={choose} onClose={() => setOpen(false)} />}
-    </>
-  );
-}
-
-type CampaignDialogProps = { hasAll: boolean; onChoose: OnChange; onClose: () => void };
-
-function CampaignDialog({ hasAll, onChoose, onClose }: CampaignDialogProps) {
-  return (
-    <PickerDialog
-      title="Choose a campaign"
-      label="Find a campaign"
-      listLabel="Campaigns"
-      placeholder="Type the name of a campaign or account"
-      find={findCampaigns}
-      onChoose={({ id, campaign }) => onChoose(id, campaign)}
-      onClose={onClose}
-    >
-      {hasAll && (
-        <button type="button" onClick={() => onChoose('', null)}>
-          All campaigns
-        </button>
-      )}
-    </PickerDialog>
-  );
-}
-
-function findCampaigns(search: string) {
-  return mapped(window.callkey.request('listCampaigns', { search, cursor: null }), ({ campaigns, nextCursor }) => ({
-    options: campaigns.map((campaign) => ({ id: campaign.id, name: campaign.name, caption: campaign.account.name, campaign })),
-    isAll: nextCursor === null,
-  }));
-}
-
-const selectId = 'campaign';
-
-/** Moves the focus back to the select, because choosing another campaign replaces the screen and the focused element. */
-export function focusCampaignSelect(): void {
-  requestAnimationFrame(() => document.getElementById(selectId)?.focus());
-}
-
-function byAccount({ campaigns }: CampaignsView): CampaignsView['campaigns'][] {
-  return [...Map.groupBy(campaigns, ({ account }) => account.id).values()];
 }

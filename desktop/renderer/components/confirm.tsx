@@ -1,116 +1,93 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import type { Failure, Result } from '../../ipc.ts';
-import { describeFailure, fieldError, generalError } from '../state/failure-text.ts';
+import type { Result } from '../../ipc.ts';
+import { isNotFound } from '../state/failure-text.ts';
 import { pluralize } from '../state/format.ts';
-import type { Resource } from '../state/list.ts';
-import { session } from '../state/session.ts';
+import type { List } from '../state/list.ts';
 import { Dialog } from './dialog.tsx';
-import { FormError, TextField, useAction } from './form.tsx';
+import { FormDialog, TextField } from './form.tsx';
 import { Loadable } from './list.tsx';
 
 /** @property label asks the user to type the text */
-export type Confirmation = { label: ComponentChildren; text: string };
+type Confirmation = { label: string; text: string };
 
-type ConfirmDangerProps<Preview> = {
+type ConfirmDangerProps<Preview, Value> = {
   title: string;
   lead: ComponentChildren;
-  isWide?: boolean;
-  /** The effect of the action. */
-  preview: Resource<Preview>;
-  describe: (preview: Preview) => ComponentChildren;
+  isWide?: boolean | 'very';
+  /** The effect of the action; null if `children` say everything about it. */
+  preview: List<Preview> | null;
+  describe?: (preview: Preview) => ComponentChildren;
   /** Returns null if there may be too many to count. */
-  countQueuedCalls: (preview: Preview) => number | null;
+  countQueuedCalls?: (preview: Preview) => number | null;
   /** What the user must type to confirm a large action; null if nothing. */
-  toConfirmation?: (preview: Preview) => Confirmation | null;
+  confirmation: Confirmation | null;
   /** The button's text, and its text while the action runs. */
   verb: string;
   verbing: string;
-  /** Whether the fields in `describe` are complete. */
+  /** Whether the fields are complete. */
   isReady?: boolean;
+  /** Why the action isn't possible at all. */
+  problem?: string | null;
   /** Whether to suggest cancelling the calls. The user still decides. */
   suggestsCancelling?: boolean;
-  act: (cancelQueuedCalls: boolean) => Promise<Result<null>>;
-  onDone: () => void;
+  act: (cancelQueuedCalls: boolean) => Promise<Result<Value>>;
+  onDone: (value: Value) => void;
   /** Called if someone else has already deleted or revoked it. */
   onAlreadyRemoved: () => void;
   onClose: () => void;
+  children?: ComponentChildren;
 };
 
 /** Asks before an action that can't be undone, shows its effect, and offers to cancel the affected calls. The focus starts on Cancel. */
-export function ConfirmDanger<Preview>(props: ConfirmDangerProps<Preview>) {
-  const { title, lead, isWide = false, preview, describe, countQueuedCalls, toConfirmation, verb, verbing } = props;
-  const { act, onDone, onAlreadyRemoved, onClose, isReady: isFilledIn = true, suggestsCancelling = false } = props;
+export function ConfirmDanger<Preview, Value>(props: ConfirmDangerProps<Preview, Value>) {
+  const { preview, describe, countQueuedCalls, confirmation, isReady = true, problem = null, suggestsCancelling = false } = props;
+  const { title, lead, isWide = false, verb, verbing, act, onDone, onAlreadyRemoved, onClose, children } = props;
   const [cancelQueuedCalls, setCancel] = useState(false);
   const [typed, setTyped] = useState('');
-  const { isBusy, failure, run, unlessBusy } = useAction();
-  const loaded = preview.state.value;
-  const close = unlessBusy(onClose);
-
-  if ([failure, loaded.failure].some((each) => each?.kind === 'refused' && each.code === 'not-found'))
-    return <AlreadyRemoved onAlreadyRemoved={onAlreadyRemoved} />;
-  // A failed preview doesn't block the action, because revoking a leaked key may be urgent.
-  const confirmation = loaded.value === null ? null : (toConfirmation?.(loaded.value) ?? null);
-  const isReady = (loaded.loadedAt > 0 || loaded.failure !== null) && isConfirmed(confirmation, typed) && isFilledIn;
+  const [isGone, setGone] = useState(false);
+  const loaded = preview?.state.value;
+  const confirmed = confirmation === null || typed.trim().toLowerCase() === confirmation.text.toLowerCase();
+  if (isGone || (loaded?.failure && isNotFound(loaded.failure))) return <AlreadyRemoved onAlreadyRemoved={onAlreadyRemoved} />;
+  async function actOrNotice(): Promise<Result<Value>> {
+    const result = await act(cancelQueuedCalls);
+    if (!result.ok && isNotFound(result.failure)) setGone(true);
+    return result;
+  }
   return (
-    <Dialog title={title} lead={lead} isAlert isWide={isWide} onDismiss={close}>
-      <Loadable resource={preview} noun="details">
-        {describe}
-      </Loadable>
-      {loaded.value !== null && (
+    <FormDialog
+      {...{ title, lead, isWide, verb, verbing, onDone, onClose }}
+      isAlert
+      isDanger
+      // A failed preview doesn't block the action, because revoking a leaked key may be urgent.
+      isReady={(!loaded || loaded.loadedAt > 0 || loaded.failure !== null) && confirmed && isReady && problem === null}
+      act={actOrNotice}
+      otherwise={problem}
+    >
+      {children}
+      {preview && describe && (
+        <Loadable list={preview} noun="details">
+          {describe}
+        </Loadable>
+      )}
+      {(!loaded || loaded.view !== null) && (
         <CancelCalls
-          calls={countQueuedCalls(loaded.value)}
+          calls={loaded?.view ? (countQueuedCalls?.(loaded.view) ?? null) : null}
           isChosen={cancelQueuedCalls}
           isSuggested={suggestsCancelling}
           onChoose={setCancel}
         />
       )}
-      {confirmation && <ConfirmationField confirmation={confirmation} value={typed} onInput={setTyped} />}
-      <FormError text={failure && describeFailure(failure)} />
-      <DangerActions
-        {...{ verb, verbing, isBusy, isReady }}
-        onCancel={close}
-        onAct={() => void run(() => act(cancelQueuedCalls), onDone)}
-      />
-    </Dialog>
-  );
-}
-
-type DangerActionsProps = {
-  verb: string;
-  verbing: string;
-  isBusy: boolean;
-  isReady?: boolean;
-  onCancel: () => void;
-  onAct: () => void;
-};
-
-/** Shows the buttons of a dialog for an action that can't be undone. The focus starts on Cancel. */
-export function DangerActions({ verb, verbing, isBusy, isReady = true, onCancel, onAct }: DangerActionsProps) {
-  return (
-    <div class="actions">
-      <button type="button" data-autofocus aria-disabled={isBusy} onClick={onCancel}>
-        Cancel
-      </button>
-      <button
-        type="button"
-        class="danger"
-        aria-disabled={isBusy || !isReady}
-        onClick={() => {
-          if (isReady) onAct();
-        }}
-      >
-        {isBusy ? verbing : verb}
-      </button>
-    </div>
+      {confirmation && problem === null && <TextField label={confirmation.label} spellcheck={false} value={typed} onInput={setTyped} />}
+    </FormDialog>
   );
 }
 
 /** @property calls null if their number isn't known */
-type CancelCallsProps = { calls: number | null; isChosen: boolean; isSuggested?: boolean; onChoose: (isChosen: boolean) => void };
+type CancelCallsProps = { calls: number | null; isChosen: boolean; isSuggested: boolean; onChoose: (isChosen: boolean) => void };
 
 /** Offers to cancel the queued calls. Is shown even if there are none, so that the buttons below stay in place when the number arrives. */
-export function CancelCalls({ calls, isChosen, isSuggested = false, onChoose }: CancelCallsProps) {
+function CancelCalls({ calls, isChosen, isSuggested, onChoose }: CancelCallsProps) {
   const isOne = calls === 1;
   return (
     <div class="check two-lines">
@@ -134,22 +111,6 @@ export function CancelCalls({ calls, isChosen, isSuggested = false, onChoose }: 
   );
 }
 
-export function isConfirmed(confirmation: Confirmation | null, typed: string): boolean {
-  return confirmation === null || typed.trim().toLowerCase() === confirmation.text.toLowerCase();
-}
-
-export function ConfirmationField({
-  confirmation: { label },
-  value,
-  onInput,
-}: {
-  confirmation: Confirmation;
-  value: string;
-  onInput: (typed: string) => void;
-}) {
-  return <TextField label={label} type="text" autocomplete="off" spellcheck={false} value={value} onInput={onInput} />;
-}
-
 export function AlreadyRemoved({ onAlreadyRemoved }: { onAlreadyRemoved: () => void }) {
   return (
     <Dialog
@@ -167,47 +128,7 @@ export function AlreadyRemoved({ onAlreadyRemoved }: { onAlreadyRemoved: () => v
   );
 }
 
-type CodeFieldProps = { error: string | null; value: string; onInput: (code: string) => void; autofocus?: boolean; hint?: string };
-
-const usualHint = 'From your authenticator app. If you’ve lost it, enter one of your recovery codes.';
-
-/** Asks for a code from the user's authenticator app, or a recovery code. */
-export function CodeField({ error, value, onInput, autofocus = false, hint = usualHint }: CodeFieldProps) {
-  return (
-    <TextField
-      label="Code"
-      hint={hint}
-      error={error}
-      type="text"
-      autocomplete="one-time-code"
-      spellcheck={false}
-      value={value}
-      onInput={onInput}
-      autofocus={autofocus}
-    />
-  );
-}
-
-/**
- * Asks for the code that a request needs from a user with a second factor. The core may ask for one before the console knows about the
- * factor, for example because it was set up in another browser.
- *
- * @param isNeeded whether the request needs a code at all
- */
-export function useCode(failure: Failure | null, isNeeded = true) {
-  const [code, setCode] = useState('');
-  const error = fieldError(failure, 'code');
-  const isAsked = isNeeded && (session.value?.secondFactor === true || error !== null || code !== '');
-  const isEmpty = code.trim() === '';
-  return {
-    isReady: !isAsked || !isEmpty,
-    /** The field of the request. */
-    fields: isAsked && !isEmpty ? { code } : {},
-    field: isAsked && <CodeField error={error} value={code} onInput={setCode} />,
-  };
-}
-
-type ConfirmWithCodeProps<Value> = {
+type ConfirmProps<Value> = {
   title: string;
   lead: ComponentChildren;
   /** The button's text, and its text while the action runs. */
@@ -220,30 +141,14 @@ type ConfirmWithCodeProps<Value> = {
   onDoneUnmounted?: (value: Value) => void;
   onClose: () => void;
   /** Whether the action needs a code from users with a second factor. */
-  needsCode?: boolean;
+  asksCode?: boolean;
 };
 
 /** Asks before a sensitive action, and for a code if the user has a second factor. */
-export function ConfirmWithCode<Value>(props: ConfirmWithCodeProps<Value>) {
-  const { title, lead, verb, verbing, act, onDone, onDoneUnmounted, onClose, needsCode } = props;
-  const { isBusy, failure, form, run, unlessBusy } = useAction();
-  const { isReady, fields, field } = useCode(failure, needsCode);
-  const close = unlessBusy(onClose);
-  const submit = () => void run(() => act(fields), onDone, onDoneUnmounted);
+export function Confirm<Value>({ asksCode = true, ...props }: ConfirmProps<Value>) {
   return (
-    <Dialog title={title} lead={lead} isAlert onDismiss={close}>
-      <form
-        ref={form}
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (isReady) submit();
-        }}
-      >
-        {field}
-        <FormError text={generalError(failure, ['code'])} />
-        <DangerActions {...{ verb, verbing, isBusy, isReady }} onCancel={close} onAct={submit} />
-      </form>
-    </Dialog>
+    <FormDialog {...props} isAlert isDanger asksCode={asksCode}>
+      {null}
+    </FormDialog>
   );
 }

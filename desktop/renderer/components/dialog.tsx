@@ -1,5 +1,5 @@
-import type { ComponentChildren } from 'preact';
-import { useId, useLayoutEffect, useRef } from 'preact/hooks';
+import { type ComponentChildren, createContext } from 'preact';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { dismissAnnouncement } from '../state/announcement.ts';
 import { readClock } from '../state/clock.ts';
 import { dialogCount } from '../state/navigation.ts';
@@ -7,8 +7,8 @@ import { Announcer } from './announcer.tsx';
 
 type DialogProps = {
   title: string;
-  /** Called when the user presses Escape, or clicks the backdrop without having filled anything in. */
-  onDismiss: () => void;
+  /** Called when the user presses Escape or clicks the backdrop. Without it, the dialog stays open. */
+  onDismiss?: () => void;
   /** Whether it's an `alertdialog`. Screen readers announce those immediately. */
   isAlert?: boolean;
   isWide?: boolean | 'very';
@@ -17,11 +17,19 @@ type DialogProps = {
   children?: ComponentChildren;
 };
 
-/** Shows a native modal dialog. Moves the focus to its `data-autofocus` element, and back when it closes. */
+/** What a form says about itself to the dialog around it: whether it contains unsent input, and whether it's being submitted. */
+export const InDialog = createContext({ isFilledIn: false, isBusy: false });
+
+/**
+ * Shows a native modal dialog. Moves the focus to its `data-autofocus` element, and back when it closes. If the user has filled in its form,
+ * it asks before it's dismissed.
+ */
 export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  const isFilledIn = useRef(false);
+  const form = useRef({ isFilledIn: false, isBusy: false });
+  const [isAsking, setAsking] = useState(false);
+  const focused = useRef<Element | null>(null);
   // A layout effect, so that keys pressed right away already go to the dialog.
   useLayoutEffect(() => {
     const dialog = ref.current;
@@ -43,14 +51,24 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
     };
   }, []);
 
-  const dismiss = (event: Event) => {
+  function dismiss(event: Event): void {
     event.preventDefault();
-    onDismiss();
-  };
+    // A sent request can't be taken back.
+    if (!onDismiss || form.current.isBusy) return;
+    if (!form.current.isFilledIn) onDismiss();
+    else if (!isAsking) {
+      focused.current = document.activeElement;
+      setAsking(true);
+    }
+  }
+  function goBack(): void {
+    setAsking(false);
+    if (focused.current instanceof HTMLElement) focused.current.focus();
+  }
   return (
     <dialog
       ref={ref}
-      class={isWide === 'very' ? 'very wide' : isWide ? 'wide' : undefined}
+      class={[isWide === 'very' ? 'very wide' : isWide ? 'wide' : '', isAsking ? 'asks' : ''].join(' ').trim() || undefined}
       role={isAlert ? 'alertdialog' : 'dialog'}
       aria-labelledby={titleId}
       aria-describedby={lead ? `${titleId}-lead` : undefined}
@@ -63,16 +81,17 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
         dismiss(event);
       }}
       onPointerDown={(event) => {
-        const isOnBackdrop = event.target === event.currentTarget && isOutside(event.currentTarget, event);
-        if (isOnBackdrop && !isFilledIn.current) onDismiss();
-      }}
-      onInput={() => {
-        isFilledIn.current = true;
+        if (event.target === event.currentTarget && isOutside(event.currentTarget, event)) dismiss(event);
       }}
     >
       <h2 id={titleId}>{title}</h2>
       {lead && <p id={`${titleId}-lead`}>{lead}</p>}
-      {children}
+      <InDialog.Provider value={form.current}>{children}</InDialog.Provider>
+      {isAsking && onDismiss && (
+        <Question title="Discard your input?" verb="Discard" onConfirm={onDismiss} onGoBack={goBack}>
+          It hasn’t been saved.
+        </Question>
+      )}
       {/* While a modal dialog is open, screen readers ignore everything outside it. */}
       <Announcer isHidden />
     </dialog>
@@ -82,4 +101,27 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
 function isOutside(dialog: HTMLElement, { clientX, clientY }: PointerEvent): boolean {
   const { left, right, top, bottom } = dialog.getBoundingClientRect();
   return clientX < left || clientX > right || clientY < top || clientY > bottom;
+}
+
+type QuestionProps = { title: string; verb: string; onConfirm: () => void; onGoBack: () => void; children: ComponentChildren };
+
+/** Asks before a dialog closes and something is lost. The focus starts on the button that goes back. */
+export function Question({ title, verb, onConfirm, onGoBack, children }: QuestionProps) {
+  const back = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => back.current?.focus(), []);
+  return (
+    <div class="question" role="alert">
+      <p>
+        <strong>{title}</strong> {children}
+      </p>
+      <div class="actions">
+        <button type="button" class="danger" onClick={onConfirm}>
+          {verb}
+        </button>
+        <button ref={back} type="button" onClick={onGoBack}>
+          Go back
+        </button>
+      </div>
+    </div>
+  );
 }

@@ -8,22 +8,6 @@ import { pluralize, toCsv } from '../state/format.ts';
 import { listNouns } from '../state/labels.ts';
 import { handleSessionFailure, session } from '../state/session.ts';
 
-type ExportButtonProps = {
-  /** The file name without its extension. */
-  name: RecordExport['list'];
-  head: readonly string[];
-  rows: () => string[][];
-};
-
-/** Exports the listed rows to CSV. */
-export function ExportButton({ name, head, rows }: ExportButtonProps) {
-  return (
-    <button type="button" onClick={() => void saveRows(name, head, rows())}>
-      Export CSV
-    </button>
-  );
-}
-
 /** Asks where to save the file, saves it, and records the export in the audit log. */
 async function saveRows(name: RecordExport['list'], head: readonly string[], rows: string[][], file = `${name}.csv`): Promise<void> {
   const saved = await window.callkey.saveFile({ name: file, text: toCsv(head, rows) });
@@ -35,7 +19,8 @@ async function saveRows(name: RecordExport['list'], head: readonly string[], row
   );
 }
 
-type ExportPagesButtonProps = {
+type ExportRowsButtonProps = {
+  /** What's exported, and the name of the file unless it has its own. */
   name: RecordExport['list'];
   file?: string;
   head: readonly string[];
@@ -43,7 +28,7 @@ type ExportPagesButtonProps = {
 };
 
 /** Loads every page of a list that the core doesn't send as a file, and saves them. An incomplete file isn't saved. */
-export function ExportPagesButton({ name, file, head, load }: ExportPagesButtonProps) {
+export function ExportRowsButton({ name, file, head, load }: ExportRowsButtonProps) {
   const [loaded, setLoaded] = useState<number | null>(null);
   /** The number of the current run. Cancelling increases it, so that an earlier run, whose page arrives later, stops. */
   const lastRun = useRef(0);

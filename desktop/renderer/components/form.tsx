@@ -1,15 +1,15 @@
-import type { ComponentChildren, ComponentProps } from 'preact';
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { type ComponentChildren, type ComponentProps, createContext } from 'preact';
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Failure, Result } from '../../ipc.ts';
-import { handleSessionFailure } from '../state/session.ts';
+import { describeFailure, fieldError, generalError, isInDoubt } from '../state/failure-text.ts';
+import { handleSessionFailure, session } from '../state/session.ts';
+import { Dialog, InDialog } from './dialog.tsx';
 
 type Action = {
   isBusy: boolean;
-  /** Why the last run failed; null if it succeeded, or if the input has been changed since. */
+  /** Why the last run failed; null if it succeeded. */
   failure: Failure | null;
   clearError(): void;
-  /** Shows an error found by the form itself. */
-  setError(failure: Failure): void;
   /**
    * Runs the action, unless it's already running.
    *
@@ -19,14 +19,12 @@ type Action = {
   run<Value>(act: () => Promise<Result<Value>>, onDone?: (value: Value) => void, onDoneUnmounted?: (value: Value) => void): Promise<void>;
   /** Prevents closing while the action runs, because a sent request can't be taken back. */
   unlessBusy(leave: () => void): () => void;
-  form: { current: HTMLFormElement | null };
 };
 
-/** Runs the action of a form or dialog. A second click while it's running does nothing. */
+/** Runs the action of a form or a button. A second click while it's running does nothing. */
 export function useAction(): Action {
   const [isBusy, setBusy] = useState(false);
   const [failure, setFailure] = useState<Failure | null>(null);
-  const form = useRef<HTMLFormElement>(null);
   const isRunning = useRef(false);
   const isMounted = useRef(true);
   useEffect(
@@ -35,18 +33,10 @@ export function useAction(): Action {
     },
     [],
   );
-
-  function setError(why: Failure): void {
-    setFailure(why);
-    focusFirstInvalid(form.current);
-  }
-
   return {
     isBusy,
     failure,
-    form,
     clearError: () => setFailure(null),
-    setError,
     async run(act, onDone, onDoneUnmounted) {
       if (isRunning.current) return;
       isRunning.current = true;
@@ -58,9 +48,8 @@ export function useAction(): Action {
         return;
       }
       setBusy(false);
-      if (!result.ok) return setError(result.failure);
-      setFailure(null);
-      onDone?.(result.value);
+      setFailure(result.ok ? null : result.failure);
+      if (result.ok) onDone?.(result.value);
     },
     unlessBusy: (leave) => () => {
       if (!isRunning.current) leave();
@@ -68,11 +57,225 @@ export function useAction(): Action {
   };
 }
 
+/** What a form finds wrong with its fields. */
+type Problems = Readonly<Record<string, string | null>>;
+
+type FormState = Action & {
+  problems: Problems;
+  /** Whether the user has tried to submit the form. Only then does it say what's missing. */
+  hasTried: boolean;
+  isReady: boolean;
+  isDanger: boolean;
+  /** Whether the user has to wait until the action has finished. */
+  isHeld: boolean;
+  /** The fields that show their errors themselves. */
+  fields: Set<string>;
+  /** Whether the form asks for a code from the user's second factor, and the code. */
+  asksCode: boolean;
+  code: string;
+  setCode: (code: string) => void;
+};
+
+const FormContext = createContext<FormState | null>(null);
+
+/** Returns the form around a component. */
+export function useForm(): FormState {
+  const form = useContext(FormContext);
+  if (!form) throw new Error('This must be in a form.');
+  return form;
+}
+
+type FormProps<Value> = {
+  /** What's wrong with the input, by field. If anything is, the form doesn't act. */
+  problems?: Problems;
+  /** Whether the form can act yet. */
+  isReady?: boolean;
+  /** Whether the action can't be undone. The focus then starts on the button that cancels it. */
+  isDanger?: boolean;
+  /**
+   * Whether the action needs a code from users with a second factor. The core may ask for one before the console knows about the factor, for
+   * example because it was set up in another browser.
+   */
+  asksCode?: boolean;
+  /** Sends the request. @param code present if the form has asked for one */
+  act: (code: { code?: string }) => Promise<Result<Value>>;
+  onDone?: ((value: Value) => void) | undefined;
+  /** Receives the value instead of `onDone` if the form was closed while the action was running. */
+  onDoneUnmounted?: ((value: Value) => void) | undefined;
+  /** Called if the response was lost, so that the action may have taken effect. */
+  onLost?: (() => void) | undefined;
+  /** Whether it only looks something up, so that the dialog can close at any time without asking. */
+  changesNothing?: boolean;
+  /** Whether errors go when the user changes anything. Otherwise, they stay until the next attempt. */
+  clearsErrors?: boolean;
+  children: ComponentChildren;
+};
+
+/**
+ * Shows a form. Submits it, marks the fields that the form or the core refuses, and moves the focus to the first of them. When the form
+ * appears, the focus moves to its `data-autofocus` element.
+ */
+export function Form<Value>(props: FormProps<Value> & Pick<ComponentProps<'form'>, 'class' | 'aria-labelledby' | 'onFocusOut'>) {
+  const { problems = {}, isReady: isFilledIn = true, isDanger = false, asksCode = false, changesNothing = false, ...others } = props;
+  const { act, onDone, onDoneUnmounted, onLost, clearsErrors = false, children, ...more } = others;
+  const [hasTried, setTried] = useState(false);
+  const [fields] = useState(() => new Set<string>());
+  const [code, setCode] = useState('');
+  const ref = useRef<HTMLFormElement>(null);
+  const dialog = useContext(InDialog);
+  const action = useAction();
+  const { failure } = action;
+  const needsCode = asksCode && (session.value?.secondFactor === true || code !== '' || fieldError(failure, 'code') !== null);
+  const hasCode = code.trim() !== '';
+  const isReady = isFilledIn && !(isDanger && needsCode && !hasCode);
+  // A sent request can't be taken back.
+  const isHeld = action.isBusy && !changesNothing;
+  dialog.isBusy = isHeld;
+  // Browsers honor `autofocus` only when a page or dialog opens.
+  useLayoutEffect(() => ref.current?.querySelector<HTMLElement>('[data-autofocus]')?.focus(), []);
+  useEffect(() => {
+    if (failure) focusFirstInvalid(ref.current);
+    if (isInDoubt(failure)) onLost?.();
+  }, [failure]);
+
+  function submit(event: Event): void {
+    event.preventDefault();
+    setTried(true);
+    if (Object.values(problems).some((problem) => problem !== null)) focusFirstInvalid(ref.current);
+    else if (isReady) void action.run(() => act(needsCode && hasCode ? { code } : {}), done, onDoneUnmounted);
+  }
+  function noteInput(): void {
+    dialog.isFilledIn = !changesNothing;
+    if (clearsErrors) action.clearError();
+  }
+  function done(value: Value): void {
+    dialog.isFilledIn = false;
+    onDone?.(value);
+  }
+  return (
+    <FormContext.Provider value={{ ...action, problems, hasTried, isReady, isDanger, isHeld, fields, asksCode: needsCode, code, setCode }}>
+      <form {...more} ref={ref} noValidate onSubmit={submit} onInput={noteInput}>
+        {children}
+      </form>
+    </FormContext.Provider>
+  );
+}
+
+/** Moves the focus to the first field with an error. */
+function focusFirstInvalid(form: HTMLFormElement | null): void {
+  requestAnimationFrame(() => {
+    const field = form?.querySelector<HTMLElement>('[aria-invalid="true"]');
+    field?.focus();
+    // Selects the text, so that typing replaces a wrong password.
+    if (field instanceof HTMLInputElement && field.type === 'password') field.select();
+  });
+}
+
+type FormDialogProps<Value> = Omit<FormProps<Value>, 'children'> &
+  Omit<ComponentProps<typeof Dialog>, 'onDismiss'> &
+  Omit<FormActionsProps, 'onCancel'> &
+  FormErrorProps & { onClose: () => void };
+
+/** Shows a dialog with a form, its errors and its buttons. */
+export function FormDialog<Value>(props: FormDialogProps<Value>) {
+  const { title, lead, isAlert = false, isWide = false, verb, verbing, cancel, onClose, children, ...more } = props;
+  const { lost, hides, otherwise = null, ...form } = more;
+  return (
+    <Dialog title={title} lead={lead} isAlert={isAlert} isWide={isWide} onDismiss={onClose}>
+      <Form {...form}>
+        {children}
+        <AskedCode />
+        <FormError lost={lost} hides={hides} otherwise={otherwise} />
+        <FormActions verb={verb} verbing={verbing} cancel={cancel} onCancel={onClose} />
+      </Form>
+    </Dialog>
+  );
+}
+
+type FormErrorProps = {
+  /** What the user should do if the response was lost. */
+  lost?: string | undefined;
+  /** Whether the form already explains a failure. */
+  hides?: ((failure: Failure) => boolean) | undefined;
+  /** What to show if the form hasn't failed. */
+  otherwise?: string | null;
+  /** Whether no other dialog explains that the session has ended. */
+  saysEverything?: boolean;
+};
+
+/** Shows why a form has failed, unless one of its fields does. */
+export function FormError({ lost = '', hides, otherwise = null, saysEverything = false }: FormErrorProps) {
+  const { failure, fields } = useForm();
+  if (failure === null || hides?.(failure)) return <ErrorText text={failure ? null : otherwise} />;
+  const isAboutSession = failure.kind === 'session-ended' || failure.kind === 'incompatible';
+  const text = saysEverything && isAboutSession ? describeFailure(failure) : generalError(failure, [...fields]);
+  return <ErrorText text={text !== null && lost !== '' && isInDoubt(failure) ? `${text} ${lost}` : text} />;
+}
+
+/** Shows an error that doesn't concern a field. */
+export function ErrorText({ text }: { text: string | null }) {
+  return <div role="alert">{text !== null && <p class="error form-error">{text}</p>}</div>;
+}
+
+type FormActionsProps = {
+  /** The submit button's text, and its text while the action runs. */
+  verb: string;
+  verbing?: string | undefined;
+  /** The other button's text. */
+  cancel?: string | undefined;
+  onCancel: () => void;
+};
+
+/** Shows the buttons at the end of a form. */
+export function FormActions({ cancel = 'Cancel', onCancel, ...submit }: FormActionsProps) {
+  const { isDanger, isHeld } = useForm();
+  return (
+    <div class="actions">
+      <button type="button" data-autofocus={isDanger || undefined} aria-disabled={isHeld} onClick={isHeld ? undefined : onCancel}>
+        {cancel}
+      </button>
+      <SubmitButton {...submit} />
+    </div>
+  );
+}
+
+type SubmitButtonProps = Pick<FormActionsProps, 'verb' | 'verbing'> & {
+  /** Whether the button looks disabled. Pressing it still shows what's wrong. */
+  isOff?: boolean;
+};
+
+export function SubmitButton({ verb, verbing = verb, isOff = false }: SubmitButtonProps) {
+  const { isBusy, isReady, isDanger } = useForm();
+  return (
+    <button type="submit" class={isDanger ? 'danger' : 'primary'} aria-disabled={isBusy || !isReady || isOff}>
+      {isBusy ? verbing : verb}
+    </button>
+  );
+}
+
+/** Returns the error at one of these fields. The form then doesn't show it above its buttons. */
+export function useFieldError(...names: readonly string[]): string | null {
+  const form = useContext(FormContext);
+  for (const name of names) form?.fields.add(name);
+  useEffect(
+    () => () => {
+      for (const name of names) form?.fields.delete(name);
+    },
+    [],
+  );
+  if (!form) return null;
+  const errors = names.map((name) => (form.hasTried ? form.problems[name] : null) ?? fieldError(form.failure, name));
+  return errors.find((error) => error !== null) ?? null;
+}
+
 /** The attributes that connect a control with its label, hint and error. */
 type FieldBinding = { id: string; 'aria-describedby': string | undefined; 'aria-invalid': 'true' | undefined };
 
 type FieldProps = {
+  /** Its name in the request, by which the form finds its error. */
+  name?: string;
   label: ComponentChildren;
+  /** An error that doesn't wait until the form is submitted. */
   error?: string | null;
   hint?: ComponentChildren;
   /** Doesn't block submitting the form. */
@@ -83,8 +286,10 @@ type FieldProps = {
 };
 
 /** Shows a control with its label, hint and error. */
-export function Field({ label, error = null, hint, warning = null, aside, children }: FieldProps) {
+export function Field({ name, label, error: early = null, hint, warning = null, aside, children }: FieldProps) {
   const id = useId();
+  const found = useFieldError(...(name === undefined ? [] : [name]));
+  const error = early ?? found;
   const describedBy = [hint ? `${id}-hint` : '', warning === null ? '' : `${id}-warning`, error === null ? '' : `${id}-error`]
     .filter((part) => part !== '')
     .join(' ');
@@ -114,32 +319,20 @@ export function Field({ label, error = null, hint, warning = null, aside, childr
   );
 }
 
-/** Shows an error that concerns the whole form, not one field. */
-export function FormError({ text }: { text: string | null }) {
-  return <div role="alert">{text !== null && <p class="error form-error">{text}</p>}</div>;
-}
+type InputProps = Omit<FieldProps, 'children'> & { value: string; onInput: (value: string) => void; autofocus?: boolean };
 
-/** Moves the focus to the first field with an error. */
-export function focusFirstInvalid(form: HTMLFormElement | null): void {
-  requestAnimationFrame(() => {
-    const field = form?.querySelector<HTMLElement>('[aria-invalid="true"]');
-    field?.focus();
-    // Selects the text, so that typing replaces a wrong password.
-    if (field instanceof HTMLInputElement && field.type === 'password') field.select();
-  });
-}
-
-type TextFieldProps = Omit<FieldProps, 'children'> &
+type TextFieldProps = InputProps &
   Pick<ComponentProps<'input'>, 'inputMode' | 'autocomplete' | 'spellcheck' | 'required'> &
   // A union, because Preact's types for inputs are discriminated by `type`.
-  ({ type: 'text' } | { type: 'email' } | { type: 'password' }) & { value: string; autofocus?: boolean; onInput: (value: string) => void };
+  ({ type?: 'text' } | { type: 'email' } | { type: 'password' });
 
 /** Shows a field with a one-line input. */
-export function TextField({ label, error = null, hint, warning = null, aside, autofocus = false, onInput, ...input }: TextFieldProps) {
+export function TextField({ name, label, error = null, hint, warning = null, aside, autofocus, onInput, ...input }: TextFieldProps) {
   return (
-    <Field label={label} error={error} hint={hint} warning={warning} aside={aside}>
+    <Field {...{ ...(name !== undefined && { name }), label, error, hint, warning, aside }}>
       {(binding) => (
         <input
+          autocomplete="off"
           {...binding}
           {...input}
           data-autofocus={autofocus || undefined}
@@ -150,35 +343,46 @@ export function TextField({ label, error = null, hint, warning = null, aside, au
   );
 }
 
-type FormActionsProps = {
-  /** The submit button's text, and its text while the action runs. */
-  verb: string;
-  verbing?: string;
-  isDanger?: boolean;
-  isBusy: boolean;
-  /** The other button's text. */
-  cancel?: string;
-  onCancel: () => void;
+type SelectFieldProps<Name extends string> = Omit<InputProps, 'value' | 'onInput' | 'autofocus'> & {
+  value: Name;
+  /** The values with their labels. */
+  options: readonly (readonly [Name, string])[];
+  onChange: (value: Name) => void;
 };
 
-/** Shows the buttons at the end of a form. */
-export function FormActions({ verb, verbing = verb, isDanger = false, isBusy, cancel = 'Cancel', onCancel }: FormActionsProps) {
+/** Shows a field with a list of a few values. */
+export function SelectField<Name extends string>({ value, options, onChange, ...field }: SelectFieldProps<Name>) {
+  return <Field {...field}>{(binding) => <Select {...binding} value={value} options={options} onChange={onChange} />}</Field>;
+}
+
+type SelectProps<Name extends string> = Partial<FieldBinding> & Pick<SelectFieldProps<Name>, 'value' | 'options' | 'onChange'>;
+
+export function Select<Name extends string>({ value, options, onChange, ...binding }: SelectProps<Name>) {
   return (
-    <div class="actions">
-      <button type="button" aria-disabled={isBusy} onClick={onCancel}>
-        {cancel}
-      </button>
-      <button type="submit" class={isDanger ? 'danger' : 'primary'} aria-disabled={isBusy}>
-        {isBusy ? verbing : verb}
-      </button>
-    </div>
+    <select
+      {...binding}
+      value={value}
+      onChange={({ currentTarget }) => onChange(options.find(([name]) => name === currentTarget.value)?.[0] ?? value)}
+    >
+      {options.map(([name, label]) => (
+        <option key={name} value={name}>
+          {label}
+        </option>
+      ))}
+    </select>
   );
 }
 
-/**
- * Focuses the `data-autofocus` element of a part of the page that appears later. Browsers honor `autofocus` only when a page or dialog
- * opens.
- */
-export function useAutofocus(within: { readonly current: HTMLElement | null }): void {
-  useLayoutEffect(() => within.current?.querySelector<HTMLElement>('[data-autofocus]')?.focus(), [within]);
+type CodeFieldProps = Pick<InputProps, 'value' | 'onInput' | 'autofocus'> & { hint?: string };
+
+const usualHint = 'From your authenticator app. If you’ve lost it, enter one of your recovery codes.';
+
+/** Asks for a code from the user's authenticator app, or a recovery code. */
+export function CodeField({ hint = usualHint, ...input }: CodeFieldProps) {
+  return <TextField name="code" label="Code" hint={hint} autocomplete="one-time-code" spellcheck={false} {...input} />;
+}
+
+function AskedCode() {
+  const { asksCode, code, setCode } = useForm();
+  return asksCode ? <CodeField value={code} onInput={setCode} /> : null;
 }

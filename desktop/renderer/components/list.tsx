@@ -1,75 +1,220 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { Named } from '#contract/console/common.ts';
 import { foldText } from '#contract/text/text.ts';
-import type { Result } from '../../ipc.ts';
+import type { Failure, Result } from '../../ipc.ts';
+import { announce } from '../state/announcement.ts';
 import { readServerClock } from '../state/clock.ts';
 import { describeFailure, isTransient } from '../state/failure-text.ts';
-import { type Loaded, loadAsMany, loadNext, type Paged, type Pages, Resource } from '../state/list.ts';
-import { remember, viewSignal } from '../state/remembered.ts';
+import type { ScreenFilters } from '../state/filters.ts';
+import { pluralize } from '../state/format.ts';
+import { List, type Loaded, nextCursor, type Source } from '../state/list.ts';
+import { remember } from '../state/remembered.ts';
 import { refreshKey, tenancyKey } from '../state/session.ts';
-
-const retryMs = 5_000;
-
-/**
- * Loads something from the core when the component appears, and again whenever `refreshKey` changes.
- *
- * @param initial is shown until the first load has finished
- */
-export function useResource<Value>(
-  load: (before: Value | null) => Promise<Result<Value>>,
-  key = '',
-  initial: Value | null = null,
-): Resource<Value> {
-  // A different key creates a new resource, which shows the previous one's value until it has loaded.
-  const last = useRef<Resource<Value> | null>(null);
-  const resource = useMemo(() => new Resource<Value>(load, last.current?.state.peek().value ?? initial), [key]);
-  last.current = resource;
-  const refresh = refreshKey.value;
-  useEffect(() => {
-    void resource.refresh();
-  }, [resource, refresh]);
-  useRetries(resource);
-  return resource;
-}
 
 const freshMs = 15_000;
 /** A list younger than this doesn't reload when the user returns to the window. */
 const youngMs = 5_000;
+const retryMs = 5_000;
+/** A search on the server starts when the user hasn't typed for this long. */
+const typingMs = 250;
 
 /**
- * Loads what a screen shows, and reloads it when the user returns to the window and every 15 seconds while it's visible. When the user
- * returns to the screen, the last value is shown until a newer one has loaded, even if the core is unreachable.
+ * @property key identifies the list within its tenancy
+ * @property every how often the list refreshes, in milliseconds; null for something that's looked up once, which isn't kept either
+ * @property initial is shown until the first load has finished
  */
-export function useFreshResource<Value>(
-  name: string,
-  load: (before: Value | null) => Promise<Result<Value>>,
-  everyMs = freshMs,
-): Resource<Value> {
-  const key = `${tenancyKey.value}/resource/${name}`;
-  const resource = useMemo(() => remember(key, () => new Resource<Value>(load)), [key]);
-  const refresh = refreshKey.value;
+type ListOptions<View> = Omit<Source<View>, 'filter'> & {
+  key: string;
+  filter?: string;
+  every?: number | null;
+  initial?: View | null;
+};
+
+/**
+ * Loads what a screen shows, and keeps it fresh while it's visible. When the user returns to the screen, the last view is shown until a newer
+ * one has loaded, even if the core is unreachable. It's reloaded when `refreshKey` changes, and after a temporary failure.
+ */
+export function useList<View>({ key, filter = '', every = freshMs, initial = null, ...source }: ListOptions<View>): List<View> {
+  const name = `${tenancyKey.value}/list/${key}`;
+  const list = useMemo(() => {
+    const found = every === null ? new List<View>(initial) : remember(name, () => new List<View>(initial));
+    found.startWith(filter);
+    return found;
+  }, [name]);
+  list.follow({ filter, ...source });
   useEffect(() => {
-    void resource.refresh().then(readServerClock);
-  }, [resource, refresh]);
-  useEffect(() => {
-    const refreshOlderThan = (ms: number) => () => {
-      if (!document.hidden) void resource.refreshIfOlder(ms);
-    };
-    const timer = setInterval(refreshOlderThan(0), everyMs);
-    const onReturn = refreshOlderThan(youngMs);
-    window.addEventListener('focus', onReturn);
-    return () => {
-      clearInterval(timer);
-      window.removeEventListener('focus', onReturn);
-    };
-  }, [resource, everyMs]);
-  useRetries(resource);
-  return resource;
+    void list.refresh().then(readServerClock);
+  }, [list, filter, source.load === null, refreshKey.value]);
+  useRefreshes(list, every);
+  return list;
 }
 
-type LoadableProps<Value> = {
-  resource: Resource<Value>;
+/**
+ * Reloads a visible list again and again. Longer lists reload less often, because each page is a request. While nothing changes in a list
+ * that's followed closely, the wait doubles each time, up to 15 seconds. It starts over when the user returns to the window, because they may
+ * have just placed a call.
+ */
+function useRefreshes<View>(list: List<View>, every: number | null): void {
+  const { failure } = list.state.value;
+  const isRetrying = failure !== null && isTransient(failure);
+  useEffect(() => {
+    if (every === null && !isRetrying) return undefined;
+    const least = every ?? 0;
+    let [wait, last, isShown] = [least, '', true];
+    let timer = setTimeout(refresh, isRetrying ? retryMs : least * list.pages);
+    async function refresh(): Promise<void> {
+      if (isRetrying) {
+        if (!list.state.peek().isLoading) void list.refresh();
+      } else if (!document.hidden) await list.refreshIfOlder(0);
+      if (least < freshMs) {
+        const view = JSON.stringify(list.state.peek().view);
+        wait = view === last ? Math.min(2 * wait, freshMs) : least;
+        last = view;
+      }
+      if (isShown) timer = setTimeout(refresh, isRetrying ? retryMs : Math.max(wait, least * list.pages));
+    }
+    function onReturn(): void {
+      wait = least;
+      if (document.hidden || isRetrying) return;
+      clearTimeout(timer);
+      timer = setTimeout(refresh, least * list.pages);
+      void list.refreshIfOlder(least < freshMs ? 0 : youngMs);
+    }
+    if (every !== null) window.addEventListener('focus', onReturn);
+    return () => {
+      isShown = false;
+      clearTimeout(timer);
+      window.removeEventListener('focus', onReturn);
+    };
+  }, [list, every, isRetrying]);
+}
+
+/** Returns the text, but a new one only after the user hasn't typed for a moment. */
+export function useSettled(text: string): string {
+  const [settled, settle] = useState(text);
+  useEffect(() => {
+    const timer = setTimeout(() => settle(text), typingMs);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
+}
+
+/**
+ * Loads a list. If the whole list is loaded, the screen searches it; otherwise, the core does.
+ *
+ * @param load loads a page of what matches a search
+ */
+export function useSearchedList<View>({
+  search,
+  load,
+  ...options
+}: Omit<ListOptions<View>, 'load'> & { search: string; load: (search: string, cursor: string | null) => Promise<Result<View>> }) {
+  const all = useList<View>({ ...options, load: (cursor) => load('', cursor) });
+  const { view } = all.state.value;
+  const isWhole = nextCursor(view) === null;
+  const settled = useSettled(search);
+  const asked = isWhole || search === '' ? '' : settled;
+  const matching = useList<View>({
+    key: `${options.key}/matching`,
+    filter: `${asked} ${options.filter ?? ''}`,
+    every: null,
+    load: asked === '' ? null : (cursor) => load(asked, cursor),
+    join: options.join,
+  });
+  useEffect(() => {
+    if (asked === '' && view !== null) matching.change(view);
+  }, [asked, view]);
+  return { list: asked === '' ? all : matching, isWhole };
+}
+
+/** Finds what matches a text, once the user has stopped typing. @returns null while it's searching */
+export function useFound<Found>(text: string, find: (text: string) => Promise<Result<Found>>, key = '') {
+  const typed = text.trim();
+  const settled = useSettled(typed);
+  const { view, filter, isLoading, failure } = useList<Found>({ key, filter: settled, every: null, load: () => find(settled) }).state.value;
+  const isOld = isLoading || filter !== settled || settled !== typed;
+  return { found: isOld || failure ? null : view, failure };
+}
+
+/**
+ * Returns whether something else already has this name, compared without case, accents and width.
+ *
+ * @param find searches for names
+ * @param key identifies what `find` searches. Another one starts a new search
+ * @param id of the thing that gets the name, if it already exists
+ */
+export function useIsTaken(name: string, find: (search: string) => Promise<Result<readonly Named[]>>, key = '', id = ''): boolean {
+  const search = useSettled(name.trim());
+  const load = search === '' ? null : () => find(search);
+  const { view } = useList<readonly Named[]>({ key: 'names', filter: `${key} ${search}`, every: null, load }).state.value;
+  const folded = foldText(name.trim());
+  return folded !== '' && (view ?? []).some((match) => match.id !== id && foldText(match.name.trim()) === folded);
+}
+
+/**
+ * Returns the user's filters on a screen, and a function that changes some of them. They're kept when the user leaves the screen, and are part
+ * of its address.
+ */
+export function useFilters<Filters extends object>(filters: ScreenFilters<Filters>): [Filters, (changes: Partial<Filters>) => void] {
+  const current = filters.current(tenancyKey.value);
+  return [
+    current.value,
+    (changes) => {
+      current.value = { ...current.peek(), ...changes };
+    },
+  ];
+}
+
+/** The row whose details are shown, or why they can't be. Both are null if no row is open, or while it's loading. */
+type OpenRow<Row> = { row: Row | null; failure: Failure | null };
+
+/**
+ * Returns the row that an address names. If the list doesn't have it, because it's too long, the row is loaded by itself, and again whenever
+ * the list is.
+ *
+ * @param listed undefined if the list hasn't loaded yet
+ * @param id empty if no row is open
+ */
+export function useOpen<Row extends { id: string }>(
+  listed: readonly Row[] | undefined,
+  id: string,
+  load: (id: string) => Promise<Result<Row>>,
+): OpenRow<Row> {
+  const row = listed?.find((each) => each.id === id);
+  const isMissing = listed !== undefined && id !== '' && !row;
+  const alone = useList<Row>({ key: `open/${id}`, every: null, load: isMissing ? () => load(id) : null });
+  useEffect(() => {
+    if (isMissing) void alone.refreshIfOlder(0);
+  }, [listed]);
+  if (row || !isMissing) return { row: row ?? null, failure: null };
+  const { view, failure } = alone.state.value;
+  return { row: view, failure: view ? null : failure };
+}
+
+/**
+ * Opens and closes a screen's dialogs, of which one at most is open.
+ *
+ * @param list what the dialogs change
+ */
+export function useDialogs<Dialog extends { name: string }>(list: Pick<List<unknown>, 'refresh'>) {
+  const [dialog, setDialog] = useState<Dialog | null>(null);
+  const close = () => setDialog(null);
+  return {
+    dialog,
+    open: (next: Dialog) => setDialog(next),
+    close,
+    /** Closes the dialog, says what it has done, and reloads the list. */
+    done(text: string): Promise<void> {
+      close();
+      if (text !== '') announce(text);
+      return list.refresh();
+    },
+  };
+}
+
+export type LoadableProps<View> = {
+  list: List<View>;
   /** Completes "Loading…": "your API keys". */
   noun: string;
   /** Set if the page's footer reports failed refreshes instead. */
@@ -78,43 +223,30 @@ type LoadableProps<Value> = {
    * Set if the list is filtered. It may be filtered by something that the viewer can't see, because the address may come from a colleague.
    */
   reset?: Reset | null;
-  children: (value: Value) => ComponentChildren;
+  children: (view: View) => ComponentChildren;
 };
 
 /** A button that shows the list without filters. */
 export type Reset = { label: string; onReset: () => void };
 
-/** Shows the value, or says that it's loading, or why loading failed and what to do. After a failed refresh, still shows the value. */
-export function Loadable<Value>({ resource, noun, isInPage = false, reset = null, children }: LoadableProps<Value>) {
-  const loaded = resource.state.value;
-  if (loaded.value === null) return <NotLoaded {...{ loaded, noun, reset }} onRetry={() => void resource.refresh()} />;
+/** Shows the view, or says that it's loading, or why loading failed and what to do. After a failed refresh, still shows the view. */
+export function Loadable<View>({ list, noun, isInPage = false, reset = null, children }: LoadableProps<View>) {
+  const loaded = list.state.value;
+  if (loaded.view === null) return <NotLoaded {...{ loaded, noun, reset }} onRetry={() => void list.refresh()} />;
   return (
     <>
-      {children(loaded.value)}
-      {loaded.failure && !isInPage && <Stale resource={resource} />}
+      {children(loaded.view)}
+      {loaded.failure && !isInPage && <Stale list={list} />}
     </>
   );
 }
 
-/** Retries after a temporary failure. */
-export function useRetries<Value>(resource: Resource<Value>): void {
-  const { failure } = resource.state.value;
-  const isRetrying = failure !== null && isTransient(failure);
-  useEffect(() => {
-    if (!isRetrying) return undefined;
-    const timer = setInterval(() => {
-      if (!resource.state.peek().isLoading) void resource.refresh();
-    }, retryMs);
-    return () => clearInterval(timer);
-  }, [resource, isRetrying]);
-}
-
 const skeletonRows = [1, 2, 3, 4, 5, 6];
 
-type NotLoadedProps<Value> = { loaded: Loaded<Value>; noun: string; reset: Reset | null; onRetry: () => void };
+type NotLoadedProps<View> = { loaded: Loaded<View>; noun: string; reset: Reset | null; onRetry: () => void };
 
-function NotLoaded<Value>({ loaded, noun, reset, onRetry }: NotLoadedProps<Value>) {
-  if (!loaded.failure) {
+function NotLoaded<View>({ loaded: { failure, isLoading }, noun, reset, onRetry }: NotLoadedProps<View>) {
+  if (!failure) {
     return (
       <div class="skeleton" role="status" aria-busy="true">
         <span class="visually-hidden">Loading {noun}…</span>
@@ -126,30 +258,34 @@ function NotLoaded<Value>({ loaded, noun, reset, onRetry }: NotLoadedProps<Value
   }
   return (
     <div class="panel" role="alert">
-      <h2>{loaded.failure.kind === 'unreachable' ? 'Can’t reach the server' : 'Couldn’t load this page'}</h2>
-      <p>{loaded.failure.kind === 'unreachable' ? loaded.failure.detail : describeFailure(loaded.failure)}</p>
+      <h2>{failure.kind === 'unreachable' ? 'Can’t reach the server' : 'Couldn’t load this page'}</h2>
+      <p>{failure.kind === 'unreachable' ? failure.detail : describeFailure(failure)}</p>
       <div class="actions">
-        <button type="button" onClick={onRetry} aria-disabled={loaded.isLoading}>
+        <button type="button" onClick={onRetry} aria-disabled={isLoading}>
           Try again
         </button>
-        {reset && (
-          <button type="button" onClick={reset.onReset}>
-            {reset.label}
-          </button>
-        )}
+        {reset && <ResetButton reset={reset} />}
       </div>
     </div>
   );
 }
 
+export function ResetButton({ reset: { label, onReset } }: { reset: Reset }) {
+  return (
+    <button type="button" onClick={onReset}>
+      {label}
+    </button>
+  );
+}
+
 /** Says that a refresh has failed, and that the data shown is old. */
-export function Stale<Value>({ resource }: { resource: Resource<Value> }) {
-  const { failure, isLoading } = resource.state.value;
+export function Stale<View>({ list }: { list: List<View> }) {
+  const { failure, isLoading } = list.state.value;
   if (!failure) return null;
   return (
     <div class="banner stale" role="alert">
       <p>{describeFailure(failure)} Showing the last data loaded.</p>
-      <button type="button" onClick={() => void resource.refresh()} aria-disabled={isLoading}>
+      <button type="button" onClick={() => void list.refresh()} aria-disabled={isLoading}>
         Try again
       </button>
     </div>
@@ -166,101 +302,36 @@ export function Empty({ title, children }: { title: string; children?: Component
   );
 }
 
-/** A search on the server starts when the user hasn't typed for this long. */
-export const typingMs = 250;
-
-type Searched<View extends Paged> = {
-  resource: Resource<View>;
-  pages: Pages<View>;
-  /** Whether the whole list is loaded. If so, the screen searches it immediately; otherwise, the core has searched it. */
-  isWhole: boolean;
-};
-
-/**
- * Loads a list. If the whole list is loaded, the screen searches it; otherwise, the core does.
- *
- * @param getPages loads the list for a search
- */
-export function usePages<View extends Paged>(
-  name: string,
-  getPages: (search: string) => Pages<View>,
-  search: string,
-  everyMs?: number,
-): Searched<View> {
-  const all = useFreshResource<View>(name, (before) => loadAsMany(getPages(''), before), everyMs);
-  const view = all.state.value.value;
-  const isWhole = view === null || view.nextCursor === null;
-  const settled = useDebounced(search, typingMs);
-  const key = isWhole || search === '' ? '' : settled;
-  const matching = useResource<View>(
-    (before) =>
-      key === '' ? Promise.resolve({ ok: true, value: all.state.peek().value ?? getPages('').empty }) : loadAsMany(getPages(key), before),
-    `${name} ${key}`,
+/** Says how many rows a list has so far, and loads more of them. @property noun what to call a row: "user" */
+export function Count<View>({ list, count, noun }: { list: List<View>; count: number; noun: string }) {
+  return (
+    <>
+      <span role="status">
+        {pluralize(count, noun)}
+        {nextCursor(list.state.value.view) && ' so far'}
+      </span>
+      <MoreButton list={list} label={`Show more ${noun}s`} />
+    </>
   );
-  return key === '' ? { resource: all, pages: getPages(''), isWhole } : { resource: matching, pages: getPages(key), isWhole };
 }
 
-type MoreButtonProps<View extends Paged> = { resource: Resource<View>; pages: Pages<View>; label: string };
-
 /** Loads the next page of a list, if there is one. */
-export function MoreButton<View extends Paged>({ resource, pages, label }: MoreButtonProps<View>) {
+export function MoreButton<View>({ list, label }: { list: List<View>; label: string }) {
   const [isBusy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string | null>(null);
-  if ((resource.state.value.value?.nextCursor ?? null) === null) return null;
+  const [problem, setProblem] = useState<Failure | null>(null);
+  if (nextCursor(list.state.value.view) === null) return null;
   async function load(): Promise<void> {
     if (isBusy) return;
     setBusy(true);
-    const result = await loadNext(pages, resource);
+    setProblem(await list.more());
     setBusy(false);
-    setProblem(result === null || result.ok ? null : describeFailure(result.failure));
   }
   return (
     <span class="end">
-      <span role="status">{problem}</span>
+      <span role="status">{problem && describeFailure(problem)}</span>
       <button type="button" aria-disabled={isBusy} onClick={() => void load()}>
         {label}
       </button>
     </span>
   );
-}
-
-/** Returns the value, but a new one only after it hasn't changed for this long. */
-export function useDebounced(value: string, ms: number): string {
-  const [settled, settle] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => settle(value), ms);
-    return () => clearTimeout(timer);
-  }, [value, ms]);
-  return settled;
-}
-
-/**
- * Returns whether something else already has this name, compared without case, accents and width.
- *
- * @param find searches for names
- * @param key identifies what `find` searches. Another one starts a new search
- * @param id of the thing that gets the name, if it already exists
- */
-export function useIsTaken(name: string, find: (search: string) => Promise<Result<readonly Named[]>>, key = '', id = ''): boolean {
-  const search = useDebounced(name.trim(), typingMs);
-  const nothing = { ok: true as const, value: [] };
-  const matches = useResource(async () => (search === '' ? nothing : find(search)), `${key} ${search}`).state.value.value ?? [];
-  const folded = foldText(name.trim());
-  return folded !== '' && matches.some((match) => match.id !== id && foldText(match.name.trim()) === folded);
-}
-
-/**
- * Returns the user's settings on a screen, which are kept when the user leaves it. Each tenancy has its own.
- *
- * @returns the settings, and a function that changes some of the settings
- */
-export function useView<View extends object>(name: string, initial: View): [View, (changes: Partial<View>) => void] {
-  const key = tenancyKey.value;
-  const view = useMemo(() => viewSignal(key, name, initial), [key, name]);
-  return [
-    view.value,
-    (changes) => {
-      view.value = { ...view.peek(), ...changes };
-    },
-  ];
 }

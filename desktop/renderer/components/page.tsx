@@ -4,13 +4,13 @@ import { useEffect, useState } from 'preact/hooks';
 import { linkTo } from '../state/addresses.ts';
 import { formatAge } from '../state/format.ts';
 import { formatMembership, userTypeLabels } from '../state/labels.ts';
-import type { Resource } from '../state/list.ts';
+import type { List } from '../state/list.ts';
 import { session } from '../state/session.ts';
 import { CopyButton } from './copy-button.tsx';
 import { Icon } from './icons.tsx';
-import { Stale } from './list.tsx';
+import { Loadable, type LoadableProps, Stale } from './list.tsx';
 
-type PageProps<Value> = {
+type PageProps<View> = {
   title: string;
   /** To the right of the title. */
   actions?: ComponentChildren;
@@ -19,16 +19,16 @@ type PageProps<Value> = {
   /** A panel about one row, next to the list. Rows don't move when it opens. */
   details?: ComponentChildren;
   /** The list's data. The footer says how old it is. */
-  resource?: Resource<Value>;
+  list?: List<View>;
   /** Always visible below the list, once the list is loaded; false if there's nothing to show. */
   foot?: ComponentChildren;
   children: ComponentChildren;
 };
 
 /** Shows a screen where only the list scrolls, so that rows don't move when something around the list changes. */
-export function Page<Value>({ title, actions, head, details, resource, foot, children }: PageProps<Value>) {
-  const loaded = resource?.state.value;
-  const isLoaded = loaded?.value !== null;
+export function Page<View>({ title, actions, head, details, list, foot, children }: PageProps<View>) {
+  const loaded = list?.state.value;
+  const isLoaded = loaded?.view !== null;
   return (
     <div class="page">
       <div class="title-row">
@@ -46,7 +46,7 @@ export function Page<Value>({ title, actions, head, details, resource, foot, chi
       </div>
       {isLoaded && (foot || loaded?.failure) && (
         <div class="page-foot">
-          {resource && <Freshness resource={resource} />}
+          {list && <Freshness list={list} />}
           {foot}
         </div>
       )}
@@ -54,11 +54,25 @@ export function Page<Value>({ title, actions, head, details, resource, foot, chi
   );
 }
 
+type ListPageProps<View> = Omit<PageProps<View>, 'children'> &
+  Pick<LoadableProps<View>, 'noun' | 'reset' | 'children'> & { list: List<View> };
+
+/** Shows a screen with a list, or why it can't be shown. */
+export function ListPage<View>({ noun, reset = null, children, ...page }: ListPageProps<View>) {
+  return (
+    <Page {...page}>
+      <Loadable list={page.list} noun={noun} reset={reset} isInPage>
+        {children}
+      </Loadable>
+    </Page>
+  );
+}
+
 const ageStepMs = 5_000;
 
 /** Shows how old a list is, or why it couldn't be reloaded, with a button to reload it. */
-function Freshness<Value>({ resource }: { resource: Resource<Value> }) {
-  const { loadedAt, isLoading, failure } = resource.state.value;
+function Freshness<View>({ list }: { list: List<View> }) {
+  const { loadedAt, isLoading, failure } = list.state.value;
   const [, redraw] = useState(0);
   useEffect(() => {
     const timer = setInterval(() => {
@@ -66,7 +80,7 @@ function Freshness<Value>({ resource }: { resource: Resource<Value> }) {
     }, ageStepMs);
     return () => clearInterval(timer);
   }, []);
-  if (failure) return <Stale resource={resource} />;
+  if (failure) return <Stale list={list} />;
   if (loadedAt === 0) return null;
   return (
     <span class="fresh">
@@ -77,7 +91,7 @@ function Freshness<Value>({ resource }: { resource: Resource<Value> }) {
         aria-label="Refresh"
         data-tip="Refresh"
         aria-disabled={isLoading}
-        onClick={() => void resource.refresh()}
+        onClick={() => void list.refresh()}
       >
         <Icon name="refresh" />
       </button>

@@ -2,8 +2,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { generalError } from '../state/failure-text.ts';
 import { CopyButton, lastCopy, selectedText } from './copy-button.tsx';
-import { Dialog } from './dialog.tsx';
-import { FormError, useAction } from './form.tsx';
+import { Dialog, Question } from './dialog.tsx';
+import { ErrorText, useAction } from './form.tsx';
 
 /** Holds a secret until its dialog closes. No signal, prop or state holds it, since those outlive the dialog. */
 export class OneTimeSecret {
@@ -135,17 +135,9 @@ export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, chi
           </button>
         </div>
       ) : (
-        <div class="question" role="alert">
-          <p>
-            <strong>Close without saving?</strong> {lost}
-          </p>
-          <div class="actions">
-            <button type="button" class="danger" onClick={closeUnsaved}>
-              Close without saving
-            </button>
-            <FocusedButton onClick={goBack}>Go back</FocusedButton>
-          </div>
-        </div>
+        <Question title="Close without saving?" verb="Close without saving" onConfirm={closeUnsaved} onGoBack={goBack}>
+          {lost}
+        </Question>
       )}
     </Dialog>
   );
@@ -165,17 +157,7 @@ function SaveButton({ secret, name }: { secret: OneTimeSecret; name: string }) {
       <button type="button" aria-disabled={isBusy} onClick={() => void save()}>
         {isSaved ? 'Saved to file' : 'Save to file…'}
       </button>
-      <FormError text={generalError(failure, [])} />
+      <ErrorText text={generalError(failure)} />
     </>
-  );
-}
-
-function FocusedButton({ onClick, children }: { onClick: () => void; children: ComponentChildren }) {
-  const ref = useRef<HTMLButtonElement>(null);
-  useLayoutEffect(() => ref.current?.focus(), []);
-  return (
-    <button ref={ref} type="button" onClick={onClick}>
-      {children}
-    </button>
   );
 }

@@ -1,14 +1,13 @@
 import type { ActivityView } from '#contract/console/activity.ts';
-import type { RequestInput, Result } from '../../ipc.ts';
 import { DayRange } from '../components/charts.tsx';
 import { ExportAllButton } from '../components/export-buttons.tsx';
-import { Empty, Loadable, MoreButton, type Reset, useFreshResource, useView } from '../components/list.tsx';
-import { Page } from '../components/page.tsx';
+import { Empty, MoreButton, ResetButton, useFilters, useList } from '../components/list.tsx';
+import { ListPage } from '../components/page.tsx';
 import { Clip, type Column, DataTable } from '../components/table.tsx';
 import { Moment } from '../components/time.tsx';
+import { FilterSelect } from '../components/toolbar.tsx';
 import {
   type ActivityEvent,
-  activityView,
   actorName,
   addressLabel,
   concernsOnlyActor,
@@ -18,9 +17,9 @@ import {
   mergeActivity,
 } from '../state/activity.ts';
 import { listDays } from '../state/clock.ts';
+import { day, defineFilters, text } from '../state/filters.ts';
 import { describeLoaded } from '../state/format.ts';
 import { actionLabel, capitalized } from '../state/labels.ts';
-import type { Pages } from '../state/list.ts';
 import type { ScreenProps } from '../state/navigation.ts';
 
 type EventColumn = Column<ActivityEvent, string>;
@@ -72,126 +71,92 @@ const columnsFor = (viewerId: string): EventColumn[] => [
   { name: 'when', label: 'When', width: 'moment', cell: ({ at }) => <Moment at={at} isInTable /> },
 ];
 
-type ActivityFilter = Omit<RequestInput<'listActivity'>, 'cursor'>;
-
-const everything = activityView.initial;
+const screenFilters = defineFilters('activity', [], { actor: text(), action: text(), from: day(), to: day() });
+type Filters = typeof screenFilters.initial;
 
 /** Shows the audit events in the viewer's scope. The core filters them, because the page has loaded only some of them. */
 export function Activity({ session, title }: ScreenProps) {
   const viewerId = session.viewer.id;
-  const [chosen, change] = useView(activityView.name, everything);
-  const filter = { ...chosen, ...listDays(chosen.from, chosen.to) };
-  const pages = activityPages(filter);
-  const resource = useFreshResource<ActivityView>(`activity/${JSON.stringify(filter)}`, (before) => loadNewest(filter, before));
-  const view = resource.state.value.value;
+  const [filters, change] = useFilters(screenFilters);
+  const filter = { ...filters, ...listDays(filters.from, filters.to) };
+  const list = useList<ActivityView>({
+    key: `activity/${JSON.stringify(filter)}`,
+    load: (cursor) => window.callkey.request('listActivity', { ...filter, cursor }),
+    merge: mergeActivity,
+  });
+  const { view } = list.state.value;
   const events = view?.events ?? [];
-  const isFiltered = Object.values(chosen).some((value) => value !== '');
-  const reset = isFiltered ? { label: 'Show all activity', onReset: () => change(everything) } : null;
+  const isFiltered = Object.values(filters).some((value) => value !== '');
+  const reset = isFiltered ? { label: 'Show all activity', onReset: () => change(screenFilters.initial) } : null;
   return (
-    <Page
+    <ListPage
       title={title}
       actions={
         events.length > 0 && <ExportAllButton request={{ name: 'exportActivity', input: filter, file: 'activity.csv' }} noun="event" />
       }
-      head={<Filters filter={chosen} viewerId={viewerId} onChange={change} />}
-      resource={resource}
+      head={<Toolbar filters={filters} viewerId={viewerId} onChange={change} />}
+      list={list}
       foot={
         view !== null &&
         events.length > 0 && (
           <>
             <span role="status">{describeLoaded(events.length, view, 'event')}, newest first</span>
-            <MoreButton resource={resource} pages={pages} label="Show older activity" />
+            <MoreButton list={list} label="Show older activity" />
           </>
         )
       }
+      noun="activity"
+      reset={reset}
     >
-      <Loadable resource={resource} noun="activity" isInPage reset={reset}>
-        {() =>
-          events.length > 0 ? (
-            <DataTable label="Activity" columns={columnsFor(viewerId)} rows={events} getId={({ id }) => id} getName={({ id }) => id} />
-          ) : (
-            <NoActivity reset={reset} />
-          )
-        }
-      </Loadable>
-    </Page>
+      {() =>
+        events.length > 0 ? (
+          <DataTable label="Activity" columns={columnsFor(viewerId)} rows={events} getId={({ id }) => id} getName={({ id }) => id} />
+        ) : reset ? (
+          <Empty title="No matching activity">
+            <ResetButton reset={reset} />
+          </Empty>
+        ) : (
+          <Empty title="No activity yet">
+            <p>This list will show who created, revoked or deleted keys and users, when, and from which address.</p>
+          </Empty>
+        )
+      }
+    </ListPage>
   );
 }
-
-/** @property reset null if nothing is filtered */
-function NoActivity({ reset }: { reset: Reset | null }) {
-  if (reset) {
-    return (
-      <Empty title="No matching activity">
-        <button type="button" onClick={reset.onReset}>
-          {reset.label}
-        </button>
-      </Empty>
-    );
-  }
-  return (
-    <Empty title="No activity yet">
-      <p>This list will show who created, revoked or deleted keys and users, when, and from which address.</p>
-    </Empty>
-  );
-}
-
-async function loadNewest(filter: ActivityFilter, before: ActivityView | null): Promise<Result<ActivityView>> {
-  const result = await window.callkey.request('listActivity', { ...filter, cursor: null });
-  return result.ok ? { ok: true, value: mergeActivity(result.value, before) } : result;
-}
-
-type FiltersProps = { filter: typeof everything; viewerId: string; onChange: (changes: Partial<typeof everything>) => void };
 
 const facetsMs = 60_000;
 
-function Filters({ filter: { actor, action, from, to }, viewerId, onChange }: FiltersProps) {
-  const facets = useFreshResource('activity-facets', () => window.callkey.request('listActivityFacets', {}), facetsMs).state.value.value;
-  const userLabels = labelActors(facets?.actors ?? [], viewerId);
+type ToolbarProps = { filters: Filters; viewerId: string; onChange: (changes: Partial<Filters>) => void };
+
+function Toolbar({ filters: { actor, action, from, to }, viewerId, onChange }: ToolbarProps) {
+  const load = () => window.callkey.request('listActivityFacets', {});
+  const { view: facets } = useList({ key: 'activity-facets', every: facetsMs, load }).state.value;
+  const actors = labelActors(facets?.actors ?? [], viewerId);
   const actions = facets?.actions.map((name) => [name, capitalized(actionLabel(name))] as const) ?? [];
   return (
     <search class="toolbar">
-      <Choice label="User" all="All users" value={actor} options={userLabels} onChange={(chosen) => onChange({ actor: chosen })} />
-      <Choice label="Action" all="All actions" value={action} options={actions} onChange={(chosen) => onChange({ action: chosen })} />
+      <FilterSelect
+        label="User"
+        value={actor}
+        options={withChosen('All users', 'Selected user', actor, actors)}
+        onChange={(chosen) => onChange({ actor: chosen })}
+      />
+      <FilterSelect
+        label="Action"
+        value={action}
+        options={withChosen('All actions', 'Selected action', action, actions)}
+        onChange={(chosen) => onChange({ action: chosen })}
+      />
       <DayRange from={from} to={to} onChange={onChange} />
     </search>
   );
 }
 
-type ChoiceProps = {
-  label: string;
-  all: string;
-  value: string;
-  /** Values with their labels. */
-  options: readonly (readonly [string, string])[];
-  onChange: (value: string) => void;
-};
+type Options = readonly (readonly [string, string])[];
 
-function Choice({ label, all, value, options, onChange }: ChoiceProps) {
-  return (
-    <label>
-      <span class="visually-hidden">{label}</span>
-      <select value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-        <option value="">{all}</option>
-        {/* The address may contain a value that isn't in the viewer's activity. */}
-        {value !== '' && !options.some(([id]) => id === value) && <option value={value}>Selected {label.toLowerCase()}</option>}
-        {options
-          .toSorted(([, a], [, b]) => a.localeCompare(b))
-          .map(([id, name]) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-      </select>
-    </label>
-  );
-}
-
-function activityPages(filter: ActivityFilter): Pages<ActivityView> {
-  return {
-    load: (cursor) => window.callkey.request('listActivity', { ...filter, cursor }),
-    join: (view, next) => ({ ...next, events: [...view.events, ...next.events] }),
-    count: ({ events }) => events.length,
-    empty: { events: [], nextCursor: null, total: 0, totalIsMore: false },
-  };
+/** Sorts options, and adds the chosen value, because the address may contain one that isn't in the viewer's activity. */
+function withChosen(all: string, selected: string, chosen: string, options: Options): Options {
+  const isOffered = chosen === '' || options.some(([id]) => id === chosen);
+  return [['', all], ...(isOffered ? [] : [[chosen, selected] as const]), ...options.toSorted(([, a], [, b]) => a.localeCompare(b))];
 }

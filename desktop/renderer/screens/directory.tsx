@@ -1,106 +1,172 @@
-import { useCallback, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Named } from '#contract/console/common.ts';
+import type { DirectoryAccountsView, DirectoryCampaignsView, DirectoryPartnersView } from '#contract/console/directory.ts';
 import type { SessionView } from '#contract/console/session.ts';
-import { ConfirmWithCode } from '../components/confirm.tsx';
+import { foldText } from '#contract/text/text.ts';
+import type { Result } from '../../ipc.ts';
+import { Choose, type Matches, type Option } from '../components/choose.tsx';
+import { Confirm } from '../components/confirm.tsx';
 import { CopyButton } from '../components/copy-button.tsx';
-import { Details, Facts } from '../components/details.tsx';
-import { Dialog } from '../components/dialog.tsx';
-import { Field, FormActions, FormError, TextField, useAction } from '../components/form.tsx';
+import { Details, type Fact, Facts } from '../components/details.tsx';
+import { Field, FormDialog, TextField } from '../components/form.tsx';
 import { Icon } from '../components/icons.tsx';
-import { Empty, Loadable, MoreButton, typingMs, useDebounced, useIsTaken, usePages, useResource, useView } from '../components/list.tsx';
-import { Page } from '../components/page.tsx';
-import { Clip, type Column, DataTable, focusRow } from '../components/table.tsx';
+import { Count, Empty, Loadable, useDialogs, useFilters, useIsTaken, useList, useOpen, useSearchedList } from '../components/list.tsx';
+import { ListPage } from '../components/page.tsx';
+import { Clip, type Column, DataTable } from '../components/table.tsx';
+import { FilterSelect, SearchInput } from '../components/toolbar.tsx';
 import { formatAddress } from '../state/addresses.ts';
-import { announce } from '../state/announcement.ts';
-import {
-  childKinds,
-  type DirectoryEntry,
-  type DirectoryKind,
-  type DirectoryView,
-  directoryPages,
-  directoryView,
-  entriesInView,
-  kindLabels,
-  parentKinds,
-  requests,
-} from '../state/directory.ts';
-import { fieldError, generalError } from '../state/failure-text.ts';
-import { formatNumber, pluralize } from '../state/format.ts';
+import { defineFilters, oneOf, text } from '../state/filters.ts';
+import { formatNumber } from '../state/format.ts';
 import { mapped } from '../state/list.ts';
 import type { ScreenProps } from '../state/navigation.ts';
 
-/** Returns the kinds of entries that the viewer can see. Only staff can see partners. */
-function kindsFor({ viewer }: SessionView): readonly DirectoryKind[] {
-  return viewer.userType === 'staff' ? ['partner', 'account', 'campaign'] : ['account', 'campaign'];
+type Kind = 'partner' | 'account' | 'campaign';
+/** A partner, account or campaign. `count` is the number of its accounts or campaigns; null for a campaign. */
+type Entry = Named & { kind: Kind; partner: Named | null; account: Named | null; count: number | null };
+type EntriesView = { entries: Entry[]; nextCursor: string | null };
+
+/**
+ * The user's filters in the directory.
+ *
+ * @property kind empty for the first kind that the viewer sees
+ * @property parent the ID of the partner or account whose accounts or campaigns are shown; empty for all
+ * @property open the ID of the entry whose details are shown
+ */
+type Filters = { kind: Kind | ''; open: string; parent: string; search: string };
+
+const screenFilters = defineFilters<Filters>('directory', ['kind', 'open'], {
+  kind: oneOf(['partner', 'account', 'campaign', ''], ''),
+  open: text(),
+  parent: text(),
+  search: text(),
+});
+
+/**
+ * What differs between the kinds.
+ *
+ * @property parent the kind of entry that contains it, and `child` the kind that it contains
+ * @property list takes the ID of the parent whose entries are listed; null for all
+ */
+type KindRules = {
+  singular: string;
+  plural: string;
+  noun: string;
+  parent: Exclude<Kind, 'campaign'> | null;
+  child: Kind | null;
+  why: string;
+  list(parentId: string | null, page: { search: string; cursor: string | null }): Promise<Result<EntriesView>>;
+  create(name: string, parentId: string): Promise<Result<Entry>>;
+  rename(id: string, name: string): Promise<Result<Entry>>;
+  delete(id: string): Promise<Result<null>>;
+};
+
+const kinds: Readonly<Record<Kind, KindRules>> = {
+  partner: {
+    singular: 'Partner',
+    plural: 'Partners',
+    noun: 'partner',
+    parent: null,
+    child: 'account',
+    why: 'A partner has accounts, and users who manage them.',
+    list: (_, page) =>
+      mapped(window.callkey.request('listDirectoryPartners', page), ({ partners, ...rest }) => ({
+        ...rest,
+        entries: partners.map(partnerEntry),
+      })),
+    create: (name) => mapped(window.callkey.request('createPartner', { name }), ({ partner }) => partnerEntry(partner)),
+    rename: (id, name) => mapped(window.callkey.request('renamePartner', { id, name }), ({ partner }) => partnerEntry(partner)),
+    delete: (id) => window.callkey.request('deletePartner', { id }),
+  },
+  account: {
+    singular: 'Account',
+    plural: 'Accounts',
+    noun: 'account',
+    parent: 'partner',
+    child: 'campaign',
+    why: 'An account has campaigns. Its API keys can’t be used for other accounts.',
+    list: (partner, page) =>
+      mapped(window.callkey.request('listDirectoryAccounts', { partner, ...page }), ({ accounts, ...rest }) => ({
+        ...rest,
+        entries: accounts.map(accountEntry),
+      })),
+    create: (name, partnerId) =>
+      mapped(window.callkey.request('createAccount', { name, partnerId }), ({ account }) => accountEntry(account)),
+    rename: (id, name) => mapped(window.callkey.request('renameAccount', { id, name }), ({ account }) => accountEntry(account)),
+    delete: (id) => window.callkey.request('deleteAccount', { id }),
+  },
+  campaign: {
+    singular: 'Campaign',
+    plural: 'Campaigns',
+    noun: 'campaign',
+    parent: 'account',
+    child: null,
+    why: 'API keys place calls in campaigns.',
+    list: (account, page) =>
+      mapped(window.callkey.request('listDirectoryCampaigns', { account, ...page }), ({ campaigns, ...rest }) => ({
+        ...rest,
+        entries: campaigns.map(campaignEntry),
+      })),
+    create: (name, accountId) =>
+      mapped(window.callkey.request('createCampaign', { name, accountId }), ({ campaign }) => campaignEntry(campaign)),
+    rename: (id, name) => mapped(window.callkey.request('renameCampaign', { id, name }), ({ campaign }) => campaignEntry(campaign)),
+    delete: (id) => window.callkey.request('deleteCampaign', { id }),
+  },
+};
+
+function partnerEntry({ id, name, accounts }: DirectoryPartnersView['partners'][number]): Entry {
+  return { kind: 'partner', id, name, partner: null, account: null, count: accounts };
 }
+
+function accountEntry({ id, name, partner, campaigns }: DirectoryAccountsView['accounts'][number]): Entry {
+  return { kind: 'account', id, name, partner, account: null, count: campaigns };
+}
+
+function campaignEntry({ id, name, partner, account }: DirectoryCampaignsView['campaigns'][number]): Entry {
+  return { kind: 'campaign', id, name, partner, account, count: null };
+}
+
+type EntryDialog = { name: 'create' } | { name: 'rename' | 'delete'; entry: Entry };
 
 /** Lets users find, create, rename, delete and open partners, accounts and campaigns. */
 export function Directory({ session, title }: ScreenProps) {
-  const kinds = kindsFor(session);
-  const [view, change] = useView(directoryView.name, directoryView.initial);
-  const { parent, search, open: openId } = view;
-  const kind = kinds.find((each) => each === view.kind) ?? kinds[0] ?? 'account';
-  const parentEntry = useEntry(parentKinds[kind], parent);
-  const { resource, pages, isWhole } = usePages(`directory/${kind}/${parent}`, (text) => directoryPages(kind, parent, text), search.trim());
-  const [isCreating, setCreating] = useState(false);
-  const [renaming, setRenaming] = useState<DirectoryEntry | null>(null);
-  const [deleting, setDeleting] = useState<DirectoryEntry | null>(null);
-  const entries = resource.state.value.value?.entries ?? [];
-  const matches = isWhole ? entriesInView(entries, search) : entries;
-  const listedEntry = entries.find(({ id }) => id === openId);
-  const foundEntry = useEntry(listedEntry ? null : kind, openId);
-  const openEntry = listedEntry ?? foundEntry;
-  const { singular, plural, noun } = kindLabels[kind];
-  const closeDetails = useCallback(() => {
-    change({ open: '' });
-    focusRow(openId);
-  }, [openId]);
-  const show = (changes: Partial<DirectoryView>) => {
-    change({ open: '', ...changes });
-  };
-  const changed = (text: string) => {
-    setCreating(false);
-    setRenaming(null);
-    setDeleting(null);
-    announce(text);
-    void resource.refresh();
-  };
+  // Only staff can see partners.
+  const offered: readonly Kind[] = session.viewer.userType === 'staff' ? ['partner', 'account', 'campaign'] : ['account', 'campaign'];
+  const [filters, change] = useFilters(screenFilters);
+  const { parent, search } = filters;
+  const kind = offered.find((each) => each === filters.kind) ?? offered[0] ?? 'account';
+  const { singular, plural, noun, why } = kinds[kind];
+  const { list, isWhole } = useSearchedList({
+    key: `directory/${kind}/${parent}`,
+    search: search.trim(),
+    load: (typed, cursor) => kinds[kind].list(parent === '' ? null : parent, { search: typed, cursor }),
+  });
+  const { dialog, open, close, done } = useDialogs<EntryDialog>(list);
+  const { view } = list.state.value;
+  const entries = view?.entries ?? [];
+  const matches = isWhole ? matching(entries, search) : entries;
+  const opened = useOpen(view?.entries, filters.open, (id) => findEntry(kind, id)).row;
+  const parentKind = kinds[kind].parent;
+  const parentEntry = useOpen(unlisted, parentKind ? parent : '', (id) => findEntry(parentKind ?? 'partner', id)).row;
+  const show = (changes: Partial<Filters>) => change({ open: '', ...changes });
 
   return (
     <>
-      <Page
+      <ListPage
         title={title}
         actions={
-          <button type="button" class="primary" onClick={() => setCreating(true)}>
+          <button type="button" class="primary" onClick={() => open({ name: 'create' })}>
             <Icon name="plus" /> Create {noun}
           </button>
         }
         head={
           <search class="toolbar">
-            <label class="grow">
-              <span class="visually-hidden">Search by name or ID</span>
-              <input
-                type="search"
-                placeholder="Search by name or ID"
-                value={search}
-                onInput={({ currentTarget }) => change({ search: currentTarget.value })}
-              />
-            </label>
-            <label>
-              <span class="visually-hidden">Show</span>
-              <select
-                value={kind}
-                onChange={({ currentTarget }) =>
-                  show({ kind: kinds.find((name) => name === currentTarget.value) ?? kind, parent: '', search: '' })
-                }
-              >
-                {kinds.map((name) => (
-                  <option key={name} value={name}>
-                    {kindLabels[name].plural}
-                  </option>
-                ))}
-              </select>
-            </label>
+            <SearchInput label="Search by name or ID" value={search} onInput={(typed) => change({ search: typed })} />
+            <FilterSelect
+              label="Show"
+              value={kind}
+              options={offered.map((name) => [name, kinds[name].plural])}
+              onChange={(chosen) => show({ kind: chosen, parent: '', search: '' })}
+            />
             {parentEntry && (
               <button type="button" class="clip" onClick={() => show({ parent: '' })}>
                 In <bdi>{parentEntry.name}</bdi> <Icon name="close" />
@@ -110,112 +176,97 @@ export function Directory({ session, title }: ScreenProps) {
           </search>
         }
         details={
-          openEntry && (
+          opened && (
             <EntryDetails
-              entry={openEntry}
+              entry={opened}
               session={session}
-              onRename={() => setRenaming(openEntry)}
-              onDelete={() => setDeleting(openEntry)}
-              onShow={(child) => show({ kind: child, parent: openEntry.id, search: '' })}
-              onClose={closeDetails}
+              onRename={() => open({ name: 'rename', entry: opened })}
+              onDelete={() => open({ name: 'delete', entry: opened })}
+              onShow={(child) => show({ kind: child, parent: opened.id, search: '' })}
+              onClose={() => change({ open: '' })}
             />
           )
         }
-        resource={resource}
-        foot={
-          <>
-            <span role="status">
-              {pluralize(matches.length, noun)}
-              {resource.state.value.value?.nextCursor && ' so far'}
-            </span>
-            <MoreButton resource={resource} pages={pages} label={`Show more ${noun}s`} />
-          </>
-        }
+        list={list}
+        foot={<Count list={list} count={matches.length} noun={noun} />}
+        noun={plural.toLowerCase()}
       >
-        <Loadable resource={resource} noun={plural.toLowerCase()} isInPage>
-          {() =>
-            matches.length === 0 ? (
-              <Empty title={search.trim() === '' ? `No ${noun}s yet` : `No matching ${noun}s`}>
-                {search.trim() === '' && <p>{whyCreate[kind]}</p>}
-              </Empty>
-            ) : (
-              <EntryTable kind={kind} entries={matches} openId={openId} onOpen={({ id }) => change({ kind, open: id })} />
-            )
-          }
-        </Loadable>
-      </Page>
-      {isCreating && (
+        {() =>
+          matches.length > 0 ? (
+            <DataTable
+              label={plural}
+              columns={columns[kind]}
+              rows={matches}
+              getId={({ id }) => id}
+              getName={({ name }) => name}
+              openId={filters.open}
+              getHref={({ id }) => formatAddress('directory', { kind, open: id })}
+              onOpen={({ id }) => change({ kind, open: id })}
+            />
+          ) : search.trim() === '' ? (
+            <Empty title={`No ${noun}s yet`}>
+              <p>{why}</p>
+            </Empty>
+          ) : (
+            <Empty title={`No matching ${noun}s`} />
+          )
+        }
+      </ListPage>
+      {dialog?.name === 'create' && (
         <CreateEntry
           kind={kind}
           parent={parentEntry}
           session={session}
-          onClose={() => setCreating(false)}
-          onCreated={({ name }) => changed(`${singular} ${name} was created.`)}
+          onClose={close}
+          onCreated={({ name }) => void done(`${singular} ${name} was created.`)}
         />
       )}
-      {deleting && (
-        <DeleteEntry
-          entry={deleting}
-          onClose={() => setDeleting(null)}
-          onDeleted={() => {
+      {dialog?.name === 'rename' && (
+        <RenameEntry entry={dialog.entry} onClose={close} onRenamed={({ name }) => void done(`${singular} renamed to ${name}.`)} />
+      )}
+      {dialog?.name === 'delete' && (
+        // The core refuses if something belongs to the entry, and says what.
+        <Confirm
+          title={`Delete ${noun}?`}
+          lead={
+            <>
+              <strong>{dialog.entry.name}</strong> will be deleted permanently. Nothing may belong to it anymore.
+            </>
+          }
+          verb={`Delete ${noun}`}
+          verbing="Deleting…"
+          asksCode={false}
+          act={() => kinds[kind].delete(dialog.entry.id)}
+          onDone={() => {
             change({ open: '' });
-            changed(`${singular} ${deleting.name} was deleted.`);
+            void done(`${singular} ${dialog.entry.name} was deleted.`);
           }}
-        />
-      )}
-      {renaming && (
-        <RenameEntry
-          entry={renaming}
-          onClose={() => setRenaming(null)}
-          onRenamed={({ name }) => changed(`${singular} renamed to ${name}.`)}
+          onClose={close}
         />
       )}
     </>
   );
 }
 
-/**
- * Finds the entry that an address names; null until it's found, or if it doesn't exist. @param kind null if the address doesn't name one
- */
-function useEntry(kind: DirectoryKind | null, id: string): DirectoryEntry | null {
-  const load = async () =>
-    kind !== null && id !== ''
-      ? requests[kind].list(null, { search: id, cursor: null })
-      : { ok: true as const, value: { entries: [], nextCursor: null } };
-  const { value } = useResource<{ entries: DirectoryEntry[] }>(load, `${kind} ${id}`).state.value;
-  return value?.entries.find((entry) => entry.id === id && entry.kind === kind) ?? null;
+/** The parent is of another kind than the listed entries. */
+const unlisted: readonly Entry[] = [];
+
+/** Returns the entries that match the search by name or ID, the same ones that the core would find. */
+function matching(entries: readonly Entry[], search: string): Entry[] {
+  const query = search.trim();
+  return entries.filter(({ id, name }) => foldText(name).includes(foldText(query)) || id === query);
 }
 
-const whyCreate: Readonly<Record<DirectoryKind, string>> = {
-  partner: 'A partner has accounts, and users who manage them.',
-  account: 'An account has campaigns. Its API keys can’t be used for other accounts.',
-  campaign: 'API keys place calls in campaigns.',
-};
-
-type EntryTableProps = {
-  kind: DirectoryKind;
-  entries: readonly DirectoryEntry[];
-  openId: string;
-  onOpen: (entry: DirectoryEntry) => void;
-};
-
-/** Shows entries of one kind, each with the entries that contain it, because two accounts may have the same name. */
-function EntryTable({ kind, entries, openId, onOpen }: EntryTableProps) {
-  return (
-    <DataTable
-      label={kindLabels[kind].plural}
-      columns={columns[kind]}
-      rows={entries}
-      getId={({ id }) => id}
-      getName={({ name }) => name}
-      openId={openId}
-      getHref={({ id }) => formatAddress('directory', { kind, open: id })}
-      onOpen={onOpen}
-    />
-  );
+async function findEntry(kind: Kind, id: string): Promise<Result<Entry>> {
+  const found = await kinds[kind].list(null, { search: id, cursor: null });
+  const entry = found.ok ? found.value.entries.find((each) => each.id === id) : undefined;
+  if (!found.ok) return found;
+  return entry
+    ? { ok: true, value: entry }
+    : { ok: false, failure: { kind: 'refused', code: 'not-found', detail: '', errors: [], retryAfterSeconds: null } };
 }
 
-type EntryColumn = Column<DirectoryEntry, 'name' | 'account' | 'partner' | 'count'>;
+type EntryColumn = Column<Entry, 'name' | 'account' | 'partner' | 'count'>;
 
 const name: EntryColumn = { name: 'name', label: 'Name', width: 'name', cell: (entry) => <Clip>{entry.name}</Clip> };
 const partner: EntryColumn = { name: 'partner', label: 'Partner', width: 'text', cell: (entry) => <Clip>{entry.partner?.name}</Clip> };
@@ -227,32 +278,33 @@ const count = (label: string): EntryColumn => ({
   cell: (entry) => formatNumber(entry.count ?? 0),
 });
 
-const columns: Readonly<Record<DirectoryKind, EntryColumn[]>> = {
+/** Shows the entries that contain each, because two accounts may have the same name. */
+const columns: Readonly<Record<Kind, EntryColumn[]>> = {
   partner: [name, count('Accounts')],
   account: [name, partner, count('Campaigns')],
   campaign: [name, account, partner],
 };
 
 type EntryDetailsProps = {
-  entry: DirectoryEntry;
+  entry: Entry;
   session: SessionView;
   onRename: () => void;
   onDelete: () => void;
-  onShow: (kind: DirectoryKind) => void;
+  onShow: (kind: Kind) => void;
   onClose: () => void;
 };
 
 /** Shows everything about a partner, an account or a campaign, and the actions for it. */
 function EntryDetails({ entry, session, onRename, onDelete, onShow, onClose }: EntryDetailsProps) {
   const { kind, id, name, partner, account, count } = entry;
-  const childKind = childKinds[kind];
+  const { singular, child } = kinds[kind];
   return (
-    <Details title={name} badge={<span class="badge">{kindLabels[kind].singular}</span>} onClose={onClose}>
+    <Details title={name} rowId={id} badge={<span class="badge">{singular}</span>} onClose={onClose}>
       <div class="actions at-start">
-        <OpenLink entry={entry} session={session} />
-        {childKind && (
-          <button type="button" onClick={() => onShow(childKind)}>
-            Show {kindLabels[childKind].noun}s
+        <OpenLink entry={entry} isStaff={session.viewer.userType === 'staff'} />
+        {child && (
+          <button type="button" onClick={() => onShow(child)}>
+            Show {kinds[child].noun}s
           </button>
         )}
         <button type="button" onClick={onRename}>
@@ -270,9 +322,9 @@ function EntryDetails({ entry, session, onRename, onDelete, onShow, onClose }: E
               <code>{id}</code> <CopyButton text={id} noun="ID" />
             </span>,
           ],
-          ...(account ? ([['Account', <bdi key="account">{account.name}</bdi>]] as const) : []),
-          ...(partner ? ([['Partner', <bdi key="partner">{partner.name}</bdi>]] as const) : []),
-          ...(childKind && count !== null ? ([[kindLabels[childKind].plural, formatNumber(count)]] as const) : []),
+          ...(account ? ([['Account', <bdi key="account">{account.name}</bdi>]] satisfies Fact[]) : []),
+          ...(partner ? ([['Partner', <bdi key="partner">{partner.name}</bdi>]] satisfies Fact[]) : []),
+          ...(child && count !== null ? ([[kinds[child].plural, formatNumber(count)]] satisfies Fact[]) : []),
         ]}
       />
     </Details>
@@ -280,9 +332,7 @@ function EntryDetails({ entry, session, onRename, onDelete, onShow, onClose }: E
 }
 
 /** Switches staff to a partner or an account, or opens a campaign's calls for any user. */
-function OpenLink({ entry, session }: Pick<EntryDetailsProps, 'entry' | 'session'>) {
-  const { kind, id, account } = entry;
-  const isStaff = session.viewer.userType === 'staff';
+function OpenLink({ entry: { kind, id, account }, isStaff }: { entry: Entry; isStaff: boolean }) {
   if (kind === 'campaign') {
     const tenancy = isStaff && account ? ({ kind: 'account', id: account.id } as const) : undefined;
     return (
@@ -301,172 +351,111 @@ function OpenLink({ entry, session }: Pick<EntryDetailsProps, 'entry' | 'session
 }
 
 type CreateEntryProps = {
-  kind: DirectoryKind;
+  kind: Kind;
   /** The new entry's partner or account, if that's already known. */
-  parent: DirectoryEntry | null;
+  parent: Entry | null;
   session: SessionView;
-  onCreated: (entry: DirectoryEntry) => void;
+  onCreated: (entry: Entry) => void;
   onClose: () => void;
 };
 
 function CreateEntry({ kind, parent, session, onCreated, onClose }: CreateEntryProps) {
+  const { noun, parent: parentKind } = kinds[kind];
   // A partner user has only one partner, and doesn't need to choose it.
   const own = kind === 'account' && session.viewer.partner ? session.viewer.partner : parent;
   const [name, setName] = useState('');
-  const [parentId, setParentId] = useState(own?.id ?? '');
-  const { isBusy, failure, form, run, unlessBusy } = useAction();
-  const close = unlessBusy(onClose);
-  const parentField = kind === 'account' ? 'partnerId' : 'accountId';
-  // Checks again after a failure, because the entry may have been created and only the response lost.
-  const isTaken = useIsTaken(name, findEntries(kind, parentId), `${parentId} ${failure !== null}`);
+  const [chosen, choose] = useState<Named | null>(own);
+  // Looks again after a lost response, because the entry may have been created.
+  const [lost, setLost] = useState(0);
+  const parentId = (own ?? chosen)?.id ?? '';
   return (
-    <Dialog title={`Create ${kindLabels[kind].noun}`} onDismiss={close}>
-      <form
-        ref={form}
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run(() => requests[kind].create(name, own?.id ?? parentId), onCreated);
-        }}
-      >
-        <TextField
-          label="Name"
-          error={fieldError(failure, 'name')}
-          warning={takenWarning(kind, name, isTaken)}
-          type="text"
-          autocomplete="off"
-          value={name}
-          onInput={setName}
-          autofocus
-        />
-        {kind !== 'partner' && own === null && (
-          <ParentField
-            kind={kind === 'account' ? 'partner' : 'account'}
-            parentId={parentId}
-            error={fieldError(failure, parentField)}
-            onChange={setParentId}
-          />
-        )}
-        {own && (
-          <p class="hint">
-            In <bdi>{own.name}</bdi>
-          </p>
-        )}
-        <FormError text={generalError(failure, own === null ? ['name', parentField] : ['name'])} />
-        <FormActions verb="Create" verbing="Creating…" isBusy={isBusy} onCancel={close} />
-      </form>
-    </Dialog>
+    <FormDialog
+      title={`Create ${noun}`}
+      act={() => kinds[kind].create(name, parentId)}
+      onDone={onCreated}
+      onLost={() => setLost(lost + 1)}
+      verb="Create"
+      verbing="Creating…"
+      onClose={onClose}
+    >
+      <NameField kind={kind} parentId={parentId} searchKey={`${parentId} ${lost}`} value={name} onInput={setName} />
+      {parentKind && own === null && <ChooseParent kind={parentKind} chosen={chosen} onChoose={choose} />}
+      {own && (
+        <p class="hint">
+          In <bdi>{own.name}</bdi>
+        </p>
+      )}
+    </FormDialog>
   );
 }
 
-/** Finds entries by name. @param parentId empty for all */
-function findEntries(kind: DirectoryKind, parentId: string) {
-  return (search: string) =>
-    mapped(requests[kind].list(parentId === '' ? null : parentId, { search, cursor: null }), ({ entries }) => entries);
-}
-
-function takenWarning(kind: DirectoryKind, name: string, isTaken: boolean): string | null {
-  return isTaken ? `${kindLabels[kind].singular} ${name.trim()} already exists.` : null;
-}
-
-type RenameEntryProps = { entry: DirectoryEntry; onRenamed: (entry: DirectoryEntry) => void; onClose: () => void };
+type RenameEntryProps = { entry: Entry; onRenamed: (entry: Entry) => void; onClose: () => void };
 
 function RenameEntry({ entry: { kind, id, name: current, partner, account }, onRenamed, onClose }: RenameEntryProps) {
   const [name, setName] = useState(current);
-  const { isBusy, failure, form, run, unlessBusy } = useAction();
-  const close = unlessBusy(onClose);
-  const isTaken = useIsTaken(name, findEntries(kind, (account ?? partner)?.id ?? ''), '', id);
   return (
-    <Dialog title={`Rename ${kindLabels[kind].noun}`} onDismiss={close}>
-      <form
-        ref={form}
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run(() => requests[kind].rename(id, name), onRenamed);
-        }}
-      >
-        <TextField
-          label="Name"
-          error={fieldError(failure, 'name')}
-          warning={takenWarning(kind, name, isTaken)}
-          type="text"
-          autocomplete="off"
-          value={name}
-          onInput={setName}
-          autofocus
-        />
-        <FormError text={generalError(failure, ['name'])} />
-        <FormActions verb="Rename" verbing="Renaming…" isBusy={isBusy} onCancel={close} />
-      </form>
-    </Dialog>
-  );
-}
-
-type DeleteEntryProps = { entry: DirectoryEntry; onDeleted: () => void; onClose: () => void };
-
-/** Asks before deleting an entry. The core refuses if something belongs to it, and says what. */
-function DeleteEntry({ entry: { kind, id, name }, onDeleted, onClose }: DeleteEntryProps) {
-  return (
-    <ConfirmWithCode
-      title={`Delete ${kindLabels[kind].noun}?`}
-      lead={
-        <>
-          <strong>{name}</strong> will be deleted permanently. Nothing may belong to it anymore.
-        </>
-      }
-      verb={`Delete ${kindLabels[kind].noun}`}
-      verbing="Deleting…"
-      needsCode={false}
-      act={() => requests[kind].delete(id)}
-      onDone={onDeleted}
+    <FormDialog
+      title={`Rename ${kinds[kind].noun}`}
+      act={() => kinds[kind].rename(id, name)}
+      onDone={onRenamed}
+      verb="Rename"
+      verbing="Renaming…"
       onClose={onClose}
-    />
+    >
+      <NameField kind={kind} parentId={(account ?? partner)?.id ?? ''} id={id} value={name} onInput={setName} />
+    </FormDialog>
   );
 }
 
-type ParentFieldProps = { kind: 'partner' | 'account'; parentId: string; error: string | null; onChange: (id: string) => void };
+/** @property id of the entry that gets the name, if it already exists */
+type NameFieldProps = { kind: Kind; parentId: string; searchKey?: string; id?: string; value: string; onInput: (name: string) => void };
 
-/** Offers partners or accounts for a new entry, or a search if there are more than a list can show. */
-function ParentField({ kind, parentId, error, onChange }: ParentFieldProps) {
-  const [search, setSearch] = useState('');
-  const [chosen, setChosen] = useState<Named | null>(null);
-  const debouncedSearch = useDebounced(search.trim(), typingMs);
-  const resource = useResource(() => requests[kind].list(null, { search: debouncedSearch, cursor: null }), debouncedSearch);
-  const { singular, plural } = kindLabels[kind];
+/** Shows the name of an entry, and warns if another one in the same partner or account has it. */
+function NameField({ kind, parentId, searchKey = '', id = '', value, onInput }: NameFieldProps) {
+  const find = (search: string) =>
+    mapped(kinds[kind].list(parentId === '' ? null : parentId, { search, cursor: null }), ({ entries }) => entries);
+  const isTaken = useIsTaken(value, find, searchKey, id);
+  const warning = isTaken ? `${kinds[kind].singular} ${value.trim()} already exists.` : null;
+  return <TextField name="name" label="Name" warning={warning} value={value} onInput={onInput} autofocus />;
+}
+
+type ChooseParentProps = { kind: 'partner' | 'account'; chosen: Named | null; onChoose: (parent: Named | null) => void };
+
+/** Offers partners or accounts for a new entry. */
+function ChooseParent({ kind, chosen, onChoose }: ChooseParentProps) {
+  const { singular, plural, noun } = kinds[kind];
+  const find = (search: string) => findParents(kind, search);
+  const list = useList({ key: `parents/${kind}`, every: null, load: () => find('') });
   return (
-    <Loadable resource={resource} noun={plural.toLowerCase()}>
-      {({ entries, nextCursor }) => {
-        // The chosen entry is still offered while the user searches for others.
-        const isElsewhere = chosen !== null && !entries.some(({ id }) => id === chosen.id);
-        const options: (Named & { partner?: Named | null })[] = isElsewhere ? [chosen, ...entries] : entries;
-        return (
-          <>
-            {(search !== '' || nextCursor !== null) && (
-              <TextField label={`Search ${plural.toLowerCase()}`} type="text" autocomplete="off" value={search} onInput={setSearch} />
-            )}
-            <Field label={singular} error={error}>
-              {(binding) => (
-                <select
-                  {...binding}
-                  value={parentId}
-                  onChange={({ currentTarget }) => {
-                    setChosen(options.find(({ id }) => id === currentTarget.value) ?? null);
-                    onChange(currentTarget.value);
-                  }}
-                >
-                  <option value="">Choose…</option>
-                  {options.map(({ id, name, partner }) => (
-                    <option key={id} value={id}>
-                      {partner ? `${name} · ${partner.name}` : name}
-                    </option>
-                  ))}
-                </select>
-              )}
-            </Field>
-          </>
-        );
-      }}
+    <Loadable list={list} noun={plural.toLowerCase()}>
+      {(first) => (
+        <Field name={`${kind}Id`} label={singular}>
+          {(control) => (
+            <Choose
+              dialog={{
+                title: `Choose ${kind === 'account' ? 'an' : 'a'} ${noun}`,
+                label: `Find ${noun}s`,
+                listLabel: plural,
+                placeholder: 'Type a name',
+                find,
+              }}
+              first={first}
+              chosen={chosen && { ...chosen, caption: '' }}
+              none="Choose…"
+              invitation="Choose…"
+              onChoose={onChoose}
+              control={control}
+            />
+          )}
+        </Field>
+      )}
     </Loadable>
   );
+}
+
+function findParents(kind: Kind, search: string): Promise<Result<Matches<Option>>> {
+  return mapped(kinds[kind].list(null, { search, cursor: null }), ({ entries, nextCursor }) => ({
+    options: entries.map(({ id, name, partner }) => ({ id, name: partner ? `${name} · ${partner.name}` : name, caption: '' })),
+    isAll: nextCursor === null,
+  }));
 }

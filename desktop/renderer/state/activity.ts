@@ -1,11 +1,6 @@
 import { type ActivityFacetsView, type ActivityView, missingActorName, staffAddress } from '#contract/console/activity.ts';
-import { day, text, viewFields } from './filters.ts';
 import { formatIsoDay, pluralize } from './format.ts';
 import { listNouns } from './labels.ts';
-
-type ActivitySettings = { actor: string; action: string; from: string; to: string };
-
-export const activityView = viewFields<ActivitySettings>('activity', [], { actor: text(), action: text(), from: day(), to: day() });
 
 export type ActivityEvent = ActivityView['events'][number];
 
@@ -51,10 +46,10 @@ export function concernsOnlyActor(action: string): boolean {
 }
 
 /** Joins the newest page with the older events that were already loaded. */
-export function mergeActivity(newest: ActivityView, before: ActivityView | null): ActivityView {
+export function mergeActivity(newest: ActivityView, before: ActivityView): ActivityView {
   const last = newest.events.at(-1);
-  const index = before && last ? before.events.findIndex(({ id }) => id === last.id) : -1;
-  // There are more new events than fit on a page, or nothing was loaded before.
-  if (!before || index < 0) return newest;
+  const index = last ? before.events.findIndex(({ id }) => id === last.id) : -1;
+  // There are more new events than fit on a page.
+  if (index < 0) return newest;
   return { ...newest, events: [...newest.events, ...before.events.slice(index + 1)], nextCursor: before.nextCursor };
 }

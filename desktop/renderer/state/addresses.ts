@@ -2,16 +2,10 @@ import { batch, effect } from '@preact/signals';
 import type { SessionView } from '#contract/console/session.ts';
 import type { LinkTarget } from '../../ipc.ts';
 import { type ScreenName, screens, screensFor } from '../../screens.ts';
-import { activityView } from './activity.ts';
 import { warn } from './announcement.ts';
-import { keyListView } from './api-keys.ts';
-import { callsView } from './calls.ts';
-import { directoryView } from './directory.ts';
 import { describeFailure } from './failure-text.ts';
-import { readView, type ViewFields, writeView } from './filters.ts';
+import { filtersOf } from './filters.ts';
 import { screen, showScreen } from './navigation.ts';
-import { protectionView } from './protection.ts';
-import { viewSignal } from './remembered.ts';
 import {
   addressTenancy,
   addServer,
@@ -24,24 +18,15 @@ import {
   type TenancyChoice,
   tenancyKey,
 } from './session.ts';
-import { userListView } from './users.ts';
 
 type Tenancy = Extract<TenancyChoice, { id: string }>;
-type Target = { name: ScreenName; view: object; tenancy: Tenancy | null };
+type Target = { name: ScreenName; filters: object; tenancy: Tenancy | null };
 
-/** Returns the fields of a screen's view. Each screen has its own. */
-function getFields(name: ScreenName): ViewFields<object> {
-  return screenViews[name] as unknown as ViewFields<object>;
-}
+const currentFilters = (name: ScreenName) => filtersOf(name).current(tenancyKey.value);
 
-function currentView(name: ScreenName) {
-  const { name: viewName, initial } = getFields(name);
-  return viewSignal<object>(tenancyKey.value, viewName, initial);
-}
-
-/** Writes the address of a view, the inverse of `readAddress`. */
-function writeAddress({ name, view, tenancy }: Target): string {
-  const { path, query } = writeView(getFields(name), view);
+/** Writes an address, the inverse of `readAddress`. */
+function writeAddress({ name, filters, tenancy }: Target): string {
+  const { path, query } = filtersOf(name).write(filters);
   if (tenancy) query.set('tenancy', `${tenancy.kind}/${tenancy.id}`);
   // Keeps these characters readable, because they don't end a part of a query.
   const written = query.toString().replaceAll('%2F', '/').replaceAll('%40', '@');
@@ -55,9 +40,10 @@ function readAddress(hash: string): Target | null {
   const screen = screens.find(({ name }) => name === screenName);
   if (start !== '#' || !screen) return null;
   const query = new URLSearchParams(search);
-  const view = readView(getFields(screen.name), parts.map(decode), query);
+  const filters = filtersOf(screen.name).read(parts.map(decode), query);
   const [, kind, id] = /^(account|partner)\/(.+)$/.exec(query.get('tenancy') ?? '') ?? [];
-  return view && { name: screen.name, view, tenancy: id !== undefined && (kind === 'account' || kind === 'partner') ? { kind, id } : null };
+  const tenancy = id !== undefined && (kind === 'account' || kind === 'partner') ? ({ kind, id } as const) : null;
+  return filters && { name: screen.name, filters, tenancy };
 }
 
 function decode(part: string): string {
@@ -68,14 +54,27 @@ function decode(part: string): string {
   }
 }
 
+/** What links to a screen can set. */
+type Links = {
+  'api-keys': 'open' | 'owner';
+  calls: 'campaign' | 'open' | 'apiKey';
+  users: 'open';
+  activity: 'actor';
+  directory: 'kind' | 'open';
+};
+
 /**
  * Returns a screen's address in the tenancy that the page shows, for a link.
  *
- * @param changes to the screen's initial view; null for the view as the user left it
+ * @param set what the link sets; null for the filters as the user left them
  */
-export function formatAddress<Name extends ScreenName>(name: Name, changes: Partial<ScreenView<Name>> | null, tenancy?: Tenancy): string {
-  const view = changes === null ? currentView(name).value : { ...getFields(name).initial, ...changes };
-  return writeAddress({ name, view, tenancy: tenancy ?? session.value?.tenancy ?? null });
+export function formatAddress<Name extends ScreenName>(
+  name: Name,
+  set: (Name extends keyof Links ? Partial<Record<Links[Name], string>> : never) | null,
+  tenancy?: Tenancy,
+): string {
+  const filters = set === null ? currentFilters(name).value : { ...filtersOf(name).initial, ...set };
+  return writeAddress({ name, filters, tenancy: tenancy ?? session.value?.tenancy ?? null });
 }
 
 /** Returns the URL that a colleague can open in a browser. */
@@ -84,7 +83,7 @@ export function linkTo(address: string): string {
 }
 
 const currentAddress = () =>
-  writeAddress({ name: screen.value, view: currentView(screen.value).value, tenancy: session.value?.tenancy ?? null });
+  writeAddress({ name: screen.value, filters: currentFilters(screen.value).value, tenancy: session.value?.tenancy ?? null });
 
 /** Returns the parts of an address whose changes Back can undo: the path, the tenancy and the open call. */
 function readStep(hash: string): string {
@@ -146,7 +145,8 @@ function apply(target: Target | null): void {
   if (!target) return;
   batch(() => {
     screen.value = target.name;
-    currentView(target.name).value = { ...currentView(target.name).peek(), ...target.view };
+    const filters = currentFilters(target.name);
+    filters.value = { ...filters.peek(), ...target.filters };
   });
 }
 
@@ -190,15 +190,3 @@ async function goTo(target: Target, now: SessionView): Promise<void> {
   });
   if (isElsewhere) showScreen(target.name);
 }
-
-/** The parts of each screen's view that its address contains. The compiler reports a missing screen. */
-const screenViews = {
-  'api-keys': keyListView,
-  calls: callsView,
-  users: userListView,
-  activity: activityView,
-  directory: directoryView,
-  protection: protectionView,
-} as const satisfies Record<ScreenName, unknown>;
-
-type ScreenView<Name extends ScreenName> = (typeof screenViews)[Name]['initial'];

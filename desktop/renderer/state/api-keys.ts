@@ -8,9 +8,7 @@ import { canonicalNetworks, isInNetworks, parseNetwork } from '#contract/text/ne
 import { shellWord } from '#contract/text/shell.ts';
 import { foldText } from '#contract/text/text.ts';
 import { ownZone } from './clock.ts';
-import { oneOf, oneOfNumbers, pageNumber, sortBy, text, viewFields } from './filters.ts';
 import { formatDay, formatNumber, pluralize, type Sort, type SortValue, sorted } from './format.ts';
-import { readPreference } from './preferences.ts';
 
 export const keyFilters = ['all', 'expiring', 'expired', 'no-expiration', 'never-used', 'unused', 'owner-away'] as const;
 export type KeyFilter = (typeof keyFilters)[number];
@@ -25,8 +23,8 @@ export const keyFilterLabels: Readonly<Record<KeyFilter, string>> = {
   'owner-away': 'Owner inactive for 90 days',
 };
 
-/** The user's settings on the keys screen. @property open the ID of the key whose details are shown */
-export type KeyListView = {
+/** The user's filters on the keys screen. @property open the ID of the key whose details are shown */
+export type KeyFilters = {
   search: string;
   filter: KeyFilter;
   owner: string;
@@ -36,18 +34,12 @@ export type KeyListView = {
   open: string;
 };
 
-export const keyListView = viewFields<KeyListView>('api-keys', ['open'], {
-  open: text(),
-  search: text(),
-  filter: oneOf(keyFilters, 'all'),
-  owner: text(),
-  sort: sortBy(['name', 'owner', 'created', 'used', 'expiry'], { column: 'created', isDescending: true }),
-  size: oneOfNumbers(limits.pageSizes, limits.pageSizes.find((size) => String(size) === readPreference('rows')) ?? limits.pageSizes[1]),
-  page: pageNumber(),
-});
-
 /** Returns the matching keys in the order that the user chose. */
-export function keysInView(keys: readonly ApiKeyView[], { search, filter, owner, sort }: KeyListView, now: DateTime): ApiKeyView[] {
+export function keysInView(
+  keys: readonly ApiKeyView[],
+  { search, filter, owner, sort }: Omit<KeyFilters, 'open'>,
+  now: DateTime,
+): ApiKeyView[] {
   const matches = filterKeys(keys, search, filter, now, owner);
   // Uses the core's order, which is stable even for keys with the same time.
   if (sort.column === 'created') return sort.isDescending ? matches : matches.toReversed();
@@ -138,6 +130,12 @@ export function keysWithSameName(keys: readonly ApiKeyView[], { id, name }: ApiK
   return keys.filter((key) => key.id !== id && key.name === name);
 }
 
+/** Returns the newest key that was created after another one. */
+export function newestAfter(keys: readonly ApiKeyView[], older: ApiKeyView): ApiKeyView | null {
+  const newer = keys.filter(({ createdAt }) => Date.parse(createdAt) > Date.parse(older.createdAt));
+  return newer.toSorted((a, b) => Date.parse(b.createdAt) - Date.parse(a.createdAt))[0] ?? null;
+}
+
 type NamedKey = Pick<ApiKeyView, 'id' | 'name' | 'owner'> & Partial<Pick<ApiKeyView, 'createdAt'>>;
 
 /** Returns the keys' labels by ID. Keys that share a name are distinguished by their owner and the day of their creation. */
@@ -189,10 +187,10 @@ export function keyCsvRow(key: ApiKeyView, now: DateTime): string[] {
   ];
 }
 
-type Page<Item> = { items: Item[]; index: number; count: number; first: number; last: number };
+type Part<Item> = { items: Item[]; index: number; count: number; first: number; last: number };
 
 /** Returns one page of a list, or the last page if the list has become shorter. Pages count from zero, rows from one. */
-export function paginate<Item>(all: readonly Item[], requested: number, size: number): Page<Item> {
+export function paginate<Item>(all: readonly Item[], requested: number, size: number): Part<Item> {
   const count = Math.max(1, Math.ceil(all.length / size));
   const index = Math.min(Math.max(0, requested), count - 1);
   const items = all.slice(index * size, (index + 1) * size);

@@ -1,63 +1,7 @@
 import { DateTime } from 'luxon';
 import { type CallState, callStates } from '#contract/calls/states.ts';
-import type { CallView } from '#contract/console/calls.ts';
-import { outcomeGroups } from './charts.ts';
-import { day, oneOf, sortBy, text, unwritten, viewFields } from './filters.ts';
-import { formatMinute, type Sort } from './format.ts';
-
-/**
- * The user's settings on the calls screen.
- *
- * @property campaign the ID of the campaign whose calls are listed; empty for all campaigns together
- * @property open the contact ID of the call whose details are shown, in a campaign's list
- * @property call the same in the list of all campaigns, but with the campaign's ID in front of it: `c1/k1`
- * @property by without a campaign: whether all calls are listed, or the outcomes of each campaign
- * @property sort how the campaigns are sorted
- * @property pages how many pages of calls are loaded
- */
-export type CallsSettings = {
-  campaign: string;
-  open: string;
-  call: string;
-  by: 'calls' | 'campaigns';
-  state: CallState | null;
-  apiKey: string;
-  search: string;
-  from: string;
-  to: string;
-  sort: Sort<string>;
-  pages: number;
-};
-
-export const callsView = viewFields<CallsSettings>('calls', ['campaign', 'open'], {
-  campaign: text(),
-  open: text(),
-  call: text(),
-  by: oneOf(['calls', 'campaigns'], 'calls'),
-  state: oneOf(callStates, null),
-  apiKey: text(),
-  search: text(),
-  from: day(),
-  to: day(),
-  sort: sortBy(['name', 'account', 'total', ...outcomeGroups.map(({ name }) => name)], { column: 'total', isDescending: true }),
-  pages: unwritten(1),
-});
-
-/**
- * Returns the filter of the chart, which counts the calls that the list shows. A single day is only highlighted among the last 30 days, so
- * that the user can compare it with the others.
- */
-export function chartFilter({ state, apiKey, from, to }: CallsSettings, search: string, firstDay: string) {
-  const isMarked = from === to && (from === '' || from >= firstDay);
-  return { state, apiKey, search, ...(isMarked ? { from: '', to: '' } : { from, to }) };
-}
-
-/** Returns the call whose details are shown. */
-export function getOpenCall({ campaign, open, call }: CallsSettings): { campaignId: string; contactId: string } | null {
-  if (open !== '') return { campaignId: campaign, contactId: open };
-  const [campaignId, contactId] = call.split('/');
-  return campaignId && contactId ? { campaignId, contactId } : null;
-}
+import type { AllCallsSummaryView, CallsSummaryView, CallView } from '#contract/console/calls.ts';
+import { formatMinute } from './format.ts';
 
 type HeldCall = Pick<CallView, 'heldUntil' | 'heldZone'>;
 
@@ -81,4 +25,90 @@ export function describeState(call: HeldCall & Pick<CallView, 'detail'>, ownZone
 /** Returns the time from dialing to the end; null if a call wasn't dialed or hasn't ended. */
 export function callDurationMs({ dialedAt, endedAt }: Pick<CallView, 'dialedAt' | 'endedAt'>): number | null {
   return dialedAt === null || endedAt === null ? null : Math.max(0, Date.parse(endedAt) - Date.parse(dialedAt));
+}
+
+/** The segments of the outcome chart, from the base up. */
+export const outcomeGroups: readonly { name: string; label: string; states: readonly CallState[] }[] = [
+  { name: 'completed', label: 'Completed', states: ['completed'] },
+  { name: 'unanswered', label: 'No answer, busy', states: ['no_answer', 'busy'] },
+  { name: 'failed', label: 'Failed, unknown', states: ['failed', 'unknown'] },
+  { name: 'undialed', label: 'Cancelled, lapsed, blocked', states: ['cancelled', 'lapsed', 'blocked'] },
+  { name: 'waiting', label: 'Queued, dialing', states: ['queued', 'dialing'] },
+];
+
+/** How often the chart refreshes. Less often than a list, because it counts a month of calls. */
+export const summaryMs = 60_000;
+
+/** Adds up the calls of all campaigns. */
+export function combineCampaigns({ days, ...rest }: AllCallsSummaryView): CallsSummaryView {
+  return { ...rest, days: days.map(({ day, campaigns }) => ({ day, states: sumByState(campaigns.map(({ states }) => states)) })) };
+}
+
+/** Counts each campaign's calls by group, for one day, or for all days if `day` is empty. @returns a function that takes a campaign's ID */
+export function outcomesByCampaign({ days }: AllCallsSummaryView, day: string): (campaignId: string) => number[] {
+  const counted = days.filter((each) => day === '' || each.day === day).flatMap(({ campaigns }) => campaigns);
+  const byId = Map.groupBy(counted, ({ id }) => id);
+  return (campaignId) => countByGroup(sumByState((byId.get(campaignId) ?? []).map(({ states }) => states)));
+}
+
+type States = CallsSummaryView['days'][number]['states'];
+
+function sumByState(all: readonly States[]): States {
+  const total: States = {};
+  for (const states of all) for (const state of callStates) if (states[state]) total[state] = (total[state] ?? 0) + states[state];
+  return total;
+}
+
+function countByGroup(states: States): number[] {
+  return outcomeGroups.map((group) => sum(group.states.map((state) => states[state] ?? 0)));
+}
+
+/** Counts each day's calls by group. */
+export function outcomesByDay({ days }: CallsSummaryView): DayCounts[] {
+  return days.map(({ day, states }) => ({ day, counts: countByGroup(states) }));
+}
+
+type Segment = { series: number; from: number; height: number };
+/** @property counts one per series, starting with the lowest in the chart */
+type DayCounts = { day: string; counts: readonly number[] };
+type ChartColumn = DayCounts & { total: number; segments: Segment[] };
+export type Chart = { columns: ChartColumn[]; total: number; highest: ChartColumn | null };
+
+/** The minimum height of a count above zero, so that one call among thousands is visible. */
+const minHeight = 1.5;
+
+/** Computes the columns of stacked counts, from 0 at the base to 100 for the highest day. */
+export function stack(days: readonly DayCounts[]): Chart {
+  const totals = days.map(({ counts }) => sum(counts));
+  const max = Math.max(...totals, 1);
+  const columns = days.map((day, index) => ({ ...day, total: totals[index] ?? 0, segments: toSegments(day.counts, max) }));
+  const highest = columns.reduce<ChartColumn | null>((best, column) => (column.total > (best?.total ?? 0) ? column : best), null);
+  return { columns, total: sum(totals), highest };
+}
+
+function toSegments(counts: readonly number[], max: number): Segment[] {
+  let from = 0;
+  return counts.flatMap((count, series) => {
+    if (count === 0) return [];
+    const segment = { series, from, height: Math.max(minHeight, (count / max) * 100) };
+    from += segment.height;
+    return [segment];
+  });
+}
+
+export function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}
+
+/**
+ * Formats shares as whole percentages that add up to 100: "71%", or "<1%" for a small share. The shares that lose the most by rounding down
+ * get one percentage point more.
+ */
+export function percentages(parts: readonly number[]): string[] {
+  const whole = sum(parts) || 1;
+  const exact = parts.map((part) => (part / whole) * 100);
+  const missing = Math.round(sum(exact)) - sum(exact.map(Math.floor));
+  const byLoss = exact.map((_, index) => index).toSorted((a, b) => ((exact[b] ?? 0) % 1) - ((exact[a] ?? 0) % 1));
+  const rounded = exact.map((share, index) => Math.floor(share) + (byLoss.indexOf(index) < missing ? 1 : 0));
+  return rounded.map((share, index) => `${share === 0 && (parts[index] ?? 0) > 0 ? '<1' : share}%`);
 }

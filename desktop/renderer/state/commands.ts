@@ -57,3 +57,16 @@ const offeredCommands = computed((): Command[] => {
 export function offerCommands(): void {
   effect(() => void window.callkey.offerCommands({ commands: offeredCommands.value }));
 }
+
+/**
+ * Keeps keys from the page while an input method composes text. Enter then accepts what it suggests, and Escape dismisses it, so neither
+ * must also choose an option or close a dialog. The page calls it once, before anything else listens.
+ */
+export function leaveKeysToInputMethods(): void {
+  // In Safari, the key that ends the composition arrives after it. Only its code still says that it belonged to the input method.
+  const ofInputMethod = 229;
+  const stop = (event: KeyboardEvent) => {
+    if (event.isComposing || event.keyCode === ofInputMethod) event.stopImmediatePropagation();
+  };
+  window.addEventListener('keydown', stop, { capture: true });
+}

@@ -47,12 +47,10 @@ export function fieldError(failure: Failure | null, path: string): string | null
   return failure.errors.find((error) => error.path === path || error.path.startsWith(`${path}.`))?.message ?? null;
 }
 
-/** Returns the message above the form's buttons, or null if one of the form's fields already shows the failure. */
-export function generalError(failure: Failure | null, fields: readonly string[]): string | null {
-  if (failure === null) return null;
-  // A dialog in front of the form explains these two kinds of failure. If the form showed them as well, its text would stay after that
-  // dialog has closed.
-  if (failure.kind === 'session-ended' || failure.kind === 'incompatible') return null;
+/** Returns the message above a form's buttons, or null if one of the form's fields, or a dialog in front of the form, shows the failure. */
+export function generalError(failure: Failure | null, fields: readonly string[] = []): string | null {
+  // If the form showed these two kinds as well, its text would stay after that dialog has closed.
+  if (failure === null || failure.kind === 'session-ended' || failure.kind === 'incompatible') return null;
   return fields.some((field) => fieldError(failure, field) !== null) ? null : describeFailure(failure);
 }
 

@@ -1,4 +1,6 @@
+import { type Signal, signal } from '@preact/signals';
 import type { Sort } from './format.ts';
+import { remember } from './remembered.ts';
 
 /** How a value is written in an address. */
 type Field<Value> = {
@@ -53,53 +55,63 @@ export function sortBy<Column extends string>(columns: readonly Column[], initia
   };
 }
 
-type Fields<View> = { readonly [Name in keyof View]: Field<View[Name]> };
+/** How the filters of a screen are written in its address. */
+export type ScreenFilters<Filters extends object> = {
+  initial: Filters;
+  /** Writes filters as `/c1?search=ada`. Initial values aren't written. */
+  write(filters: Filters): { path: string; query: URLSearchParams };
+  /** Reads filters, the inverse of `write`. @returns null if the address has more parts than the filters */
+  read(parts: readonly string[], query: URLSearchParams): Filters | null;
+  /** Returns the filters as the user left them. Each tenancy has its own. */
+  current(tenancyKey: string): Signal<Filters>;
+};
 
-/** The fields of a screen's view. @property path the parts of the address before its query; an empty part ends the path */
-export type ViewFields<View> = { name: string; path: readonly (keyof View & string)[]; fields: Fields<View>; initial: View };
+const defined = new Map<string, ScreenFilters<object>>();
 
-export function viewFields<View extends object>(
-  name: string,
-  path: readonly (keyof View & string)[],
-  fields: Fields<View>,
-): ViewFields<View> {
-  const initial = Object.fromEntries(fieldNames(fields).map((field) => [field, fields[field].initial])) as View;
-  return { name, path, fields, initial };
+/**
+ * Defines what the user can set on a screen, such as a search. It's kept while they're on another screen.
+ *
+ * @param path the fields before the query of the address; an empty one ends the path
+ */
+export function defineFilters<Filters extends object>(
+  screen: string,
+  path: readonly (keyof Filters & string)[],
+  fields: { readonly [Name in keyof Filters]: Field<Filters[Name]> },
+): ScreenFilters<Filters> {
+  const names = Object.keys(fields) as (keyof Filters & string)[];
+  const initial = Object.fromEntries(names.map((name) => [name, fields[name].initial])) as Filters;
+  const filters: ScreenFilters<Filters> = {
+    initial,
+    write(set) {
+      const query = new URLSearchParams();
+      for (const name of names) {
+        const written = fields[name].write(set[name]);
+        if (!path.includes(name) && written !== fields[name].write(initial[name])) query.set(name, written);
+      }
+      const parts = path.map((name) => fields[name].write(set[name]));
+      const end = parts.indexOf('');
+      return { path: (end < 0 ? parts : parts.slice(0, end)).map((part) => `/${encodeURIComponent(part)}`).join(''), query };
+    },
+    read(parts, query) {
+      if (parts.length > path.length) return null;
+      const set = { ...initial };
+      for (const name of names) {
+        const index = path.indexOf(name);
+        const written = index < 0 ? query.get(name) : parts[index];
+        const value = written === null || written === undefined ? undefined : fields[name].read(written);
+        if (value !== undefined) set[name] = value;
+      }
+      return set;
+    },
+    current: (tenancyKey) => remember(`${tenancyKey}/filters/${screen}`, () => signal(initial)),
+  };
+  defined.set(screen, filters);
+  return filters;
 }
 
-/** Writes a view as `/c1?search=ada`. Initial values aren't written. */
-export function writeView<View extends object>(
-  { path, fields, initial }: ViewFields<View>,
-  view: View,
-): { path: string; query: URLSearchParams } {
-  const query = new URLSearchParams();
-  for (const name of fieldNames(fields)) {
-    const written = fields[name].write(view[name]);
-    if (!path.includes(name) && written !== fields[name].write(initial[name])) query.set(name, written);
-  }
-  const parts = path.map((name) => fields[name].write(view[name]));
-  const end = parts.indexOf('');
-  const written = (end < 0 ? parts : parts.slice(0, end)).map((part) => `/${encodeURIComponent(part)}`);
-  return { path: written.join(''), query };
-}
+const none = defineFilters<object>('none', [], {});
 
-/** Reads a view, the inverse of `writeView`. @returns null if the address has more parts than the view */
-export function readView<View extends object>(
-  { path, fields, initial }: ViewFields<View>,
-  parts: readonly string[],
-  query: URLSearchParams,
-): View | null {
-  if (parts.length > path.length) return null;
-  const view = { ...initial };
-  for (const name of fieldNames(fields)) {
-    const index = path.indexOf(name);
-    const written = index < 0 ? query.get(name) : parts[index];
-    const value = written === null || written === undefined ? undefined : fields[name].read(written);
-    if (value !== undefined) view[name] = value;
-  }
-  return view;
-}
-
-function fieldNames<View extends object>(fields: Fields<View>): (keyof View & string)[] {
-  return Object.keys(fields) as (keyof View & string)[];
+/** Returns the filters of a screen; empty ones if it hasn't defined any. */
+export function filtersOf(screen: string): ScreenFilters<object> {
+  return defined.get(screen) ?? none;
 }

@@ -96,22 +96,22 @@ export function describeKeyAccess(session: SessionView): string | null {
   if (viewer.userType === 'account') return `all campaigns in ${viewer.account?.name ?? 'your account'}`;
   if (viewer.userType === 'partner') return `all campaigns in all accounts under ${viewer.partner?.name ?? 'your partner'}`;
   if (!tenancy) return null;
-  return `all campaigns in ${tenancy.kind === 'account' ? '' : 'all accounts under '}${formatWorkspace(session)}`;
+  return `all campaigns in ${tenancy.kind === 'account' ? '' : 'all accounts under '}${formatTenancy(session)}`;
 }
 
 export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-/** Returns the name of the viewer's workspace: the selected tenancy, or the viewer's own account or partner. */
-export function workspaceName({ viewer, tenancy }: SessionView): string {
+/** Returns the name of the viewer's tenancy: the selected tenancy, or the viewer's own account or partner. */
+export function tenancyName({ viewer, tenancy }: SessionView): string {
   if (viewer.userType === 'staff') return tenancy?.name ?? 'None selected';
   return viewer.account?.name ?? viewer.partner?.name ?? '';
 }
 
 /** Returns the selected tenancy's name, along with an account's partner, because two accounts may have the same name. */
-export function formatWorkspace(session: SessionView): string {
-  return [workspaceName(session), tenancyPartner(session)].filter((name) => name !== '').join(', ');
+export function formatTenancy(session: SessionView): string {
+  return [tenancyName(session), tenancyPartner(session)].filter((name) => name !== '').join(', ');
 }
 
 /** Returns the partner of the selected account; empty if no account is selected. */
@@ -126,5 +126,5 @@ export function serverHost(server: string): string {
 
 /** Builds the window title: "API keys · Blue Clinic · calls.example.com". */
 export function windowTitle(screen: string, session: SessionView, server: string): string {
-  return [screen, formatWorkspace(session), serverHost(server)].filter((part) => part !== '').join(' · ');
+  return [screen, formatTenancy(session), serverHost(server)].filter((part) => part !== '').join(' · ');
 }

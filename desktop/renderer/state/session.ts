@@ -6,7 +6,7 @@ import { readTypedAddress } from '../../server-address.ts';
 import { announce, dismissAnnouncement, warn } from './announcement.ts';
 import { isTransient } from './failure-text.ts';
 import { openDialog, resetNavigation } from './navigation.ts';
-import { forgetViews } from './remembered.ts';
+import { forgetAll } from './remembered.ts';
 
 /** Why the session, or the sign-in, can't continue. */
 type Trouble = Extract<Failure, { kind: 'incompatible' | 'unreachable' | 'session-ended' }>;
@@ -259,7 +259,7 @@ export function sessionChangedElsewhere(result: Result<SessionView>): void {
 
 /** Leaves the session or the sign-in. The next user starts on the home screen. @param forgets whether to forget what the screens showed */
 export function leave(forgets = true): void {
-  if (forgets) forgetViews(serverPrefix());
+  if (forgets) forgetAll(serverPrefix());
   departures += 1;
   void window.callkey.cancelSignIn();
   startupAttempt += 1;

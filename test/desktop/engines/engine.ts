@@ -6,7 +6,7 @@ import { walkThrough } from '../../support/screen-walkthrough.ts';
 import { skip } from '../../support/skip.ts';
 import { placeCall } from '../../support/tenants.ts';
 
-const usualSize = { width: 1280, height: 800 };
+export const usualSize = { width: 1280, height: 800 };
 /** In CSS pixels: the usual window, a low one, a tablet, and a phone or a narrow window at 200%. */
 export const commonSizes = [usualSize, { width: 1280, height: 500 }, { width: 800, height: 900 }, { width: 320, height: 900 }];
 /** The common sizes, and in addition a large window, a narrow window at 400%, and a narrow window at 100%. */

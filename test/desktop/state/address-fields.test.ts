@@ -1,17 +1,7 @@
 import { expect } from 'chai';
-import {
-  day,
-  oneOf,
-  oneOfNumbers,
-  pageNumber,
-  readView,
-  sortBy,
-  text,
-  viewFields,
-  writeView,
-} from '../../../desktop/renderer/state/filters.ts';
+import { day, defineFilters, oneOf, oneOfNumbers, pageNumber, sortBy, text } from '../../../desktop/renderer/state/filters.ts';
 
-const fields = viewFields<{
+const fields = defineFilters<{
   campaign: string;
   open: string;
   search: string;
@@ -31,10 +21,10 @@ const fields = viewFields<{
   sort: sortBy(['name', 'used'], { column: 'name', isDescending: false }),
 });
 const written = (view: Partial<typeof fields.initial>) => {
-  const { path, query } = writeView(fields, { ...fields.initial, ...view });
+  const { path, query } = fields.write({ ...fields.initial, ...view });
   return `${path}?${query}`;
 };
-const read = (parts: string[], query: string) => readView(fields, parts, new URLSearchParams(query));
+const read = (parts: string[], query: string) => fields.read(parts, new URLSearchParams(query));
 
 describe('an address', () => {
   it('contains only the values that differ from the default', () => {
@@ -59,7 +49,7 @@ describe('an address', () => {
       page: 1,
       sort: { column: 'used', isDescending: false },
     } as const;
-    const { query } = writeView(fields, view);
+    const { query } = fields.write(view);
     expect(read(['c', 'a'], query.toString())).to.deep.equal(view);
   });
 

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { outcomesByDay, percentages, stack } from '../../../desktop/renderer/state/charts.ts';
+import { outcomesByDay, percentages, stack } from '../../../desktop/renderer/state/calls.ts';
 
 describe('a chart of days', () => {
   it('scales its highest day to 100, and stacks each series on top of the previous series', () => {

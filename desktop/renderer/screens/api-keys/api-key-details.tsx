@@ -1,53 +1,27 @@
-import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console/api-keys.ts';
+import type { Result } from '../../../ipc.ts';
 import { AccessScope, ExpiryBadge, OwnerTag, RefusedBadge } from '../../components/api-key.tsx';
 import { DayChart } from '../../components/charts.tsx';
-import { CopyButton } from '../../components/copy-button.tsx';
-import { Details, Facts } from '../../components/details.tsx';
-import { Dialog } from '../../components/dialog.tsx';
-import { Field, FormActions, FormError, focusFirstInvalid, TextField, useAction } from '../../components/form.tsx';
-import { Loadable, useFreshResource, useResource } from '../../components/list.tsx';
+import { Copyable, Details, type Fact, Facts } from '../../components/details.tsx';
+import { Field, FormDialog, TextField } from '../../components/form.tsx';
+import { Loadable, useList } from '../../components/list.tsx';
 import { Day, Moment, toExpiry } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { addressesProblem, callsPerDayProblem, changedLimits, lockOutWarning, toDraft } from '../../state/api-keys.ts';
-import { stack } from '../../state/charts.ts';
+import { stack } from '../../state/calls.ts';
 import { ownZone } from '../../state/clock.ts';
-import { describeFailure, fieldError, generalError, isNotFound } from '../../state/failure-text.ts';
 import { formatInstant, formatIsoDay, formatNumber, pluralize } from '../../state/format.ts';
 import { actionLabel, capitalized } from '../../state/labels.ts';
-
-type OpenApiKeyProps = {
-  id: string;
-  /** The key, if it's in the list. */
-  listed: ApiKeyView | undefined;
-  onClose: () => void;
-  children: (apiKey: ApiKeyView) => ComponentChildren;
-};
-
-/** Finds the key that an address names, even if it's too old to be in the list. */
-export function OpenApiKey({ id, listed, onClose, children }: OpenApiKeyProps) {
-  const load = async () =>
-    listed ? { ok: true as const, value: null } : window.callkey.request('showApiKey', { id, timeZone: ownZone.peek() });
-  const { value, failure } = useResource<ApiKeyDetailsView | null>(load, listed ? 'listed' : id).state.value;
-  if (listed) return <>{children(listed)}</>;
-  if (value) return <>{children(value.apiKey)}</>;
-  if (!failure) return null;
-  return (
-    <Details title="API key" onClose={onClose}>
-      <p>{isNotFound(failure) ? 'This key was revoked, or you don’t have access to it.' : describeFailure(failure)}</p>
-    </Details>
-  );
-}
 
 type ApiKeyDetailsProps = {
   apiKey: ApiKeyView;
   /** Other keys with the same name: its replacement, or the key that it replaces. */
   sameNamed: readonly ApiKeyView[];
-  onReplace: () => void;
+  onReplace: (apiKey: ApiKeyView) => void;
   /** Called with the changed key. */
   onLimited: (apiKey: ApiKeyView) => void;
-  onRevoke: () => void;
+  onRevoke: (apiKey: ApiKeyView) => void;
   onClose: () => void;
 };
 
@@ -55,12 +29,13 @@ type ApiKeyDetailsProps = {
 export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevoke, onClose }: ApiKeyDetailsProps) {
   const { id, name } = apiKey;
   const zone = ownZone.value;
-  const resource = useFreshResource(`api-key/${id}/${zone}`, () => window.callkey.request('showApiKey', { id, timeZone: zone }));
-  const view = resource.state.value.value;
+  const list = useList({ key: `api-key/${id}/${zone}`, load: () => window.callkey.request('showApiKey', { id, timeZone: zone }) });
+  const { view } = list.state.value;
   const [isLimiting, setLimiting] = useState(false);
   return (
     <Details
       title={name}
+      rowId={id}
       badge={
         <span class="line">
           <RefusedBadge apiKey={apiKey} />
@@ -70,7 +45,7 @@ export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevok
       onClose={onClose}
     >
       <div class="actions at-start">
-        <button type="button" onClick={onReplace}>
+        <button type="button" onClick={() => onReplace(apiKey)}>
           Replace…
         </button>
         {view && (
@@ -81,13 +56,13 @@ export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevok
         <a class="button" href={formatAddress('calls', { apiKey: id })}>
           Show calls
         </a>
-        <button type="button" class="warns" onClick={onRevoke}>
+        <button type="button" class="warns" onClick={() => onRevoke(apiKey)}>
           Revoke…
         </button>
       </div>
       <Facts facts={buildFacts(apiKey, view)} />
       {sameNamed.length > 0 && <KeysWithSameName keys={[apiKey, ...sameNamed]} />}
-      <Loadable resource={resource} noun="usage">
+      <Loadable list={list} noun="usage">
         {(view) => (
           <>
             <Usage view={view} />
@@ -100,12 +75,12 @@ export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevok
           view={view}
           onChanged={(changed) => {
             setLimiting(false);
-            void resource.refresh();
+            void list.refresh();
             onLimited(changed);
           }}
           onClose={() => {
             setLimiting(false);
-            void resource.refresh();
+            void list.refresh();
           }}
         />
       )}
@@ -113,7 +88,7 @@ export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevok
   );
 }
 
-function buildFacts(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readonly [string, ComponentChildren])[] {
+function buildFacts(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): Fact[] {
   const { id, owner, createdAt, lastUsedAt } = apiKey;
   return [
     ...(owner
@@ -127,7 +102,7 @@ function buildFacts(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readon
           ],
         ] as const)
       : []),
-    ...(view ? ([['Access', <AccessScope key="reach" reach={view.reach} isSentence />]] as const) : []),
+    ...(view ? ([['Access', <AccessScope key="access" scope={view.reach} isSentence />]] as const) : []),
     [
       'Created',
       <span key="created">
@@ -144,17 +119,11 @@ function buildFacts(apiKey: ApiKeyView, view: ApiKeyDetailsView | null): (readon
       </span>,
     ],
     ...(view ? limitFacts(view) : []),
-    [
-      'ID',
-      <span key="id" class="copyable">
-        <code>{id}</code>
-        <CopyButton text={id} noun="ID" />
-      </span>,
-    ],
+    ['ID', <Copyable key="id" text={id} noun="ID" />],
   ];
 }
 
-function limitFacts({ apiKey: { addresses, callsPerDay }, today }: ApiKeyDetailsView): (readonly [string, ComponentChildren])[] {
+function limitFacts({ apiKey: { addresses, callsPerDay }, today }: ApiKeyDetailsView): Fact[] {
   return [
     ['Accepted from', addresses === null ? 'Any address' : <code key="addresses">{addresses.join(', ')}</code>],
     [
@@ -277,93 +246,65 @@ function RecentActivity({ view: { activity } }: { view: ApiKeyDetailsView }) {
   );
 }
 
-type LimitApiKeyProps = {
-  view: ApiKeyDetailsView;
-  onChanged: (apiKey: ApiKeyView) => void;
-  onClose: () => void;
-};
+type LimitApiKeyProps = { view: ApiKeyDetailsView; onChanged: (apiKey: ApiKeyView) => void; onClose: () => void };
 
 /** Limits the addresses from which a key is accepted, and the calls that it can place per day. */
 function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
   // Keeps the key as it was when the dialog opened, because the changes are based on that version.
   const [apiKey] = useState(view.apiKey);
   const [draft, setDraft] = useState(() => toDraft(apiKey));
-  const [hasTried, setTried] = useState(false);
-  const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
-  const close = unlessBusy(onClose);
-  const problems = { addresses: addressesProblem(draft.addresses), callsPerDay: callsPerDayProblem(draft.callsPerDay) };
-  const input = (changes: Partial<typeof draft>) => {
-    setDraft({ ...draft, ...changes });
-    clearError();
-  };
-
-  function submit(event: Event): void {
-    event.preventDefault();
-    setTried(true);
-    if (problems.addresses !== null || problems.callsPerDay !== null) {
-      focusFirstInvalid(form.current);
-      return;
-    }
-    const change = changedLimits(apiKey, draft);
-    if (change === null) {
-      close();
-      return;
-    }
-    void run(
-      () => window.callkey.request('changeApiKey', { id: apiKey.id, ...change }),
-      (changed) => onChanged(changed.apiKey),
-    );
-  }
-
   return (
-    <Dialog
+    <FormDialog
       title="Limit API key"
       lead={
         <>Limits reduce the harm that a leaked key can do. Changes to {<strong>{apiKey.name}</strong>} take effect at its next request.</>
       }
-      onDismiss={close}
+      problems={{ addresses: addressesProblem(draft.addresses), callsPerDay: callsPerDayProblem(draft.callsPerDay) }}
+      clearsErrors
+      act={async (): Promise<Result<{ apiKey: ApiKeyView } | null>> => {
+        const change = changedLimits(apiKey, draft);
+        return change === null ? { ok: true, value: null } : window.callkey.request('changeApiKey', { id: apiKey.id, ...change });
+      }}
+      onDone={(changed) => (changed ? onChanged(changed.apiKey) : onClose())}
+      verb="Save"
+      verbing="Saving…"
+      onClose={onClose}
     >
-      <form ref={form} onSubmit={submit} noValidate>
-        <Field
-          label="Addresses"
-          error={(hasTried ? problems.addresses : null) ?? fieldError(failure, 'addresses')}
-          hint={
-            <>
-              The key will be accepted only from these IP addresses and networks, one per line, such as 192.0.2.7 or 10.0.0.0/8. Leave it
-              empty to allow any address. {view.lastUsedAddress !== null && <>Last used from {view.lastUsedAddress}.</>}
-            </>
-          }
-          warning={lockOutWarning(draft.addresses, view)}
-        >
-          {(binding) => (
-            <textarea
-              {...binding}
-              rows={4}
-              spellcheck={false}
-              autocomplete="off"
-              data-autofocus
-              value={draft.addresses}
-              onInput={({ currentTarget }) => input({ addresses: currentTarget.value })}
-            />
-          )}
-        </Field>
-        <TextField
-          label="Calls per day"
-          error={(hasTried ? problems.callsPerDay : null) ?? fieldError(failure, 'callsPerDay')}
-          hint={
-            view.today
-              ? `Each day starts at midnight in ${view.today.timeZone}. Calls placed ${view.today.countedFrom === undefined ? 'today' : 'since the limit was set today'}: ${view.today.placed}.`
-              : 'Leave it empty for no limit. Calls over the limit are refused until the next midnight in the key’s time zone.'
-          }
-          type="text"
-          inputMode="numeric"
-          autocomplete="off"
-          value={draft.callsPerDay}
-          onInput={(callsPerDay) => input({ callsPerDay })}
-        />
-        <FormError text={generalError(failure, ['addresses', 'callsPerDay'])} />
-        <FormActions verb="Save" verbing="Saving…" isBusy={isBusy} onCancel={close} />
-      </form>
-    </Dialog>
+      <Field
+        name="addresses"
+        label="Addresses"
+        hint={
+          <>
+            The key will be accepted only from these IP addresses and networks, one per line, such as 192.0.2.7 or 10.0.0.0/8. Leave it
+            empty to allow any address. {view.lastUsedAddress !== null && <>Last used from {view.lastUsedAddress}.</>}
+          </>
+        }
+        warning={lockOutWarning(draft.addresses, view)}
+      >
+        {(binding) => (
+          <textarea
+            {...binding}
+            rows={4}
+            spellcheck={false}
+            autocomplete="off"
+            data-autofocus
+            value={draft.addresses}
+            onInput={({ currentTarget }) => setDraft({ ...draft, addresses: currentTarget.value })}
+          />
+        )}
+      </Field>
+      <TextField
+        name="callsPerDay"
+        label="Calls per day"
+        hint={
+          view.today
+            ? `Each day starts at midnight in ${view.today.timeZone}. Calls placed ${view.today.countedFrom === undefined ? 'today' : 'since the limit was set today'}: ${view.today.placed}.`
+            : 'Leave it empty for no limit. Calls over the limit are refused until the next midnight in the key’s time zone.'
+        }
+        inputMode="numeric"
+        value={draft.callsPerDay}
+        onInput={(callsPerDay) => setDraft({ ...draft, callsPerDay })}
+      />
+    </FormDialog>
   );
 }

@@ -1,4 +1,4 @@
-import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ApiKeyView, CreatedApiKeyView } from '#contract/console/api-keys.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import { customRange } from '#contract/expiry.ts';
@@ -6,11 +6,9 @@ import { limits } from '#contract/limits.ts';
 import { countCodePoints, describeLineProblem, normalizeLine } from '#contract/text/text.ts';
 import type { Failure, Result } from '../../../ipc.ts';
 import { KeyAccess, ReferenceLink } from '../../components/api-key.tsx';
-import { type Campaign, CampaignSelect, firstPage } from '../../components/choose.tsx';
+import { type Campaign, ChooseCampaign, useCampaigns } from '../../components/choose.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
-import { Field, FormActions, FormError, focusFirstInvalid, TextField, useAction } from '../../components/form.tsx';
-import { useFreshResource } from '../../components/list.tsx';
+import { Field, FormDialog, TextField, useFieldError, useForm } from '../../components/form.tsx';
 import { OneTimeSecret, SecretDialog } from '../../components/secret.tsx';
 import { toExpiry } from '../../components/time.tsx';
 import { warn } from '../../state/announcement.ts';
@@ -20,7 +18,6 @@ import {
   dateForChoice,
   describeClockLead,
   describeRange,
-  type ExpirationChoice,
   type ExpirationDraft,
   expirationChoices,
   expirationLabels,
@@ -28,10 +25,13 @@ import {
   timeZonesAfter,
   toExpirationChoice,
 } from '../../state/expiration.ts';
-import { describeFailure, fieldError, generalError, isInDoubt } from '../../state/failure-text.ts';
+import { describeFailure } from '../../state/failure-text.ts';
 import { formatInstant, formatNumber } from '../../state/format.ts';
 import { describeKeyAccess } from '../../state/labels.ts';
 import { server } from '../../state/session.ts';
+
+/** A new key. Its value is dropped when its dialog closes. @property limitFailure why it didn't get the limits of the key that it replaces */
+export type NewApiKey = { apiKey: ApiKeyView; secret: OneTimeSecret; limitFailure: Failure | null };
 
 type CreateApiKeyProps = {
   session: SessionView;
@@ -39,7 +39,7 @@ type CreateApiKeyProps = {
   listed: readonly ApiKeyView[];
   /** The key that the new one replaces. */
   replaced: ApiKeyView | null;
-  onCreated: (view: NewApiKey) => void;
+  onCreated: (created: NewApiKey) => void;
   /** Called if the core didn't respond, so the key may have been created. */
   onMaybeCreated: () => void;
   onClose: () => void;
@@ -55,38 +55,29 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
   const draft: ExpirationDraft = { timeZone: ownZone.value, ...chosen };
   useState(readClock);
   const [copiesLimits, setCopiesLimits] = useState(true);
-  const [hasTried, setTried] = useState(false);
-  const { isBusy, failure, form, clearError, run, unlessBusy } = useAction();
-
   const line = normalizeLine(name, limits.apiKeyName);
   const length = countCodePoints(line);
+  const nameProblem = line === '' ? 'Enter a name for the key.' : describeLineProblem(line, limits.apiKeyName);
   // Computed again every minute, because the range and the date of every choice change at midnight.
   const resolved = resolve(draft, now.value);
-  const nameError = (hasTried || line !== '' ? nameProblem(line) : null) ?? fieldError(failure, 'name');
-  const expirationError = fieldError(failure, 'expiration') ?? fieldError(failure, 'timeZone');
-  const problemAt = (field: 'choice' | 'date') =>
-    (!resolved.ok && resolved.field === field && (hasTried || (field === 'date' && draft.date !== '')) ? resolved.problem : null) ??
-    (field === (draft.choice === 'custom' ? 'date' : 'choice') ? expirationError : null);
+  const limitsToCopy = replaced ? summarizeLimits(replaced) : '';
+  const access = describeKeyAccess(session);
 
-  useEffect(() => {
-    if (isInDoubt(failure)) onMaybeCreated();
-  }, [failure]);
-
-  function submit(event: Event): void {
-    event.preventDefault();
-    setTried(true);
-    if (nameProblem(line) !== null || !resolved.ok) {
-      focusFirstInvalid(form.current);
-      return;
-    }
+  /** If the new key can't be limited, it's still returned, with the reason, because its value is shown only once. */
+  async function create(): Promise<Result<CreatedApiKeyView & { limitFailure: Failure | null }>> {
+    if (!resolved.ok) throw new Error('The form checks this before.');
     const { expiration } = resolved;
-    const create = () => window.callkey.request('createApiKey', { name, expiration, timeZone: draft.timeZone });
-    void run<NewApiKey>(copiesLimits && replaced ? () => createLimited(create, replaced) : create, onCreated, onCreatedAfterClose);
+    const created = await window.callkey.request('createApiKey', { name, expiration, timeZone: draft.timeZone });
+    if (!created.ok || !replaced || !copiesLimits)
+      return created.ok ? { ok: true, value: { ...created.value, limitFailure: null } } : created;
+    const { addresses, callsPerDay } = replaced;
+    const limited = await window.callkey.request('changeApiKey', { id: created.value.apiKey.id, addresses, callsPerDay });
+    const change = limited.ok ? { apiKey: limited.value.apiKey, limitFailure: null } : { limitFailure: limited.failure };
+    return { ok: true, value: { ...created.value, ...change } };
   }
-  const close = unlessBusy(onClose);
 
   return (
-    <Dialog
+    <FormDialog
       title={replaced ? 'Replace API key' : 'Create API key'}
       lead={
         replaced && (
@@ -96,126 +87,91 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
           </>
         )
       }
-      onDismiss={close}
+      problems={{ name: nameProblem, ...(resolved.ok ? {} : { [resolved.field]: resolved.problem }) }}
+      act={create}
+      onDone={({ keyValue, ...created }) => onCreated({ ...created, secret: new OneTimeSecret(keyValue) })}
+      onDoneUnmounted={({ apiKey }) => {
+        void window.callkey.dismissSecret();
+        warn(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);
+      }}
+      lost="The server may still have created the key. Check the list, and revoke the key if it’s there."
+      onLost={onMaybeCreated}
+      verb="Create Key"
+      verbing="Creating…"
+      onClose={onClose}
     >
       {/* The two keys' access differs if someone else created the old key. */}
       {replaced && <KeyAccess id={replaced.id} subject="The old key" />}
-      <form ref={form} onSubmit={submit} noValidate>
-        <TextField
-          label="Name"
-          error={nameError}
-          hint="Name the system that will use the key. The name is the only way to tell your keys apart."
-          warning={
-            !replaced && isNameTaken(listed, line)
-              ? 'A key with this name already exists. The name is the only way to tell keys apart.'
-              : null
-          }
-          aside={
-            <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
-              {formatNumber(length)} / {formatNumber(limits.apiKeyName)}
-            </span>
-          }
-          type="text"
-          autocomplete="off"
-          required
-          value={name}
-          onInput={setName}
-          autofocus
-        />
-        <ExpirationFields
-          draft={draft}
-          choiceError={problemAt('choice')}
-          dateError={problemAt('date')}
-          resolved={resolved.ok ? resolved.text : ''}
-          onChange={(changes) => {
-            choose({ ...chosen, ...changes });
-            clearError();
-          }}
-        />
-        {replaced && summarizeLimits(replaced) !== '' && (
-          <div class="check">
-            <input
-              id="carry-limits"
-              type="checkbox"
-              checked={copiesLimits}
-              onChange={({ currentTarget }) => setCopiesLimits(currentTarget.checked)}
-            />
-            <label for="carry-limits">Copy the old key’s limits: {summarizeLimits(replaced)}</label>
-          </div>
-        )}
-        <Guidance session={session} />
-        <FormError
-          text={
-            failure && isInDoubt(failure)
-              ? `${describeFailure(failure)} The server may still have created the key. Check the list, and revoke the key if it’s there.`
-              : generalError(failure, ['name', 'expiration', 'timeZone'])
-          }
-        />
-        <FormActions verb="Create Key" verbing="Creating…" isBusy={isBusy} onCancel={close} />
-      </form>
-    </Dialog>
-  );
-}
-
-/**
- * Creates a key with the limits of another. If the new key can't be limited, it's still returned, with the reason, because its value is
- * shown only once.
- */
-async function createLimited(create: () => Promise<Result<CreatedApiKeyView>>, replaced: ApiKeyView): Promise<Result<NewApiKey>> {
-  const created = await create();
-  if (!created.ok) return created;
-  const { addresses, callsPerDay } = replaced;
-  const { apiKey } = created.value;
-  const limited = await window.callkey.request('changeApiKey', { id: apiKey.id, addresses, callsPerDay });
-  return { ok: true, value: { ...created.value, ...(limited.ok ? { apiKey: limited.value.apiKey } : { limitFailure: limited.failure }) } };
-}
-
-/** Handles a key that was created only after the form had been closed, so that its value can't be shown. */
-function onCreatedAfterClose({ apiKey }: CreatedApiKeyView): void {
-  void window.callkey.dismissSecret();
-  warn(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);
-}
-
-function nameProblem(line: string): string | null {
-  return line === '' ? 'Enter a name for the key.' : describeLineProblem(line, limits.apiKeyName);
-}
-
-function Guidance({ session }: { session: SessionView }) {
-  const reach = describeKeyAccess(session);
-  return (
-    <p class="hint">
-      {reach !== null && (
-        <>
-          Like you, the new key has access to <strong>{reach}</strong>. To limit its access, create it as a user with less access.{' '}
-        </>
+      <TextField
+        name="name"
+        label="Name"
+        error={line === '' ? null : nameProblem}
+        hint="Name the system that will use the key. The name is the only way to tell your keys apart."
+        warning={
+          !replaced && isNameTaken(listed, line)
+            ? 'A key with this name already exists. The name is the only way to tell keys apart.'
+            : null
+        }
+        aside={
+          <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
+            {formatNumber(length)} / {formatNumber(limits.apiKeyName)}
+          </span>
+        }
+        required
+        value={name}
+        onInput={setName}
+        autofocus
+      />
+      <ExpirationFields draft={draft} onChange={(changes) => choose({ ...chosen, ...changes })} />
+      {limitsToCopy !== '' && (
+        <div class="check">
+          <input
+            id="carry-limits"
+            type="checkbox"
+            checked={copiesLimits}
+            onChange={({ currentTarget }) => setCopiesLimits(currentTarget.checked)}
+          />
+          <label for="carry-limits">Copy the old key’s limits: {limitsToCopy}</label>
+        </div>
       )}
-      Use one key per integration: revoking a key immediately stops everything that uses it.
-    </p>
+      <p class="hint">
+        {access !== null && (
+          <>
+            Like you, the new key has access to <strong>{access}</strong>. To limit its access, create it as a user with less access.{' '}
+          </>
+        )}
+        Use one key per integration: revoking a key immediately stops everything that uses it.
+      </p>
+    </FormDialog>
   );
 }
 
-type ExpirationFieldsProps = {
-  draft: ExpirationDraft;
-  choiceError: string | null;
-  dateError: string | null;
-  /** The expiration time of the draft, or empty. */
-  resolved: string;
-  onChange: (changes: Partial<ExpirationDraft>) => void;
-};
+type ExpirationFieldsProps = { draft: ExpirationDraft; onChange: (changes: Partial<ExpirationDraft>) => void };
 
 /** Shows the fields for the expiration, the last day of a custom one, and the time zone that the day is in. */
-function ExpirationFields({ draft, choiceError, dateError, resolved, onChange }: ExpirationFieldsProps) {
-  const range = customRange(now.value, draft.timeZone);
+function ExpirationFields({ draft, onChange }: ExpirationFieldsProps) {
+  const { choice, date, timeZone } = draft;
+  const { hasTried, clearError } = useForm();
+  const refused = useFieldError('expiration', 'timeZone');
+  const resolved = resolve(draft, now.value);
+  const range = customRange(now.value, timeZone);
+  const problemAt = (field: 'choice' | 'date') =>
+    (!resolved.ok && resolved.field === field && (hasTried || (field === 'date' && date !== '')) ? resolved.problem : null) ??
+    (field === (choice === 'custom' ? 'date' : 'choice') ? refused : null);
+  const change = (changes: Partial<ExpirationDraft>) => {
+    clearError();
+    onChange(changes);
+  };
   return (
     <>
-      <Choices draft={draft} error={choiceError} onChange={onChange} />
+      <Choices draft={draft} error={problemAt('choice')} onChange={change} />
       {clockLead.value !== 0 && (
         <p class="warning" role="status">
           {describeClockLead(clockLead.value)}
         </p>
       )}
-      {draft.choice === 'custom' && (
-        <Field label="Last day" error={dateError} hint={`Any day ${describeRange(now.value, draft.timeZone)}.`}>
+      {choice === 'custom' && (
+        <Field label="Last day" error={problemAt('date')} hint={`Any day ${describeRange(now.value, timeZone)}.`}>
           {(binding) => (
             <input
               {...binding}
@@ -223,21 +179,21 @@ function ExpirationFields({ draft, choiceError, dateError, resolved, onChange }:
               required
               min={range.earliest}
               max={range.latest}
-              value={draft.date}
-              onInput={({ currentTarget }) => onChange({ date: currentTarget.value })}
+              value={date}
+              onInput={({ currentTarget }) => change({ date: currentTarget.value })}
             />
           )}
         </Field>
       )}
-      <div class="resolved" hidden={resolved === ''}>
-        <output>{resolved}</output>
-        {draft.choice !== '' && draft.choice !== 'none' && <ZoneField timeZone={draft.timeZone} onChange={onChange} />}
+      <div class="resolved" hidden={!resolved.ok || resolved.text === ''}>
+        <output>{resolved.ok && resolved.text}</output>
+        {choice !== '' && choice !== 'none' && <ZoneField timeZone={timeZone} onChange={change} />}
       </div>
     </>
   );
 }
 
-type ChoicesProps = { draft: ExpirationDraft; error: string | null; onChange: (changes: { choice: ExpirationChoice }) => void };
+type ChoicesProps = ExpirationFieldsProps & { error: string | null };
 
 /** Shows radio buttons, each with the date that it results in. */
 function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps) {
@@ -276,7 +232,7 @@ function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps)
 }
 
 /** Shows the machine's own zone; a button offers others. */
-function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (changes: { timeZone: string }) => void }) {
+function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: ExpirationFieldsProps['onChange'] }) {
   const [isOpen, setOpen] = useState(timeZone !== ownZone.peek());
   const select = useRef<HTMLSelectElement>(null);
   const wasPressed = useRef(false);
@@ -317,27 +273,16 @@ function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: (change
   );
 }
 
-/** @property limitFailure why the key didn't get the limits of the key that it replaces */
-export type NewApiKey = CreatedApiKeyView & { limitFailure?: Failure };
+type SaveKeyValueProps = { session: SessionView; created: NewApiKey; onClose: (unsaved: boolean) => void };
 
-/** A new key with its value. */
-export type ShownKey = { apiKey: ApiKeyView; secret: OneTimeSecret; limitFailure: Failure | undefined };
-
-export function shownKey({ apiKey, keyValue, limitFailure }: NewApiKey): ShownKey {
-  return { apiKey, secret: new OneTimeSecret(keyValue), limitFailure };
-}
-
-type SaveKeyValueProps = { session: SessionView; shown: ShownKey; onClose: (unsaved: boolean) => void };
-
-export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
-  const { apiKey, secret, limitFailure } = shown;
-  const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage));
-  const { value: view, failure } = campaigns.state.value;
+/** Shows the value of a new key once, and a command to try it. */
+export function SaveKeyValue({ session, created: { apiKey, secret, limitFailure }, onClose }: SaveKeyValueProps) {
+  const { view: campaigns, failure } = useCampaigns(60_000).state.value;
   // The command doesn't work without a campaign, so it can't be copied before the campaigns have loaded.
-  const isLoading = view === null && failure === null;
+  const isLoading = campaigns === null && failure === null;
   const [chosen, choose] = useState<Campaign | null>(null);
-  const campaign = chosen ?? view?.campaigns[0];
-  const hasSeveral = view !== null && (view.campaigns.length > 1 || view.nextCursor !== null);
+  const campaign = chosen ?? campaigns?.options[0];
+  const hasSeveral = campaigns !== null && (campaigns.options.length > 1 || !campaigns.isAll);
   const snippet = exampleCall(server.value, campaign?.id ?? '{campaignId}', `test-${apiKey.id.slice(-12)}`);
   const { expiresAt, expiryTimeZone } = apiKey;
   return (
@@ -365,9 +310,7 @@ export function SaveKeyValue({ session, shown, onClose }: SaveKeyValueProps) {
             {campaign || isLoading ? 'Try it: place a test call in ' : 'Example call'}
             {campaign && !hasSeveral && <bdi>{campaign.name}</bdi>}
           </h3>
-          {campaign && hasSeveral && (
-            <CampaignSelect campaigns={view} chosen={campaign} isRequired onChange={(_id, picked) => choose(picked)} />
-          )}
+          {campaign && hasSeveral && <ChooseCampaign campaigns={campaigns} chosen={campaign} onChoose={choose} />}
           {!isLoading && <CopyButton text={snippet} noun="command" />}
         </div>
         <pre aria-busy={isLoading}>{snippet}</pre>

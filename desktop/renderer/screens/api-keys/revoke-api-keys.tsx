@@ -4,25 +4,15 @@ import type { ApiKeyView, RevocationView, RevokedApiKeysView, RevokeReason } fro
 import { limits } from '#contract/limits.ts';
 import { describeLineProblem, normalizeLine } from '#contract/text/text.ts';
 import { Expiry, KeyAccess } from '../../components/api-key.tsx';
-import {
-  AlreadyRemoved,
-  CancelCalls,
-  type Confirmation,
-  ConfirmationField,
-  ConfirmDanger,
-  DangerActions,
-  isConfirmed,
-} from '../../components/confirm.tsx';
+import { AlreadyRemoved, ConfirmDanger } from '../../components/confirm.tsx';
 import { Facts } from '../../components/details.tsx';
-import { Dialog } from '../../components/dialog.tsx';
-import { Field, FormError, TextField, useAction } from '../../components/form.tsx';
-import { useResource } from '../../components/list.tsx';
+import { SelectField, TextField } from '../../components/form.tsx';
+import { useList } from '../../components/list.tsx';
 import { Clip } from '../../components/table.tsx';
 import { Day, ExpiryDay, Moment, Time } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { hasExpired } from '../../state/api-keys.ts';
 import { now } from '../../state/clock.ts';
-import { describeFailure } from '../../state/failure-text.ts';
 import { formatNumber, pluralize } from '../../state/format.ts';
 
 type RevokeApiKeyProps = {
@@ -41,9 +31,11 @@ type Preview = Pick<RevocationView, 'apiKey'> & Partial<Pick<RevocationView, 'la
 export function RevokeApiKey({ apiKey, replacement, onReplace, onRevoked, onAlreadyRevoked, onClose }: RevokeApiKeyProps) {
   const [reason, setReason] = useState<ReasonDraft>({ reason: replacement ? 'replaced' : '', note: '' });
   // Until the preview arrives, the dialog shows the list's data, so that nothing in it moves.
-  const preview = useResource<Preview>(() => window.callkey.request('previewRevocation', { id: apiKey.id }), '', {
-    apiKey,
-    queuedCalls: null,
+  const preview = useList<Preview>({
+    key: `revocation/${apiKey.id}`,
+    every: null,
+    load: () => window.callkey.request('previewRevocation', { id: apiKey.id }),
+    initial: { apiKey, queuedCalls: null },
   });
   const { owner } = apiKey;
   return (
@@ -79,7 +71,8 @@ export function RevokeApiKey({ apiKey, replacement, onReplace, onRevoked, onAlre
           {reason.reason === 'leaked' && <LastDay view={view} replacement={replacement} onReplace={onReplace} onClose={onClose} />}
         </>
       )}
-      countQueuedCalls={(view) => view.queuedCalls}
+      countQueuedCalls={({ queuedCalls }) => queuedCalls}
+      confirmation={null}
       verb="Revoke"
       verbing="Revoking…"
       isReady={isComplete(reason)}
@@ -108,48 +101,34 @@ function describeEffect(apiKeys: readonly ApiKeyView[]): string {
   return `${active} will stop working immediately; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} already expired.`;
 }
 
-/** Asks before revoking several keys together, and names each with its creator. The focus starts on Cancel. */
+/** Asks before revoking several keys together, and names each with its creator. */
 export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProps) {
-  const [cancelQueuedCalls, setCancel] = useState(false);
-  const [typed, setTyped] = useState('');
   const [reason, setReason] = useState<ReasonDraft>({ reason: '', note: '' });
-  const { isBusy, failure, run, unlessBusy } = useAction();
-  const close = unlessBusy(onClose);
   const count = formatNumber(apiKeys.length);
-  const confirmation: Confirmation | null =
-    apiKeys.length > confirmAbove ? { label: `To revoke ${count} keys, type ${count}`, text: String(apiKeys.length) } : null;
-  const isTooMany = apiKeys.length > limits.revokedApiKeys;
-  const isReady = isConfirmed(confirmation, typed) && !isTooMany && isComplete(reason);
+  const request = { ids: apiKeys.map(({ id }) => id), ...toReason(reason) };
   // The keys may be gone because the response to an earlier attempt was lost.
-  if (apiKeys.length === 0 && !isBusy) return <AlreadyRemoved onAlreadyRemoved={onClose} />;
-
+  if (apiKeys.length === 0) return <AlreadyRemoved onAlreadyRemoved={onClose} />;
   return (
-    <Dialog
+    <ConfirmDanger
       title={`Revoke ${count} API keys?`}
       lead={`${describeEffect(apiKeys)} You can’t undo this.`}
-      isAlert
       isWide="very"
-      onDismiss={close}
+      preview={null}
+      confirmation={
+        apiKeys.length > confirmAbove ? { label: `To revoke ${count} keys, type ${count}`, text: String(apiKeys.length) } : null
+      }
+      verb={`Revoke ${count} keys`}
+      verbing="Revoking…"
+      isReady={isComplete(reason)}
+      problem={apiKeys.length > limits.revokedApiKeys ? `Select at most ${limits.revokedApiKeys} keys at a time.` : null}
+      act={(cancelQueuedCalls) => window.callkey.request('revokeApiKeys', { ...request, cancelQueuedCalls })}
+      onDone={onRevoked}
+      onAlreadyRemoved={onClose}
+      onClose={onClose}
     >
       <KeyTable apiKeys={apiKeys} />
       <ReasonFields draft={reason} onChange={setReason} />
-      <CancelCalls calls={null} isChosen={cancelQueuedCalls} onChoose={setCancel} />
-      {confirmation && !isTooMany && <ConfirmationField confirmation={confirmation} value={typed} onInput={setTyped} />}
-      <FormError text={isTooMany ? `Select at most ${limits.revokedApiKeys} keys at a time.` : failure && describeFailure(failure)} />
-      <DangerActions
-        verb={`Revoke ${count} keys`}
-        verbing="Revoking…"
-        isBusy={isBusy}
-        isReady={isReady}
-        onCancel={close}
-        onAct={() =>
-          void run(
-            () => window.callkey.request('revokeApiKeys', { ids: apiKeys.map(({ id }) => id), cancelQueuedCalls, ...toReason(reason) }),
-            onRevoked,
-          )
-        }
-      />
-    </Dialog>
+    </ConfirmDanger>
   );
 }
 
@@ -233,30 +212,17 @@ function noteProblem(note: string): string | null {
 function ReasonFields({ draft, onChange }: { draft: ReasonDraft; onChange: (draft: ReasonDraft) => void }) {
   return (
     <>
-      <Field label="Reason" hint="Shown on the Activity screen.">
-        {(binding) => (
-          <select
-            {...binding}
-            value={draft.reason}
-            onChange={({ currentTarget }) =>
-              onChange({ ...draft, reason: reasons.find(([reason]) => reason === currentTarget.value)?.[0] ?? '' })
-            }
-          >
-            <option value="">Not specified</option>
-            {reasons.map(([reason, label]) => (
-              <option key={reason} value={reason}>
-                {label}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <SelectField
+        label="Reason"
+        hint="Shown on the Activity screen."
+        value={draft.reason}
+        options={[['', 'Not specified'], ...reasons]}
+        onChange={(reason) => onChange({ ...draft, reason })}
+      />
       {draft.reason === 'other' && (
         <TextField
           label="Why?"
           error={draft.note === '' ? null : noteProblem(draft.note)}
-          type="text"
-          autocomplete="off"
           value={draft.note}
           onInput={(note) => onChange({ ...draft, note })}
         />

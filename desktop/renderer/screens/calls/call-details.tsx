@@ -1,14 +1,11 @@
-import type { ComponentChildren } from 'preact';
 import type { CallDetailsView, CallView } from '#contract/console/calls.ts';
 import { OwnerTag } from '../../components/api-key.tsx';
-import { CopyButton } from '../../components/copy-button.tsx';
-import { Details, Facts } from '../../components/details.tsx';
-import { Loadable, useFreshResource } from '../../components/list.tsx';
+import { Copyable, Details, type Fact, Facts, NoDetails } from '../../components/details.tsx';
+import { Loadable, useList } from '../../components/list.tsx';
 import { Moment } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { callDurationMs, describeHeld } from '../../state/calls.ts';
 import { ownZone } from '../../state/clock.ts';
-import { describeFailure, isNotFound } from '../../state/failure-text.ts';
 import { formatDuration, formatNumber } from '../../state/format.ts';
 import { callStateLabels, callStateTones, capitalized } from '../../state/labels.ts';
 
@@ -20,26 +17,18 @@ type CallDetailsProps = {
   onClose: () => void;
 };
 
-type Fact = readonly [string, ComponentChildren];
-
 /** Shows everything that the console knows about a call. */
 export function CallDetails({ campaignId, contactId, listed, onClose }: CallDetailsProps) {
-  const resource = useFreshResource(`call/${contactId}`, () => window.callkey.request('showCall', { id: campaignId, contactId }));
-  const call = listed ?? resource.state.value.value?.call;
-  if (!call) {
-    const { failure } = resource.state.value;
-    if (!failure) return null;
-    return (
-      <Details title="Call" onClose={onClose}>
-        <p>{isNotFound(failure) ? 'This call doesn’t exist in this campaign.' : describeFailure(failure)}</p>
-      </Details>
-    );
-  }
+  const list = useList({ key: `call/${contactId}`, load: () => window.callkey.request('showCall', { id: campaignId, contactId }) });
+  const { view, failure } = list.state.value;
+  const call = listed ?? view?.call;
+  const details = { rowId: contactId, onClose };
+  if (!call) return failure && <NoDetails title="Call" {...{ ...details, failure }} gone="This call doesn’t exist in this campaign." />;
   const { contact } = call;
   return (
-    <Details title={contact.name ?? contact.phone ?? 'Erased'} badge={<CallBadge call={call} />} onClose={onClose}>
+    <Details title={contact.name ?? contact.phone ?? 'Erased'} badge={<CallBadge call={call} />} {...details}>
       <Facts facts={buildFacts(call)} />
-      <Loadable resource={resource} noun="details">
+      <Loadable list={list} noun="details">
         {(view) => (
           <>
             <Dialing view={view} />
@@ -76,8 +65,8 @@ function buildFacts(call: CallView): Fact[] {
         'Another user’s key'
       ),
     ],
-    ['Request ID', <Copyable key="request" text={requestId} what="request ID" />],
-    ['Contact ID', <Copyable key="contact" text={contactId} what="contact ID" />],
+    ['Request ID', <Copyable key="request" text={requestId} noun="request ID" />],
+    ['Contact ID', <Copyable key="contact" text={contactId} noun="contact ID" />],
   ];
 }
 
@@ -115,15 +104,6 @@ function Variables({ view: { variables } }: { view: CallDetailsView }) {
 
 function momentAt(term: string, at: string | null): Fact[] {
   return at === null ? [] : [[term, <Moment key={term} at={at} />]];
-}
-
-function Copyable({ text, what }: { text: string; what: string }) {
-  return (
-    <span class="copyable">
-      <code>{text}</code>
-      <CopyButton text={text} noun={what} />
-    </span>
-  );
 }
 
 /** Shows the outcome of a call, and whether it's simulated. */

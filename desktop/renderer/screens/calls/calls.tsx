@@ -1,58 +1,97 @@
 import type { ComponentChildren } from 'preact';
-import { useCallback, useEffect, useRef } from 'preact/hooks';
-import { callStates } from '#contract/calls/states.ts';
-import type { AllCallsSummaryView, CallsView, CallView, DialerTroubleView } from '#contract/console/calls.ts';
+import { type CallState, callStates } from '#contract/calls/states.ts';
+import type { AllCallsSummaryView, CallsSummaryView, CallsView, CallView, DialerTroubleView } from '#contract/console/calls.ts';
 import type { CampaignsView } from '#contract/console/directory.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { RequestInput, Result } from '../../../ipc.ts';
 import { screensFor } from '../../../screens.ts';
 import { DayRange, OutcomeChart } from '../../components/charts.tsx';
-import { type Campaign, CampaignSelect, firstPage, focusCampaignSelect } from '../../components/choose.tsx';
+import { type Campaign, ChooseCampaign, findCampaigns, focusCampaignChoice, type Matches, useCampaigns } from '../../components/choose.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
 import {
   Empty,
   Loadable,
   MoreButton,
   type Reset,
-  typingMs,
-  useDebounced,
-  useFreshResource,
-  usePages,
-  useResource,
-  useView,
+  ResetButton,
+  useFilters,
+  useList,
+  useSearchedList,
+  useSettled,
 } from '../../components/list.tsx';
-import { Page } from '../../components/page.tsx';
-import { Clip, type Column, DataTable, focusRow } from '../../components/table.tsx';
+import { ListPage, Page } from '../../components/page.tsx';
+import { Clip, type Column, DataTable } from '../../components/table.tsx';
 import { Moment, Time } from '../../components/time.tsx';
+import { Chips, FilterSelect, SearchInput } from '../../components/toolbar.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { labelKeys } from '../../state/api-keys.ts';
-import { type CallsSettings, callDurationMs, callsView, chartFilter, describeState, getOpenCall } from '../../state/calls.ts';
-import { combineCampaigns, outcomeGroups, outcomesByCampaign, sum, summaryMs } from '../../state/charts.ts';
+import { callDurationMs, combineCampaigns, describeState, outcomeGroups, outcomesByCampaign, sum, summaryMs } from '../../state/calls.ts';
 import { firstChartDay, listDays, ownZone } from '../../state/clock.ts';
+import { day, defineFilters, oneOf, sortBy, text } from '../../state/filters.ts';
 import { describeLoaded, formatDuration, formatNumber, pluralize, type Sort, sortAfterPress, sorted } from '../../state/format.ts';
 import { callStateLabels } from '../../state/labels.ts';
-import type { Pages, Resource } from '../../state/list.ts';
 import { type ScreenProps, scrollToTop } from '../../state/navigation.ts';
-import { remember } from '../../state/remembered.ts';
-import { session, tenancyKey } from '../../state/session.ts';
+import { session } from '../../state/session.ts';
 import { CallBadge, CallDetails } from './call-details.tsx';
 
+/**
+ * The user's filters on the calls screen.
+ *
+ * @property campaign the ID of the campaign whose calls are listed; empty for all campaigns together
+ * @property open the contact ID of the call whose details are shown, in a campaign's list
+ * @property call the same in the list of all campaigns, but with the campaign's ID in front of it: `c1/k1`
+ * @property by without a campaign: whether all calls are listed, or the outcomes of each campaign
+ * @property sort how the campaigns are sorted
+ */
+type Filters = {
+  campaign: string;
+  open: string;
+  call: string;
+  by: 'calls' | 'campaigns';
+  state: CallState | null;
+  apiKey: string;
+  search: string;
+  from: string;
+  to: string;
+  sort: Sort<string>;
+};
+
+const screenFilters = defineFilters<Filters>('calls', ['campaign', 'open'], {
+  campaign: text(),
+  open: text(),
+  call: text(),
+  by: oneOf(['calls', 'campaigns'], 'calls'),
+  state: oneOf(callStates, null),
+  apiKey: text(),
+  search: text(),
+  from: day(),
+  to: day(),
+  sort: sortBy(['name', 'account', 'total', ...outcomeGroups.map(({ name }) => name)], { column: 'total', isDescending: true }),
+});
+
+type Change = (changes: Partial<Filters>) => void;
+
 /** Shows the calls of a campaign, or of all campaigns. No other screen or endpoint shows a call's outcome. */
-export function Calls({ session, title }: ScreenProps) {
-  const campaigns = useFreshResource('campaigns', () => window.callkey.request('listCampaigns', firstPage), summaryMs);
-  const [settings, change] = useView(callsView.name, callsView.initial);
-  const view = campaigns.state.value.value;
-  const [first] = view?.campaigns ?? [];
-  const canCreate = screensFor(session.viewer).some(({ name }) => name === 'directory');
-  const choose = (campaignId: string) => {
-    change({ campaign: campaignId, open: '', call: '', search: '', pages: 1 });
-    scrollToTop();
-    focusCampaignSelect();
-  };
-  if (!view || !first) {
+export function Calls({ session: { viewer }, title }: ScreenProps) {
+  const list = useCampaigns(summaryMs);
+  const [filters, change] = useFilters(screenFilters);
+  const { view: campaigns } = list.state.value;
+  const [first] = campaigns?.options ?? [];
+  const listed = campaigns?.options.find(({ id }) => id === filters.campaign);
+  const isUnlisted = campaigns !== null && filters.campaign !== '' && !listed;
+  // A campaign that was opened through its address or a search may not be on the loaded page.
+  const found = useList({
+    key: `campaign/${filters.campaign}`,
+    every: null,
+    load: isUnlisted ? () => findCampaigns(filters.campaign) : null,
+  });
+  const search = useSettled(filters.search.trim());
+
+  if (!campaigns || !first) {
+    const canCreate = screensFor(viewer).some(({ name }) => name === 'directory');
     return (
       <Page title={title}>
-        <Loadable resource={campaigns} noun="your campaigns">
+        <Loadable list={list} noun="your campaigns">
           {() => (
             <Empty title="No campaigns">
               <p>
@@ -69,41 +108,37 @@ export function Calls({ session, title }: ScreenProps) {
       </Page>
     );
   }
-  const campaignId = settings.campaign;
-  const isOnlyOne = view.campaigns.length === 1 && view.nextCursor === null;
-  const chosen = isOnlyOne && campaignId === '' ? first : view.campaigns.find(({ id }) => id === campaignId);
-  const show = (campaign: Campaign) => (
-    <CallsPage
-      key={campaign.id}
-      title={title}
-      campaignId={campaign.id}
-      settings={settings}
-      onChange={change}
-      actions={<CampaignSelect campaigns={view} chosen={campaign} onChange={choose} />}
-      chart={<CampaignChart campaignId={campaign.id} settings={settings} onChange={change} />}
-    />
-  );
-  if (chosen) return show(chosen);
-  if (campaignId === '') return <AllCalls title={title} campaigns={view} settings={settings} onChange={change} onChoose={choose} />;
-  return <CampaignById key={campaignId} title={title} id={campaignId} show={show} onShowAll={() => change(callsView.initial)} />;
-}
-
-type CampaignByIdProps = { title: string; id: string; show: (campaign: Campaign) => ComponentChildren; onShowAll: () => void };
-
-/** Finds a campaign that was opened through its address or a search, and isn't on the loaded page. */
-function CampaignById({ title, id, show, onShowAll }: CampaignByIdProps) {
-  const resource = useResource(() => window.callkey.request('listCampaigns', { search: id, cursor: null }));
-  const campaign = resource.state.value.value?.campaigns.find((each) => each.id === id);
-  if (campaign) return show(campaign);
+  const choose = (id: string) => {
+    change({ campaign: id, open: '', call: '', search: '' });
+    scrollToTop();
+    focusCampaignChoice();
+  };
+  const isOnlyOne = campaigns.options.length === 1 && campaigns.isAll;
+  const campaign =
+    isOnlyOne && filters.campaign === '' ? first : (listed ?? found.state.value.view?.options.find(({ id }) => id === filters.campaign));
+  const props = {
+    title,
+    filters,
+    search,
+    onChange: change,
+    choice: (
+      <ChooseCampaign
+        campaigns={campaigns}
+        chosen={campaign ?? null}
+        none="All campaigns"
+        onChoose={(chosen) => choose(chosen?.id ?? '')}
+      />
+    ),
+  };
+  if (campaign) return <CampaignCalls key={campaign.id} campaignId={campaign.id} {...props} />;
+  if (filters.campaign === '') return <AllCalls {...props} campaigns={campaigns} onChoose={choose} />;
   return (
     <Page title={title}>
-      <Loadable resource={resource} noun="the campaign">
+      <Loadable list={found} noun="the campaign">
         {() => (
           <Empty title="Campaign not found">
             <p>It doesn’t exist, or you don’t have access to it.</p>
-            <button type="button" onClick={onShowAll}>
-              Show all calls
-            </button>
+            <ResetButton reset={{ label: 'Show all calls', onReset: () => change(screenFilters.initial) }} />
           </Empty>
         )}
       </Loadable>
@@ -111,67 +146,113 @@ function CampaignById({ title, id, show, onShowAll }: CampaignByIdProps) {
   );
 }
 
-type CampaignChartProps = { campaignId: string; settings: CallsSettings; onChange: (changes: Partial<CallsSettings>) => void };
+/** @property search the search, once the user has stopped typing @property choice lets the user choose a campaign */
+type CallsProps = { title: string; filters: Filters; search: string; onChange: Change; choice: ComponentChildren };
 
-/** Shows the chart above the list. The list doesn't wait for it. */
-function CampaignChart({ campaignId, settings, onChange }: CampaignChartProps) {
-  const { from, to } = settings;
-  const timeZone = ownZone.value;
-  const search = useDebounced(settings.search.trim(), typingMs);
-  const filter = chartFilter(settings, search, firstChartDay());
-  const load = () => window.callkey.request('summarizeCalls', { id: campaignId, ...filter, timeZone });
-  const summary = useFreshResource(`outcomes/${campaignId}/${JSON.stringify([filter, timeZone])}`, load, summaryMs);
-  const view = summary.state.value.value;
+function CampaignCalls({ campaignId, ...props }: CallsProps & { campaignId: string }) {
+  const { filters, search, onChange } = props;
+  const filter = { ...chartFilter(filters, search, firstChartDay()), timeZone: ownZone.value };
+  // The list doesn't wait for the chart.
+  const summary = useList({
+    key: `outcomes/${campaignId}`,
+    filter: JSON.stringify(filter),
+    every: summaryMs,
+    load: () => window.callkey.request('summarizeCalls', { id: campaignId, ...filter }),
+  }).state.value;
+  const chart = <Chart {...{ filters, filter, summary: summary.view, isLoading: isOld(summary, filter), onChange }} />;
+  return <CallList {...props} campaignId={campaignId} actions={props.choice} chart={chart} />;
+}
+
+type OutcomesFilter = ReturnType<typeof chartFilter> & { timeZone: string };
+
+/** Whether a view is still that of another filter. */
+function isOld(loaded: { view: unknown; filter: string; loadedAt: number }, filter: OutcomesFilter): boolean {
+  return loaded.view === null || loaded.filter !== JSON.stringify(filter);
+}
+
+/**
+ * Returns the filter of the chart, which counts the calls that the list shows. A single day is only highlighted among the last 30 days, so
+ * that the user can compare it with the others.
+ */
+function chartFilter({ state, apiKey, from, to }: Filters, search: string, firstDay: string) {
+  const isMarked = from === to && (from === '' || from >= firstDay);
+  return { state, apiKey, search, ...(isMarked ? { from: '', to: '' } : { from, to }) };
+}
+
+type ChartProps = {
+  filters: Filters;
+  filter: OutcomesFilter;
+  summary: CallsSummaryView | null;
+  isLoading: boolean;
+  note?: string;
+  onChange: Change;
+};
+
+/** Shows the chart above the list, and why calls aren't being dialed. */
+function Chart({ filters: { from, to }, filter: { timeZone: _, ...filter }, summary, isLoading, note = '', onChange }: ChartProps) {
   return (
     <>
-      <DialerOff />
-      {view && <DialerTrouble trouble={view.dialerTrouble} />}
+      {session.value?.dialer === 'off' && (
+        <p class="notice" role="note">
+          <span>
+            No provider is connected, so calls stay queued. To simulate the calls instead, restart the server with{' '}
+            <code>DIALER=simulated npm start</code>.
+          </span>
+        </p>
+      )}
+      {summary && <DialerTrouble trouble={summary.dialerTrouble} />}
       <OutcomeChart
-        summary={view}
+        summary={summary}
+        isLoading={isLoading}
         day={from === to ? from : ''}
         filter={filter}
-        onChoose={(day) => onChange({ from: day, to: day, open: '', call: '', pages: 1 })}
+        note={note}
+        onChoose={(chosen) => onChange({ from: chosen, to: chosen, open: '', call: '' })}
       />
     </>
   );
 }
 
-type CallsPageProps = {
-  title: string;
-  /** The ID of a campaign; null for all. */
-  campaignId: string | null;
-  settings: CallsSettings;
-  onChange: (changes: Partial<CallsSettings>) => void;
-  /** Lets the user choose a campaign. */
-  actions: ComponentChildren;
-  /** The chart above the list. */
-  chart: ComponentChildren;
-};
+/** Shows a notice while the provider isn't accepting calls. */
+function DialerTrouble({ trouble }: { trouble: DialerTroubleView }) {
+  return (
+    <div role="status">
+      {trouble && (
+        <p class="notice">
+          The provider hasn’t accepted a call since <Moment at={trouble.since} />: {trouble.reason}.
+        </p>
+      )}
+    </div>
+  );
+}
 
-/** Shows the calls of a campaign, or of all campaigns in scope, filtered by the core. */
-function CallsPage({ title, campaignId, settings, onChange, actions, chart }: CallsPageProps) {
-  const { state, apiKey, from, to, pages } = settings;
-  const search = useDebounced(settings.search.trim(), typingMs);
+const pollMs = 2_000;
+/** A filter reads many calls. */
+const filteredMs = 10_000;
+
+/** @property campaignId null for all campaigns @property chart the chart above the list */
+type CallListProps = CallsProps & { campaignId: string | null; actions: ComponentChildren; chart: ComponentChildren };
+
+/** Shows the calls of a campaign, or of all campaigns in scope, filtered by the core, and follows them. */
+function CallList({ title, campaignId, filters, search, onChange, actions, chart }: CallListProps) {
+  const { state, apiKey, from, to } = filters;
   const filter = { state, apiKey, search, ...listDays(from, to) };
-  const resource = useCalls(campaignId, filter, pages);
-  const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
-  const view = resource.state.value.value;
+  const list = useList<CallsView>({
+    key: 'calls',
+    filter: JSON.stringify([campaignId, filter]),
+    every: state !== null || apiKey !== '' || search !== '' ? filteredMs : pollMs,
+    load: (cursor) => loadCalls(campaignId, { ...filter, cursor }),
+  });
+  const { view } = list.state.value;
   const calls = view?.calls ?? [];
   const searchedBackTo = view?.searchedBackTo;
+  const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
   const hasNone = view !== null && calls.length === 0 && searchedBackTo === undefined && !isFiltered;
-  const showAll = () => onChange({ ...callsView.initial, campaign: campaignId ?? '' });
+  const showAll = () => onChange({ ...screenFilters.initial, campaign: campaignId ?? '' });
   const reset = isFiltered ? { label: 'Show all calls', onReset: showAll } : null;
-  const open = getOpenCall(settings);
-  const closeDetails = useCallback(() => {
-    onChange({ open: '', call: '' });
-    focusRow(open?.contactId ?? null);
-  }, [open?.contactId]);
-  // Closes the details, because the open call might not match the new filters.
-  const narrow = (changes: Partial<CallsSettings>) => onChange({ open: '', call: '', pages: 1, ...changes });
-  const show = ({ campaign, contactId }: CallView) =>
-    onChange(campaignId === null ? { call: `${campaign?.id}/${contactId}` } : { campaign: campaignId, open: contactId });
+  const open = openCall(filters);
   return (
-    <Page
+    <ListPage
       title={title}
       actions={
         <>
@@ -191,7 +272,8 @@ function CallsPage({ title, campaignId, settings, onChange, actions, chart }: Ca
       head={
         <>
           {chart}
-          {!hasNone && <CallFilters calls={calls} settings={settings} onChange={narrow} />}
+          {/* Closes the details, because the open call might not match the new filters. */}
+          {!hasNone && <Toolbar calls={calls} filters={filters} onChange={(changes) => onChange({ open: '', call: '', ...changes })} />}
         </>
       }
       details={
@@ -200,58 +282,67 @@ function CallsPage({ title, campaignId, settings, onChange, actions, chart }: Ca
             key={open.contactId}
             {...open}
             listed={calls.find(({ contactId }) => contactId === open.contactId)}
-            onClose={closeDetails}
+            onClose={() => onChange({ open: '', call: '' })}
           />
         )
       }
-      resource={resource}
-      foot={(calls.length > 0 || searchedBackTo) && <CallsFoot resource={resource} onOlder={() => onChange({ pages: pages + 1 })} />}
+      list={list}
+      foot={
+        view &&
+        (calls.length > 0 || searchedBackTo) && (
+          <>
+            <span role="status">
+              {describeLoaded(calls.length, view, 'call')}, newest first
+              {searchedBackTo && (
+                <>
+                  , searched back to <Time at={searchedBackTo} />
+                </>
+              )}
+            </span>
+            <MoreButton list={list} label={searchedBackTo ? 'Search older calls' : 'Show older calls'} />
+          </>
+        )
+      }
+      noun="calls"
+      reset={reset}
     >
-      <Loadable resource={resource} noun="calls" isInPage reset={reset}>
-        {() =>
-          calls.length === 0 ? (
-            <NoCalls searchedBackTo={searchedBackTo} reset={reset} />
-          ) : (
-            <CallTable calls={calls} openId={open?.contactId ?? ''} campaignId={campaignId} onOpen={show} />
-          )
-        }
-      </Loadable>
-    </Page>
+      {() =>
+        calls.length === 0 ? (
+          <NoCalls searchedBackTo={searchedBackTo} reset={reset} />
+        ) : (
+          <DataTable
+            label="Calls"
+            columns={campaignId === null ? allCampaignsColumns : campaignColumns}
+            rows={calls}
+            getId={({ contactId }) => contactId}
+            getName={({ requestId }) => requestId}
+            openId={open?.contactId ?? ''}
+            getHref={({ contactId, campaign }) => formatAddress('calls', { campaign: campaignId ?? campaign?.id ?? '', open: contactId })}
+            onOpen={({ campaign, contactId }) =>
+              onChange(campaignId === null ? { call: `${campaign?.id}/${contactId}` } : { campaign: campaignId, open: contactId })
+            }
+          />
+        )
+      }
+    </ListPage>
   );
 }
 
-function CallsFoot({ resource, onOlder }: { resource: Resource<CallsView>; onOlder: () => void }) {
-  const view = resource.state.value.value;
-  if (!view) return null;
-  return (
-    <>
-      <span role="status">
-        {describeLoaded(view.calls.length, view, 'call')}, newest first
-        {view.searchedBackTo && <SearchedBackTo at={view.searchedBackTo} />}
-      </span>
-      {view.nextCursor !== null && (
-        <span class="end">
-          <button type="button" onClick={onOlder}>
-            {view.searchedBackTo ? 'Search older calls' : 'Show older calls'}
-          </button>
-        </span>
-      )}
-    </>
-  );
+function loadCalls(campaignId: string | null, query: RequestInput<'listAllCalls'>): Promise<Result<CallsView>> {
+  return campaignId === null
+    ? window.callkey.request('listAllCalls', query)
+    : window.callkey.request('listCalls', { id: campaignId, ...query });
 }
 
-function SearchedBackTo({ at }: { at: string }) {
-  return (
-    <>
-      , searched back to <Time at={at} />
-    </>
-  );
+/** Returns the call whose details are shown. */
+function openCall({ campaign, open, call }: Filters): { campaignId: string; contactId: string } | null {
+  if (open !== '') return { campaignId: campaign, contactId: open };
+  const [campaignId, contactId] = call.split('/');
+  return campaignId && contactId ? { campaignId, contactId } : null;
 }
 
 /** @property reset null if nothing is filtered */
-type NoCallsProps = { searchedBackTo: string | undefined; reset: Reset | null };
-
-function NoCalls({ searchedBackTo, reset }: NoCallsProps) {
+function NoCalls({ searchedBackTo, reset }: { searchedBackTo: string | undefined; reset: Reset | null }) {
   if (searchedBackTo !== undefined) {
     return (
       <Empty title="No matching calls so far">
@@ -262,84 +353,49 @@ function NoCalls({ searchedBackTo, reset }: NoCallsProps) {
       </Empty>
     );
   }
-  if (reset) {
-    return (
-      <Empty title="No matching calls">
-        <button type="button" onClick={reset.onReset}>
-          {reset.label}
-        </button>
-      </Empty>
-    );
-  }
   return (
-    <Empty title="No calls yet">
-      <p>Calls that your systems place with an API key appear here.</p>
+    <Empty title={reset ? 'No matching calls' : 'No calls yet'}>
+      {reset ? <ResetButton reset={reset} /> : <p>Calls that your systems place with an API key appear here.</p>}
     </Empty>
   );
 }
 
-type CallFiltersProps = { calls: CallsView['calls']; settings: CallsSettings; onChange: (changes: Partial<CallsSettings>) => void };
+type ToolbarProps = { calls: CallsView['calls']; filters: Filters; onChange: Change };
 
 /** Shows the search and the filters of a list of calls. The core applies them. */
-function CallFilters({ calls, settings: { search, state, apiKey, from, to }, onChange }: CallFiltersProps) {
+function Toolbar({ calls, filters: { search, state, apiKey, from, to }, onChange }: ToolbarProps) {
+  const keys = useList({ key: 'keys-of-calls', every: summaryMs, load: () => window.callkey.request('listApiKeys', {}) });
+  // Also offers revoked keys that placed some of the calls shown.
+  const labels = labelKeys([...calls.flatMap((call) => call.apiKey ?? []), ...(keys.state.value.view?.apiKeys ?? [])]);
+  // The address may name an older key than the ones that are listed.
+  if (apiKey !== '' && !labels.has(apiKey)) labels.set(apiKey, 'Selected key');
   return (
     <search class="toolbar">
-      <label class="grow">
-        <span class="visually-hidden">Search</span>
-        <input
-          type="search"
-          placeholder="Contact, phone number, or request ID"
-          value={search}
-          onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
-        />
-      </label>
-      <label>
-        <span class="visually-hidden">State</span>
-        <select
-          value={state ?? ''}
-          onChange={({ currentTarget }) => onChange({ state: callStates.find((name) => name === currentTarget.value) ?? null })}
-        >
-          <option value="">Any outcome</option>
-          {callStates.map((name) => (
-            <option key={name} value={name}>
-              {callStateLabels[name]}
-            </option>
-          ))}
-        </select>
-      </label>
-      <KeyFilter calls={calls} apiKey={apiKey} onChange={(chosen) => onChange({ apiKey: chosen })} />
+      <SearchInput
+        label="Search"
+        placeholder="Contact, phone number, or request ID"
+        value={search}
+        onInput={(typed) => onChange({ search: typed })}
+      />
+      <FilterSelect
+        label="State"
+        value={state ?? ''}
+        options={[['', 'Any outcome'], ...callStates.map((name) => [name, callStateLabels[name]] as const)]}
+        onChange={(chosen) => onChange({ state: chosen === '' ? null : chosen })}
+      />
+      <FilterSelect label="Key" value={apiKey} options={[['', 'Any key'], ...labels]} onChange={(chosen) => onChange({ apiKey: chosen })} />
       <DayRange from={from} to={to} onChange={onChange} />
     </search>
   );
 }
 
-type KeyFilterProps = { calls: CallsView['calls']; apiKey: string; onChange: (apiKey: string) => void };
-
-/** Offers the keys that the viewer can see, and revoked keys that placed some of the calls shown. */
-function KeyFilter({ calls, apiKey, onChange }: KeyFilterProps) {
-  const keys = useFreshResource('keys-of-calls', () => window.callkey.request('listApiKeys', {}), summaryMs);
-  const options = labelKeys([...calls.flatMap((call) => call.apiKey ?? []), ...(keys.state.value.value?.apiKeys ?? [])]);
-  // The address may name an older key than the ones that are listed.
-  if (apiKey !== '' && !options.has(apiKey)) options.set(apiKey, 'Selected key');
-  return (
-    <label>
-      <span class="visually-hidden">Key</span>
-      <select value={apiKey} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
-        <option value="">Any key</option>
-        {[...options].map(([id, name]) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
-}
-
-type CallColumn = Column<CallView, string>;
-
-const allColumns: readonly CallColumn[] = [
-  { name: 'contact', label: 'Contact', width: 'name', cell: (call) => <Contact call={call} /> },
+const allColumns: readonly Column<CallView, string>[] = [
+  {
+    name: 'contact',
+    label: 'Contact',
+    width: 'name',
+    cell: ({ contact }) => <Clip>{contact.name ?? contact.phone ?? 'Erased'}</Clip>,
+  },
   {
     name: 'phone',
     label: 'Phone',
@@ -379,186 +435,93 @@ const allColumns: readonly CallColumn[] = [
 ];
 
 function StateDetail({ call }: { call: CallView }) {
-  const text = describeState(call, ownZone.value);
-  return text === null ? null : <Clip class="faint">{text}</Clip>;
+  const detail = describeState(call, ownZone.value);
+  return detail === null ? null : <Clip class="faint">{detail}</Clip>;
 }
 
-/** A campaign's table doesn't repeat the campaign's name. The table of all campaigns has no room for request IDs. */
+/** A campaign's table doesn't repeat the campaign's name. */
 const campaignColumns = allColumns.filter(({ name }) => name !== 'campaign');
+/** The table of all campaigns has no room for request IDs. If it has none for a campaign column either, the name is under the contact. */
 const allCampaignsColumns = allColumns
   .filter(({ name }) => name !== 'request')
-  .map((column) => (column.name === 'contact' ? { ...column, cell: (call: CallView) => <ContactInCampaign call={call} /> } : column));
-
-/** @property campaignId null for all campaigns */
-type CallTableProps = { calls: readonly CallView[]; campaignId: string | null; openId: string; onOpen: (call: CallView) => void };
-
-function CallTable({ calls, campaignId, openId, onOpen }: CallTableProps) {
-  return (
-    <DataTable
-      label="Calls"
-      columns={campaignId === null ? allCampaignsColumns : campaignColumns}
-      rows={calls}
-      getId={({ contactId }) => contactId}
-      getName={({ requestId }) => requestId}
-      openId={openId}
-      getHref={({ contactId, campaign }) => formatAddress('calls', { campaign: campaignId ?? campaign?.id ?? '', open: contactId })}
-      onOpen={onOpen}
-    />
+  .map((column) =>
+    column.name === 'contact' ? { ...column, cell: (call: CallView) => contactInCampaign(column.cell(call), call) } : column,
   );
-}
 
-function Contact({ call: { contact } }: { call: CallView }) {
-  return <Clip>{contact.name ?? contact.phone ?? 'Erased'}</Clip>;
-}
-
-/** If there's no room for a campaign column, shows the campaign's name under the contact. */
-function ContactInCampaign({ call }: { call: CallView }) {
+function contactInCampaign(contact: ComponentChildren, { campaign }: CallView) {
   return (
     <>
-      <Contact call={call} />
+      {contact}
       <span class="second-line under-wide">
-        <Clip>{call.campaign.name}</Clip>
+        <Clip>{campaign.name}</Clip>
       </span>
     </>
   );
 }
 
-const pollMs = 2_000;
-const filteredMs = 10_000;
-const idleMs = 15_000;
+/** A page of campaigns with their outcomes. */
+type OutcomesView = CampaignsView & AllCallsSummaryView;
 
-type CachedCalls = { key: string; view: CallsView | null };
-type CallsFilter = Omit<RequestInput<'listAllCalls'>, 'cursor'>;
+const byLabels = [
+  ['calls', 'List'],
+  ['campaigns', 'By campaign'],
+] as const;
 
-/** Loads the newest matching calls of a campaign, or of all, and keeps them up to date while they're visible. */
-function useCalls(campaignId: string | null, filter: CallsFilter, pages: number): Resource<CallsView> {
-  const key = JSON.stringify([campaignId, filter, pages]);
-  const newest = useRef(key);
-  newest.current = key;
-  // When the user returns to the screen, it shows the last list, even if the core is unreachable.
-  const cached = remember(`${tenancyKey.value}/calls`, (): CachedCalls => ({ key: '', view: null }));
-  const load = () => loadPages(campaignId, filter, pages, () => newest.current === key);
-  const resource = useResource(load, key, cached.key === key ? cached.view : null);
-  const { value, isLoading } = resource.state.value;
-  if (value && !isLoading) Object.assign(cached, { key, view: value });
-  const isFiltered = filter.state !== null || filter.apiKey !== '' || filter.search !== '';
-  usePolling(resource, (isFiltered ? filteredMs : pollMs) * pages);
-  return resource;
-}
-
-/** Loads the newest pages one after the other and joins them, but stops if the list is no longer needed. */
-async function loadPages(
-  campaignId: string | null,
-  filter: CallsFilter,
-  pages: number,
-  isCurrent: () => boolean,
-): Promise<Result<CallsView>> {
-  const calls: CallView[] = [];
-  let cursor: string | null = null;
-  for (let page = 1; ; page++) {
-    const query: RequestInput<'listAllCalls'> = { ...filter, cursor };
-    const result: Result<CallsView> =
-      campaignId === null
-        ? await window.callkey.request('listAllCalls', query)
-        : await window.callkey.request('listCalls', { id: campaignId, ...query });
-    if (!result.ok) return result;
-    calls.push(...result.value.calls);
-    cursor = result.value.nextCursor;
-    if (cursor === null || page >= pages || !isCurrent()) return { ok: true, value: { ...result.value, calls } };
-  }
-}
-
-/**
- * Reloads a visible list every two seconds. Longer or filtered lists reload less often, because each page is a request, and a filter reads
- * many calls. While nothing changes, the wait doubles each time, up to 15 seconds. It starts over when the user returns to the window,
- * because they may have just placed a call.
- */
-function usePolling(resource: Resource<CallsView>, intervalMs: number): void {
-  useEffect(() => {
-    let isShown = true;
-    let isPolling = false;
-    let waitMs = intervalMs;
-    let last = '';
-    const pollSoon = () => setTimeout(() => void poll(() => resource.refreshIfOlder(0)), waitMs);
-    let timer = pollSoon();
-    async function poll(load: () => Promise<void>): Promise<void> {
-      isPolling = true;
-      if (!document.hidden) await load();
-      isPolling = false;
-      const calls = JSON.stringify(resource.state.peek().value?.calls);
-      waitMs = calls === last ? Math.max(intervalMs, Math.min(2 * waitMs, idleMs)) : intervalMs;
-      last = calls;
-      if (isShown) timer = pollSoon();
-    }
-    function onReturn(): void {
-      waitMs = intervalMs;
-      if (isPolling) return;
-      clearTimeout(timer);
-      void poll(() => resource.refresh());
-    }
-    window.addEventListener('focus', onReturn);
-    return () => {
-      isShown = false;
-      clearTimeout(timer);
-      window.removeEventListener('focus', onReturn);
-    };
-  }, [resource, intervalMs]);
-}
-
-type AllCallsProps = {
-  title: string;
-  campaigns: CampaignsView;
-  settings: CallsSettings;
-  onChange: (changes: Partial<CallsSettings>) => void;
-  onChoose: (campaignId: string) => void;
-};
+type AllCallsProps = CallsProps & { campaigns: Matches<Campaign>; onChoose: (campaignId: string) => void };
 
 /** Shows the calls of all campaigns, or the outcomes of each, under a chart of all calls. A click on a campaign's row opens its calls. */
-function AllCalls({ title, campaigns, settings, onChange, onChoose }: AllCallsProps) {
-  const timeZone = ownZone.value;
-  const { search, from, to, sort } = settings;
-  const isByCampaign = settings.by === 'campaigns';
-  const day = from === to ? from : '';
-  const isMany = campaigns.nextCursor !== null;
-  const debouncedSearch = useDebounced(search.trim(), typingMs);
+function AllCalls({ campaigns, onChoose, ...props }: AllCallsProps) {
+  const { title, filters, search, onChange, choice } = props;
+  const { by, from, to, sort } = filters;
+  const isByCampaign = by === 'campaigns';
   // Ignores the filters that aren't shown with the table of campaigns.
-  const filter = isByCampaign ? chartFilter(callsView.initial, '', '') : chartFilter(settings, debouncedSearch, firstChartDay());
-  const getPages = (text: string) => outcomePages({ ...filter, timeZone }, text);
-  const name = `all-outcomes/${JSON.stringify([filter, timeZone])}`;
-  const { resource, pages, isWhole } = usePages(name, getPages, isByCampaign ? search.trim() : '', summaryMs);
-  const view = resource.state.value.value;
+  const chosen = isByCampaign ? chartFilter(screenFilters.initial, '', '') : chartFilter(filters, search, firstChartDay());
+  const filter = { ...chosen, timeZone: ownZone.value };
+  const { list, isWhole } = useSearchedList<OutcomesView>({
+    key: 'all-outcomes',
+    filter: JSON.stringify(filter),
+    every: summaryMs,
+    search: isByCampaign ? filters.search.trim() : '',
+    load: (campaignSearch, cursor) => loadOutcomes(filter, campaignSearch, cursor),
+    join: (view, next) => ({
+      ...next,
+      campaigns: [...view.campaigns, ...next.campaigns],
+      days: view.days.map((each, index) => ({ ...each, campaigns: [...each.campaigns, ...(next.days[index]?.campaigns ?? [])] })),
+    }),
+  });
+  const { view } = list.state.value;
   const actions = (
     <>
-      <ListSwitch by={settings.by} onChoose={(by) => onChange({ by, search: '', call: '', pages: 1 })} />
-      <CampaignSelect campaigns={campaigns} chosen={null} onChange={onChoose} />
+      <Chips value={by} options={byLabels} onChange={(chosenBy) => onChange({ by: chosenBy, search: '', call: '' })} />
+      {choice}
     </>
   );
   const chart = (
-    <>
-      <DialerOff />
-      {view && <DialerTrouble trouble={view.dialerTrouble} />}
-      <OutcomeChart
-        summary={view && combineCampaigns(view)}
-        day={day}
-        filter={filter}
-        note={isWhole || !view ? '' : describeCounted(view)}
-        onChoose={(chosen) => onChange({ from: chosen, to: chosen, call: '', pages: 1 })}
-      />
-    </>
+    <Chart
+      filters={filters}
+      filter={filter}
+      summary={view && combineCampaigns(view)}
+      isLoading={isWhole && isOld(list.state.value, filter)}
+      note={isWhole || !view ? '' : describeCounted(view)}
+      onChange={onChange}
+    />
   );
-  if (!isByCampaign)
-    return <CallsPage title={title} campaignId={null} settings={settings} onChange={onChange} actions={actions} chart={chart} />;
+  if (!isByCampaign) return <CallList {...props} campaignId={null} actions={actions} chart={chart} />;
   return (
-    <Page
+    <ListPage
       title={title}
       actions={actions}
       head={
         <>
           {chart}
-          {isMany && <CampaignSearch search={search} onChange={onChange} />}
+          {!campaigns.isAll && (
+            <search class="toolbar">
+              <SearchInput label="Search by campaign or account" value={filters.search} onInput={(typed) => onChange({ search: typed })} />
+            </search>
+          )}
         </>
       }
-      resource={resource}
+      list={list}
       foot={
         <>
           {!isWhole && (
@@ -567,24 +530,32 @@ function AllCalls({ title, campaigns, settings, onChange, onChoose }: AllCallsPr
               {view?.nextCursor && ' so far'}
             </span>
           )}
-          <MoreButton resource={resource} pages={pages} label="Show more campaigns" />
+          <MoreButton list={list} label="Show more campaigns" />
         </>
       }
+      noun="outcomes"
     >
-      <Loadable resource={resource} noun="outcomes" isInPage>
-        {(shown) => (
-          <Outcomes
-            view={isMany && isWhole ? filterCampaigns(shown, search) : shown}
-            isMany={isMany}
-            day={day}
-            sort={sort}
-            onSort={(by) => onChange({ sort: by })}
-            onChoose={onChoose}
-          />
-        )}
-      </Loadable>
-    </Page>
+      {(shown) => (
+        <Outcomes
+          view={!campaigns.isAll && isWhole ? matchingCampaigns(shown, filters.search) : shown}
+          isMany={!campaigns.isAll}
+          day={from === to ? from : ''}
+          sort={sort}
+          onSort={(next) => onChange({ sort: next })}
+          onChoose={onChoose}
+        />
+      )}
+    </ListPage>
   );
+}
+
+async function loadOutcomes(filter: OutcomesFilter, search: string, cursor: string | null): Promise<Result<OutcomesView>> {
+  const [campaigns, summary] = await Promise.all([
+    window.callkey.request('listCampaigns', { search, cursor }),
+    window.callkey.request('summarizeAllCalls', { ...filter, campaignSearch: search, cursor }),
+  ]);
+  if (!campaigns.ok) return campaigns;
+  return summary.ok ? { ok: true, value: { ...campaigns.value, ...summary.value } } : summary;
 }
 
 /** Says which campaigns the core has found and counted. */
@@ -592,73 +563,23 @@ function describeCounted({ campaigns, nextCursor }: OutcomesView): string {
   return nextCursor === null ? 'Counts only matching campaigns' : `Counts only the first ${pluralize(campaigns.length, 'campaign')}`;
 }
 
-const listLabels = { calls: 'List', campaigns: 'By campaign' } as const;
-
-function ListSwitch({ by, onChoose }: { by: CallsSettings['by']; onChoose: (by: CallsSettings['by']) => void }) {
-  return (
-    // biome-ignore lint/a11y/useSemanticElements: A fieldset is for a form's fields; these are buttons.
-    <div class="chips" role="group" aria-label="Show">
-      {(['calls', 'campaigns'] as const).map((name) => (
-        <button key={name} type="button" aria-pressed={name === by} onClick={() => onChoose(name)}>
-          {listLabels[name]}
-        </button>
-      ))}
-    </div>
-  );
-}
-
-function CampaignSearch({ search, onChange }: { search: string; onChange: (changes: { search: string }) => void }) {
-  return (
-    <search class="toolbar">
-      <label class="grow">
-        <span class="visually-hidden">Search by campaign or account</span>
-        <input
-          type="search"
-          placeholder="Search by campaign or account"
-          value={search}
-          onInput={({ currentTarget }) => onChange({ search: currentTarget.value })}
-        />
-      </label>
-    </search>
-  );
-}
-
-/** A page of campaigns with their outcomes. */
-type OutcomesView = CampaignsView & AllCallsSummaryView;
-
-type OutcomesFilter = ReturnType<typeof chartFilter> & { timeZone: string };
-
-function outcomePages(filter: OutcomesFilter, search: string): Pages<OutcomesView> {
-  return {
-    async load(cursor) {
-      const [campaigns, summary] = await Promise.all([
-        window.callkey.request('listCampaigns', { search, cursor }),
-        window.callkey.request('summarizeAllCalls', { ...filter, campaignSearch: search, cursor }),
-      ]);
-      if (!campaigns.ok) return campaigns;
-      return summary.ok ? { ok: true, value: { ...campaigns.value, ...summary.value } } : summary;
-    },
-    join: (view, next) => ({
-      campaigns: [...view.campaigns, ...next.campaigns],
-      nextCursor: next.nextCursor,
-      dialerTrouble: next.dialerTrouble,
-      days: view.days.map(({ day, campaigns }, index) => ({ day, campaigns: [...campaigns, ...(next.days[index]?.campaigns ?? [])] })),
-    }),
-    count: ({ campaigns }) => campaigns.length,
-    empty: { campaigns: [], nextCursor: null, dialerTrouble: null, days: [] },
-  };
-}
-
 /** Returns the matching campaigns. Called only once all campaigns are loaded. */
-function filterCampaigns(view: OutcomesView, search: string): OutcomesView {
+function matchingCampaigns(view: OutcomesView, search: string): OutcomesView {
   const query = foldText(search.trim());
-  const campaigns = view.campaigns.filter(({ name, account }) => [name, account.name].some((text) => foldText(text).includes(query)));
+  const campaigns = view.campaigns.filter(({ name, account }) => [name, account.name].some((each) => foldText(each).includes(query)));
   return { ...view, campaigns };
 }
 
-type OutcomesProps = { view: OutcomesView; isMany: boolean; day: string } & Omit<CampaignTableProps, 'rows'>;
+type OutcomesProps = {
+  view: OutcomesView;
+  isMany: boolean;
+  day: string;
+  sort: Sort<string>;
+  onSort: (sort: Sort<string>) => void;
+  onChoose: (campaignId: string) => void;
+};
 
-function Outcomes({ view, isMany, day, ...table }: OutcomesProps) {
+function Outcomes({ view, isMany, day, sort, onSort, onChoose }: OutcomesProps) {
   if (view.campaigns.length === 0) return <Empty title="No matching campaigns" />;
   if (!isMany && view.days.every((each) => each.campaigns.length === 0)) {
     return (
@@ -672,35 +593,6 @@ function Outcomes({ view, isMany, day, ...table }: OutcomesProps) {
     const counts = outcomes(campaign.id);
     return { ...campaign, counts, total: sum(counts) };
   });
-  return <CampaignTable rows={rows} {...table} />;
-}
-
-type CampaignRow = CampaignsView['campaigns'][number] & { counts: readonly number[]; total: number };
-
-const groupColumns: readonly Column<CampaignRow, string>[] = outcomeGroups.map(({ name, label }, index) => ({
-  name,
-  label,
-  width: 'count',
-  ...((name === 'undialed' || name === 'waiting') && ({ needs: 'wide' } as const)),
-  cell: ({ counts }) => <Count value={counts[index] ?? 0} />,
-}));
-
-const columns: readonly Column<CampaignRow, string>[] = [
-  { name: 'name', label: 'Campaign', width: 'name', cell: ({ name }) => <Clip>{name}</Clip> },
-  { name: 'account', label: 'Account', width: 'text', cell: ({ account }) => <Clip>{account.name}</Clip> },
-  { name: 'total', label: 'Calls', width: 'number', cell: ({ total }) => <Count value={total} /> },
-  ...groupColumns,
-];
-
-type CampaignTableProps = {
-  rows: readonly CampaignRow[];
-  sort: Sort<string>;
-  onSort: (sort: Sort<string>) => void;
-  onChoose: (campaignId: string) => void;
-};
-
-function CampaignTable({ rows, sort, onSort, onChoose }: CampaignTableProps) {
-  const isText = (column: string) => column === 'name' || column === 'account';
   const sortValue = ({ name, account, total, counts }: CampaignRow) => {
     if (sort.column === 'name') return name;
     if (sort.column === 'account') return account.name;
@@ -709,44 +601,35 @@ function CampaignTable({ rows, sort, onSort, onChoose }: CampaignTableProps) {
   return (
     <DataTable
       label="Campaigns"
-      columns={columns}
+      columns={outcomeColumns}
       rows={sorted(rows, sortValue, sort.isDescending)}
       getId={({ id }) => id}
       getName={({ name }) => name}
       sort={sort}
-      onSort={(column) => onSort(sortAfterPress(sort, column, !isText(column)))}
+      onSort={(column) => onSort(sortAfterPress(sort, column, column !== 'name' && column !== 'account'))}
       getHref={({ id }) => formatAddress('calls', { campaign: id })}
       onOpen={({ id }) => onChoose(id)}
     />
   );
 }
 
+type CampaignRow = CampaignsView['campaigns'][number] & { counts: readonly number[]; total: number };
+
+const outcomeColumns: readonly Column<CampaignRow, string>[] = [
+  { name: 'name', label: 'Campaign', width: 'name', cell: ({ name }) => <Clip>{name}</Clip> },
+  { name: 'account', label: 'Account', width: 'text', cell: ({ account }) => <Clip>{account.name}</Clip> },
+  { name: 'total', label: 'Calls', width: 'number', cell: ({ total }) => <Count value={total} /> },
+  ...outcomeGroups.map(
+    ({ name, label }, index): Column<CampaignRow, string> => ({
+      name,
+      label,
+      width: 'count',
+      ...((name === 'undialed' || name === 'waiting') && ({ needs: 'wide' } as const)),
+      cell: ({ counts }) => <Count value={counts[index] ?? 0} />,
+    }),
+  ),
+];
+
 function Count({ value }: { value: number }) {
   return <span class={value === 0 ? 'faint' : undefined}>{formatNumber(value)}</span>;
-}
-
-/** Explains that calls stay queued because the server has no dialer, and how to get them dialed. */
-function DialerOff() {
-  if (session.value?.dialer !== 'off') return null;
-  return (
-    <p class="notice" role="note">
-      <span>
-        No provider is connected, so calls stay queued. To simulate the calls instead, restart the server with{' '}
-        <code>DIALER=simulated npm start</code>.
-      </span>
-    </p>
-  );
-}
-
-/** Shows a notice while the provider isn't accepting calls. */
-function DialerTrouble({ trouble }: { trouble: DialerTroubleView }) {
-  return (
-    <div role="status">
-      {trouble && (
-        <p class="notice">
-          The provider hasn’t accepted a call since <Moment at={trouble.since} />: {trouble.reason}.
-        </p>
-      )}
-    </div>
-  );
 }

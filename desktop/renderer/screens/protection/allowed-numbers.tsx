@@ -1,56 +1,47 @@
 import { useState } from 'preact/hooks';
 import { type NumberRules, type RestrictedKind, restrictedKindLabels, restrictedKinds } from '#contract/protection/numbers.ts';
 import type { NumbersView } from '#contract/protection/protection.ts';
-import { FormError, focusFirstInvalid, TextField, useAction } from '../../components/form.tsx';
-import { Loadable, useFreshResource } from '../../components/list.tsx';
-import { Page } from '../../components/page.tsx';
+import { Form, FormError, SubmitButton, TextField } from '../../components/form.tsx';
+import { useList } from '../../components/list.tsx';
+import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
-import { fieldError, generalError, isConflict } from '../../state/failure-text.ts';
-import type { Resource } from '../../state/list.ts';
+import { isConflict } from '../../state/failure-text.ts';
+import type { List } from '../../state/list.ts';
 import { describeCountries, readCountries } from '../../state/protection.ts';
-import { type NamedScope, ScopeSelect, saveRules, type TabProps, useScope, withName } from './tenancy.tsx';
+import { ChooseTenancy, chosenTenancy, Outdated, saveRules, type TabProps, type Tenancy, toFilters, withName } from './tenancy.tsx';
 
 /** Shows which countries and kinds of numbers may be called, and lets users change them. */
-export function AllowedNumbers({ title, home, canChange, view, onView, tabs, check }: TabProps) {
-  const { scope: chosen, choose } = useScope(home, view.scope.startsWith('campaign/') ? { ...view, scope: '' } : view, onView);
-  const resource = useFreshResource<NumbersView>(`numbers/${chosen.kind}/${chosen.id}`, () =>
-    window.callkey.request('showNumbers', { scope: chosen.kind === 'partner' ? 'partner' : 'account', id: chosen.id }),
-  );
-  const scope = withName(chosen, resource.state.value.value);
+export function AllowedNumbers({ title, own, canChange, filters, onChange, tabs, check }: TabProps) {
+  // A campaign has no such rules.
+  const { kind, id, ...rest } = chosenTenancy(own, filters.scope.startsWith('campaign/') ? { ...filters, scope: '' } : filters);
+  const list = useList<NumbersView>({
+    key: `numbers/${kind}/${id}`,
+    load: () => window.callkey.request('showNumbers', { scope: kind === 'partner' ? 'partner' : 'account', id }),
+  });
+  const chosen = withName({ kind, id, ...rest }, list.state.value.view);
   return (
-    <Page
+    <ListPage
       title={title}
       actions={check}
       head={
         <>
           {tabs}
           <div class="toolbar">
-            <ScopeSelect home={home} kinds={['partner', 'account']} chosen={scope} onChoose={choose} />
+            <ChooseTenancy
+              own={own}
+              kinds={['partner', 'account']}
+              chosen={chosen}
+              onChoose={(tenancy) => onChange(toFilters(own, tenancy))}
+            />
           </div>
         </>
       }
-      resource={resource}
+      list={list}
       foot={<span>A number is checked when a call is placed, and again before it’s dialed.</span>}
+      noun="allowed numbers"
     >
-      <Loadable resource={resource} noun="allowed numbers" isInPage>
-        {(numbers) =>
-          canChange ? (
-            <NumbersForm
-              key={scope.id}
-              scope={scope}
-              numbers={numbers}
-              resource={resource}
-              onSaved={(saved) => {
-                resource.change(saved);
-                announce('Allowed numbers were saved.');
-              }}
-            />
-          ) : (
-            <Allowed numbers={numbers} />
-          )
-        }
-      </Loadable>
-    </Page>
+      {(numbers) => (canChange ? <NumbersForm key={id} tenancy={chosen} numbers={numbers} list={list} /> : <Allowed numbers={numbers} />)}
+    </ListPage>
   );
 }
 
@@ -70,12 +61,7 @@ function describeKinds(kinds: readonly RestrictedKind[]): string {
   return ['Ordinary numbers', ...kinds.map((kind) => restrictedKindLabels[kind].toLowerCase())].join(', ');
 }
 
-type NumbersFormProps = {
-  scope: NamedScope;
-  numbers: NumbersView;
-  resource: Resource<NumbersView>;
-  onSaved: (numbers: NumbersView) => void;
-};
+type NumbersFormProps = { tenancy: Tenancy; numbers: NumbersView; list: List<NumbersView> };
 
 type NumbersDraft = {
   countryChoice: 'inherit' | 'all' | 'some';
@@ -93,7 +79,7 @@ function toDraft({ countries, kinds, effective }: NumbersView): NumbersDraft {
   };
 }
 
-function NumbersForm({ scope, numbers, resource, onSaved }: NumbersFormProps) {
+function NumbersForm({ tenancy, numbers, list }: NumbersFormProps) {
   const { countries: own, kinds: ownKinds, effective } = numbers;
   // Contains only what the user has changed. For everything else, the form shows and saves what others have saved.
   const [draft, setDraft] = useState<Partial<NumbersDraft>>({});
@@ -101,41 +87,38 @@ function NumbersForm({ scope, numbers, resource, onSaved }: NumbersFormProps) {
   // The settings that the user has changed, as they were saved before.
   const [started, setStarted] = useState<Partial<NumberRules>>({});
   const change = (changes: Partial<NumbersDraft>, setting: Partial<NumberRules>) => {
-    clearError();
     setDraft((before) => ({ ...before, ...changes }));
     setStarted((before) => ({ ...setting, ...before }));
   };
   const changeCountries = (changes: Partial<NumbersDraft>) => change(changes, { countries: own });
   const changeKinds = (changes: Partial<NumbersDraft>) => change(changes, { kinds: ownKinds });
-  const [hasTried, setTried] = useState(false);
-  const { isBusy, failure, form, run, clearError } = useAction();
   const saved: NumberRules = { countries: own, kinds: ownKinds };
-  const isOutdated = !isBusy && JSON.stringify({ ...saved, ...started }) !== JSON.stringify(saved);
+  const isOutdated = JSON.stringify({ ...saved, ...started }) !== JSON.stringify(saved);
   const listed = readCountries(text);
   const countries = countryChoice === 'inherit' ? null : countryChoice === 'all' ? [] : listed;
-  const inheritance = scope.kind === 'partner' ? 'the default' : 'its partner';
+  const inheritance = tenancy.kind === 'partner' ? 'the default' : 'its partner';
+  // Without any country, the core would allow all countries.
   const isIncomplete = countryChoice === 'some' && listed.length === 0;
-  function submit(event: Event): void {
-    event.preventDefault();
-    setTried(true);
-    // Without any country, the core would allow all countries.
-    if (isIncomplete) {
-      focusFirstInvalid(form.current);
-      return;
-    }
-    const kind = scope.kind === 'partner' ? 'partner' : 'account';
-    const input = { scope: kind, id: scope.id, countries, kinds: inheritsKinds ? null : [...kinds], version: numbers.version } as const;
-    void run(
-      () => saveRules(resource, () => window.callkey.request('setNumbers', input)),
-      (view) => {
+  const input = {
+    scope: tenancy.kind === 'partner' ? 'partner' : 'account',
+    id: tenancy.id,
+    countries,
+    kinds: inheritsKinds ? null : [...kinds],
+    version: numbers.version,
+  } as const;
+  return (
+    <Form
+      class="settings"
+      problems={{ countries: isIncomplete ? 'Enter a country.' : null }}
+      clearsErrors
+      act={() => saveRules(list, () => window.callkey.request('setNumbers', input))}
+      onDone={(view) => {
         setDraft({});
         setStarted({});
-        onSaved(view);
-      },
-    );
-  }
-  return (
-    <form ref={form} class="settings" noValidate onSubmit={submit}>
+        list.change(view);
+        announce('Allowed numbers were saved.');
+      }}
+    >
       <fieldset>
         <legend>Countries that may be called</legend>
         {(['inherit', 'all', 'some'] as const).map((choice) => (
@@ -156,11 +139,9 @@ function NumbersForm({ scope, numbers, resource, onSaved }: NumbersFormProps) {
         ))}
         {countryChoice === 'some' && (
           <TextField
+            name="countries"
             label="Country codes"
             hint={listed.length === 0 ? 'Two letters each, such as DE, AT, CH.' : describeCountries(listed)}
-            error={fieldError(failure, 'countries') ?? (hasTried && isIncomplete ? 'Enter a country.' : null)}
-            type="text"
-            autocomplete="off"
             value={text}
             onInput={(typed) => changeCountries({ text: typed })}
           />
@@ -192,17 +173,13 @@ function NumbersForm({ scope, numbers, resource, onSaved }: NumbersFormProps) {
             </label>
           ))}
       </fieldset>
-      {isOutdated && (
-        <p class="warning" role="status">
-          These settings were changed after you started editing them. If you save, your settings will replace those changes.
-        </p>
-      )}
-      <FormError text={generalError(isOutdated && failure && isConflict(failure) ? null : failure, ['countries'])} />
+      <Outdated isOutdated={isOutdated}>
+        These settings were changed after you started editing them. If you save, your settings will replace those changes.
+      </Outdated>
+      <FormError hides={(failure) => isOutdated && isConflict(failure)} />
       <div class="actions at-start">
-        <button type="submit" class="primary" aria-disabled={isBusy || isIncomplete}>
-          {isBusy ? 'Saving…' : 'Save'}
-        </button>
+        <SubmitButton verb="Save" verbing="Saving…" isOff={isIncomplete} />
       </div>
-    </form>
+    </Form>
   );
 }

@@ -2,14 +2,13 @@ import { useState } from 'preact/hooks';
 import { type HoursRule, hoursRulesSchema, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CallingHoursView } from '#contract/protection/protection.ts';
 import { parseJson } from '#contract/text/json.ts';
-import { Dialog } from '../../components/dialog.tsx';
-import { Field, FormActions, FormError, useAction } from '../../components/form.tsx';
+import { Field, FormDialog, useFieldError, useForm } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
-import { Empty, Loadable, useFreshResource } from '../../components/list.tsx';
-import { Page } from '../../components/page.tsx';
+import { Empty, useList } from '../../components/list.tsx';
+import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
-import { fieldError, generalError, isConflict } from '../../state/failure-text.ts';
-import type { Resource } from '../../state/list.ts';
+import { isConflict } from '../../state/failure-text.ts';
+import type { List } from '../../state/list.ts';
 import {
   dayLabels,
   describeDates,
@@ -20,20 +19,21 @@ import {
   type Week,
   type Window,
 } from '../../state/protection.ts';
-import { type NamedScope, ScopeSelect, saveRules, type TabProps, useScope, withName } from './tenancy.tsx';
+import { ChooseTenancy, chosenTenancy, Outdated, saveRules, type TabProps, type Tenancy, toFilters, withName } from './tenancy.tsx';
 
-/** Shows the week in which people may be called, including hours that the scope inherits. */
-export function CallingHours({ title, home, canChange, view, onView, tabs, check }: TabProps) {
-  const { scope: chosen, choose } = useScope(home, view, onView);
-  const resource = useFreshResource<CallingHoursView>(`hours/${chosen.kind}/${chosen.id}`, () =>
-    window.callkey.request('showCallingHours', { scope: chosen.kind, id: chosen.id }),
-  );
+/** Shows the week in which people may be called, including hours that the tenancy inherits. */
+export function CallingHours({ title, own, canChange, filters, onChange, tabs, check }: TabProps) {
+  const { kind, id, ...rest } = chosenTenancy(own, filters);
+  const list = useList<CallingHoursView>({
+    key: `hours/${kind}/${id}`,
+    load: () => window.callkey.request('showCallingHours', { scope: kind, id }),
+  });
   const [isEditing, setEditing] = useState(false);
-  const hours = resource.state.value.value;
-  const scope = withName(chosen, hours);
+  const { view: hours } = list.state.value;
+  const chosen = withName({ kind, id, ...rest }, hours);
   return (
     <>
-      <Page
+      <ListPage
         title={title}
         actions={
           <>
@@ -49,42 +49,46 @@ export function CallingHours({ title, home, canChange, view, onView, tabs, check
           <>
             {tabs}
             <div class="toolbar">
-              <ScopeSelect home={home} kinds={['partner', 'account', 'campaign']} chosen={scope} onChoose={choose} />
+              <ChooseTenancy
+                own={own}
+                kinds={['partner', 'account', 'campaign']}
+                chosen={chosen}
+                onChoose={(tenancy) => onChange(toFilters(own, tenancy))}
+              />
             </div>
           </>
         }
-        resource={resource}
+        list={list}
         foot={<span>Calling hours use the time zone of the person being called.</span>}
+        noun="calling hours"
       >
-        <Loadable resource={resource} noun="calling hours" isInPage>
-          {({ rules, inherited }) =>
-            rules.length > 0 ? (
-              <Hours rules={rules} />
-            ) : inherited && inherited.rules.length > 0 ? (
-              <>
-                <p class="notice">
-                  <span>
-                    Inherited from the {inherited.from.kind} <bdi>{inherited.from.name}</bdi>. Rules set here replace all of these.
-                  </span>
-                </p>
-                <Hours rules={inherited.rules} />
-              </>
-            ) : (
-              <Empty title="No calling hours">
-                <p>People may be called at any time. If you set calling hours, a call waits until they begin in the person’s time zone.</p>
-              </Empty>
-            )
-          }
-        </Loadable>
-      </Page>
+        {({ rules, inherited }) =>
+          rules.length > 0 ? (
+            <Hours rules={rules} />
+          ) : inherited && inherited.rules.length > 0 ? (
+            <>
+              <p class="notice">
+                <span>
+                  Inherited from the {inherited.from.kind} <bdi>{inherited.from.name}</bdi>. Rules set here replace all of these.
+                </span>
+              </p>
+              <Hours rules={inherited.rules} />
+            </>
+          ) : (
+            <Empty title="No calling hours">
+              <p>People may be called at any time. If you set calling hours, a call waits until they begin in the person’s time zone.</p>
+            </Empty>
+          )
+        }
+      </ListPage>
       {isEditing && hours && (
         <EditHours
-          scope={scope}
+          tenancy={chosen}
           hours={hours}
-          resource={resource}
+          list={list}
           onSaved={(saved) => {
             setEditing(false);
-            resource.change(saved);
+            list.change(saved);
             announce('Calling hours were saved.');
           }}
           onClose={() => setEditing(false)}
@@ -167,10 +171,10 @@ function DayBar({ windows }: { windows: readonly Window[] }) {
 }
 
 type EditHoursProps = {
-  scope: NamedScope;
+  tenancy: Tenancy;
   /** The saved hours, which someone else may change while the dialog is open. */
   hours: CallingHoursView;
-  resource: Resource<CallingHoursView>;
+  list: List<CallingHoursView>;
   onSaved: (hours: CallingHoursView) => void;
   onClose: () => void;
 };
@@ -179,88 +183,88 @@ const workdays: Weekday[] = ['mon', 'tue', 'wed', 'thu', 'fri'];
 const newRule: HoursRule = { prefix: '', days: workdays, from: '09:00', to: '20:00' };
 
 /** Edits all rules of a partner, account or campaign. Nothing is saved until all of them are valid. */
-function EditHours({ scope, hours: { rules: saved, version }, resource, onSaved, onClose }: EditHoursProps) {
+function EditHours({ tenancy: { kind, id, name }, hours: { rules: saved, version }, list, onSaved, onClose }: EditHoursProps) {
   const [opened] = useState(saved);
   const [rules, setRules] = useState<readonly HoursRule[]>(saved.length === 0 ? [newRule] : saved);
   const [fileProblem, setFileProblem] = useState<string | null>(null);
-  const { isBusy, failure, form, run, unlessBusy, clearError } = useAction();
-  const close = unlessBusy(onClose);
-  const isOutdated = !isBusy && JSON.stringify(saved) !== JSON.stringify(opened);
-  const change = (changed: readonly HoursRule[]) => {
-    clearError();
-    setRules(changed);
-  };
+  const isOutdated = JSON.stringify(saved) !== JSON.stringify(opened);
+  const input = { scope: kind, id, rules: [...rules], version };
   return (
-    <Dialog title={`Calling hours for ${scope.name}`} isWide="very" onDismiss={close}>
-      <form
-        ref={form}
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          const input = { scope: scope.kind, id: scope.id, rules: [...rules], version };
-          void run(() => saveRules(resource, () => window.callkey.request('setCallingHours', input)), onSaved);
-        }}
-      >
-        <p class="hint">
-          Times are in the time zone of the person being called. The rules with the longest matching prefix apply. A day without a rule is
-          closed. A rule for a date replaces all other rules on that date.
-        </p>
-        <div class="rules">
-          {rules.map((rule, index) => (
-            <RuleFields
-              key={index}
-              rule={rule}
-              error={fieldError(failure, `rules.${index}`)}
-              onChange={(changed) => change(rules.with(index, changed))}
-              onRemove={() => change(rules.toSpliced(index, 1))}
-            />
-          ))}
-          {rules.length === 0 && <p class="notice">Without rules, inherited hours apply.</p>}
-        </div>
-        <div class="actions at-start">
-          <button type="button" onClick={() => change([...rules, newRule])}>
-            <Icon name="plus" /> Add hours
-          </button>
-          <button type="button" onClick={() => change([...rules, { prefix: '', date: '', closed: true }])}>
-            <Icon name="plus" /> Add a date
-          </button>
-        </div>
-        <Field label="Or load a JSON file" hint="It replaces all rules above." error={fileProblem}>
-          {(binding) => (
-            <input
-              {...binding}
-              type="file"
-              accept=".json,application/json"
-              onChange={({ currentTarget }) =>
-                void currentTarget.files?.[0]?.text().then((text) => {
-                  const read = hoursRulesSchema.safeParse(parseJson(text));
-                  setFileProblem(read.success ? null : 'This isn’t a list of rules. See the examples in the documentation.');
-                  if (read.success) change(read.data);
-                })
-              }
-            />
-          )}
-        </Field>
-        {isOutdated && (
-          <p class="warning" role="status">
-            These hours were changed after you opened this dialog. If you save, your rules will replace those changes.
-          </p>
+    <FormDialog
+      title={`Calling hours for ${name}`}
+      isWide="very"
+      act={() => saveRules(list, () => window.callkey.request('setCallingHours', input))}
+      onDone={onSaved}
+      clearsErrors
+      hides={(failure) => isOutdated && isConflict(failure)}
+      verb="Save"
+      verbing="Saving…"
+      onClose={onClose}
+    >
+      <p class="hint">
+        Times are in the time zone of the person being called. The rules with the longest matching prefix apply. A day without a rule is
+        closed. A rule for a date replaces all other rules on that date.
+      </p>
+      <Rules rules={rules} onChange={setRules} />
+      <Field label="Or load a JSON file" hint="It replaces all rules above." error={fileProblem}>
+        {(binding) => (
+          <input
+            {...binding}
+            type="file"
+            accept=".json,application/json"
+            onChange={({ currentTarget }) =>
+              void currentTarget.files?.[0]?.text().then((text) => {
+                const read = hoursRulesSchema.safeParse(parseJson(text));
+                setFileProblem(read.success ? null : 'This isn’t a list of rules. See the examples in the documentation.');
+                if (read.success) setRules(read.data);
+              })
+            }
+          />
         )}
-        <FormError
-          text={generalError(
-            isOutdated && failure && isConflict(failure) ? null : failure,
-            rules.map((_, index) => `rules.${index}`),
-          )}
-        />
-        <FormActions verb="Save" verbing="Saving…" isBusy={isBusy} onCancel={close} />
-      </form>
-    </Dialog>
+      </Field>
+      <Outdated isOutdated={isOutdated}>
+        These hours were changed after you opened this dialog. If you save, your rules will replace those changes.
+      </Outdated>
+    </FormDialog>
   );
 }
 
-type RuleFieldsProps = { rule: HoursRule; error: string | null; onChange: (rule: HoursRule) => void; onRemove: () => void };
+function Rules({ rules, onChange }: { rules: readonly HoursRule[]; onChange: (rules: readonly HoursRule[]) => void }) {
+  const { clearError } = useForm();
+  const change = (changed: readonly HoursRule[]) => {
+    clearError();
+    onChange(changed);
+  };
+  return (
+    <>
+      <div class="rules">
+        {rules.map((rule, index) => (
+          <RuleFields
+            key={index}
+            name={`rules.${index}`}
+            rule={rule}
+            onChange={(changed) => change(rules.with(index, changed))}
+            onRemove={() => change(rules.toSpliced(index, 1))}
+          />
+        ))}
+        {rules.length === 0 && <p class="notice">Without rules, inherited hours apply.</p>}
+      </div>
+      <div class="actions at-start">
+        <button type="button" onClick={() => change([...rules, newRule])}>
+          <Icon name="plus" /> Add hours
+        </button>
+        <button type="button" onClick={() => change([...rules, { prefix: '', date: '', closed: true }])}>
+          <Icon name="plus" /> Add a date
+        </button>
+      </div>
+    </>
+  );
+}
 
-function RuleFields({ rule, error, onChange, onRemove }: RuleFieldsProps) {
+type RuleFieldsProps = { name: string; rule: HoursRule; onChange: (rule: HoursRule) => void; onRemove: () => void };
+
+function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
+  const error = useFieldError(name);
   const { prefix, days, date, from, to, closed } = rule;
   // A time input doesn't accept 24:00, so 00:00 stands for the end of the day.
   const setTime = (time: 'from' | 'to', text: string) => onChange({ ...rule, [time]: time === 'to' && text === '00:00' ? '24:00' : text });

@@ -1,5 +1,4 @@
 import { useMemo, useState } from 'preact/hooks';
-import type { AccountsView } from '#contract/console/directory.ts';
 import {
   type DoNotCallEntryView,
   type DoNotCallReason,
@@ -8,53 +7,50 @@ import {
 } from '#contract/protection/do-not-call.ts';
 import { type DoNotCallView, optOutScopes } from '#contract/protection/protection.ts';
 import { toPhonePrefix } from '#contract/text/text.ts';
-import { firstPage } from '../../components/choose.tsx';
-import { Facts } from '../../components/details.tsx';
+import { type Fact, Facts } from '../../components/details.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
-import { Field, FormActions, FormError, TextField, useAction } from '../../components/form.tsx';
+import { Field, Form, FormActions, FormDialog, FormError, SelectField, TextField } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
-import { Empty, Loadable, MoreButton, usePages, useResource } from '../../components/list.tsx';
-import { Page } from '../../components/page.tsx';
+import { Count, Empty, Loadable, useDialogs, useList, useSearchedList } from '../../components/list.tsx';
+import { ListPage } from '../../components/page.tsx';
 import { Clip, type Column, DataTable } from '../../components/table.tsx';
 import { Day } from '../../components/time.tsx';
+import { SearchInput } from '../../components/toolbar.tsx';
 import { announce } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
-import { fieldError, generalError } from '../../state/failure-text.ts';
 import { pluralize } from '../../state/format.ts';
-import type { Pages } from '../../state/list.ts';
 import { addChecked, describeAdded, type ReadFile, readFile, readNumbers } from '../../state/pasted-numbers.ts';
-import { type NamedScope, ScopeSelect, type TabProps } from './tenancy.tsx';
+import { ChooseTenancy, type TabProps, type Tenancy } from './tenancy.tsx';
+
+type NumberDialog = { name: 'add' | 'opt-outs' } | { name: 'remove'; entry: DoNotCallEntryView };
 
 /** Shows the numbers that must not be called, and lets users find, add, remove and export them. */
-export function DoNotCall({ title, home, canChange, view: { search }, onView, tabs, check }: TabProps) {
+export function DoNotCall({ title, own, canChange, filters: { search }, onChange, tabs, check }: TabProps) {
   const prefix = toPhonePrefix(search);
-  const { resource, pages, isWhole } = usePages('do-not-call', entryPages, prefix ?? search.trim());
-  const [isAdding, setAdding] = useState(false);
-  const [isSettingOptOuts, setSettingOptOuts] = useState(false);
-  const [removing, setRemoving] = useState<DoNotCallEntryView | null>(null);
-  const entries = resource.state.value.value?.entries ?? [];
+  const { list, isWhole } = useSearchedList<DoNotCallView>({
+    key: 'do-not-call',
+    search: prefix ?? search.trim(),
+    load: (typed, cursor) => window.callkey.request('listDoNotCall', { search: typed, cursor }),
+  });
+  const { dialog, open, close, done } = useDialogs<NumberDialog>(list);
+  const { view } = list.state.value;
+  const entries = view?.entries ?? [];
   const isFiltered = isWhole && search.trim() !== '';
   const matches = isFiltered ? entries.filter(({ phone }) => prefix !== null && phone.startsWith(prefix)) : entries;
-  const changed = (text: string) => {
-    setAdding(false);
-    setRemoving(null);
-    announce(text);
-    void resource.refresh();
-  };
   return (
     <>
-      <Page
+      <ListPage
         title={title}
         actions={
           <>
             {check}
-            {canChange && home.kind === 'partner' && (
-              <button type="button" onClick={() => setSettingOptOuts(true)}>
+            {canChange && own.kind === 'partner' && (
+              <button type="button" onClick={() => open({ name: 'opt-outs' })}>
                 Opt-outs…
               </button>
             )}
-            <button type="button" class="primary" onClick={() => setAdding(true)}>
+            <button type="button" class="primary" onClick={() => open({ name: 'add' })}>
               <Icon name="plus" /> Add numbers
             </button>
           </>
@@ -63,67 +59,59 @@ export function DoNotCall({ title, home, canChange, view: { search }, onView, ta
           <>
             {tabs}
             <search class="toolbar">
-              <label class="grow">
-                <span class="visually-hidden">Search by number</span>
-                <input
-                  type="search"
-                  inputMode="tel"
-                  placeholder="Search by the start of a number, such as +49 30"
-                  value={search}
-                  onInput={({ currentTarget }) => onView({ search: currentTarget.value })}
-                />
-              </label>
+              <SearchInput
+                label="Search by number"
+                placeholder="Search by the start of a number, such as +49 30"
+                inputMode="tel"
+                value={search}
+                onInput={(typed) => onChange({ search: typed })}
+              />
               <ExportAllButton request={{ name: 'exportDoNotCall', input: { search }, file: 'do-not-call.csv' }} noun="number" />
             </search>
           </>
         }
-        resource={resource}
-        foot={
-          <>
-            <span role="status">
-              {pluralize(matches.length, 'number')}
-              {resource.state.value.value?.nextCursor && ' so far'}
-            </span>
-            <MoreButton resource={resource} pages={pages} label="Show more numbers" />
-          </>
-        }
+        list={list}
+        foot={<Count list={list} count={matches.length} noun="number" />}
+        noun="the do-not-call list"
       >
-        <Loadable resource={resource} noun="the do-not-call list" isInPage>
-          {() =>
-            matches.length === 0 ? (
-              <Empty title={search.trim() === '' ? 'No numbers yet' : 'No matching numbers'}>
-                <p>
-                  {search.trim() === ''
-                    ? 'Calls to numbers on this list are refused. Queued calls to them end as blocked.'
-                    : 'To find a number, start with its country code, such as +49 30.'}
-                </p>
-              </Empty>
-            ) : (
-              <EntryTable entries={matches} onRemove={canChange ? setRemoving : null} />
-            )
-          }
-        </Loadable>
-      </Page>
-      {isAdding && <AddNumbers home={home} onAdded={changed} onClose={() => setAdding(false)} />}
-      {isSettingOptOuts && <OptOuts onClose={() => setSettingOptOuts(false)} />}
-      {removing && (
+        {() =>
+          matches.length === 0 ? (
+            <Empty title={search.trim() === '' ? 'No numbers yet' : 'No matching numbers'}>
+              <p>
+                {search.trim() === ''
+                  ? 'Calls to numbers on this list are refused. Queued calls to them end as blocked.'
+                  : 'To find a number, start with its country code, such as +49 30.'}
+              </p>
+            </Empty>
+          ) : (
+            <DataTable
+              label="Numbers that must not be called"
+              columns={columns}
+              rows={matches}
+              getId={({ id }) => id}
+              getName={({ phone }) => phone}
+              {...(canChange && {
+                action: {
+                  icon: 'trash',
+                  label: ({ phone }: DoNotCallEntryView) => `Remove ${phone}`,
+                  run: (entry: DoNotCallEntryView) => open({ name: 'remove', entry }),
+                },
+              })}
+            />
+          )
+        }
+      </ListPage>
+      {dialog?.name === 'add' && <AddNumbers own={own} onAdded={(text) => void done(text)} onClose={close} />}
+      {dialog?.name === 'opt-outs' && <OptOuts onClose={close} />}
+      {dialog?.name === 'remove' && (
         <RemoveNumber
-          entry={removing}
-          onRemoved={() => changed(`${removing.phone} may be called again, unless another list or rule forbids it.`)}
-          onClose={() => setRemoving(null)}
+          entry={dialog.entry}
+          onRemoved={() => void done(`${dialog.entry.phone} may be called again, unless another list or rule forbids it.`)}
+          onClose={close}
         />
       )}
     </>
   );
-}
-
-function entryPages(search: string): Pages<DoNotCallView> {
-  return {
-    load: (cursor) => window.callkey.request('listDoNotCall', { search, cursor }),
-    join: (view, next) => ({ entries: [...view.entries, ...next.entries], nextCursor: next.nextCursor }),
-    count: ({ entries }) => entries.length,
-    empty: { entries: [], nextCursor: null },
-  };
 }
 
 type EntryColumn = Column<DoNotCallEntryView, 'phone' | 'reason' | 'scope' | 'added' | 'by' | 'ends'>;
@@ -151,29 +139,10 @@ function NumberAndNote({ phone, note }: Pick<DoNotCallEntryView, 'phone' | 'note
   );
 }
 
-function EntryTable({
-  entries,
-  onRemove,
-}: {
-  entries: readonly DoNotCallEntryView[];
-  onRemove: ((entry: DoNotCallEntryView) => void) | null;
-}) {
-  return (
-    <DataTable
-      label="Numbers that must not be called"
-      columns={columns}
-      rows={entries}
-      getId={({ id }) => id}
-      getName={({ phone }) => phone}
-      {...(onRemove && { action: { icon: 'trash', label: ({ phone }: DoNotCallEntryView) => `Remove ${phone}`, run: onRemove } })}
-    />
-  );
-}
-
-type AddNumbersProps = { home: NamedScope; onAdded: (message: string) => void; onClose: () => void };
+type AddNumbersProps = { own: Tenancy; onAdded: (message: string) => void; onClose: () => void };
 
 /** Adds one number, a pasted list, or the numbers in a file. */
-function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {
+function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
   const [text, setText] = useState('');
   const [file, setFile] = useState<File | null>(null);
   const [column, setColumn] = useState('');
@@ -182,9 +151,7 @@ function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {
   const [reason, setReason] = useState<DoNotCallReason>('asked');
   const [note, setNote] = useState('');
   const [until, setUntil] = useState('');
-  const [scope, setScope] = useState(home);
-  const { isBusy, failure, form, run, unlessBusy } = useAction();
-  const close = unlessBusy(onClose);
+  const [tenancy, setTenancy] = useState(own);
   const { numbers, problems } = useMemo(() => readNumbers(text), [text]);
   const chosenCountry = country.trim().toUpperCase() || undefined;
   const read = async (from: File, name: string) => {
@@ -199,121 +166,87 @@ function AddNumbers({ home, onAdded, onClose }: AddNumbersProps) {
     ...(chosenCountry !== undefined && { country: chosenCountry }),
     ...(note.trim() !== '' && { note }),
     ...(until !== '' && { until, timeZone: ownZone.value }),
-    ...(scope.kind === 'partner' ? { partnerId: scope.id } : { accountId: scope.id }),
+    ...(tenancy.kind === 'partner' ? { partnerId: tenancy.id } : { accountId: tenancy.id }),
   };
   return (
-    <Dialog title="Add to the do-not-call list" onDismiss={close}>
-      <form
-        ref={form}
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run(
-            () => addChecked(numbers, problems, chosenCountry, (phones) => window.callkey.request('addDoNotCall', { phones, ...fields })),
-            (added) => onAdded(describeAdded(added)),
-          );
-        }}
+    <FormDialog
+      title="Add to the do-not-call list"
+      act={() => addChecked(numbers, problems, chosenCountry, (phones) => window.callkey.request('addDoNotCall', { phones, ...fields }))}
+      onDone={(added) => onAdded(describeAdded(added))}
+      verb="Add"
+      verbing="Adding…"
+      onClose={onClose}
+    >
+      <Field
+        name="phones"
+        label="Phone numbers"
+        hint="In any common format, on separate lines or separated by commas, semicolons or tabs. You can paste a spreadsheet column."
+        aside={<span class="counter">{numbers.length === 0 ? '' : pluralize(numbers.length, 'number')}</span>}
       >
-        <Field
-          label="Phone numbers"
-          hint="In any common format, on separate lines or separated by commas, semicolons or tabs. You can paste a spreadsheet column."
-          error={fieldError(failure, 'phones')}
-          aside={<span class="counter">{numbers.length === 0 ? '' : pluralize(numbers.length, 'number')}</span>}
-        >
-          {(binding) => (
-            <textarea
-              {...binding}
-              rows={5}
-              spellcheck={false}
-              data-autofocus
-              value={text}
-              onInput={({ currentTarget }) => setText(currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field
-          label="Or choose a CSV file"
-          hint={fileRead?.note || 'The column is found by its header. All numbers get the reason, note and end date below.'}
-          error={fileRead?.problem ?? null}
-        >
-          {(binding) => (
-            <input
-              {...binding}
-              type="file"
-              accept=".csv,.tsv,.txt,text/csv,text/plain"
-              onChange={({ currentTarget }) => {
-                const [chosen] = currentTarget.files ?? [];
-                if (chosen) void read(chosen, '');
-              }}
-            />
-          )}
-        </Field>
-        {file && fileRead && fileRead.columns.length > 1 && (
-          <Field label="Column of the file">
-            {(binding) => (
-              <select {...binding} value={column} onChange={({ currentTarget }) => void read(file, currentTarget.value)}>
-                <option value="">Found by its header</option>
-                {fileRead.columns.map((name) => (
-                  <option key={name} value={name}>
-                    {name}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
+        {(binding) => (
+          <textarea
+            {...binding}
+            rows={5}
+            spellcheck={false}
+            data-autofocus
+            value={text}
+            onInput={({ currentTarget }) => setText(currentTarget.value)}
+          />
         )}
-        <TextField
-          label="Country of numbers without a country code"
-          hint="Two letters, such as DE. Leave it empty if all numbers start with +."
-          error={fieldError(failure, 'country')}
-          type="text"
-          autocomplete="off"
-          value={country}
-          onInput={setCountry}
-        />
-        <Field label="Reason" error={fieldError(failure, 'reason')}>
-          {(binding) => (
-            <select
-              {...binding}
-              value={reason}
-              onChange={({ currentTarget }) => setReason(doNotCallReasons.find((each) => each === currentTarget.value) ?? 'asked')}
-            >
-              {doNotCallReasons.map((each) => (
-                <option key={each} value={each}>
-                  {doNotCallReasonLabels[each]}
-                </option>
-              ))}
-            </select>
-          )}
-        </Field>
-        <TextField
-          label="Note (optional)"
-          error={fieldError(failure, 'note')}
-          type="text"
-          autocomplete="off"
-          value={note}
-          onInput={setNote}
-        />
-        <Field
-          label="Ends (optional)"
-          hint="The last day. Leave it empty for an entry that doesn’t end."
-          error={fieldError(failure, 'until')}
-        >
-          {(binding) => <input {...binding} type="date" value={until} onInput={({ currentTarget }) => setUntil(currentTarget.value)} />}
-        </Field>
-        {home.kind === 'partner' && (
-          <div class="field">
-            <span class="label">For</span>
-            <ScopeSelect home={home} kinds={['partner', 'account']} chosen={scope} onChoose={setScope} />
-            <p class="hint">
-              {scope.kind === 'partner' ? 'No account of this partner will call these numbers.' : 'Other accounts can still call them.'}
-            </p>
-          </div>
+      </Field>
+      <Field
+        label="Or choose a CSV file"
+        hint={fileRead?.note || 'The column is found by its header. All numbers get the reason, note and end date below.'}
+        error={fileRead?.problem ?? null}
+      >
+        {(binding) => (
+          <input
+            {...binding}
+            type="file"
+            accept=".csv,.tsv,.txt,text/csv,text/plain"
+            onChange={({ currentTarget }) => {
+              const [chosen] = currentTarget.files ?? [];
+              if (chosen) void read(chosen, '');
+            }}
+          />
         )}
-        <FormError text={generalError(failure, ['phones', 'country', 'reason', 'note', 'until'])} />
-        <FormActions verb="Add" verbing="Adding…" isBusy={isBusy} onCancel={close} />
-      </form>
-    </Dialog>
+      </Field>
+      {file && fileRead && fileRead.columns.length > 1 && (
+        <SelectField
+          label="Column of the file"
+          value={column}
+          options={[['', 'Found by its header'], ...fileRead.columns.map((each) => [each, each] as const)]}
+          onChange={(chosen) => void read(file, chosen)}
+        />
+      )}
+      <TextField
+        name="country"
+        label="Country of numbers without a country code"
+        hint="Two letters, such as DE. Leave it empty if all numbers start with +."
+        value={country}
+        onInput={setCountry}
+      />
+      <SelectField
+        name="reason"
+        label="Reason"
+        value={reason}
+        options={doNotCallReasons.map((each) => [each, doNotCallReasonLabels[each]])}
+        onChange={setReason}
+      />
+      <TextField name="note" label="Note (optional)" value={note} onInput={setNote} />
+      <Field name="until" label="Ends (optional)" hint="The last day. Leave it empty for an entry that doesn’t end.">
+        {(binding) => <input {...binding} type="date" value={until} onInput={({ currentTarget }) => setUntil(currentTarget.value)} />}
+      </Field>
+      {own.kind === 'partner' && (
+        <div class="field">
+          <span class="label">For</span>
+          <ChooseTenancy own={own} kinds={['partner', 'account']} chosen={tenancy} onChoose={setTenancy} />
+          <p class="hint">
+            {tenancy.kind === 'partner' ? 'No account of this partner will call these numbers.' : 'Other accounts can still call them.'}
+          </p>
+        </div>
+      )}
+    </FormDialog>
   );
 }
 
@@ -322,101 +255,85 @@ type RemoveNumberProps = { entry: DoNotCallEntryView; onRemoved: () => void; onC
 /** Removes a number from the do-not-call list. The reason is stored in the audit log. */
 function RemoveNumber({ entry, onRemoved, onClose }: RemoveNumberProps) {
   const [reason, setReason] = useState('');
-  const { isBusy, failure, form, run, unlessBusy } = useAction();
-  const close = unlessBusy(onClose);
   return (
-    <Dialog
+    <FormDialog
       title={`Remove ${entry.phone}?`}
       lead="Calls to this number will be accepted again immediately, unless another list or rule forbids them."
       isAlert
-      onDismiss={close}
+      isDanger
+      act={() => window.callkey.request('liftDoNotCall', { id: entry.id, reason })}
+      onDone={onRemoved}
+      verb="Remove"
+      verbing="Removing…"
+      onClose={onClose}
     >
-      <form
-        ref={form}
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          void run(() => window.callkey.request('liftDoNotCall', { id: entry.id, reason }), onRemoved);
-        }}
-      >
-        <Facts
-          facts={[
-            ['Reason', doNotCallReasonLabels[entry.reason]],
-            ['For', <bdi key="scope">{entry.scope.name}</bdi>],
-            ['Added by', <bdi key="by">{describeSource(entry)}</bdi>],
-            ['Added', <Day key="added" at={entry.createdAt} />],
-            ...(entry.note === null ? [] : [['Note', <bdi key="note">{entry.note}</bdi>] as const]),
-          ]}
-        />
-        <TextField
-          label="Why may it be called again?"
-          hint="Shown on the Activity screen."
-          error={fieldError(failure, 'reason')}
-          type="text"
-          autocomplete="off"
-          value={reason}
-          onInput={setReason}
-          autofocus
-        />
-        <FormError text={generalError(failure, ['reason'])} />
-        <FormActions verb="Remove" verbing="Removing…" isDanger isBusy={isBusy} onCancel={close} />
-      </form>
-    </Dialog>
+      <Facts
+        facts={[
+          ['Reason', doNotCallReasonLabels[entry.reason]],
+          ['For', <bdi key="scope">{entry.scope.name}</bdi>],
+          ['Added by', <bdi key="by">{describeSource(entry)}</bdi>],
+          ['Added', <Day key="added" at={entry.createdAt} />],
+          ...(entry.note === null ? [] : ([['Note', <bdi key="note">{entry.note}</bdi>]] satisfies Fact[])),
+        ]}
+      />
+      <TextField
+        name="reason"
+        label="Why may it be called again?"
+        hint="Shown on the Activity screen."
+        value={reason}
+        onInput={setReason}
+        autofocus
+      />
+    </FormDialog>
   );
 }
 
 /** Lets users choose whether opt-outs during an account's calls apply to this account only or to all of its partner's accounts. */
 function OptOuts({ onClose }: { onClose: () => void }) {
-  const accounts = useResource(() => window.callkey.request('listAccounts', firstPage));
+  const accounts = useList({
+    key: 'accounts',
+    every: null,
+    load: () => window.callkey.request('listAccounts', { search: '', cursor: null }),
+  });
+  const [chosen, choose] = useState<Tenancy | null>(null);
   return (
     <Dialog
       title="Opt-outs during calls"
       lead="A provider can report that someone doesn’t want to be called again. Choose who must stop calling them."
       onDismiss={onClose}
     >
-      <Loadable resource={accounts} noun="accounts">
-        {(view) => <ChooseAccount view={view} onClose={onClose} />}
+      <Loadable list={accounts} noun="accounts">
+        {({ accounts: [first] }) => {
+          const account = chosen ?? (first ? { kind: 'account' as const, ...first } : null);
+          if (!account) return <p>There are no accounts yet.</p>;
+          return (
+            <>
+              <div class="field">
+                <span class="label">In calls from</span>
+                <ChooseTenancy own={null} kinds={['account']} chosen={account} onChoose={choose} />
+              </div>
+              <OptOutForm key={account.id} account={account} onClose={onClose} />
+            </>
+          );
+        }}
       </Loadable>
     </Dialog>
   );
 }
 
-function ChooseAccount({ view: { accounts }, onClose }: { view: AccountsView; onClose: () => void }) {
-  const [first] = accounts;
-  const [chosen, setChosen] = useState<NamedScope | null>(first ? { kind: 'account', ...first } : null);
-  if (!chosen) return <p>There are no accounts yet.</p>;
-  return (
-    <>
-      <div class="field">
-        <span class="label">In calls from</span>
-        <ScopeSelect home={null} kinds={['account']} chosen={chosen} onChoose={setChosen} />
-      </div>
-      <OptOutForm key={chosen.id} account={chosen} onClose={onClose} />
-    </>
-  );
-}
+const optOutLabels = { account: 'Only this account stops calling them', partner: 'All accounts of the partner stop calling them' } as const;
 
-const labels = { account: 'Only this account stops calling them', partner: 'All accounts of the partner stop calling them' } as const;
-
-function OptOutForm({ account: { id, name }, onClose }: { account: NamedScope; onClose: () => void }) {
-  const resource = useResource(() => window.callkey.request('showOptOuts', { id }));
-  const { isBusy, failure, form, run, unlessBusy } = useAction();
+function OptOutForm({ account: { id, name }, onClose }: { account: Tenancy; onClose: () => void }) {
+  const list = useList({ key: `opt-outs/${id}`, every: null, load: () => window.callkey.request('showOptOuts', { id }) });
   const [choice, setChoice] = useState<(typeof optOutScopes)[number] | null>(null);
   return (
-    <Loadable resource={resource} noun="the setting">
+    <Loadable list={list} noun="the setting">
       {({ listedFor }) => (
-        <form
-          ref={form}
-          noValidate
-          onSubmit={(event) => {
-            event.preventDefault();
-            void run(
-              () => window.callkey.request('setOptOuts', { id, listedFor: choice ?? listedFor }),
-              () => {
-                announce(`The setting for opt-outs during calls from ${name} was changed.`);
-                onClose();
-              },
-            );
+        <Form
+          act={() => window.callkey.request('setOptOuts', { id, listedFor: choice ?? listedFor })}
+          onDone={() => {
+            announce(`The setting for opt-outs during calls from ${name} was changed.`);
+            onClose();
           }}
         >
           <fieldset>
@@ -424,13 +341,13 @@ function OptOutForm({ account: { id, name }, onClose }: { account: NamedScope; o
             {optOutScopes.map((scope) => (
               <label key={scope} class="check">
                 <input type="radio" name="opt-outs" checked={(choice ?? listedFor) === scope} onChange={() => setChoice(scope)} />
-                {labels[scope]}
+                {optOutLabels[scope]}
               </label>
             ))}
           </fieldset>
-          <FormError text={generalError(failure, [])} />
-          <FormActions verb="Save" verbing="Saving…" isBusy={isBusy} onCancel={unlessBusy(onClose)} />
-        </form>
+          <FormError />
+          <FormActions verb="Save" verbing="Saving…" onCancel={onClose} />
+        </Form>
       )}
     </Loadable>
   );

@@ -1,32 +1,53 @@
 import { useState } from 'preact/hooks';
-import { useView } from '../../components/list.tsx';
+import type { CheckedNumberView } from '#contract/protection/protection.ts';
+import { type Campaign, ChooseCampaign, useCampaigns } from '../../components/choose.tsx';
+import { type Fact, Facts } from '../../components/details.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { Form, FormActions, FormError, TextField, useForm } from '../../components/form.tsx';
+import { Loadable, useFilters } from '../../components/list.tsx';
+import { ownZone } from '../../state/clock.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
-import { protectionView, type Tab, tabLabels, tabs } from '../../state/protection.ts';
+import { describeHours, describeOpening, describeReasons, nameCountry } from '../../state/protection.ts';
 import { AllowedNumbers } from './allowed-numbers.tsx';
 import { CallingHours } from './calling-hours.tsx';
-import { CheckNumber } from './check-number.tsx';
 import { DoNotCall } from './do-not-call.tsx';
-import { homeScope } from './tenancy.tsx';
+import { ownTenancy, screenFilters } from './tenancy.tsx';
 
-const pages = { 'do-not-call': DoNotCall, 'calling-hours': CallingHours, numbers: AllowedNumbers } as const;
+const tabs = [
+  { name: 'do-not-call', label: 'Do not call', Content: DoNotCall },
+  { name: 'calling-hours', label: 'Calling hours', Content: CallingHours },
+  { name: 'numbers', label: 'Numbers', Content: AllowedNumbers },
+] as const;
 
 /** Shows who must not be called, and when and which numbers may be called. Also checks a number against all of these rules. */
 export function Protection({ session, title }: ScreenProps) {
-  const [view, change] = useView(protectionView.name, protectionView.initial);
+  const [filters, change] = useFilters(screenFilters);
   const [isChecking, setChecking] = useState(false);
-  const home = homeScope(session);
-  if (!home) return null;
-  const TabPage = pages[view.tab];
+  const own = ownTenancy(session);
+  if (!own) return null;
+  const { Content } = tabs.find(({ name }) => name === filters.tab) ?? tabs[0];
   return (
     <>
-      <TabPage
-        session={session}
+      <Content
         title={title}
-        home={home}
+        own={own}
         canChange={session.viewer.userType !== 'account'}
-        view={view}
-        onView={change}
-        tabs={<Tabs chosen={view.tab} onChoose={(tab) => change({ tab })} />}
+        filters={filters}
+        onChange={change}
+        tabs={
+          <nav class="tabs" aria-label="Protection">
+            {tabs.map(({ name, label }) => (
+              <button
+                key={name}
+                type="button"
+                aria-current={name === filters.tab ? 'page' : undefined}
+                onClick={() => change({ tab: name })}
+              >
+                {label}
+              </button>
+            ))}
+          </nav>
+        }
         check={
           <button type="button" onClick={() => setChecking(true)}>
             Check a number…
@@ -38,14 +59,77 @@ export function Protection({ session, title }: ScreenProps) {
   );
 }
 
-function Tabs({ chosen, onChoose }: { chosen: Tab; onChoose: (tab: Tab) => void }) {
+/** Says what would happen if a number were called now, and why. Calls no one. */
+function CheckNumber({ onClose }: { onClose: () => void }) {
+  const campaigns = useCampaigns(null);
+  const [phone, setPhone] = useState('');
+  const [timeZone, setTimeZone] = useState('');
+  const [chosen, choose] = useState<Campaign | null>(null);
+  const [verdict, setVerdict] = useState<{ on: string; checked: CheckedNumberView } | null>(null);
   return (
-    <nav class="tabs" aria-label="Protection">
-      {tabs.map((tab) => (
-        <button key={tab} type="button" aria-current={tab === chosen ? 'page' : undefined} onClick={() => onChoose(tab)}>
-          {tabLabels[tab]}
-        </button>
-      ))}
-    </nav>
+    <Dialog title="Check a number" lead="Shows what would happen if this number were called now. No one is called." onDismiss={onClose}>
+      <Loadable list={campaigns} noun="campaigns">
+        {(view) => {
+          const campaign = chosen ?? view.options[0];
+          if (!campaign) return <p>There are no campaigns yet.</p>;
+          const input = { phone, campaignId: campaign.id, ...(timeZone.trim() !== '' && { timeZone: timeZone.trim() }) };
+          const on = JSON.stringify(input);
+          return (
+            <Form act={() => window.callkey.request('checkNumber', input)} onDone={(checked) => setVerdict({ on, checked })}>
+              <TextField
+                name="phone"
+                label="Phone number"
+                hint="With the country code, such as +49 30 12345678."
+                inputMode="tel"
+                value={phone}
+                onInput={setPhone}
+                autofocus
+              />
+              <div class="field">
+                <span class="label">Campaign</span>
+                <ChooseCampaign campaigns={view} chosen={campaign} onChoose={choose} />
+              </div>
+              <TextField
+                name="timeZone"
+                label="Time zone (optional)"
+                hint="The zone that an integrator would send, such as Europe/Berlin."
+                value={timeZone}
+                onInput={setTimeZone}
+              />
+              <FormError />
+              <Verdict checked={verdict?.on === on ? verdict.checked : null} />
+              <FormActions verb="Check" verbing="Checking…" onCancel={onClose} />
+            </Form>
+          );
+        }}
+      </Loadable>
+    </Dialog>
+  );
+}
+
+/** @property checked null if the input has changed since */
+function Verdict({ checked }: { checked: CheckedNumberView | null }) {
+  const { failure } = useForm();
+  if (!checked || failure) return <div role="status" />;
+  const { phone, allowed, country, opensAt, zoneNames } = checked;
+  const hours = describeHours(checked);
+  return (
+    <div role="status">
+      <div class="verdict">
+        <p>
+          <span class={`badge ${allowed ? 'good' : 'bad'}`}>{allowed ? 'Can be called now' : 'Can’t be called now'}</span> {phone}
+        </p>
+        {describeReasons(checked, ownZone.value).map((reason) => (
+          <p key={reason}>{reason}</p>
+        ))}
+        <Facts
+          facts={[
+            ...(country === null ? [] : ([['Country', nameCountry(country)]] satisfies Fact[])),
+            ...(hours === null ? [] : ([['Hours', hours]] satisfies Fact[])),
+            ...(opensAt === undefined ? [] : ([['Next open', describeOpening(opensAt, zoneNames, ownZone.value)]] satisfies Fact[])),
+          ]}
+        />
+      </div>
+    </div>
   );
 }

@@ -1,114 +1,117 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import type { AccountsView, CampaignsView } from '#contract/console/directory.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { Result } from '../../../ipc.ts';
-import { PickerDialog } from '../../components/choose.tsx';
+import { Choose, type Matches, type Option } from '../../components/choose.tsx';
+import { useForm } from '../../components/form.tsx';
 import { isConflict } from '../../state/failure-text.ts';
+import { defineFilters, oneOf, text, unwritten } from '../../state/filters.ts';
 import { capitalized } from '../../state/labels.ts';
-import { mapped, type Resource } from '../../state/list.ts';
-import type { ScreenProps } from '../../state/navigation.ts';
-import { type ProtectionView, readScope, type Scope } from '../../state/protection.ts';
+import { type List, mapped } from '../../state/list.ts';
 
-/** The props of each tab, which shows its own page with the tabs at the top. */
-export type TabProps = ScreenProps & {
-  home: NamedScope;
+/**
+ * The user's filters on the screen.
+ *
+ * @property scope the kind and ID of the tenancy whose rules are shown, such as `account/ID`; empty for the viewer's own
+ * @property scopeName its name, once the user has chosen one
+ */
+type Filters = { tab: 'do-not-call' | 'calling-hours' | 'numbers'; search: string; scope: string; scopeName: string };
+
+export const screenFilters = defineFilters<Filters>('protection', ['tab'], {
+  tab: oneOf(['do-not-call', 'calling-hours', 'numbers'], 'do-not-call'),
+  search: text(),
+  scope: text(),
+  scopeName: unwritten(''),
+});
+
+/** A partner, account or campaign that can have rules. */
+export type Tenancy = { kind: ProtectionScope; id: string; name: string };
+
+/** The properties of each tab, which shows its own page with the tabs at the top. */
+export type TabProps = {
+  title: string;
+  /** The viewer's own tenancy. */
+  own: Tenancy;
   /** Account users see everything about their account, but can only add numbers. */
   canChange: boolean;
-  view: ProtectionView;
-  onView: (changes: Partial<ProtectionView>) => void;
+  filters: Filters;
+  onChange: (changes: Partial<Filters>) => void;
   tabs: ComponentChildren;
   check: ComponentChildren;
 };
 
-/** Returns the scope in the address, or the viewer's own. After a reload, its name is empty: see {@link withName}. */
-export function useScope(home: NamedScope, view: ProtectionView, onView: (changes: Partial<ProtectionView>) => void) {
-  const chosen = readScope(view.scope);
-  return {
-    scope: chosen ? { ...chosen, name: view.scopeName } : home,
-    choose: ({ kind, id, name }: NamedScope) => onView({ scope: id === home.id ? '' : `${kind}/${id}`, scopeName: name }),
-  };
-}
-
-/** Returns the scope with its name from the rules that were loaded for it. */
-export function withName(scope: NamedScope, loaded: { scope: NamedScope } | null): NamedScope {
-  return loaded?.scope.id === scope.id ? loaded.scope : scope;
-}
-
-/** Saves rules. If someone else has changed them in the meantime, loads these changes, so that the form can warn about them. */
-export async function saveRules<View>(resource: Resource<View>, save: () => Promise<Result<View>>): Promise<Result<View>> {
-  const result = await save();
-  if (!result.ok && isConflict(result.failure)) await resource.refresh();
-  return result;
-}
-
-export type NamedScope = Scope & { name: string };
-
 /** Returns the partner or account that the viewer works in; null for staff who haven't selected one. */
-export function homeScope({ viewer: { account, partner }, tenancy }: SessionView): NamedScope | null {
+export function ownTenancy({ viewer: { account, partner }, tenancy }: SessionView): Tenancy | null {
   if (account) return { kind: 'account', ...account };
   if (partner) return { kind: 'partner', ...partner };
   return tenancy;
 }
 
-type ScopeSelectProps = {
-  /** The viewer's own partner or account, if it can also be chosen. */
-  home: NamedScope | null;
+/** Returns the tenancy whose rules are shown: the one in the address, or the viewer's own. After a reload, its name is empty. */
+export function chosenTenancy(own: Tenancy, { scope, scopeName }: Filters): Tenancy {
+  const [, kind, id] = /^(partner|account|campaign)\/(.+)$/.exec(scope) ?? [];
+  const isKind = kind === 'partner' || kind === 'account' || kind === 'campaign';
+  return isKind && id !== undefined ? { kind, id, name: scopeName } : own;
+}
+
+/** Returns the filters for a tenancy that the user has chosen, the inverse of `chosenTenancy`. */
+export function toFilters(own: Tenancy, { kind, id, name }: Tenancy): Partial<Filters> {
+  return { scope: id === own.id ? '' : `${kind}/${id}`, scopeName: name };
+}
+
+/** Returns the tenancy with its name from the rules that were loaded for it. */
+export function withName(chosen: Tenancy, loaded: { scope: Tenancy } | null): Tenancy {
+  return loaded?.scope.id === chosen.id ? loaded.scope : chosen;
+}
+
+type ChooseTenancyProps = {
+  /** The viewer's own tenancy, if it can also be chosen. */
+  own: Tenancy | null;
   kinds: readonly ProtectionScope[];
-  chosen: NamedScope;
-  onChoose: (scope: NamedScope) => void;
+  chosen: Tenancy;
+  onChoose: (tenancy: Tenancy) => void;
 };
 
 /** Shows whose rules these are, and offers all others in the viewer's scope. */
-export function ScopeSelect({ home, kinds, chosen, onChoose }: ScopeSelectProps) {
-  const [isOpen, setOpen] = useState(false);
+export function ChooseTenancy({ own, kinds, chosen, onChoose }: ChooseTenancyProps) {
   return (
-    <>
-      <button type="button" class="clip" aria-haspopup="dialog" onClick={() => setOpen(true)}>
-        {capitalized(chosen.kind)} <bdi>{chosen.name}</bdi>
-      </button>
-      {isOpen && (
-        <ScopeDialog
-          home={home}
-          kinds={kinds}
-          onChoose={(scope) => {
-            setOpen(false);
-            onChoose(scope);
-          }}
-          onClose={() => setOpen(false)}
-        />
-      )}
-    </>
-  );
-}
-
-type ScopeDialogProps = Pick<ScopeSelectProps, 'home' | 'kinds' | 'onChoose'> & { onClose: () => void };
-
-function ScopeDialog({ home, kinds, onChoose, onClose }: ScopeDialogProps) {
-  return (
-    <PickerDialog
-      title="Choose whose rules to show"
-      label="Find an account or campaign"
-      listLabel="Partners, accounts and campaigns"
-      placeholder="Type a name"
-      find={(search) => findScopes(home, kinds, search)}
-      onChoose={({ scope }) => onChoose(scope)}
-      onClose={onClose}
+    <Choose<TenancyOption>
+      dialog={{
+        title: 'Choose whose rules to show',
+        label: 'Find an account or campaign',
+        listLabel: 'Partners, accounts and campaigns',
+        placeholder: 'Type a name',
+        find: (search) => findTenancies(own, kinds, search),
+      }}
+      first={null}
+      chosen={null}
+      invitation={
+        <>
+          {capitalized(chosen.kind)} <bdi>{chosen.name}</bdi>
+        </>
+      }
+      onChoose={(choice) => choice && onChoose(choice.tenancy)}
     />
   );
 }
 
-async function findScopes(home: NamedScope | null, kinds: readonly ProtectionScope[], search: string) {
+type TenancyOption = Option & { tenancy: Tenancy };
+
+async function findTenancies(
+  own: Tenancy | null,
+  kinds: readonly ProtectionScope[],
+  search: string,
+): Promise<Result<Matches<TenancyOption>>> {
   const page = { search, cursor: null };
-  const hasAccounts = home?.kind !== 'account' && kinds.includes('account');
+  const hasAccounts = own?.kind !== 'account' && kinds.includes('account');
   const campaigns = kinds.includes('campaign') ? window.callkey.request('listCampaigns', page) : Promise.resolve(noCampaigns);
   const accounts = await (hasAccounts ? window.callkey.request('listAccounts', page) : noAccounts);
   if (!accounts.ok) return accounts;
   return mapped(campaigns, (view) => ({
     options: [
-      ...(home && foldText(home.name).includes(foldText(search)) ? [toOption(home, '')] : []),
+      ...(own && foldText(own.name).includes(foldText(search)) ? [toOption(own, '')] : []),
       ...accounts.value.accounts.map(({ id, name }) => toOption({ kind: 'account', id, name }, '')),
       ...view.campaigns.map(({ id, name, account }) => toOption({ kind: 'campaign', id, name }, account.name)),
     ],
@@ -119,7 +122,25 @@ async function findScopes(home: NamedScope | null, kinds: readonly ProtectionSco
 const noAccounts: Result<AccountsView> = { ok: true, value: { accounts: [], nextCursor: null } };
 const noCampaigns: Result<CampaignsView> = { ok: true, value: { campaigns: [], nextCursor: null } };
 
-function toOption(scope: NamedScope, parent: string) {
-  const { kind, id, name } = scope;
-  return { id: `${kind}/${id}`, name, caption: [capitalized(kind), parent].filter((part) => part !== '').join(' in '), scope };
+function toOption(tenancy: Tenancy, parent: string): TenancyOption {
+  const { kind, id, name } = tenancy;
+  return { id: `${kind}/${id}`, name, caption: [capitalized(kind), parent].filter((part) => part !== '').join(' in '), tenancy };
+}
+
+/** Saves rules. If someone else has changed them in the meantime, loads these changes, so that the form can warn about them. */
+export async function saveRules<View>(list: List<View>, save: () => Promise<Result<View>>): Promise<Result<View>> {
+  const result = await save();
+  if (!result.ok && isConflict(result.failure)) await list.refresh();
+  return result;
+}
+
+/** Warns in a form that someone else has saved the same rules since the user started to edit them. */
+export function Outdated({ isOutdated, children }: { isOutdated: boolean; children: ComponentChildren }) {
+  const { isBusy } = useForm();
+  if (!isOutdated || isBusy) return null;
+  return (
+    <p class="warning" role="status">
+      {children}
+    </p>
+  );
 }

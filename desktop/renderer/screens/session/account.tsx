@@ -3,84 +3,89 @@ import { encodeQR } from 'qr';
 import type { EnrolledSecondFactorView, SessionView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { countCodePoints } from '#contract/text/text.ts';
-import { CodeField, ConfirmWithCode } from '../../components/confirm.tsx';
+import { Confirm } from '../../components/confirm.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
-import { Facts } from '../../components/details.tsx';
+import { type Fact, Facts } from '../../components/details.tsx';
 import { Dialog } from '../../components/dialog.tsx';
-import { FormActions, FormError, TextField, useAction, useAutofocus } from '../../components/form.tsx';
+import { CodeField, Form, FormActions, FormError, TextField } from '../../components/form.tsx';
 import { Mark } from '../../components/icons.tsx';
-import { useResource } from '../../components/list.tsx';
+import { useList } from '../../components/list.tsx';
 import { OneTimeSecret, ProtectionHint, SecretDialog, useSecretCopies } from '../../components/secret.tsx';
 import { announce } from '../../state/announcement.ts';
 import { useIgnoredCommands } from '../../state/commands.ts';
-import { fieldError, generalError } from '../../state/failure-text.ts';
 import { pluralize } from '../../state/format.ts';
 import { formatMembership, userTypeLabels } from '../../state/labels.ts';
 import { passwordChanged, secondFactorChanged, session, signOut } from '../../state/session.ts';
 
-type Page = 'facts' | 'password' | 'enroll' | 'renew' | 'remove';
+/** @property announcement what has just happened */
+type SavedCodes = { name: 'save-codes'; announcement: string; codes: OneTimeSecret };
+type AccountDialog = { name: 'facts' | 'password' | 'enroll' | 'renew' | 'remove' } | SavedCodes;
 
 /** Shows who is signed in, and how, and lets them change it. */
 export function YourAccount({ session, onClose }: { session: SessionView; onClose: () => void }) {
-  const [page, setPage] = useState<Page>('facts');
-  const [saving, setSaving] = useState<{ announcement: string; codes: OneTimeSecret } | null>(null);
-  const goBack = () => setPage('facts');
+  const [dialog, open] = useState<AccountDialog>({ name: 'facts' });
+  const goBack = () => open({ name: 'facts' });
+  const saveCodes = (announcement: string, codes: OneTimeSecret) => open({ name: 'save-codes', announcement, codes });
 
-  function finish(text: string): void {
+  function done(text: string): void {
     announce(text);
     onClose();
     void secondFactorChanged();
   }
 
-  if (saving) return <RecoveryCodes {...saving} onClose={() => finish(saving.announcement)} />;
-  if (page === 'password') return <ChangePassword onClose={onClose} />;
-  if (page === 'enroll') {
-    return (
-      <Dialog title="Set up a second factor" onDismiss={goBack}>
-        <EnrollSecondFactor
-          cancel="Cancel"
-          onCancel={goBack}
-          onDone={(codes) => setSaving({ announcement: 'The second factor is on.', codes })}
+  switch (dialog.name) {
+    case 'facts':
+      return <AccountFacts session={session} onShow={(name) => open({ name })} onClose={onClose} />;
+    case 'password':
+      return <ChangePassword onClose={onClose} />;
+    case 'enroll':
+      return (
+        <Dialog title="Set up a second factor" onDismiss={goBack}>
+          <EnrollSecondFactor cancel="Cancel" onCancel={goBack} onDone={(codes) => saveCodes('The second factor is on.', codes)} />
+        </Dialog>
+      );
+    case 'renew':
+      return (
+        <Confirm
+          title="Replace your recovery codes?"
+          lead="You’ll get ten new codes. All earlier ones will stop working."
+          verb="Replace codes"
+          verbing="Replacing…"
+          act={({ code = '' }) => window.callkey.request('renewRecoveryCodes', { code })}
+          onDone={({ recoveryCodes }) =>
+            saveCodes('Your earlier recovery codes no longer work.', new OneTimeSecret(recoveryCodes.join('\n')))
+          }
+          onDoneUnmounted={() => void window.callkey.dismissSecret()}
+          onClose={goBack}
         />
-      </Dialog>
-    );
+      );
+    case 'remove':
+      return (
+        <Confirm
+          title="Turn off the second factor?"
+          lead="You’ll be able to sign in with just your password. Your recovery codes will stop working."
+          verb="Turn off"
+          verbing="Turning off…"
+          act={({ code = '' }) => window.callkey.request('removeSecondFactor', { code })}
+          onDone={() => done('The second factor is off.')}
+          onClose={goBack}
+        />
+      );
+    case 'save-codes':
+      return <RecoveryCodes {...dialog} onClose={() => done(dialog.announcement)} />;
   }
-  if (page === 'renew') {
-    return (
-      <ConfirmWithCode
-        title="Replace your recovery codes?"
-        lead="You’ll get ten new codes. All earlier ones will stop working."
-        verb="Replace codes"
-        verbing="Replacing…"
-        act={({ code = '' }) => window.callkey.request('renewRecoveryCodes', { code })}
-        onDone={({ recoveryCodes }) =>
-          setSaving({ announcement: 'Your earlier recovery codes no longer work.', codes: new OneTimeSecret(recoveryCodes.join('\n')) })
-        }
-        onDoneUnmounted={() => void window.callkey.dismissSecret()}
-        onClose={goBack}
-      />
-    );
-  }
-  if (page === 'remove') {
-    return (
-      <ConfirmWithCode
-        title="Turn off the second factor?"
-        lead="You’ll be able to sign in with just your password. Your recovery codes will stop working."
-        verb="Turn off"
-        verbing="Turning off…"
-        act={({ code = '' }) => window.callkey.request('removeSecondFactor', { code })}
-        onDone={() => finish('The second factor is off.')}
-        onClose={goBack}
-      />
-    );
-  }
-  return <AccountFacts session={session} onShow={setPage} onClose={onClose} />;
 }
 
-type AccountFactsProps = { session: SessionView; onShow: (page: Page) => void; onClose: () => void };
+type AccountFactsProps = {
+  session: SessionView;
+  onShow: (name: Exclude<AccountDialog['name'], 'save-codes'>) => void;
+  onClose: () => void;
+};
 
 function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow, onClose }: AccountFactsProps) {
   const membership = formatMembership(viewer);
+  // A provider has its own second factor, which the core doesn't know about.
+  const canEnroll = secondFactor === false && !signedInWith;
   return (
     <Dialog title="Your account" onDismiss={onClose}>
       <Facts
@@ -88,16 +93,13 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
           ['Name', <bdi key="name">{viewer.name}</bdi>],
           ['Email', <bdi key="email">{viewer.email}</bdi>],
           ['Type', userTypeLabels[viewer.userType]],
-          ...(membership === '' ? [] : ([['Belongs to', <bdi key="membership">{membership}</bdi>]] as const)),
+          ...(membership === '' ? [] : ([['Belongs to', <bdi key="membership">{membership}</bdi>]] satisfies Fact[])),
           ['Signed in with', signedInWith ? <bdi key="with">{signedInWith}</bdi> : 'Password'],
-          // A provider has its own second factor, which the core doesn't know about.
-          ...(secondFactor === true ? ([['Second factor', <FactorIsOn key="factor" />]] as const) : []),
-          ...(secondFactor === false && !signedInWith ? ([['Second factor', 'Off']] as const) : []),
+          ...(secondFactor === true ? ([['Second factor', <FactorIsOn key="factor" />]] satisfies Fact[]) : []),
+          ...(canEnroll ? ([['Second factor', 'Off']] satisfies Fact[]) : []),
         ]}
       />
-      {secondFactor === false && !signedInWith && (
-        <p class="hint">With a second factor, someone who learns your password still can’t sign in without your phone.</p>
-      )}
+      {canEnroll && <p class="hint">With a second factor, someone who learns your password still can’t sign in without your phone.</p>}
       <div class="actions">
         {!signedInWith && (
           <button type="button" onClick={() => onShow('password')}>
@@ -105,16 +107,16 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
           </button>
         )}
         {secondFactor === true && (
-          <button type="button" onClick={() => onShow('renew')}>
-            Replace recovery codes…
-          </button>
+          <>
+            <button type="button" onClick={() => onShow('renew')}>
+              Replace recovery codes…
+            </button>
+            <button type="button" class="warns" onClick={() => onShow('remove')}>
+              Turn off second factor…
+            </button>
+          </>
         )}
-        {secondFactor === true && (
-          <button type="button" class="warns" onClick={() => onShow('remove')}>
-            Turn off second factor…
-          </button>
-        )}
-        {secondFactor === false && !signedInWith && (
+        {canEnroll && (
           <button type="button" onClick={() => onShow('enroll')}>
             Set up second factor…
           </button>
@@ -129,21 +131,22 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
 
 /** Says how many recovery codes are left, once that has loaded. */
 function FactorIsOn() {
-  const left = useResource(() => window.callkey.request('showSecondFactor', {})).state.value.value?.recoveryCodesLeft;
+  const load = () => window.callkey.request('showSecondFactor', {});
+  const left = useList({ key: 'second-factor', every: null, load }).state.value.view?.recoveryCodesLeft;
   return <>{left === undefined ? 'On' : `On, ${pluralize(left, 'recovery code')} left`}</>;
 }
 
-type ChangePasswordProps = { isDue: true } | { isDue?: false; onClose: () => void };
+export function ChangePassword({ onClose }: { onClose: () => void }) {
+  return (
+    <Dialog title="Change password" onDismiss={onClose}>
+      <PasswordForm isDue={false} cancel="Cancel" onCancel={onClose} onDone={onClose} />
+    </Dialog>
+  );
+}
 
-/** Shows a full screen after a one-time password, and otherwise a dialog. */
-export function ChangePassword(props: ChangePasswordProps) {
-  if (!props.isDue) {
-    return (
-      <Dialog title="Change password" onDismiss={props.onClose}>
-        <PasswordForm cancel="Cancel" onCancel={props.onClose} onDone={props.onClose} />
-      </Dialog>
-    );
-  }
+/** Shown after signing in with a one-time password. */
+export function PasswordDue() {
+  useIgnoredCommands();
   return (
     <main class="entrance">
       <section class="card" aria-labelledby="password-title">
@@ -157,7 +160,7 @@ export function ChangePassword(props: ChangePasswordProps) {
 }
 
 /** @property isDue whether the session was started with a one-time password */
-type PasswordFormProps = { isDue?: true; cancel: string; onCancel: () => void; onDone: () => void };
+type PasswordFormProps = { isDue: boolean; cancel: string; onCancel: () => void; onDone: () => void };
 
 function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
   const [currentPassword, setCurrent] = useState('');
@@ -165,28 +168,21 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
   const [isShown, setShown] = useState(false);
   const [code, setCode] = useState('');
   const asksCode = session.value?.secondFactor === true;
-  const { isBusy, failure, form, run, unlessBusy } = useAction();
-  useAutofocus(form);
-
-  function submit(event: Event): void {
-    event.preventDefault();
-    void run(
-      () => window.callkey.request('changePassword', { newPassword, ...(isDue ? {} : { currentPassword }), ...(asksCode ? { code } : {}) }),
-      () => {
+  const input = { newPassword, ...(isDue ? {} : { currentPassword }), ...(asksCode ? { code } : {}) };
+  const length = countCodePoints(newPassword);
+  return (
+    <Form
+      act={() => window.callkey.request('changePassword', input)}
+      onDone={() => {
         onDone();
         passwordChanged();
         announce(isDue ? 'Password changed.' : 'Password changed. Your other sessions have ended.');
-      },
-    );
-  }
-
-  const length = countCodePoints(newPassword);
-  return (
-    <form ref={form} onSubmit={submit} noValidate>
+      }}
+    >
       {!isDue && (
         <TextField
+          name="currentPassword"
           label="Current password"
-          error={fieldError(failure, 'currentPassword')}
           type="password"
           autocomplete="current-password"
           value={currentPassword}
@@ -195,8 +191,8 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
         />
       )}
       <TextField
+        name="newPassword"
         label="New password"
-        error={fieldError(failure, 'newPassword')}
         hint={`${limits.passwordMin} to ${limits.passwordMax} characters. Length matters most: use a few words.`}
         aside={
           <span class="counter">
@@ -211,19 +207,47 @@ function PasswordForm({ isDue, cancel, onCancel, onDone }: PasswordFormProps) {
         autocomplete="new-password"
         value={newPassword}
         onInput={setNew}
-        autofocus={isDue === true}
+        autofocus={isDue}
       />
       {asksCode && (
         <CodeField
-          error={fieldError(failure, 'code')}
           value={code}
           onInput={setCode}
           {...(isDue && { hint: 'Wait for the next code in your authenticator app: each works only once. Or enter a recovery code.' })}
         />
       )}
-      <FormError text={generalError(failure, isDue ? ['newPassword', 'code'] : ['currentPassword', 'newPassword', 'code'])} />
-      <FormActions verb="Change password" isBusy={isBusy} cancel={cancel} onCancel={unlessBusy(onCancel)} />
-    </form>
+      <FormError />
+      <FormActions verb="Change password" cancel={cancel} onCancel={onCancel} />
+    </Form>
+  );
+}
+
+/** Shown after signing in, until the user has set up the second factor that the operator requires. */
+export function SecondFactorDue() {
+  useIgnoredCommands();
+  const [codes, setCodes] = useState<OneTimeSecret | null>(null);
+  const announcement = 'The second factor is on.';
+  return (
+    <main class="entrance">
+      <section class="card" aria-labelledby="second-factor-title">
+        <Mark />
+        <h1 id="second-factor-title">Set up a second factor</h1>
+        <p>
+          At each sign-in, this server asks for a code from an authenticator app, in addition to your password. Set up an app to continue.
+        </p>
+        <EnrollSecondFactor cancel="Sign out" onCancel={() => void signOut()} onDone={setCodes} />
+      </section>
+      {codes && (
+        <RecoveryCodes
+          announcement={announcement}
+          codes={codes}
+          onClose={() => {
+            announce(announcement);
+            void secondFactorChanged();
+          }}
+        />
+      )}
+    </main>
   );
 }
 
@@ -233,54 +257,39 @@ type StepProps<Value> = { cancel: string; onCancel: () => void; onDone: (value: 
  * Sets up an authenticator app: asks for the password, shows the secret, and asks for a code. The caller shows the recovery codes in another
  * dialog.
  */
-function EnrollSecondFactor({ cancel, onCancel, onDone }: StepProps<OneTimeSecret>) {
+function EnrollSecondFactor({ onDone, ...props }: StepProps<OneTimeSecret>) {
   const [enrolled, setEnrolled] = useState<EnrolledSecondFactorView | null>(null);
-  if (!enrolled) return <PasswordStep cancel={cancel} onCancel={onCancel} onDone={setEnrolled} />;
-  return <AppStep enrolled={enrolled} cancel={cancel} onCancel={onCancel} onDone={onDone} />;
+  return enrolled ? <AppStep {...props} enrolled={enrolled} onDone={onDone} /> : <PasswordStep {...props} onDone={setEnrolled} />;
 }
 
 function PasswordStep({ cancel, onCancel, onDone }: StepProps<EnrolledSecondFactorView>) {
   const [currentPassword, setPassword] = useState('');
-  const { isBusy, failure, form, run, unlessBusy } = useAction();
-  useAutofocus(form);
   return (
-    <form
-      ref={form}
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void run(
-          () => window.callkey.request('enrollSecondFactor', { currentPassword }),
-          onDone,
-          () => void window.callkey.dismissSecret(),
-        );
-      }}
+    <Form
+      act={() => window.callkey.request('enrollSecondFactor', { currentPassword })}
+      onDone={onDone}
+      onDoneUnmounted={() => void window.callkey.dismissSecret()}
     >
       <TextField
+        name="currentPassword"
         label="Current password"
-        error={fieldError(failure, 'currentPassword')}
         type="password"
         autocomplete="current-password"
         value={currentPassword}
         onInput={setPassword}
         autofocus
       />
-      <FormError text={generalError(failure, ['currentPassword'])} />
-      <FormActions verb="Continue" isBusy={isBusy} cancel={cancel} onCancel={unlessBusy(onCancel)} />
-    </form>
+      <FormError />
+      <FormActions verb="Continue" cancel={cancel} onCancel={onCancel} />
+    </Form>
   );
 }
 
+type AppStepProps = StepProps<OneTimeSecret> & { enrolled: EnrolledSecondFactorView };
+
 /** Shows the secret until the app's first code confirms it. */
-function AppStep({
-  enrolled: { secret, uri },
-  cancel,
-  onCancel,
-  onDone,
-}: StepProps<OneTimeSecret> & { enrolled: EnrolledSecondFactorView }) {
+function AppStep({ enrolled: { secret, uri }, cancel, onCancel, onDone }: AppStepProps) {
   const [code, setCode] = useState('');
-  const { isBusy, failure, form, run, unlessBusy } = useAction();
-  useAutofocus(form);
   useCloseWithoutAsking();
   useSecretCopies();
   // Whether the dialog with the recovery codes has taken over guarding the secrets.
@@ -291,22 +300,14 @@ function AppStep({
     },
     [],
   );
-
   return (
-    <form
-      ref={form}
-      noValidate
-      onSubmit={(event) => {
-        event.preventDefault();
-        void run(
-          () => window.callkey.request('confirmSecondFactor', { code }),
-          ({ recoveryCodes }) => {
-            isHandedOver.current = true;
-            onDone(new OneTimeSecret(recoveryCodes.join('\n')));
-          },
-          () => void window.callkey.dismissSecret(),
-        );
+    <Form
+      act={() => window.callkey.request('confirmSecondFactor', { code })}
+      onDone={({ recoveryCodes }) => {
+        isHandedOver.current = true;
+        onDone(new OneTimeSecret(recoveryCodes.join('\n')));
       }}
+      onDoneUnmounted={() => void window.callkey.dismissSecret()}
     >
       <p>Scan this with an authenticator app, such as the one in your password manager, and enter the code that it shows.</p>
       <QrCode text={uri} label="QR code for your authenticator app" />
@@ -319,10 +320,9 @@ function AppStep({
         <ProtectionHint />
       </div>
       <TextField
+        name="code"
         label="Code"
         hint="Six digits"
-        error={fieldError(failure, 'code')}
-        type="text"
         inputMode="numeric"
         autocomplete="one-time-code"
         spellcheck={false}
@@ -330,9 +330,9 @@ function AppStep({
         onInput={setCode}
         autofocus
       />
-      <FormError text={generalError(failure, ['code'])} />
-      <FormActions verb="Turn on" verbing="Checking…" isBusy={isBusy} cancel={cancel} onCancel={unlessBusy(onCancel)} />
-    </form>
+      <FormError />
+      <FormActions verb="Turn on" verbing="Checking…" cancel={cancel} onCancel={onCancel} />
+    </Form>
   );
 }
 
@@ -347,8 +347,7 @@ function useCloseWithoutAsking(): void {
   );
 }
 
-/** @property announcement what has just happened */
-function RecoveryCodes({ announcement, codes, onClose }: { announcement: string; codes: OneTimeSecret; onClose: () => void }) {
+function RecoveryCodes({ announcement, codes, onClose }: Omit<SavedCodes, 'name'> & { onClose: () => void }) {
   return (
     <SecretDialog
       title="Save your recovery codes"
@@ -362,50 +361,17 @@ function RecoveryCodes({ announcement, codes, onClose }: { announcement: string;
   );
 }
 
-/** Shown after signing in, until the user has set up the second factor that the operator requires. */
-export function SecondFactorDue() {
-  useIgnoredCommands();
-  const [codes, setCodes] = useState<OneTimeSecret | null>(null);
-  return (
-    <main class="entrance">
-      <section class="card" aria-labelledby="second-factor-title">
-        <Mark />
-        <h1 id="second-factor-title">Set up a second factor</h1>
-        <p>
-          At each sign-in, this server asks for a code from an authenticator app, in addition to your password. Set up an app to continue.
-        </p>
-        <EnrollSecondFactor cancel="Sign out" onCancel={() => void signOut()} onDone={setCodes} />
-      </section>
-      {codes && (
-        <RecoveryCodes
-          announcement="The second factor is on."
-          codes={codes}
-          onClose={() => {
-            announce('The second factor is on.');
-            void secondFactorChanged();
-          }}
-        />
-      )}
-    </main>
-  );
-}
-
 /** The light border around the code that scanners need, in modules (ISO/IEC 18004 §6.3.8). */
 const border = 4;
 
 /** Draws a QR code. It's dark on light in both themes, because not all scanners read inverted codes. */
 function QrCode({ text, label }: { text: string; label: string }) {
-  const { path, size } = useMemo(() => drawCode(text), [text]);
+  const rows = useMemo(() => encodeQR(text, 'raw', { ecc: 'low', border }), [text]);
+  const path = rows.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('');
   return (
-    <svg class="qr" role="img" aria-label={label} viewBox={`0 0 ${size} ${size}`} shape-rendering="crispEdges">
-      <rect width={size} height={size} fill="#fff" />
+    <svg class="qr" role="img" aria-label={label} viewBox={`0 0 ${rows.length} ${rows.length}`} shape-rendering="crispEdges">
+      <rect width={rows.length} height={rows.length} fill="#fff" />
       <path d={path} fill="#000" />
     </svg>
   );
-}
-
-function drawCode(text: string): { path: string; size: number } {
-  const rows = encodeQR(text, 'raw', { ecc: 'low', border });
-  const path = rows.flatMap((row, y) => row.flatMap((isDark, x) => (isDark ? [`M${x} ${y}h1v1h-1z`] : []))).join('');
-  return { path, size: rows.length };
 }

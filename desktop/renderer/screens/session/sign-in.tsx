@@ -1,16 +1,24 @@
-import { useCallback, useEffect, useMemo, useState } from 'preact/hooks';
+import { useCallback, useEffect, useState } from 'preact/hooks';
 import type { SignInOptions, SignInResult } from '#contract/console/sign-in.ts';
-import type { Failure, Result, SignInAnswer } from '../../../ipc.ts';
-import { CodeField } from '../../components/confirm.tsx';
+import type { Result, SignInAnswer } from '../../../ipc.ts';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { Dialog } from '../../components/dialog.tsx';
-import { FormError, TextField, useAction, useAutofocus } from '../../components/form.tsx';
+import {
+  CodeField,
+  ErrorText,
+  Form,
+  FormError,
+  SubmitButton,
+  TextField,
+  useAction,
+  useFieldError,
+  useForm,
+} from '../../components/form.tsx';
 import { Mark } from '../../components/icons.tsx';
-import { useRetries } from '../../components/list.tsx';
+import { useList } from '../../components/list.tsx';
 import { announce } from '../../state/announcement.ts';
 import { hasOtherServers, useCommands } from '../../state/commands.ts';
-import { describeFailure, fieldError, generalError, isTransient } from '../../state/failure-text.ts';
-import { Resource } from '../../state/list.ts';
+import { describeFailure, generalError, isTransient } from '../../state/failure-text.ts';
 import {
   arrival,
   dismissArrival,
@@ -25,7 +33,7 @@ import {
   signInWithProvider,
   startupState,
 } from '../../state/session.ts';
-import { Servers } from './servers.tsx';
+import { Servers } from './connection.tsx';
 
 export function SignIn() {
   const { choosesServer, isPrivate } = window.callkey.capabilities;
@@ -36,11 +44,9 @@ export function SignIn() {
   const [needsCode, setNeedsCode] = useState(false);
   const [keepSignedIn, setKeep] = useState(false);
   const [isChoosingServer, setChoosingServer] = useState(false);
-  const { isBusy, failure, form, setError, run } = useAction();
   // Not updated on every keystroke, because a half-typed address may be someone else's server.
   const [optionsServer, setOptionsServer] = useState(server.peek());
   const options = useSignInOptions(optionsServer);
-  useAutofocus(form);
   useOtherServers(setChoosingServer);
 
   function startOver(): void {
@@ -48,31 +54,25 @@ export function SignIn() {
     setPassword('');
     setNeedsCode(false);
   }
-
-  function submit(event: Event): void {
-    event.preventDefault();
-    if (!options.password) return;
-    const missing = missingFields({ server: server.value, email: email.value, password });
-    const input = { server: server.value.trim(), email: email.value, password, keepSignedIn };
-    if (missing) setError(missing);
-    else
-      void run(
-        () => signIn(input),
-        (answer) => setNeedsCode(!('viewer' in answer)),
-      );
-  }
+  const missing = (text: string, problem: string) => (text.trim() === '' ? problem : null);
+  const problems = {
+    server: missing(server.value, 'Enter the address of your server.'),
+    email: missing(email.value, 'Enter your email address.'),
+    password: missing(password, 'Enter your password.'),
+  };
 
   if (needsCode) return <EnterCode onBack={startOver} />;
 
   return (
     <main class="entrance">
-      <form
-        ref={form}
+      <Form
         class="card"
-        onSubmit={submit}
-        onFocusOut={() => setOptionsServer(server.value)}
-        noValidate
         aria-labelledby="sign-in-title"
+        onFocusOut={() => setOptionsServer(server.value)}
+        isReady={options.password}
+        problems={options.password ? problems : {}}
+        act={() => signIn({ server: server.value.trim(), email: email.value, password, keepSignedIn })}
+        onDone={(answer) => setNeedsCode(!('viewer' in answer))}
       >
         <Mark />
         <h1 id="sign-in-title">Sign in</h1>
@@ -94,10 +94,9 @@ export function SignIn() {
         )}
         {choosesServer && (
           <TextField
+            name="server"
             label="Server address"
-            error={fieldError(failure, 'server')}
             hint="For example, https://calls.example.com"
-            type="text"
             inputMode="url"
             spellcheck={false}
             autocomplete="url"
@@ -111,8 +110,8 @@ export function SignIn() {
         {options.password && (
           <>
             <TextField
+              name="email"
               label="Email"
-              error={fieldError(failure, 'email')}
               type="email"
               autocomplete="username"
               value={email.value}
@@ -122,8 +121,8 @@ export function SignIn() {
               autofocus={remembered.server !== '' && remembered.email === ''}
             />
             <TextField
+              name="password"
               label="Password"
-              error={fieldError(failure, 'password')}
               type="password"
               autocomplete="current-password"
               value={password}
@@ -152,12 +151,8 @@ export function SignIn() {
         ) : (
           <p class="hint">You’ll stay signed in on this browser for up to seven days. On a shared computer, sign out when you’re done.</p>
         )}
-        <FormError text={failure ? generalError(failure, ['server', 'email', 'password']) : options.problem} />
-        {options.password && (
-          <button type="submit" class="primary" aria-disabled={isBusy}>
-            {isBusy ? 'Signing in…' : 'Sign in'}
-          </button>
-        )}
+        <FormError otherwise={options.problem} />
+        {options.password && <SubmitButton verb="Sign in" verbing="Signing in…" />}
         {options.oidc && (
           <ProviderButton key={server.value} name={options.oidc.name} keepSignedIn={keepSignedIn} isPrimary={!options.password} />
         )}
@@ -166,7 +161,7 @@ export function SignIn() {
             Switch server
           </button>
         )}
-      </form>
+      </Form>
       {isChoosingServer && <Servers onClose={() => setChoosingServer(false)} />}
     </main>
   );
@@ -190,44 +185,29 @@ function useOtherServers(setChoosing: (isChoosing: boolean) => void): void {
   );
 }
 
-function missingFields(fields: { server: string; email: string; password: string }): Failure | null {
-  const messages = { server: 'Enter the address of your server.', email: 'Enter your email address.', password: 'Enter your password.' };
-  const errors = (['server', 'email', 'password'] as const).flatMap((path) =>
-    fields[path].trim() === '' ? [{ path, message: messages[path] }] : [],
-  );
-  const [first] = errors;
-  return first ? { kind: 'refused', code: 'invalid', detail: first.message, errors, retryAfterSeconds: null } : null;
-}
-
 /** The step of a sign-in after the password, for users with a second factor. */
 function EnterCode({ onBack }: { onBack: () => void }) {
   const [code, setCode] = useState('');
-  const { isBusy, failure, form, run, unlessBusy } = useAction();
-  useAutofocus(form);
   return (
     <main class="entrance">
-      <form
-        ref={form}
-        class="card"
-        noValidate
-        aria-labelledby="code-title"
-        onSubmit={(event) => {
-          event.preventDefault();
-          if (code.trim() !== '') void run(() => enterCode(code));
-        }}
-      >
+      <Form class="card" aria-labelledby="code-title" isReady={code.trim() !== ''} act={() => enterCode(code)}>
         <Mark />
         <h1 id="code-title">Enter your code</h1>
-        <CodeField error={fieldError(failure, 'code')} value={code} onInput={setCode} autofocus />
-        <FormError text={generalError(failure, ['code'])} />
-        <button type="submit" class="primary" aria-disabled={isBusy || code.trim() === ''}>
-          {isBusy ? 'Signing in…' : 'Sign in'}
-        </button>
-        <button type="button" class="quiet" onClick={unlessBusy(onBack)}>
-          Back
-        </button>
-      </form>
+        <CodeField value={code} onInput={setCode} autofocus />
+        <FormError />
+        <SubmitButton verb="Sign in" verbing="Signing in…" />
+        <BackButton onBack={onBack} />
+      </Form>
     </main>
+  );
+}
+
+function BackButton({ onBack }: { onBack: () => void }) {
+  const { unlessBusy } = useForm();
+  return (
+    <button type="button" class="quiet" onClick={unlessBusy(onBack)}>
+      Back
+    </button>
   );
 }
 
@@ -246,12 +226,10 @@ async function loadOptions(address: string): Promise<Result<SignInOptions>> {
  * @param address empty if no server is chosen yet
  */
 function useSignInOptions(address: string): SignInOptions & { problem: string | null } {
-  const resource = useMemo(() => new Resource(() => loadOptions(address), passwordOnly), [address]);
-  useEffect(() => void resource.refresh(), [resource]);
-  useRetries(resource);
-  const { value, failure } = resource.state.value;
+  const load = () => loadOptions(address);
+  const { view, failure } = useList({ key: `sign-in/${address}`, every: null, initial: passwordOnly, load }).state.value;
   const problem = failure && isTransient(failure) ? `${describeFailure(failure)} The console retries every few seconds.` : null;
-  return { ...(value ?? passwordOnly), problem };
+  return { ...(view ?? passwordOnly), problem };
 }
 
 type ButtonProps = { name: string; keepSignedIn: boolean | null; staysOnPage?: boolean; isPrimary: boolean };
@@ -276,7 +254,7 @@ function ProviderButton({ name, keepSignedIn, staysOnPage = false, isPrimary }: 
           Sign in with {name}
         </button>
       )}
-      <FormError text={generalError(failure, [])} />
+      <ErrorText text={generalError(failure)} />
     </>
   );
 }
@@ -344,75 +322,82 @@ export function SessionEnded() {
   const [password, setPassword] = useState('');
   const [needsCode, setNeedsCode] = useState(false);
   const [code, setCode] = useState('');
-  const { isBusy, failure, form, run, clearError, unlessBusy } = useAction();
-  const email = session.value?.viewer.email ?? '';
   const options = useSignInOptions(server.value);
-
-  function submit(event: Event): void {
-    event.preventDefault();
-    if (password === '' || (needsCode && code.trim() === '')) return;
-    const announceReturn = () => announce('Signed in again. Your work is as you left it.');
-    // Signing in closes this dialog, so the callback for an unmounted component runs.
-    const next = (answer: SignInAnswer) => {
-      if (!('viewer' in answer)) setNeedsCode(true);
-    };
-    void run(() => (needsCode ? enterCodeAgain(code) : signInAgain(password)), next, announceReturn);
-  }
-
-  function startOver(): void {
-    setPassword('');
-    setNeedsCode(false);
-    setCode('');
-    clearError();
-  }
-
-  const passwordError = fieldError(failure, 'password') === null ? null : 'Incorrect password.';
-  const otherError = (other: Failure) => (passwordError === null && fieldError(other, 'code') === null ? describeFailure(other) : null);
+  const isEmpty = password === '' || (needsCode && code.trim() === '');
   return (
     <Dialog
       title="Your session has ended"
       lead={
         <>
-          Sign in again as <strong>{email}</strong>. Your work on this screen is kept.
+          Sign in again as <strong>{session.value?.viewer.email ?? ''}</strong>. Your work on this screen is kept.
         </>
       }
       isAlert
-      onDismiss={() => undefined}
     >
-      <form ref={form} onSubmit={submit} noValidate>
-        {needsCode && <CodeField error={fieldError(failure, 'code')} value={code} onInput={setCode} autofocus />}
-        {options.password && !needsCode && (
-          <TextField
-            label="Password"
-            error={passwordError}
-            type="password"
-            autocomplete="current-password"
-            value={password}
-            onInput={setPassword}
-            autofocus
-          />
-        )}
+      <Form<SignInAnswer>
+        isReady={!isEmpty}
+        act={() => (needsCode ? enterCodeAgain(code) : signInAgain(password))}
+        onDone={(answer) => setNeedsCode(!('viewer' in answer))}
+        // Signing in closes this dialog.
+        onDoneUnmounted={() => announce('Signed in again. Your work is as you left it.')}
+      >
+        {needsCode && <CodeField value={code} onInput={setCode} autofocus />}
+        {options.password && !needsCode && <PasswordAgain value={password} onInput={setPassword} />}
         {options.oidc && !needsCode && (
           <ProviderButton name={options.oidc.name} keepSignedIn={null} staysOnPage isPrimary={!options.password} />
         )}
-        <FormError text={failure ? otherError(failure) : options.problem} />
-        <div class="actions">
-          <button type="button" aria-disabled={isBusy} onClick={unlessBusy(leave)}>
-            Discard and sign out
-          </button>
-          {needsCode && (
-            <button type="button" aria-disabled={isBusy} onClick={unlessBusy(startOver)}>
-              Back
-            </button>
-          )}
-          {options.password && (
-            <button type="submit" class="primary" aria-disabled={isBusy || password === ''}>
-              {isBusy ? 'Signing in…' : 'Sign in again'}
-            </button>
-          )}
-        </div>
-      </form>
+        <FormError otherwise={options.problem} saysEverything />
+        <AgainActions
+          hasPassword={options.password}
+          onBack={
+            needsCode
+              ? () => {
+                  setPassword('');
+                  setNeedsCode(false);
+                  setCode('');
+                }
+              : null
+          }
+        />
+      </Form>
     </Dialog>
+  );
+}
+
+function PasswordAgain(input: { value: string; onInput: (password: string) => void }) {
+  const isWrong = useFieldError('password') !== null;
+  return (
+    <TextField
+      label="Password"
+      error={isWrong ? 'Incorrect password.' : null}
+      type="password"
+      autocomplete="current-password"
+      autofocus
+      {...input}
+    />
+  );
+}
+
+type AgainActionsProps = { hasPassword: boolean; onBack: (() => void) | null };
+
+function AgainActions({ hasPassword, onBack }: AgainActionsProps) {
+  const { isBusy, unlessBusy, clearError } = useForm();
+  const goBack = () => {
+    onBack?.();
+    clearError();
+  };
+  return (
+    <div class="actions">
+      <button type="button" aria-disabled={isBusy} onClick={unlessBusy(leave)}>
+        Discard and sign out
+      </button>
+      {onBack && (
+        <button type="button" aria-disabled={isBusy} onClick={unlessBusy(goBack)}>
+          Back
+        </button>
+      )}
+      {hasPassword && <SubmitButton verb="Sign in again" verbing="Signing in…" />}
+    </div>
   );
 }
 
@@ -433,9 +418,7 @@ export function ConfirmApp() {
               The Callkey app on this computer wants to sign in as you. Continue only if you just started signing in there. If you came here
               from a link, cancel.
             </p>
-            <FormError
-              text={failure?.kind === 'session-ended' ? 'This took too long. Start again in the app.' : generalError(failure, [])}
-            />
+            <ErrorText text={failure?.kind === 'session-ended' ? 'This took too long. Start again in the app.' : generalError(failure)} />
             <div class="actions">
               <button type="button" onClick={dismissArrival}>
                 Cancel

@@ -6,7 +6,7 @@ import { screensFor, showCommand } from '../../../screens.ts';
 import { isLink } from '../../../server-address.ts';
 import { type Option, Picker } from '../../components/choose.tsx';
 import { Dialog } from '../../components/dialog.tsx';
-import { typingMs, useDebounced, useFreshResource, useResource } from '../../components/list.tsx';
+import { useFound, useList } from '../../components/list.tsx';
 import { formatAddress, openLink } from '../../state/addresses.ts';
 import { warn } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
@@ -25,16 +25,10 @@ const minSearchLength = 2;
 /** Opens any screen, finds keys, users and campaigns, and runs commands, using only the keyboard. */
 export function Palette({ session, onCommand, onClose }: PaletteProps) {
   const [search, setSearch] = useState('');
-  const resource = useFreshResource('api-keys', () => window.callkey.request('listApiKeys', {}));
-  const keys = resource.state.value.value?.apiKeys;
-  const debouncedSearch = useDebounced(search.trim(), typingMs);
-  const searchResults = useResource<Destination[]>(
-    async () => (debouncedSearch.length < minSearchLength ? { ok: true, value: [] } : findAnything(session, debouncedSearch)),
-    debouncedSearch,
+  const keys = useList({ key: 'api-keys', load: () => window.callkey.request('listApiKeys', {}) }).state.value.view?.apiKeys;
+  const { found: destinations } = useFound<Destination[]>(search, async (text) =>
+    text.length < minSearchLength ? { ok: true, value: [] } : findAnything(session, text),
   );
-  // Ignores the previous results until those for the current text arrive.
-  const { value: results, isLoading } = searchResults.state.value;
-  const destinations = !isLoading && debouncedSearch === search.trim() ? results : null;
   const options = useMemo(() => {
     if (isLink(search)) return [{ id: linkId, name: 'Open this link', caption: serverHost(search.trim()) }];
     const query = foldText(search.trim());

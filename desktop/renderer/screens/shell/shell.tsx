@@ -1,31 +1,33 @@
 import type { ComponentType } from 'preact';
-import { useCallback, useEffect, useLayoutEffect } from 'preact/hooks';
+import { useCallback, useEffect, useLayoutEffect, useState } from 'preact/hooks';
+import type { Setup } from '#contract/console/directory.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
-import type { Command, RequestInput } from '../../../ipc.ts';
+import type { Command, RequestInput, Result } from '../../../ipc.ts';
 import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, shortcutAt, showCommand } from '../../../screens.ts';
 import { ReferenceLink } from '../../components/api-key.tsx';
 import { PickerDialog } from '../../components/choose.tsx';
 import { Dialog } from '../../components/dialog.tsx';
-import { Field, useAction } from '../../components/form.tsx';
+import { Form, FormError, SelectField, SubmitButton, TextField, useAction } from '../../components/form.tsx';
 import { Icon, MarkIcon } from '../../components/icons.tsx';
-import { Empty, Loadable, useFreshResource } from '../../components/list.tsx';
+import { Empty, Loadable, useList } from '../../components/list.tsx';
 import { Page } from '../../components/page.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { announce } from '../../state/announcement.ts';
 import { canUseKeys, useCommands } from '../../state/commands.ts';
+import { isConflict } from '../../state/failure-text.ts';
 import {
   formatMembership,
-  formatWorkspace,
+  formatTenancy,
   serverHost,
+  tenancyName,
   tenancyPartner,
   userTypeLabels,
   windowTitle,
-  workspaceName,
 } from '../../state/labels.ts';
 import { mapped } from '../../state/list.ts';
 import { arrivals, dialogCount, openDialog, type ScreenProps, screen, showScreen, startAtHeading } from '../../state/navigation.ts';
-import { type Theme, theme, themes } from '../../state/preferences.ts';
+import { type Theme, theme, themes } from '../../state/remembered.ts';
 import { describeUpdate, describeVersions, serverName } from '../../state/server-marks.ts';
 import { refreshKey, server, sessionChangedElsewhere, setSession, signOut, tenancyKey } from '../../state/session.ts';
 import { Activity } from '../activity.tsx';
@@ -34,8 +36,7 @@ import { Calls } from '../calls/calls.tsx';
 import { Directory } from '../directory.tsx';
 import { Protection } from '../protection/protection.tsx';
 import { ChangePassword, YourAccount } from '../session/account.tsx';
-import { Servers } from '../session/servers.tsx';
-import { SetUp } from '../session/set-up.tsx';
+import { Servers } from '../session/connection.tsx';
 import { Users } from '../users/users.tsx';
 import { Palette } from './palette.tsx';
 
@@ -107,21 +108,19 @@ const ownChangesMs = 60_000;
  */
 function useOwnChanges(session: SessionView): void {
   const { viewer } = session;
-  const resource = useFreshResource('session', () => window.callkey.request('showSession', {}), ownChangesMs);
-  const { value } = resource.state.value;
+  const list = useList({ key: 'session', every: ownChangesMs, load: () => window.callkey.request('showSession', {}) });
+  const { view } = list.state.value;
   // Another user has signed in in another tab, whose message didn't arrive. Following it replaces the screen, so it waits while a secret is
   // visible.
   useEffect(() => {
-    const { isLoading, failure } = resource.state.peek();
-    if (!value || value.viewer.id === viewer.id || isLoading || failure || document.querySelector('#secret')) return;
-    sessionChangedElsewhere({ ok: true, value });
-  }, [value, dialogCount.value]);
+    const { isLoading, failure } = list.state.peek();
+    if (!view || view.viewer.id === viewer.id || isLoading || failure || document.querySelector('#secret')) return;
+    sessionChangedElsewhere({ ok: true, value: view });
+  }, [view, dialogCount.value]);
   useEffect(() => {
-    const now = value?.viewer;
-    if (!value || !now || now.id !== viewer.id || value.tenancy?.id !== session.tenancy?.id) return;
-    if (ownKey(value) === ownKey(session)) return;
-    setSession(value);
-  }, [value]);
+    if (!view || view.viewer.id !== viewer.id || view.tenancy?.id !== session.tenancy?.id || ownKey(view) === ownKey(session)) return;
+    setSession(view);
+  }, [view]);
 }
 
 function ownKey({ viewer: { name, account, partner }, tenancy, secondFactor }: SessionView): string {
@@ -195,12 +194,12 @@ function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
 
 /** Shown to staff who haven't selected anything yet. On a new server, they must first create something to select. */
 function NoTenancy({ title }: { title: string }) {
-  const first = useFreshResource('any-partner', () => window.callkey.request('listDirectoryPartners', {}));
-  const { value } = first.state.value;
-  if (value) return value.partners.length === 0 ? <SetUp onAlreadySetUp={() => void first.refresh()} /> : <ChooseTenancy title={title} />;
+  const first = useList({ key: 'any-partner', load: () => window.callkey.request('listDirectoryPartners', {}) });
+  const { view } = first.state.value;
+  if (view) return view.partners.length === 0 ? <SetUp onAlreadySetUp={() => void first.refresh()} /> : <ChooseTenancy title={title} />;
   return (
     <Page title={title}>
-      <Loadable resource={first} noun="accounts">
+      <Loadable list={first} noun="accounts">
         {() => null}
       </Loadable>
     </Page>
@@ -238,7 +237,7 @@ const opens = (dialog: typeof openDialog.value) => () => {
 function Sidebar({ session, current, onPalette }: SidebarProps) {
   return (
     <header class="sidebar">
-      <Workspace session={session} />
+      <Tenancy session={session} />
       <nav aria-label="Screens">
         <ul>
           {screensFor(session.viewer).map(({ name, icon, label }, index) => (
@@ -269,10 +268,10 @@ function Sidebar({ session, current, onPalette }: SidebarProps) {
 }
 
 /** Shows the viewer's tenancy and the server. Staff can switch the tenancy here. */
-function Workspace({ session }: { session: SessionView }) {
+function Tenancy({ session }: { session: SessionView }) {
   const names = (
     <span>
-      <span class="name clip">{workspaceName(session)}</span>
+      <span class="name clip">{tenancyName(session)}</span>
       {tenancyPartner(session) !== '' && <span class="caption clip">{tenancyPartner(session)}</span>}
       <span class="caption clip" data-tip={serverHost(server.value)}>
         {serverName(server.value)}
@@ -281,14 +280,14 @@ function Workspace({ session }: { session: SessionView }) {
   );
   if (session.viewer.userType !== 'staff') {
     return (
-      <div class="place mark">
+      <div class="tenancy mark">
         <MarkIcon />
         {names}
       </div>
     );
   }
   return (
-    <button type="button" class="place mark" onClick={opens('switch-tenancy')}>
+    <button type="button" class="tenancy mark" onClick={opens('switch-tenancy')}>
       <MarkIcon />
       {names}
       <Icon name="switch" />
@@ -362,23 +361,14 @@ function Help({ session, onClose }: { session: SessionView; onClose: () => void 
       <p>
         <ReferenceLink verb="explains how to place calls." />
       </p>
-      <Field label="Colors">
-        {(binding) => (
-          <select
-            {...binding}
-            value={theme.value}
-            onChange={({ currentTarget }) => {
-              theme.value = themes.find((name) => name === currentTarget.value) ?? 'system';
-            }}
-          >
-            {themes.map((name) => (
-              <option key={name} value={name}>
-                {themeLabels[name]}
-              </option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <SelectField
+        label="Colors"
+        value={theme.value}
+        options={themes.map((name) => [name, themeLabels[name]])}
+        onChange={(name) => {
+          theme.value = name;
+        }}
+      />
       <p class="hint">{describeVersions(session.version)}</p>
       <div class="actions">
         <button type="button" onClick={onClose} data-autofocus>
@@ -399,7 +389,7 @@ function TenancySwitcher({ session, onClose }: { session: SessionView; onClose: 
       (selected) => {
         onClose();
         setSession(selected);
-        announce(selected.tenancy ? `Selected ${formatWorkspace(selected)}.` : 'Selection cleared.');
+        announce(selected.tenancy ? `Selected ${formatTenancy(selected)}.` : 'Selection cleared.');
       },
     );
   }
@@ -434,4 +424,43 @@ function findTenancies(search: string) {
     }),
     isAll: tenancies.length < limits.tenancies,
   }));
+}
+
+const prefilled: Setup = { partner: 'My organization', account: 'My account', campaign: 'My first campaign' };
+
+type SetUpProps = {
+  /** Called if someone else has already set up the server. */
+  onAlreadySetUp: () => void;
+};
+
+/** Creates the first partner, account and campaign of a new server, so that the first key can place calls. */
+function SetUp({ onAlreadySetUp }: SetUpProps) {
+  const [names, setNames] = useState(prefilled);
+
+  async function create(): Promise<Result<SessionView>> {
+    const result = await window.callkey.request('setUp', names);
+    if (!result.ok && isConflict(result.failure)) onAlreadySetUp();
+    return result.ok ? window.callkey.request('showSession', {}) : result;
+  }
+
+  const field = (name: keyof Setup, label: string, hint: string) => (
+    <TextField name={name} label={label} hint={hint} value={names[name]} onInput={(typed) => setNames({ ...names, [name]: typed })} />
+  );
+  return (
+    <Page title="Set up Callkey">
+      <Form class="set-up" act={create} onDone={setSession}>
+        <p>
+          Calls are placed in campaigns. Name your first campaign, and the account and organization it belongs to. You can change the names
+          later.
+        </p>
+        {field('partner', 'Organization', 'Your own organization, or a partner that you serve. It can have several accounts.')}
+        {field('account', 'Account', 'A customer or department. Its API keys can’t be used for other accounts.')}
+        {field('campaign', 'Campaign', 'What the calls are about.')}
+        <FormError />
+        <div class="actions at-start">
+          <SubmitButton verb="Create and continue" verbing="Creating…" />
+        </div>
+      </Form>
+    </Page>
+  );
 }

@@ -1,0 +1,52 @@
+import type { ComponentProps } from 'preact';
+import { Select } from './form.tsx';
+
+type SearchInputProps = Pick<ComponentProps<'input'>, 'inputMode'> & {
+  label: string;
+  placeholder?: string;
+  value: string;
+  onInput: (value: string) => void;
+};
+
+/** Shows the search above a list. */
+export function SearchInput({ label, placeholder = label, inputMode, value, onInput }: SearchInputProps) {
+  return (
+    <label class="grow">
+      <span class="visually-hidden">{label}</span>
+      <input type="search" {...{ placeholder, inputMode, value }} onInput={({ currentTarget }) => onInput(currentTarget.value)} />
+    </label>
+  );
+}
+
+/** @property options the values with their labels */
+type ChoiceProps<Name extends string> = {
+  label?: string;
+  value: Name;
+  options: readonly (readonly [Name, string])[];
+  onChange: (value: Name) => void;
+};
+
+/** Shows a filter above a list. */
+export function FilterSelect<Name extends string>({ label, ...select }: ChoiceProps<Name>) {
+  return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: Select is the control.
+    <label>
+      <span class="visually-hidden">{label}</span>
+      <Select {...select} />
+    </label>
+  );
+}
+
+/** Shows buttons of which one is pressed. */
+export function Chips<Name extends string>({ label = 'Show', value, options, onChange }: ChoiceProps<Name>) {
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: A fieldset is for a form's fields; these are buttons.
+    <div class="chips" role="group" aria-label={label}>
+      {options.map(([name, text]) => (
+        <button key={name} type="button" aria-pressed={name === value} onClick={() => onChange(name)}>
+          {text}
+        </button>
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,162 @@
+import type { DeletionView, UserView } from '#contract/console/users.ts';
+import { ConfirmDanger } from '../../components/confirm.tsx';
+import { ExportRowsButton } from '../../components/export-buttons.tsx';
+import { useList } from '../../components/list.tsx';
+import { Clip } from '../../components/table.tsx';
+import { Time } from '../../components/time.tsx';
+import { now } from '../../state/clock.ts';
+import { formatNumber, pluralize, sorted } from '../../state/format.ts';
+
+/** Beyond this many keys, the user must confirm by typing the email address. */
+const confirmAbove = 10;
+/** A key used within this many days is probably still in use. */
+const recentDays = 7;
+/** The maximum number of placeholder rows: enough to fill the table, which then scrolls. */
+const visibleRows = 8;
+
+type DeleteUserProps = { user: UserView; onDeleted: () => void; onAlreadyDeleted: () => void; onClose: () => void };
+
+/** @property apiKeys null before the core has listed them; `sessions` likewise */
+type Preview = Omit<DeletionView, 'apiKeys' | 'sessions'> & { apiKeys: DeletionView['apiKeys'] | null; sessions: number | null };
+
+/** Before deleting a user, shows which keys will stop working and when each was last used. */
+export function DeleteUser({ user, onDeleted, onAlreadyDeleted, onClose }: DeleteUserProps) {
+  // Until the preview arrives, uses the number of keys from the list, so that nothing in the dialog moves.
+  const preview = useList<Preview>({
+    key: `deletion/${user.id}`,
+    every: null,
+    load: () => window.callkey.request('previewDeletion', { id: user.id }),
+    initial: { user, apiKeys: null, nextCursor: null, sessions: null },
+  });
+  const { apiKeys: keys } = preview.state.value.view?.user ?? user;
+  return (
+    <ConfirmDanger
+      title={`Delete ${user.name}?`}
+      lead={
+        <>
+          <strong>{user.email}</strong> will be signed out immediately and won’t be able to sign in again. You can’t undo this.
+        </>
+      }
+      isWide
+      preview={preview}
+      describe={(view) => <DeletionPreview view={view} />}
+      countQueuedCalls={({ apiKeys, nextCursor }) =>
+        nextCursor === null && apiKeys ? apiKeys.reduce((sum, key) => sum + key.queuedCalls, 0) : null
+      }
+      confirmation={
+        keys > confirmAbove ? { label: `Type ${user.email} to delete this user and ${pluralize(keys, 'key')}`, text: user.email } : null
+      }
+      verb="Delete"
+      verbing="Deleting…"
+      act={(cancelQueuedCalls) =>
+        window.callkey.request('deleteUser', { id: user.id, cancelQueuedCalls: cancelQueuedCalls ? 'true' : null })
+      }
+      onDone={onDeleted}
+      onAlreadyRemoved={onAlreadyDeleted}
+      onClose={onClose}
+    />
+  );
+}
+
+function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { view: Preview }) {
+  return (
+    <>
+      {user.apiKeys === 0 && !apiKeys?.length ? (
+        <p>This user has no API keys.</p>
+      ) : (
+        <>
+          <p class="two-lines-high">{apiKeys ? <Effect {...{ user, apiKeys, nextCursor }} /> : 'Loading keys…'}</p>
+          <div class="actions at-start">
+            <ExportRowsButton name="api-keys" file={keysFile} head={keyHead} load={(cursor) => loadKeys(user.id, cursor)} />
+          </div>
+          <div class="short-table">
+            <table>
+              <colgroup>
+                <col />
+                <col class="day" />
+                <col class="moment" />
+              </colgroup>
+              <thead>
+                <tr>
+                  <th scope="col">Key</th>
+                  <th scope="col">Last used</th>
+                  <th scope="col">Calls not yet dialed</th>
+                </tr>
+              </thead>
+              <tbody>{apiKeys ? <KeyRows apiKeys={apiKeys} /> : <PlaceholderRows count={user.apiKeys} />}</tbody>
+            </table>
+          </div>
+        </>
+      )}
+      <p class="hint">{sessions === null ? 'Loading sessions…' : describeSessions(sessions)}</p>
+    </>
+  );
+}
+
+function Effect({ user, apiKeys, nextCursor }: Pick<DeletionView, 'user' | 'apiKeys' | 'nextCursor'>) {
+  // In a long list, only one page is loaded, so expired keys can't be counted.
+  const expired = nextCursor === null ? apiKeys.filter((key) => key.expired).length : 0;
+  return (
+    <>
+      <strong>{pluralize(user.apiKeys - expired, 'API key')} will stop working</strong> immediately
+      {expired > 0 && `; ${formatNumber(expired)} ${expired === 1 ? 'has' : 'have'} already expired`}.{' '}
+      {nextCursor !== null && `The table lists the newest ${formatNumber(apiKeys.length)}. Of these, `}
+      <RecentlyUsed isStart={nextCursor === null} lastUsed={apiKeys.map(({ lastUsedAt }) => lastUsedAt)} />
+    </>
+  );
+}
+
+function KeyRows({ apiKeys }: Pick<DeletionView, 'apiKeys'>) {
+  return sorted(apiKeys, ({ lastUsedAt }) => lastUsedAt && Date.parse(lastUsedAt), true).map((key) => (
+    <tr key={key.id}>
+      <th scope="row">
+        <Clip>{key.name}</Clip>
+      </th>
+      <td>{key.lastUsedAt === null ? <span class="faint">Never</span> : <Time at={key.lastUsedAt} />}</td>
+      <td>{key.queuedCalls}</td>
+    </tr>
+  ));
+}
+
+/** Reserves the space that the rows will need, up to the height of the table. */
+function PlaceholderRows({ count }: { count: number }) {
+  return Array.from({ length: Math.min(count, visibleRows) }, (_, row) => (
+    <tr key={row}>
+      <td colSpan={3} />
+    </tr>
+  ));
+}
+
+function describeSessions(sessions: number): string {
+  if (sessions === 0) return 'Not currently signed in.';
+  return `Currently signed in${sessions === 1 ? '' : ` (${pluralize(sessions, 'session')})`}.`;
+}
+
+const keysFile = 'keys-of-user.csv';
+const keyHead = ['ID', 'Name', 'Last used', 'Calls not yet dialed'] as const;
+
+async function loadKeys(id: string, cursor: string | null) {
+  const result = await window.callkey.request('previewDeletion', { id, cursor });
+  if (!result.ok) return result;
+  const { apiKeys, nextCursor } = result.value;
+  const rows = apiKeys.map((key) => [key.id, key.name, key.lastUsedAt ?? 'Never', String(key.queuedCalls)]);
+  return { ok: true as const, value: { rows, nextCursor } };
+}
+
+/** Says whether integrations still depend on these keys. */
+function RecentlyUsed({ lastUsed, isStart }: { lastUsed: readonly (string | null)[]; isStart: boolean }) {
+  const since = now.value.minus({ days: recentDays }).toMillis();
+  const count = lastUsed.filter((at) => at !== null && Date.parse(at) >= since).length;
+  if (count === 0)
+    return (
+      <>
+        {lastUsed.length === 1 ? 'It wasn’t' : isStart ? 'None were' : 'none were'} used in the last {recentDays} days.
+      </>
+    );
+  return (
+    <>
+      {pluralize(count, 'was', 'were')} used in the last {recentDays} days. If something still depends on {count === 1 ? 'it' : 'them'},
+      replace {count === 1 ? 'it' : 'them'} first.
+    </>
+  );
+}
