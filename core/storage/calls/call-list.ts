@@ -247,7 +247,7 @@ function campaignsIn(scope: CallScope): Condition {
 }
 
 /** See `CallListStore.countUpTo`. */
-export async function countUpTo(database: Lane, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
+async function countUpTo(database: Lane, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
   const counts = await Promise.all(shardsIn(database, scope).map((shard) => countInShard(shard, scope, filter, max)));
   if (counts.includes(max)) return max;
   return counts.reduce((sum, count) => (sum === null || count === null ? null : Math.min(sum + count, max)), 0);
@@ -316,7 +316,7 @@ type StretchOfShard = { shard: Lane; calls: readonly Condition[] };
  * Finds the next stretch in all shards. It ends where the shortest of their stretches ends, because that shard's older calls haven't been
  * searched yet.
  */
-export async function findStretch(
+async function findStretch(
   database: Lane,
   scope: CallScope,
   filter: CallFilter,
@@ -483,7 +483,7 @@ async function findStretchEnd(database: Lane, starts: Starts, ahead: Condition, 
  * single statement, because a call may end between two statements. The concatenation keeps PostgreSQL from also reading the campaign's ten
  * million calls in another index (measured on a table without statistics).
  */
-export function summarySql(tables: readonly string[]): string {
+function summarySql(tables: readonly string[]): string {
   const ended = tables.map((table) => `SELECT quarter_at, state, calls FROM ${table} WHERE campaign_id = ? AND quarter_at >= ?`);
   const open = `SELECT placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls FROM calls
     WHERE account_id = (SELECT account_id FROM campaigns WHERE id = ?) AND due_at IS NOT NULL AND (campaign_id || '') = ? AND placed_at >= ?
@@ -496,7 +496,7 @@ export function summarySql(tables: readonly string[]): string {
  * hundreds of thousands of rows. Each day of each campaign is one range of the primary key, grouped only by state. Grouping all rows at
  * once takes seven times as long on PostgreSQL, and three times as long on SQLite.
  */
-export function summaryOfAll(kind: Dialect, campaigns: number, days: number): string {
+function summaryOfAll(kind: Dialect, campaigns: number, days: number): string {
   const bounds = Array(days).fill('(CAST(? AS bigint), CAST(? AS bigint))').join(', ');
   const ofDay = `SELECT t.state, sum(t.calls) AS calls FROM call_counts t
     WHERE t.campaign_id = s.id AND t.quarter_at >= d.from_at AND t.quarter_at < d.until_at GROUP BY t.state`;
@@ -520,7 +520,7 @@ export function summaryOfAll(kind: Dialect, campaigns: number, days: number): st
 }
 
 /** Two compactions at the same time are harmless, because each adds up only the rows that it has deleted itself. */
-export const compaction = `WITH moved AS (DELETE FROM call_count_changes RETURNING campaign_id, quarter_at, state, calls)
+const compaction = `WITH moved AS (DELETE FROM call_count_changes RETURNING campaign_id, quarter_at, state, calls)
   INSERT INTO call_counts (campaign_id, quarter_at, state, calls)
   SELECT campaign_id, quarter_at, state, sum(calls) FROM moved GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
   ON CONFLICT (campaign_id, quarter_at, state) DO UPDATE SET calls = call_counts.calls + excluded.calls`;

@@ -8,10 +8,7 @@ WITH changed AS ( -- not in a shard
       SELECT c.id AS campaign_id, r.rows AS rows
       FROM (
         SELECT
-          e.value->>0 AS digest,
-          e.value->>1 AS campaign_id,
-          (e.value->>2)::bigint AS at,
-          e.value->>3 AS limits_version,
+          e.value->>0 AS digest, e.value->>1 AS campaign_id, (e.value->>2)::bigint AS at, e.value->>3 AS limits_version,
           e.value->4 AS rows
         FROM jsonb_array_elements($1::jsonb) AS e(value)
       ) AS r

@@ -10,10 +10,7 @@ FROM (
     SELECT c.id AS campaign_id, r.rows AS rows
     FROM (
       SELECT
-        value->>0 AS digest,
-        value->>1 AS campaign_id,
-        value->>2 AS at,
-        value->>3 AS limits_version,
+        value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version,
         jsonb_extract(value, '$[4]') AS rows
       FROM jsonb_each(?)
     ) AS r

@@ -18,14 +18,8 @@ SELECT
   ) IS NOT NULL) AS is_listed
 FROM (
   SELECT
-    (e.value->>0)::bigint AS n,
-    e.value->>1 AS digest,
-    e.value->>2 AS campaign_id,
-    (e.value->>3)::bigint AS at,
-    e.value->>4 AS limits_version,
-    e.value->>5 AS day,
-    e.value->>6 AS {{by}},
-    e.value->>7 AS phone
+    (e.value->>0)::bigint AS n, e.value->>1 AS digest, e.value->>2 AS campaign_id, (e.value->>3)::bigint AS at,
+    e.value->>4 AS limits_version, e.value->>5 AS day, e.value->>6 AS {{by}}, e.value->>7 AS phone
   FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r
 LEFT JOIN LATERAL (SELECT * FROM api_keys WHERE digest = r.digest LIMIT 1) k ON k.digest = r.digest

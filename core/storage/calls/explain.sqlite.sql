@@ -19,14 +19,8 @@ SELECT
   ) IS NOT NULL) AS is_listed
 FROM (
   SELECT
-    value->>0 AS n,
-    value->>1 AS digest,
-    value->>2 AS campaign_id,
-    value->>3 AS at,
-    value->>4 AS limits_version,
-    value->>5 AS day,
-    value->>6 AS {{by}},
-    value->>7 AS phone
+    value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS limits_version, value->>5 AS day,
+    value->>6 AS {{by}}, value->>7 AS phone
   FROM jsonb_each(?)
 ) AS r
 LEFT JOIN api_keys k ON k.digest = r.digest

@@ -4,10 +4,7 @@ INSERT INTO api_key_days (api_key_id, day, placed)
 SELECT DISTINCT k.id, r.day, 0
 FROM (
   SELECT
-    e.value->>0 AS digest,
-    e.value->>1 AS campaign_id,
-    (e.value->>2)::bigint AS at,
-    e.value->>3 AS limits_version,
+    e.value->>0 AS digest, e.value->>1 AS campaign_id, (e.value->>2)::bigint AS at, e.value->>3 AS limits_version,
     e.value->>6 AS day
   FROM jsonb_array_elements($1::jsonb) AS e(value)
 ) AS r

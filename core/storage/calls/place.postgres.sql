@@ -14,17 +14,9 @@ SELECT
 FROM (
   SELECT
     g.api_key_id, g.campaign_id, g.account_id, g.listing,
-    e.value->>0 AS contact_id,
-    e.value->>1 AS request_id,
-    e.value->>2 AS phone,
-    e.value->>3 AS name,
-    e.value->>4 AS time_zone,
-    e.value->>5 AS variables,
-    (e.value->>6)::bigint AS not_before,
-    (e.value->>7)::bigint AS not_after,
-    (e.value->>8)::bigint AS placed_at,
-    (e.value->>9)::bigint AS due_at,
-    (e.value->>10)::bigint AS held_until
+    e.value->>0 AS contact_id, e.value->>1 AS request_id, e.value->>2 AS phone, e.value->>3 AS name, e.value->>4 AS time_zone,
+    e.value->>5 AS variables, (e.value->>6)::bigint AS not_before, (e.value->>7)::bigint AS not_after,
+    (e.value->>8)::bigint AS placed_at, (e.value->>9)::bigint AS due_at, (e.value->>10)::bigint AS held_until
   FROM (
     SELECT
       k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id,
@@ -34,13 +26,8 @@ FROM (
       r.rows AS rows
     FROM (
       SELECT
-        e.value->>0 AS digest,
-        e.value->>1 AS campaign_id,
-        (e.value->>2)::bigint AS at,
-        e.value->>3 AS limits_version,
-        (e.value->>4)::bigint AS rules_version,
-        (e.value->>5)::bigint AS unlisted_at,
-        e.value->6 AS rows
+        e.value->>0 AS digest, e.value->>1 AS campaign_id, (e.value->>2)::bigint AS at, e.value->>3 AS limits_version,
+        (e.value->>4)::bigint AS rules_version, (e.value->>5)::bigint AS unlisted_at, e.value->6 AS rows
       FROM jsonb_array_elements($1::jsonb) AS e(value)
     ) AS r
     CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE digest = r.digest LIMIT 1) k

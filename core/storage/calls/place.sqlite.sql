@@ -24,17 +24,9 @@ SELECT
 FROM (
   SELECT
     g.api_key_id, g.campaign_id, g.account_id, g.listing,
-    e.value->>0 AS contact_id,
-    e.value->>1 AS request_id,
-    e.value->>2 AS phone,
-    e.value->>3 AS name,
-    e.value->>4 AS time_zone,
-    e.value->>5 AS variables,
-    e.value->>6 AS not_before,
-    e.value->>7 AS not_after,
-    e.value->>8 AS placed_at,
-    e.value->>9 AS due_at,
-    e.value->>10 AS held_until
+    e.value->>0 AS contact_id, e.value->>1 AS request_id, e.value->>2 AS phone, e.value->>3 AS name, e.value->>4 AS time_zone,
+    e.value->>5 AS variables, e.value->>6 AS not_before, e.value->>7 AS not_after, e.value->>8 AS placed_at,
+    e.value->>9 AS due_at, e.value->>10 AS held_until
   FROM (
     SELECT
       k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id,
@@ -44,13 +36,8 @@ FROM (
       r.rows AS rows
     FROM (
       SELECT
-        value->>0 AS digest,
-        value->>1 AS campaign_id,
-        value->>2 AS at,
-        value->>3 AS limits_version,
-        value->>4 AS rules_version,
-        value->>5 AS unlisted_at,
-        jsonb_extract(value, '$[6]') AS rows
+        value->>0 AS digest, value->>1 AS campaign_id, value->>2 AS at, value->>3 AS limits_version, value->>4 AS rules_version,
+        value->>5 AS unlisted_at, jsonb_extract(value, '$[6]') AS rows
       FROM jsonb_each(?)
     ) AS r
     CROSS JOIN api_keys k

@@ -122,7 +122,7 @@ export function claimer(database: Lane, rules: KnownRules, onStopped: OnStopped)
   };
 }
 
-export type Claim = { provider: string; now: Millis; leaseUntil: Millis };
+type Claim = { provider: string; now: Millis; leaseUntil: Millis };
 export type OnStopped = (reason: StopReason, calls: number) => void;
 
 /**
@@ -130,7 +130,7 @@ export type OnStopped = (reason: StopReason, calls: number) => void;
  * account in the index, because one account may have a million due calls. It's a single statement, because idle dialers run it every
  * second.
  */
-export async function accountsWithDue(database: Lane, after: string, now: Millis, limit: number): Promise<string[]> {
+async function accountsWithDue(database: Lane, after: string, now: Millis, limit: number): Promise<string[]> {
   const rows = await database.query<{ account_id: string }>(
     `WITH RECURSIVE waiting (account_id, from_start) AS (
        SELECT min(account_id), 0 FROM calls WHERE due_at IS NOT NULL AND account_id > ?
@@ -160,7 +160,7 @@ type PickedRow = Pick<CallRow, (typeof pickedColumns)[number]>;
  * @param accounts how many calls an account gets in each turn @param others further due calls by account, of keys that have none of the
  * account's oldest calls
  */
-export async function pick(
+async function pick(
   trx: Knex.Transaction,
   accounts: ReadonlyMap<string, number>,
   { now, size, turns, others }: { now: Millis; size: number; turns: KeyTurns; others: ReadonlyMap<string, CallKeyPair[]> },
@@ -199,7 +199,7 @@ type JudgedCalls = {
  * Checks calls against the current rules, which may have changed since they were placed. The transaction has already locked the calls, so
  * it sees every change of rules that was acknowledged before.
  */
-export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows: readonly PickedRow[], now: Millis): Promise<JudgedCalls> {
+async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows: readonly PickedRow[], now: Millis): Promise<JudgedCalls> {
   const rulesFor = await rules.current(rows, trx);
   const judged: JudgedCalls = { open: [], held: new Map(), refused: [] };
   for (const row of rows) {
@@ -221,7 +221,7 @@ export async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows:
 const closedNow = 'Calling hours have ended.';
 
 /** Postpones or ends the calls that must not be dialed now. @returns the number of calls */
-export async function moveStopped(
+async function moveStopped(
   database: Lane,
   trx: Knex.Transaction,
   { held, refused }: JudgedCalls,
@@ -328,14 +328,14 @@ type Stretch = { from: Position; to: Position };
 /** The known state of an account with a long queue. @property scanned how far it has been searched for other keys */
 type Account = { front: ReadonlySet<string>; scanned: Position; keys: Map<string, Stretch>; isTurnOfOthers: boolean };
 
-export type KeyTurns = ReturnType<typeof keyTurns>;
+type KeyTurns = ReturnType<typeof keyTurns>;
 
 /**
  * Lets the keys of an account take turns, even if one of them has a million calls in front of the others. The queue has no index by key
  * (see core/docs/decisions/one-index-of-the-queue.md), so each claim searches the next stretch of the queue for calls of other keys, and
  * remembers where they are. What it remembers is only a hint: the claim itself checks each call.
  */
-export function keyTurns(database: Lane) {
+function keyTurns(database: Lane) {
   const accounts = new Map<string, Account>();
   const queue = database.kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls';
   const part = `FROM ${queue} WHERE account_id = ? AND due_at IS NOT NULL AND due_at <= ? AND (${position}) > (?, ?, ?, ?)`;

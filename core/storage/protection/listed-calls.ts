@@ -6,7 +6,6 @@ import { inChunks } from '../engine/database.ts';
 import { sumOfShards } from '../engine/shards.ts';
 import { endCalls, isAt, stageAfterSql } from '../queue/call-stages.ts';
 import { type CallKeyPair, selectAmong, selectBatch, walkQueue } from '../queue/queue.ts';
-import { isCallListed } from './listed.ts';
 import { accountsIn } from './lookups.ts';
 
 /** The number of queued calls that one statement reads. */
@@ -47,4 +46,12 @@ async function blockInAccount(database: Lane, accountId: string, now: Millis, si
     }
   }
   return blocked;
+}
+
+/** SQL: the number of a row of `calls` is on a list: the same condition as in dialing/claim.*.sql. @param at the SQL of the time */
+function isCallListed(at: string): string {
+  const listing = 'CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END';
+  return `(SELECT 1 FROM accounts a CROSS JOIN partners p WHERE a.id = calls.account_id AND p.id = a.partner_id
+    AND ${listing} IS NOT NULL AND (SELECT 1 FROM do_not_call d WHERE d.partner_id = ${listing} AND d.phone = calls.phone
+      AND (d.account_id IS NULL OR d.account_id = a.id) AND (d.ends_at IS NULL OR d.ends_at >= ${at}) LIMIT 1) IS NOT NULL) IS NOT NULL`;
 }

@@ -18,7 +18,7 @@ import { countSeparately } from '../engine/shards.ts';
  * Builds the SQL that derives a call's stage (see domain/calls/call-states.ts) from `state` and `handoff`. A call that has ended keeps its
  * last hand-off. @param calls the name of the table
  */
-export function stageSql(calls: string): string {
+function stageSql(calls: string): string {
   return `CASE ${calls}.state WHEN '${toState('open')}' THEN ${calls}.handoff ELSE ${calls}.state END`;
 }
 

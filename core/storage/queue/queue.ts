@@ -195,7 +195,7 @@ const life = dialingLimits.life.toMillis();
 /** SQL: when a call that hasn't been dialed lapses. */
 export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
 /** The states of calls that haven't ended. */
-export const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(toState))];
+const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(toState))];
 
 /** The statements that move queued calls, prepared once for each database. */
 const statementsOf = perShard((database) => {

@@ -107,18 +107,25 @@ class ImmediateTransaction extends Transaction {
 
 type Changed<Found> = { rows: Found[]; changed: number };
 
+/** A statement, and whether it returns rows. */
+type Text = { sql: string; returnsRows: boolean };
+
+export function toText(sql: string): Text {
+  return { sql, returnsRows: /^SELECT\b|\bRETURNING\b/.test(sql) };
+}
+
 /** Runs a statement that stays prepared on its connection. */
-export async function runPrepared<Found>(pool: Knex, sql: string, json: string, beforeCommit?: () => void): Promise<Changed<Found>> {
+export async function runPrepared<Found>(pool: Knex, text: Text, json: string, beforeCommit?: () => void): Promise<Changed<Found>> {
   const connection: Connection = await pool.client.acquireConnection();
   try {
     beforeCommit?.();
-    return await runOn(connection, sql, json);
+    return await runOn(connection, text, json);
   } finally {
     pool.client.releaseConnection(connection);
   }
 }
 
-async function runOn<Found>(connection: Connection, sql: string, json: string): Promise<Changed<Found>> {
+async function runOn<Found>(connection: Connection, { sql, returnsRows }: Text, json: string): Promise<Changed<Found>> {
   try {
     const statement = await prepareOn(connection, sql);
     return await new Promise((resolve, reject) => {
@@ -128,7 +135,7 @@ async function runOn<Found>(connection: Connection, sql: string, json: string): 
       };
       // With `run`, a statement that returns rows would stay active after its first row. `get` would leave its read snapshot open, and later
       // reads on the connection would miss newer commits.
-      if (returnsRows(sql)) statement.all<Found>(json, (error, rows) => (error ? fail(error) : resolve({ rows, changed: rows.length })));
+      if (returnsRows) statement.all<Found>(json, (error, rows) => (error ? fail(error) : resolve({ rows, changed: rows.length })));
       else
         statement.run(json, function (this: RunResult, error: Error | null) {
           return error ? fail(error) : resolve({ rows: [], changed: this.changes });
@@ -138,10 +145,6 @@ async function runOn<Found>(connection: Connection, sql: string, json: string): 
     if (!isDataError(error)) markBroken(connection, error);
     throw error;
   }
-}
-
-function returnsRows(sql: string): boolean {
-  return /^SELECT\b|\bRETURNING\b/.test(sql);
 }
 
 /** Makes the pool close a connection instead of reusing it. Closing rolls back its uncommitted changes. */

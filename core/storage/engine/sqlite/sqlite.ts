@@ -5,7 +5,7 @@ import { deadlines } from '../../../domain/deadlines.ts';
 import { FairQueue, inOrder } from '../../../domain/fair-queue.ts';
 import { type Lane, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
 import { withoutComments } from '../sql-file.ts';
-import { markBroken, runPrepared, SqliteClient, SqliteListClient, SqliteWriterClient } from './sqlite-connection.ts';
+import { markBroken, runPrepared, SqliteClient, SqliteListClient, SqliteWriterClient, toText } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
 
 /** The number of concurrent reading connections. Each statement occupies a libuv thread; main.ts makes sure that there are enough. */
@@ -84,7 +84,7 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
     },
     rows: 'jsonb_each(?1) AS e',
     prepare<Found extends object>(sql: string, mode: keyof typeof pools): Statement<Found> {
-      const text = withoutComments(sql);
+      const text = toText(withoutComments(sql));
       return (rows, beforeCommit, transaction) => runPrepared(transaction ?? pools[mode], text, JSON.stringify(rows), beforeCommit);
     },
     async discardWriter(reason) {
