@@ -61,7 +61,7 @@ export function createApp(deps: AppDeps): Koa<State> {
     .use(requireReadablePath)
     .use(outsideConsole(outcomes(ports, dialerSecrets)))
     .use(outsideConsole(webConsole(files)))
-    .use(session(app, httpDeps))
+    .use(session(httpDeps))
     .use(inConsole.routes())
     .use(notFound(listMethods));
   return app;

@@ -31,7 +31,7 @@ export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
     if (error instanceof Problem && error.code === 'too-many-requests') deps.refusals.onSignInThrottled(address);
     throw error;
   });
-  const session = await startNewSession(ctx, credentials);
+  const session = await startNewSession(ctx, deps, credentials);
   if (credentials.hasSecondFactor) {
     ctx.status = 202;
     ctx.body = { secondFactor: true } satisfies z.infer<typeof route.pending>;
@@ -46,8 +46,8 @@ export async function showSession({ ctx, deps }: Request<'showSession'>): Promis
   return sessionView(getSession(ctx).data, deps);
 }
 
-export async function signOut({ ctx }: Request<'signOut'>): Promise<void> {
-  await endSession(ctx);
+export async function signOut({ ctx, deps }: Request<'signOut'>): Promise<void> {
+  await endSession(ctx, deps);
 }
 
 export async function changePassword({ ctx, ports, caller, body }: Request<'changePassword'>): Promise<void> {
