@@ -27,7 +27,8 @@ describe('storage', () => {
         await trx(second).forUpdate();
       });
     await Promise.all([lock('clock', 'audit_chain'), lock('audit_chain', 'clock')]);
-    expect(locked).to.equal(3);
+    // If the repeated change locks its first row before the other one has woken up, there's another deadlock.
+    expect(locked).to.be.at.least(3);
   });
 
   onEachDatabase((kind) => {

@@ -27,7 +27,8 @@ describe('the notification before keys expire', () => {
 
   it('names the keys that expire within a week, those that expire first at the start', async () => {
     await check(now, toKey('Later', 6), toKey('Never', null), toKey('Far', 8), toKey('Over', -1), toKey('Soon', 1));
-    expect(shown).to.deep.equal([{ title: '2 API keys expire soon', body: 'Soon: 22 Nov 2026\nLater: 27 Nov 2026\ncalls.example.com' }]);
+    const body = 'Soon: 22 Nov 2026\nLater: 27 Nov 2026\ncalls.example.com';
+    expect(shown).to.deep.equal([{ title: '2 API keys expire soon', body, server: 'https://calls.example.com' }]);
   });
 
   it("uses the computer's own zone if only the server knows a key's zone", async () => {
