@@ -14,6 +14,7 @@ import { LineSet } from './long-file.ts';
 import { type Pace, runPool } from './pool.ts';
 import type { Reading } from './reading.ts';
 import {
+  type CancelledLine,
   callDigest,
   isCancelled,
   lineRequestId,
@@ -282,22 +283,24 @@ function reportSkipped(placing: Placing): void {
  * before they arrived.
  */
 async function cancelLate({ batch, run }: Placing, late: ReadonlyMap<number, string>): Promise<void> {
-  const journal = await openCancelJournal(run);
-  try {
-    for (const [line, requestId] of late) {
-      try {
-        const { contactId, cancelledAt } = await batch.client.cancel(run.header.campaignId, { requestId });
-        journal.add({ line, status: 'cancelled', requestId, contactId, cancelledAt });
-      } catch (error) {
-        if (!(error instanceof CallkeyError)) throw error;
-        if (error.code === 'call-not-found') continue;
-        const message = `The run was cancelled while line ${line} was being sent, and callkey couldn't cancel its call: ${error.message} Run call cancel again.`;
-        throw new CallkeyError(error.kind, message, { code: error.code, cause: error });
-      }
+  const cancelled: CancelledLine[] = [];
+  let failure: CallkeyError | undefined;
+  for (const [line, requestId] of late) {
+    try {
+      const { contactId, cancelledAt } = await batch.client.cancel(run.header.campaignId, { requestId });
+      cancelled.push({ line, status: 'cancelled', requestId, contactId, cancelledAt });
+    } catch (error) {
+      if (!(error instanceof CallkeyError)) throw error;
+      if (error.code === 'call-not-found') continue;
+      const message = `The run was cancelled while line ${line} was being sent, and callkey couldn't cancel its call: ${error.message} Run call cancel again.`;
+      failure ??= new CallkeyError(error.kind, message, { code: error.code, cause: error });
     }
-  } finally {
-    journal.close();
   }
+  // Only now, because the calls are cancelled even if the journal can't be written.
+  const journal = await openCancelJournal(run);
+  for (const result of cancelled) journal.add(result);
+  journal.close();
+  if (failure) throw failure;
 }
 
 async function reportEarlier({ batch: { output, stop }, run }: Placing): Promise<void> {

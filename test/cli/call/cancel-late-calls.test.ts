@@ -80,20 +80,32 @@ describe('callkey call cancel, for many calls', () => {
     expect((await place(savePhones([...numbers, phone(9)]))).code).to.equal(0);
   });
 
-  it('also cancels a call that arrives after the cancelling command has ended', async () => {
-    const numbers = phones(1);
-    const held = Promise.withResolvers<void>();
-    its.network.faults.push(held.promise);
-    const placing = started(savePhones(numbers));
-    await until(() => its.network.seen.length === 1);
-    const cancelling = its.home.start(['call', 'cancel', '--run', await newestRun()]);
-    await until(() => its.network.seen.some(({ method }) => method === 'DELETE'));
-    cancelling.child.kill('SIGKILL');
-    await cancelling.ended;
-    held.resolve();
-    const { code, stderr } = await placing.ended;
-    expect([code, stderr.includes('was cancelled')], stderr).to.deep.equal([5, true]);
-    expect(await states(numbers)).to.deep.equal(['cancelled']);
+  describe('after the cancelling command has ended', () => {
+    const placeLate = async (count: number, ...faults: { status: number; body: string }[]) => {
+      const numbers = phones(count);
+      const held = Promise.withResolvers<void>();
+      its.network.faults.push(...numbers.map(() => held.promise));
+      const placing = started(savePhones(numbers));
+      await until(() => its.network.seen.length === count);
+      const cancelling = its.home.start(['call', 'cancel', '--run', await newestRun()]);
+      await until(() => its.network.seen.filter(({ method }) => method === 'DELETE').length === count);
+      cancelling.child.kill('SIGKILL');
+      await cancelling.ended;
+      its.network.faults.push(...faults);
+      held.resolve();
+      return { ...(await placing.ended), states: (await states(numbers)).toSorted() };
+    };
+
+    it('also cancels a call that arrives', async () => {
+      const { code, stderr, ...placed } = await placeLate(1);
+      expect([code, stderr.includes('was cancelled'), placed.states], stderr).to.deep.equal([5, true, ['cancelled']]);
+    });
+
+    it("cancels the other calls that arrive if one of them can't be cancelled, and says so", async () => {
+      const { stderr, ...placed } = await placeLate(2, { status: 409, body: '<html>' });
+      expect(placed.states, stderr).to.deep.equal(['cancelled', 'queued']);
+      expect(stderr).to.match(/while line \d was being sent, and callkey couldn't cancel its call: .* Run call cancel again\./);
+    });
   });
 
   it('reports a call as never placed only if it has not arrived after the longest attempt to send it', async () => {
