@@ -107,7 +107,7 @@ async function runRemove(
 /** @throws Problem `not-found` */
 async function findEntry(ports: Ports, { id, name, kind, owner }: RuleScope, phone: string): Promise<DoNotCallEntry> {
   const where = { accountId: owner.accountId ?? '', partnerId: owner.partnerId };
-  const entries = await ports.stores.protection.findBlocking(where, phone, ports.clock.now());
+  const entries = await ports.stores.doNotCall.findBlocking(where, phone, ports.clock.now());
   const entry = entries.find(({ scope }) => scope.id === id);
   if (!entry) throw new Problem('not-found', `${phone} isn't on the do-not-call list of ${kind} ${name}.`);
   return entry;

@@ -132,7 +132,7 @@ export async function findScope(ports: Ports, options: ScopeOptions, kinds: read
   if (kind === undefined || chosen.length > 1)
     throw new Problem('invalid', `Specify exactly one of ${kinds.map((each) => `--${each}`).join(', ')}.`);
   const id = options[kind] ?? '';
-  const scope = await ports.stores.protection.findScope({ kind: 'all' }, kind, id);
+  const scope = await ports.stores.rules.findScope({ kind: 'all' }, kind, id);
   if (!scope) throw new Problem('not-found', `The ${kind} ${id} doesn't exist.`);
   return scope;
 }

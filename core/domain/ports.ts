@@ -89,7 +89,8 @@ export type Stores = {
   retention: RetentionStore;
   auditChain: AuditChainStore;
   contacts: ContactStore;
-  protection: ProtectionStore;
+  doNotCall: DoNotCallStore;
+  rules: RuleStore;
   clock: ClockStore;
 };
 
@@ -405,10 +406,10 @@ export type CheckRules = (before: ScopeRules) => void;
 export type ProtectionAccess = Exclude<CampaignAccess, { kind: 'nothing' }>;
 
 /**
- * Stores the do-not-call lists, calling hours and rules about numbers. The statements that place and claim calls check all of them
- * themselves. A change returns only once every claim that might not have seen it has ended, so no call violates an acknowledged change.
+ * Stores the do-not-call lists. The statements that place and claim calls check them themselves, and so they do with the rules. A change
+ * returns only once every claim that might not have seen it has ended, so no call violates an acknowledged change.
  */
-export type ProtectionStore = {
+export type DoNotCallStore = {
   /**
    * Adds numbers to a do-not-call list. A number that's already there keeps its original date, and gets the new end date if that's later.
    *
@@ -446,22 +447,26 @@ export type ProtectionStore = {
   ): Promise<DoNotCallEntry[]>;
   /** Returns the entries that block a number in an account now. */
   findBlocking(owner: { accountId: string; partnerId: string }, phone: string, now: Millis): Promise<DoNotCallEntry[]>;
+  /** Returns whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
+  optOutScope(accountId: string): Promise<OptOutScope>;
+  setOptOutScope(accountId: string, scope: OptOutScope, event: AuditEvent): Promise<void>;
+  /** Blocks the queued calls to numbers that were added since the last time, in small batches. @returns the number of calls */
+  blockDoNotCall(now: Millis, signal?: AbortSignal): Promise<number>;
+  /** Deletes entries that have ended, in small batches. @returns the number of entries */
+  deleteEnded(now: Millis, signal?: AbortSignal): Promise<number>;
+};
+
+/** Stores the calling hours and the rules about numbers. */
+export type RuleStore = {
   /** Returns a scope in the viewer's reach; null if it doesn't exist there. */
   findScope(access: ProtectionAccess, kind: ProtectionScope, id: string): Promise<RuleScope | null>;
   findRules(scopeId: string): Promise<ScopeRules>;
   /** Returns the rules that apply to a campaign's calls; null if it doesn't exist. */
   campaignRules(campaignId: string): Promise<CampaignRules | null>;
-  /** Returns whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
-  optOutScope(accountId: string): Promise<OptOutScope>;
-  setOptOutScope(accountId: string, scope: OptOutScope, event: AuditEvent): Promise<void>;
   /** Replaces the given rules of a scope, unless the check throws. Rules can't change between the check and the replacement. */
   setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent, check: CheckRules | null): Promise<void>;
-  /** Blocks the queued calls to numbers that were added since the last time, in small batches. @returns the number of calls */
-  blockDoNotCall(now: Millis, signal?: AbortSignal): Promise<number>;
   /** Makes held calls due in scopes whose calling hours have changed since the last time, in small batches. @returns the number of calls */
   makeHeldDue(now: Millis, signal: AbortSignal): Promise<number>;
-  /** Deletes entries that have ended, in small batches. @returns the number of entries */
-  deleteEnded(now: Millis, signal?: AbortSignal): Promise<number>;
   /** Counts the calls waiting for calling hours. */
   countHeld(now: Millis): Promise<number>;
 };

@@ -226,7 +226,7 @@ async function startConfiguredDialer(
 async function readQueue(ports: Ports): Promise<{ due: number; oldestSeconds: number; held: number }> {
   const now = ports.clock.now();
   const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
-  const held = await ports.stores.protection.countHeld(now);
+  const held = await ports.stores.rules.countHeld(now);
   return { due, held, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
 }
 

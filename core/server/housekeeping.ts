@@ -34,7 +34,7 @@ export type Housekeeping = {
  * trusted.
  */
 export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger): Housekeeping {
-  const { apiKeys, auditChain, callList, dialing, protection, retention, users } = ports.stores;
+  const { apiKeys, auditChain, callList, dialing, doNotCall, retention, rules, users } = ports.stores;
   const closing = new AbortController();
   const { signal } = closing;
 
@@ -48,12 +48,12 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
   // These four repeat on their own each minute, because a million keys or a long queue would hold up other steps for minutes.
 
   async function blockDoNotCall(): Promise<void> {
-    const blocked = protection.blockDoNotCall(ports.clock.now(), signal);
+    const blocked = doNotCall.blockDoNotCall(ports.clock.now(), signal);
     ports.onStopped('do-not-call', await report(blocked, 'calls', 'queued calls blocked by do-not-call lists'));
   }
 
   async function makeHeldDue(): Promise<void> {
-    const due = protection.makeHeldDue(ports.clock.now(), signal);
+    const due = rules.makeHeldDue(ports.clock.now(), signal);
     await report(due, 'calls', 'held calls are due because calling hours have changed');
   }
 
@@ -91,7 +91,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     sweepSignInCodes,
     ({ throttle, clock }) => throttle.sweep(clock.now()),
     ({ clock }) => forgetOldCounts(retention, clock, signal),
-    ({ clock }) => report(protection.deleteEnded(clock.now(), signal), 'entries', 'do-not-call entries past their end date deleted'),
+    ({ clock }) => report(doNotCall.deleteEnded(clock.now(), signal), 'entries', 'do-not-call entries past their end date deleted'),
     async (now) => days.auditEvents && report(pruneAudit(now, operator.actor, days.auditEvents, signal), 'events', 'audit events deleted'),
     async (now) => {
       const { resealed, unreadable } = await resealSecrets(now);

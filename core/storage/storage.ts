@@ -17,8 +17,8 @@ import { openDatabase } from './engine/open.ts';
 import { apiKeyStore } from './keys/api-keys.ts';
 import { createKeyUse } from './keys/key-use.ts';
 import { isMigrated, migrate, type SchemaState, schemaState } from './migrate.ts';
-import { knownLists } from './protection/known-lists.ts';
-import { protectionStore } from './protection/protection.ts';
+import { doNotCallStore, knownLists } from './protection/do-not-call.ts';
+import { ruleStore } from './protection/rules.ts';
 import { linkStore } from './users/links.ts';
 import { secondFactorStore } from './users/second-factors.ts';
 import { sessionStore } from './users/sessions.ts';
@@ -104,7 +104,8 @@ export function openStorage(
     retention: retentionStore(background),
     auditChain: auditChainStore(lanes),
     contacts: contactStore(background),
-    protection: protectionStore(lanes),
+    doNotCall: doNotCallStore(lanes),
+    rules: ruleStore(lanes),
     clock: clockStore(lanes),
     throttle: throttleStore(lanes),
     imports: importStore(lanes),

@@ -43,7 +43,7 @@ describeAdmin('admin contact', ({ admin, json, database }) => {
     const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
     const now = direct.ports.clock.now();
     const numbers = [{ id: direct.ports.randomness.id(), phone }];
-    await direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers, createdAt: now }, now, null);
+    await direct.ports.stores.doNotCall.addNumbers({ ...entry, owner, numbers, createdAt: now }, now, null);
   }
 
   it('exports everything stored about a phone number in all campaigns, and records an event without the number', async () => {

@@ -127,7 +127,7 @@ describeAdmin('admin, for protection rules', ({ admin, json, database }) => {
     const optOuts = (scope: string) => json('account', 'opt-outs', tenants.account.id, '--for', scope);
     expect(await optOuts('partner')).to.deep.equal({ optOuts: { listedFor: 'partner' } });
     await optOuts('partner');
-    expect(await direct.ports.stores.protection.optOutScope(tenants.account.id)).to.equal('partner');
+    expect(await direct.ports.stores.doNotCall.optOutScope(tenants.account.id)).to.equal('partner');
     await optOuts('account');
     const changes = await read()('audit_events').where({ action: 'account.changed' }).orderBy('id').pluck('detail');
     expect(changes).to.deep.equal(["opt-outs apply to all of the partner's accounts", 'opt-outs apply only to this account']);

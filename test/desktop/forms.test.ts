@@ -69,7 +69,7 @@ describeBrowser('a form in the console', () => {
 
     it('keeps these hours and those that the user typed, and warns before it replaces the former', async () => {
       const { page, harness } = browser;
-      const stored = async () => (await harness.direct.ports.stores.protection.findRules(harness.tenants.partner.id)).hours;
+      const stored = async () => (await harness.direct.ports.stores.rules.findRules(harness.tenants.partner.id)).hours;
       await openProtection('Calling hours');
       await button('Set hours…').click();
       await page.getByLabel('From').fill('10:30');
@@ -87,7 +87,7 @@ describeBrowser('a form in the console', () => {
 
     it('keeps these countries and those that the user typed, and warns before it replaces the former', async () => {
       const { page, harness } = browser;
-      const stored = async () => (await harness.direct.ports.stores.protection.findRules(harness.tenants.partner.id)).countries;
+      const stored = async () => (await harness.direct.ports.stores.rules.findRules(harness.tenants.partner.id)).countries;
       await openNumbers();
       await page.getByLabel('Country codes').fill('pl');
       await putAsSomeoneElse('numbers', { countries: ['FR'], kinds: ['satellite'] });
@@ -111,7 +111,7 @@ describeBrowser('a form in the console', () => {
       expect(await page.getByLabel('Country codes').inputValue()).to.equal('SE');
       await button('Save').click();
       await page.getByText('Allowed numbers were saved.').waitFor();
-      const { countries, kinds } = await harness.direct.ports.stores.protection.findRules(harness.tenants.partner.id);
+      const { countries, kinds } = await harness.direct.ports.stores.rules.findRules(harness.tenants.partner.id);
       expect([countries, kinds]).to.deep.equal([['SE'], ['premium-rate']]);
     });
   });

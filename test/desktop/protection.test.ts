@@ -54,12 +54,9 @@ describeBrowser("the console's Protection screen", () => {
     await harness.page.getByLabel('All accounts of the partner stop calling them').check();
     await button('Save').click();
     await harness.page.getByText('The setting for opt-outs during calls from Green Clinic was changed.').first().waitFor();
-    const { protection } = harness.direct.ports.stores;
+    const { doNotCall } = harness.direct.ports.stores;
     const { account, siblingAccount } = harness.tenants;
-    expect([await protection.optOutScope(siblingAccount.id), await protection.optOutScope(account.id)]).to.deep.equal([
-      'partner',
-      'account',
-    ]);
+    expect([await doNotCall.optOutScope(siblingAccount.id), await doNotCall.optOutScope(account.id)]).to.deep.equal(['partner', 'account']);
   });
 
   it('asks which column of a file to read if several have numbers, and adds those of the chosen one', async () => {

@@ -54,7 +54,7 @@ describe('the dialer', () => {
 
         it("puts the number on the partner's list if opt-outs apply to all of the partner's accounts, and stops the other accounts' calls", async () => {
           await start();
-          await dialer.direct.ports.stores.protection.setOptOutScope(dialer.tenants.account.id, 'partner', {
+          await dialer.direct.ports.stores.doNotCall.setOptOutScope(dialer.tenants.account.id, 'partner', {
             ...{ id: testRandomness.id(), at: dialer.direct.ports.clock.now(), actor: null, action: 'account.changed', address: 'local' },
             ...{ subject: { kind: 'account', id: dialer.tenants.account.id, name: 'Blue Clinic' }, owningScope: null },
           });
@@ -160,7 +160,7 @@ describe('the dialer', () => {
           const owner = { accountId: dialer.tenants.account.id, partnerId: dialer.tenants.partner.id };
           const entry = { owner, reason: 'complaint', source: 'console', note: null, createdBy: null, createdAt: clock.now() } as const;
           const numbers = [{ id: testRandomness.id(), phone }];
-          await stores.protection.addNumbers({ ...entry, call: null, endsAt: plus(clock.now(), oneDay), numbers }, clock.now(), null);
+          await stores.doNotCall.addNumbers({ ...entry, call: null, endsAt: plus(clock.now(), oneDay), numbers }, clock.now(), null);
           expect((await optOut(handoffId)).status).to.equal(204);
           expect((await optOut(handoffId)).status).to.equal(204);
           expect((await entries(phone)).map(({ ends_at }) => ends_at)).to.deep.equal([null]);

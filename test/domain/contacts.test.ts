@@ -31,7 +31,7 @@ function createPorts(erased = 2) {
       return { cancelled: 1, erased };
     },
   };
-  const protection = {
+  const doNotCall = {
     entriesFor: async (number: string) => {
       asked.push(number);
       return [];
@@ -51,7 +51,7 @@ function createPorts(erased = 2) {
   };
   const activity = { record: async (event: AuditEvent) => void events.push(event) };
   const throttle = { blockedUntil: async () => null, take: async () => true };
-  return { ports: fakePorts({ stores: { contacts, protection, retention, activity }, throttle }), calls, asked, events };
+  return { ports: fakePorts({ stores: { contacts, doNotCall, retention, activity }, throttle }), calls, asked, events };
 }
 const summarize = (events: readonly AuditEvent[]) => events.map(({ action, subject, owningScope }) => ({ action, subject, owningScope }));
 

@@ -91,8 +91,8 @@ describe('a do-not-call list', () => {
       const [claimed] = await claim();
       if (!claimed) throw new Error('No call was claimed.');
       await add([phone]);
-      const { dialing, protection } = harness.direct.ports.stores;
-      await protection.blockDoNotCall(clock.now());
+      const { dialing, doNotCall } = harness.direct.ports.stores;
+      await doNotCall.blockDoNotCall(clock.now());
       await dialing.settle(claimed, { event: 'not-taken', to: 'retry', at: clock.now(), dueAt: plus(clock.now(), 3_600_000) });
       expect(await readState(phone)).to.deep.equal([blocked]);
     });

@@ -179,7 +179,7 @@ describe('under the tenancy rules,', () => {
           const phone = somePhone();
           const entry = { reason: 'asked', note: null, source: 'admin', call: null, createdBy: null, endsAt: null } as const;
           const createdAt = at.direct.ports.clock.now();
-          await at.direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers: [{ id, phone }], createdAt }, createdAt, null);
+          await at.direct.ports.stores.doNotCall.addNumbers({ ...entry, owner, numbers: [{ id, phone }], createdAt }, createdAt, null);
           const askStatus = async (method: string, path: string, body?: object) =>
             (await ask(method, `${at.core.url}/console/${path}`, { ...as(viewer), ...(body ? { body } : {}) })).status;
           const listed = await ask('GET', `${at.core.url}/console/do-not-call?search=${encodeURIComponent(phone)}`, as(viewer));
@@ -216,7 +216,7 @@ describe('under the tenancy rules,', () => {
           phone: somePhone(),
           createdAt: at.direct.ports.clock.now(),
         };
-        await at.direct.ports.stores.protection.addNumbers({ ...entry, owner, numbers: [{ id, phone }], createdAt }, createdAt, null);
+        await at.direct.ports.stores.doNotCall.addNumbers({ ...entry, owner, numbers: [{ id, phone }], createdAt }, createdAt, null);
         const listed = await ask('GET', `${at.core.url}/console/do-not-call?search=${encodeURIComponent(phone)}`, as(viewer));
         expect(listed.text.includes(phone)).to.equal(ownsPartner);
         const scope = `scope=partner&id=${at.tenants.partner.id}`;

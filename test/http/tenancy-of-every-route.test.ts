@@ -137,7 +137,7 @@ describe('every route of the console', () => {
       const { randomness, clock, stores } = opened.direct.ports;
       const [entry, owner] = [randomness.id(), { accountId: tenants.account.id, partnerId: tenants.partner.id }];
       const numbers = { owner, numbers: [{ id: entry, phone: somePhone() }], createdAt: clock.now(), note: null, endsAt: null };
-      await stores.protection.addNumbers({ ...numbers, reason: 'asked', source: 'admin', call: null, createdBy: null }, clock.now(), null);
+      await stores.doNotCall.addNumbers({ ...numbers, reason: 'asked', source: 'admin', call: null, createdBy: null }, clock.now(), null);
       const { partner, account, campaign, users } = tenants;
       const ids = { partner: partner.id, account: account.id, campaign: campaign.id, user: users.account.id };
       targets = { ...ids, key, secondKey, digest: toDigest(keyValue), call, entry };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { protectionStore } from '../../core/storage/protection/protection.ts';
+import { doNotCallStore } from '../../core/storage/protection/do-not-call.ts';
 import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
 import { databaseWithTenants, openDirect } from '../support/tenants.ts';
 
@@ -36,7 +36,7 @@ describe('a search by the start of a number', () => {
       await write.raw('ANALYZE do_not_call');
       const statements: { sql: string; bindings: (string | number)[] }[] = [];
       direct.storage.database.lanes.lists.read.on('query', (query) => statements.push(query));
-      const store = protectionStore(direct.storage.database.lanes);
+      const store = doNotCallStore(direct.storage.database.lanes);
       const lists = [
         { access: { kind: 'account', accountId }, expected: [29_952, 29_954] },
         { access: { kind: 'partner', partnerId }, expected: [29_951, 29_952] },

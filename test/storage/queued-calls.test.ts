@@ -444,7 +444,7 @@ describe('queued calls', () => {
     const changeHours = (scope: 'account' | 'campaign' = 'account') => {
       return setHours(direct.ports, operator, { scope, id: tenants[scope].id }, []);
     };
-    const makeHeldDue = () => direct.ports.stores.protection.makeHeldDue(clock.now(), new AbortController().signal);
+    const makeHeldDue = () => direct.ports.stores.rules.makeHeldDue(clock.now(), new AbortController().signal);
     const waits = async () => {
       const rows = await direct.storage.database.read('calls').orderBy('request_id').select('request_id', 'due_at', 'held_until');
       return Object.fromEntries(rows.map(({ request_id, due_at, held_until }) => [request_id, [(due_at ?? 0) - clock.now(), held_until]]));

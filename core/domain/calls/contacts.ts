@@ -12,7 +12,7 @@ export async function exportContact(
   phone: string,
 ): Promise<{ calls: ContactCall[]; entries: DoNotCallEntry[] }> {
   const calls = await ports.stores.contacts.findCalls(phone);
-  const entries = await ports.stores.protection.entriesFor(phone);
+  const entries = await ports.stores.doNotCall.entriesFor(phone);
   await ports.stores.activity.record(contactEvent(ports, actor, 'contact.exported', calls.length));
   return { calls, entries };
 }
@@ -40,7 +40,7 @@ export async function eraseContact(
  */
 export async function forgetDoNotCall(ports: Ports, actor: Actor, phone: string): Promise<number> {
   const subject = { kind: 'do-not-call', id: ports.randomness.id(), name: 'Erased on request' } as const;
-  return ports.stores.protection.forget(phone, auditEvent(ports, actor, 'do-not-call.lifted', subject, null));
+  return ports.stores.doNotCall.forget(phone, auditEvent(ports, actor, 'do-not-call.lifted', subject, null));
 }
 
 /**

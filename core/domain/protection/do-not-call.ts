@@ -54,7 +54,7 @@ export async function addNumbers(ports: Ports, { viewer, actor }: Caller, input:
     createdBy: actor.who && { id: actor.who.id, name: actor.who.name },
   } as const;
   const event = auditEvent(ports, actor, 'do-not-call.added', subject, owner);
-  const result = await ports.stores.protection.addNumbers({ ...entry, createdAt: now, numbers }, now, event);
+  const result = await ports.stores.doNotCall.addNumbers({ ...entry, createdAt: now, numbers }, now, event);
   ports.onDoNotCallAdded();
   return { ...result, ...(notValid > 0 && { notValid }) };
 }
@@ -69,7 +69,7 @@ async function findOwner(ports: Ports, viewer: Caller['viewer'], { accountId, pa
   }
   const kind = accountId === undefined ? 'partner' : 'account';
   const access = requireAccess(campaigns);
-  const scope = await ports.stores.protection.findScope(access, kind, accountId ?? partnerId ?? '');
+  const scope = await ports.stores.rules.findScope(access, kind, accountId ?? partnerId ?? '');
   // Someone who sees only one account can't decide for all of the partner's accounts.
   if (!scope || (kind === 'partner' && access.kind === 'account')) throw notInScope();
   return scope.owner;
@@ -77,17 +77,17 @@ async function findOwner(ports: Ports, viewer: Caller['viewer'], { accountId, pa
 
 /** Lists the numbers that someone with this access can see: newest first, or by number if there's a search. */
 export async function listNumbers(
-  { stores: { protection } }: Ports,
+  { stores: { doNotCall } }: Ports,
   access: CampaignAccess,
   search: string,
   cursor: string | null,
   size: number = limits.page,
 ): Promise<Page<DoNotCallEntry>> {
   if (access.kind === 'nothing') return { items: [], nextCursor: null };
-  if (search.trim() === '') return toPage(size, await protection.listNumbers(access, cursor, size + 1), ({ id }) => id);
+  if (search.trim() === '') return toPage(size, await doNotCall.listNumbers(access, cursor, size + 1), ({ id }) => id);
   const prefix = toPhonePrefix(search);
   if (prefix === null) return { items: [], nextCursor: null };
-  const rows = await protection.searchNumbers(access, prefix, parsePosition(cursor), size + 1);
+  const rows = await doNotCall.searchNumbers(access, prefix, parsePosition(cursor), size + 1);
   return toPage(size, rows, ({ phone, id }) => `${phone.slice(1)}_${id}`);
 }
 
@@ -102,12 +102,12 @@ function parsePosition(cursor: string | null): { phone: string; id: string } | n
 /** Removes a number from a do-not-call list. The audit log keeps the reason. */
 export async function liftNumber(ports: Ports, { viewer, actor }: Caller, id: string, reason: string): Promise<void> {
   requireAdministrator(viewer, 'remove numbers from the do-not-call list');
-  const { protection } = ports.stores;
-  const entry = await protection.findEntry(requireAccess(scopeFor(viewer).campaigns), id);
+  const { doNotCall } = ports.stores;
+  const entry = await doNotCall.findEntry(requireAccess(scopeFor(viewer).campaigns), id);
   if (!entry) throw notInScope();
   const subject = { kind: 'do-not-call', id, name: reason } as const;
-  const owner = (await protection.findScope({ kind: 'all' }, entry.scope.kind, entry.scope.id))?.owner ?? null;
-  if (!(await protection.lift(id, auditEvent(ports, actor, 'do-not-call.lifted', subject, owner)))) throw notInScope();
+  const owner = (await ports.stores.rules.findScope({ kind: 'all' }, entry.scope.kind, entry.scope.id))?.owner ?? null;
+  if (!(await doNotCall.lift(id, auditEvent(ports, actor, 'do-not-call.lifted', subject, owner)))) throw notInScope();
 }
 
 /** Account users can read rules and add numbers, but not change anything else. @throws Problem `forbidden` */
@@ -164,7 +164,7 @@ export async function importNumbers(ports: Ports, actor: Actor, job: NumberImpor
   if (checked.numbers === 0 || (checked.invalidLines > 0 && !job.skipped)) return { ...checked, added: 0, known: 0 };
   const subject = { kind: 'do-not-call', id: ports.randomness.id(), name: counted(checked.numbers, 'number') } as const;
   const event = auditEvent(ports, actor, 'do-not-call.imported', subject, job.entry.owner);
-  const added = await ports.stores.protection.importNumbers(job.entry, identified(ports, job), ports.clock.now(), event);
+  const added = await ports.stores.doNotCall.importNumbers(job.entry, identified(ports, job), ports.clock.now(), event);
   ports.onDoNotCallAdded();
   return { ...checked, added, known: checked.numbers - added };
 }

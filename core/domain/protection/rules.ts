@@ -26,7 +26,7 @@ export type ScopeHours = { scope: RuleScope; rules: readonly HoursRule[]; inheri
  */
 async function findVisible(ports: Ports, viewer: Caller['viewer'], { scope, id }: Reference): Promise<RuleScope> {
   const access = requireAccess(scopeFor(viewer).campaigns);
-  const ruleScope = await ports.stores.protection.findScope(access, scope, id);
+  const ruleScope = await ports.stores.rules.findScope(access, scope, id);
   if (!ruleScope) throw notInScope();
   return ruleScope;
 }
@@ -34,7 +34,7 @@ async function findVisible(ports: Ports, viewer: Caller['viewer'], { scope, id }
 /** Returns a scope's own rules, and those that apply without them. */
 export async function showHours(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<ScopeHours> {
   const scope = await findVisible(ports, viewer, reference);
-  const { hours } = await ports.stores.protection.findRules(scope.id);
+  const { hours } = await ports.stores.rules.findRules(scope.id);
   return { scope, rules: hours ?? [], inherited: await findInherited(ports, scope) };
 }
 
@@ -60,7 +60,7 @@ export async function setHours(
 
 async function findInherited(ports: Ports, scope: RuleScope): Promise<Inherited | null> {
   for (const from of await scopesAbove(ports, scope)) {
-    const { hours } = await ports.stores.protection.findRules(from.id);
+    const { hours } = await ports.stores.rules.findRules(from.id);
     if (hours) return { from, rules: hours };
   }
   return null;
@@ -74,7 +74,7 @@ async function scopesAbove(ports: Ports, { kind, owner }: RuleScope): Promise<Ru
   ];
   const scopes: RuleScope[] = [];
   for (const [parent, id] of above) {
-    const scope = id === null ? null : await ports.stores.protection.findScope({ kind: 'all' }, parent, id);
+    const scope = id === null ? null : await ports.stores.rules.findScope({ kind: 'all' }, parent, id);
     if (scope) scopes.push(scope);
   }
   return scopes;
@@ -87,9 +87,9 @@ export type ScopeNumbers = NumberRules & {
 
 export async function showNumberRules(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<ScopeNumbers> {
   const scope = await findVisible(ports, viewer, reference);
-  const own = await ports.stores.protection.findRules(scope.id);
+  const own = await ports.stores.rules.findRules(scope.id);
   const rules = [own];
-  for (const above of await scopesAbove(ports, scope)) rules.push(await ports.stores.protection.findRules(above.id));
+  for (const above of await scopesAbove(ports, scope)) rules.push(await ports.stores.rules.findRules(above.id));
   const effective = {
     countries: [...(rules.find(({ countries }) => countries !== null)?.countries ?? [])],
     kinds: [...(rules.find(({ kinds }) => kinds !== null)?.kinds ?? [])],
@@ -156,7 +156,7 @@ async function setRules(
   const scope = await findVisible(ports, viewer, reference);
   const { kind, id, name, owner } = scope;
   const event = { ...auditEvent(ports, actor, action, { kind, id, name }, owner), detail };
-  await ports.stores.protection.setRules(scope, change, event, check);
+  await ports.stores.rules.setRules(scope, change, event, check);
 }
 
 /** The maximum number of rules that an audit event lists. A scope can have hundreds. */
@@ -183,7 +183,7 @@ function describeNumbers({ countries, kinds }: Partial<NumberRules>): string {
 /** Returns whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
 export async function showOptOuts(ports: Ports, viewer: Viewer, accountId: string): Promise<OptOutScope> {
   const account = await findVisible(ports, viewer, { scope: 'account', id: accountId });
-  return ports.stores.protection.optOutScope(account.id);
+  return ports.stores.doNotCall.optOutScope(account.id);
 }
 
 /** Changes future opt-outs. The entries that are already on a do-not-call list stay there. */
@@ -193,10 +193,10 @@ export async function setOptOuts(ports: Ports, { viewer, actor }: Caller, accoun
   // Someone who sees only one account can't decide for all of the partner's accounts.
   if (scopeFor(viewer).campaigns.kind === 'account')
     throw new Problem('forbidden', "Only users who can see all of the partner's accounts can change the scope of opt-outs.");
-  if ((await ports.stores.protection.optOutScope(id)) === listedFor) return;
+  if ((await ports.stores.doNotCall.optOutScope(id)) === listedFor) return;
   const event = auditEvent(ports, actor, 'account.changed', { kind: 'account', id, name }, owner);
   const detail = listedFor === 'partner' ? "opt-outs apply to all of the partner's accounts" : 'opt-outs apply only to this account';
-  await ports.stores.protection.setOptOutScope(id, listedFor, { ...event, detail });
+  await ports.stores.doNotCall.setOptOutScope(id, listedFor, { ...event, detail });
 }
 
 type CheckedNumber = {
@@ -214,15 +214,15 @@ type CheckedNumber = {
 /** Says what would happen if a campaign called a number now, and why. Applies the same rules as placing a call. */
 export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumber): Promise<CheckedNumber> {
   const access = requireAccess(scopeFor(viewer).campaigns);
-  const campaign = await ports.stores.protection.findScope(access, 'campaign', input.campaignId);
+  const campaign = await ports.stores.rules.findScope(access, 'campaign', input.campaignId);
   if (!campaign || campaign.owner.accountId === null) throw notInScope();
   const { accountId, partnerId } = campaign.owner;
   const read = readPhone(input.phone, { country: undefined, accept: 'valid' });
   if ('reason' in read) throw invalidField('phone', read.reason);
   const { phone } = read;
   const now = ports.clock.now();
-  const rules = (await ports.stores.protection.campaignRules(campaign.id)) ?? defaultRules;
-  const blocking = await ports.stores.protection.findBlocking({ accountId, partnerId }, phone, now);
+  const rules = (await ports.stores.rules.campaignRules(campaign.id)) ?? defaultRules;
+  const blocking = await ports.stores.doNotCall.findBlocking({ accountId, partnerId }, phone, now);
   const entries = access.kind === 'account' ? blocking.map(withoutOthersNotes) : blocking;
   const call = { phone, timeZone: input.timeZone ?? null, notBefore: null, notAfter: null };
   const hours = judge({ ...rules, kinds: [...anyKind(phone)], countries: [] }, call, now, now);
@@ -256,5 +256,5 @@ function anyKind(phone: string) {
 async function findRulesScope(ports: Ports, { id, owner }: RuleScope, { hoursFrom }: CampaignRules): Promise<RuleScope | null> {
   if (hoursFrom === null) return null;
   const kind: ProtectionScope = hoursFrom === id ? 'campaign' : hoursFrom === owner.accountId ? 'account' : 'partner';
-  return ports.stores.protection.findScope({ kind: 'all' }, kind, hoursFrom);
+  return ports.stores.rules.findScope({ kind: 'all' }, kind, hoursFrom);
 }

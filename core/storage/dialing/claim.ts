@@ -8,7 +8,7 @@ import { required } from '../engine/database.ts';
 import { shardsOf } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
-import type { KnownRules } from '../protection/known-rules.ts';
+import type { KnownRules } from '../protection/rules.ts';
 import { callKey, isUndialed } from '../queue/call-stages.ts';
 import { type CallKeyPair, holdCalls, lapseBatch, lapsesAt, stopCalls, sweepBatchSize, unlocked } from '../queue/queue.ts';
 

@@ -10,8 +10,8 @@ import { inShortTransactions, type Lane, required, requireSeen } from '../engine
 import { earliest, inEachShard, perShard, shardOf, sumOfShards } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
-import { insertNumbers } from '../protection/added-numbers.ts';
-import { knownRules } from '../protection/known-rules.ts';
+import { insertNumbers } from '../protection/do-not-call.ts';
+import { knownRules } from '../protection/rules.ts';
 import { columnsAt, endCalls, isAt, isDialing } from '../queue/call-stages.ts';
 import { endOverdueBatch, lapseBatch, markAllDue, sweepBatchSize } from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts, type OnStopped } from './claim.ts';
