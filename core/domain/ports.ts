@@ -518,10 +518,12 @@ export type UserStore = {
    * @returns the numbers of deleted keys and sessions, or null if the user isn't as expected
    */
   delete(user: TargetUser, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
-  /** Deletes the remaining data of deleted users, in small batches. @returns the number of keys */
-  finishDeletions(signal: AbortSignal): Promise<number>;
-  /** Finishes moving users' keys to the lists of their new partners, in small batches. @returns the number of keys */
-  finishMoves(signal: AbortSignal): Promise<number>;
+  /**
+   * Deletes the remaining data of deleted users, and finishes moving users' keys to the lists of their new partners, in small batches.
+   *
+   * @returns the number of keys
+   */
+  finishChanges(signal: AbortSignal): Promise<number>;
 };
 
 export type TenancyStore = {

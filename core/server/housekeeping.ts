@@ -45,7 +45,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     return count;
   }
 
-  // These four repeat on their own each minute, because a million keys or a long queue would hold up other steps for minutes.
+  // These three repeat on their own each minute, because a million keys or a long queue would hold up other steps for minutes.
 
   async function blockDoNotCall(): Promise<void> {
     const blocked = doNotCall.blockDoNotCall(ports.clock.now(), signal);
@@ -59,14 +59,10 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
 
   async function finishRevocations(): Promise<void> {
     try {
-      await report(users.finishDeletions(signal), 'keys', 'API keys of deleted users revoked');
+      await report(users.finishChanges(signal), 'keys', 'API keys of deleted and moved users updated');
     } finally {
       await report(apiKeys.finishCancelling(ports.clock.now(), signal), 'calls', 'calls of revoked keys cancelled');
     }
-  }
-
-  async function finishMoves(): Promise<void> {
-    await report(users.finishMoves(signal), 'keys', 'API keys of moved users assigned to the new partner');
   }
 
   function sweepEachMinute(): Promise<void> {
@@ -131,7 +127,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
     blocking,
     holding,
     lapsing,
-    ...[finishRevocations, finishMoves].map((sweep) => repeat(sweep, everyMinute)),
+    repeat(finishRevocations, everyMinute),
     // The hourly sweep waits until no calls are being lapsed. Otherwise, on PostgreSQL, it would skip a call that's being lapsed at that
     // moment, and erase the call's data an hour later.
     repeat(() => lapsing.underWay().then(sweepEachHour), everyHour),

@@ -41,7 +41,7 @@ describe("staff's email and network addresses", () => {
       const goneCookie = await signIn(core.url, `gone-${email}`);
       await ask('GET', `${core.url}/console/users`, { cookie: goneCookie, headers });
       await deleteUser(direct.ports, operator, gone.user, false);
-      await direct.ports.stores.users.finishDeletions(new AbortController().signal);
+      await direct.ports.stores.users.finishChanges(new AbortController().signal);
       expect(user.email).to.equal(email);
       clock.advance({ minutes: 2 });
     });

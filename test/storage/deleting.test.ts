@@ -26,13 +26,12 @@ describe('a user with thousands of API keys', () => {
     const statesOfCalls = (): Promise<string[]> => direct.storage.database.read('calls').orderBy('contact_id').pluck('state');
     const remove = (cancelQueuedCalls = false) => deleteUser(direct.ports, operator, tenants.users.account, cancelQueuedCalls);
     const { signal } = new AbortController();
-    const finish = () => direct.ports.stores.users.finishDeletions(signal);
+    const finish = () => direct.ports.stores.users.finishChanges(signal);
     const move = async (to: 'otherAccount' | 'account') => {
       const user = await findUser(direct.ports, 'ada@example.com');
       const change = { name: user.name, userType: 'account', accountId: tenants[to].id, partnerId: null } as const;
       return changeUser(direct.ports, operator, user, change);
     };
-    const finishMoves = () => direct.ports.stores.users.finishMoves(signal);
     const listKeys = (partner: 'partner' | 'otherPartner') => listApiKeys(direct.ports, partnerKeys(partner), '', 500);
     const partnerKeys = (partner: 'partner' | 'otherPartner') => ({ kind: 'partner', partnerId: tenants[partner].id }) as const;
     const findAs = (partner: 'partner' | 'otherPartner', n: number) =>
@@ -127,11 +126,11 @@ describe('a user with thousands of API keys', () => {
 
     it('has their keys moved to the new partner in batches, and then the counts are correct', async () => {
       await move('otherAccount');
-      expect(await finishMoves()).to.equal(many - 1_000);
+      expect(await finish()).to.equal(many - 1_000);
       expect(await recordedWith('partner')).to.equal(1);
       expect([(await listKeys('partner')).total, (await listKeys('otherPartner')).total]).to.deep.equal([1, many]);
       expect(await direct.storage.database.read('users').whereNotNull('moving_keys')).to.deep.equal([]);
-      expect(await finishMoves()).to.equal(0);
+      expect(await finish()).to.equal(0);
     });
 
     it('keeps their keys through several moves', async () => {
@@ -141,7 +140,7 @@ describe('a user with thousands of API keys', () => {
       const { write } = direct.storage.database;
       await write('api_keys').whereIn('id', some).update({ creator_partner_id: tenants.otherPartner.id });
       await move('account');
-      expect([await finishMoves(), await recordedWith('partner')]).to.deep.equal([200, many + 1]);
+      expect([await finish(), await recordedWith('partner')]).to.deep.equal([200, many + 1]);
       expect((await listKeys('partner')).total).to.equal(many + 1);
     });
 

@@ -248,8 +248,7 @@ export function userStore({ console: database, 'sign-in': signIn, lists, backgro
       return { apiKeys, sessions };
     },
 
-    finishDeletions: (signal) => finishDeletions(background, signal),
-    finishMoves: (signal) => finishMoves(background, signal),
+    finishChanges: (signal) => finishChanges(background, signal),
   };
 }
 
@@ -307,14 +306,14 @@ function toEmailSearch(search: string): string {
 }
 
 /** The number of keys that are changed in the same transaction as the user. By default, a user can't have more active keys than this. */
-export const keysPerTransaction = 1_000;
+const keysPerTransaction = 1_000;
 /**
  * The number of keys that each later transaction changes. It's smaller, because another process that wants to write to SQLite has to poll
  * for its lock. Such a transaction takes about 10 ms.
  */
 const keysPerStep = 200;
 
-export function selectUndeleted(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
+function selectUndeleted(trx: Knex.Transaction, id: string): Knex.QueryBuilder<UserRow, UserRow[]> {
   return trx('users').where({ id, deleted_at: null });
 }
 
@@ -331,32 +330,43 @@ export async function lockTarget(trx: Knex.Transaction, { id, signInVersion }: T
  * @param max the maximum number of keys. A million in one transaction would block all other SQLite writers for a minute
  * @returns the IDs of the keys
  */
-export async function deleteStep(
-  database: Lane,
-  trx: Knex.Transaction,
-  id: string,
-  max: number,
-  options: RevokeOptions,
-): Promise<string[]> {
+async function deleteStep(database: Lane, trx: Knex.Transaction, id: string, max: number, options: RevokeOptions): Promise<string[]> {
   const revoked = await revokeKeys(database, trx, await selectNewestKeys(trx, id, max).pluck('id'), options);
   if (revoked.length < max) await trx('users').where({ id }).delete();
   return revoked;
 }
 
-/** Finishes deleting users. @throws the error of the first deletion that failed, after trying the others */
-export async function finishDeletions(database: Lane, signal: AbortSignal): Promise<number> {
-  const { read, write } = database;
-  const ids: string[] = await read('users').whereNotNull('deleted_at').pluck('id');
-  let revoked = 0;
-  await eachDespiteErrors(ids, signal, async (id) => {
-    const step = async (size: number) => {
-      const batch = await write.transaction((trx) => continueDeleting(database, trx, id, size));
-      revoked += batch;
-      return batch;
+type Unfinished = Pick<UserRow, 'id' | 'deleted_at' | 'partner_id' | 'moving_keys'>;
+/** Changes some of a user's keys. @returns how many keys it read, and how many of them it changed */
+type KeyStep = (size: number) => Promise<{ read: number; changed: number }>;
+
+/**
+ * Finishes deleting and moving users.
+ *
+ * @returns the number of keys
+ * @throws the error of the first user that failed, after trying the others
+ */
+async function finishChanges(database: Lane, signal: AbortSignal): Promise<number> {
+  const unfinished = database.read('users').whereNotNull('deleted_at').orWhereNotNull('moving_keys');
+  const users: Unfinished[] = await unfinished.select('id', 'deleted_at', 'partner_id', 'moving_keys');
+  let total = 0;
+  await eachDespiteErrors(users, signal, async (user) => {
+    const step = user.deleted_at === null ? moving(database, user) : deleting(database, user.id);
+    const counted = async (size: number) => {
+      const { read, changed } = await step(size);
+      total += changed;
+      return read;
     };
-    await inShortTransactions(step, keysPerStep, signal);
+    await inShortTransactions(counted, keysPerStep, signal);
   });
-  return revoked;
+  return total;
+}
+
+function deleting(database: Lane, id: string): KeyStep {
+  return async (size) => {
+    const revoked = await database.write.transaction((trx) => continueDeleting(database, trx, id, size));
+    return { read: revoked, changed: revoked };
+  };
 }
 
 async function continueDeleting(database: Lane, trx: Knex.Transaction, id: string, max: number): Promise<number> {
@@ -403,29 +413,10 @@ export async function updateUser(
   return sessions;
 }
 
-type Moving = Pick<UserRow, 'id' | 'partner_id' | 'moving_keys'>;
-
-/**
- * Finishes moving users' keys.
- *
- * @returns the number of keys
- * @throws the error of the first move that failed, after trying the others
- */
-export async function finishMoves(database: Lane, signal: AbortSignal): Promise<number> {
-  const users: Moving[] = await database.read('users').whereNotNull('moving_keys').select('id', 'partner_id', 'moving_keys');
-  let moved = 0;
-  await eachDespiteErrors(users, signal, async (user) => {
-    moved += await finishMove(database, user, signal);
-  });
-  return moved;
-}
-
 /** Moves a user's keys, from the newest to the oldest. Keys that an earlier run has moved are only read. */
-async function finishMove({ read, write }: Lane, user: Moving, signal: AbortSignal): Promise<number> {
-  const { id, partner_id: partnerId, moving_keys } = user;
+function moving({ read, write }: Lane, { id, partner_id: partnerId, moving_keys }: Unfinished): KeyStep {
   let last: KeyPosition | undefined;
-  let moved = 0;
-  const step = async (size: number) => {
+  return async (size) => {
     const keys: MovingKey[] = await selectNewestKeys(read, id, size, last).select('id', 'created_at', 'partner_id', 'creator_partner_id');
     const left = keys.filter((key) => key.creator_partner_id !== (partnerId ?? key.partner_id)).map((key) => key.id);
     const isLast = keys.length < size;
@@ -438,14 +429,11 @@ async function finishMove({ read, write }: Lane, user: Moving, signal: AbortSign
         if (isLast) await trx('users').where({ id }).update({ moving_keys: null });
         return true;
       });
-      if (!isDone) return 0;
+      if (!isDone) return { read: 0, changed: 0 };
     }
-    moved += left.length;
     last = keys.at(-1);
-    return keys.length;
+    return { read: keys.length, changed: left.length };
   };
-  await inShortTransactions(step, keysPerStep, signal);
-  return moved;
 }
 
 type KeyPosition = Pick<ApiKeyRow, 'id' | 'created_at'>;
