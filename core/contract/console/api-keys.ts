@@ -124,8 +124,6 @@ export type ChangeApiKey = z.infer<typeof changeApiKeySchema>;
 
 export const changedApiKeySchema = z.object({ apiKey: apiKeySchema });
 
-export type ChangedApiKeyView = z.infer<typeof changedApiKeySchema>;
-
 /** Revokes several keys in one transaction. A key that the viewer can't see, or that's already revoked, isn't an error. */
 export const revokeApiKeysSchema = z.strictObject({
   ids: z
@@ -152,8 +150,6 @@ export const identifyApiKeySchema = z.strictObject({
 });
 
 export const identifiedApiKeySchema = z.object({ apiKey: apiKeySchema.nullable() });
-
-export type IdentifiedApiKeyView = z.infer<typeof identifiedApiKeySchema>;
 
 // Details of an API key
 

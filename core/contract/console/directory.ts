@@ -65,15 +65,9 @@ export const createCampaignSchema = z.strictObject({ name: nameSchema, accountId
 
 export const partnerInDirectorySchema = z.object({ partner: directoryPartnerSchema });
 
-export type PartnerInDirectoryView = z.infer<typeof partnerInDirectorySchema>;
-
 export const accountInDirectorySchema = z.object({ account: directoryAccountSchema });
 
-export type AccountInDirectoryView = z.infer<typeof accountInDirectorySchema>;
-
 export const campaignInDirectorySchema = z.object({ campaign: directoryCampaignSchema });
-
-export type CampaignInDirectoryView = z.infer<typeof campaignInDirectorySchema>;
 
 export const directoryRoutes = {
   listAccounts: route('GET', '/console/accounts', {

@@ -31,12 +31,8 @@ export type EnrolledSecondFactorView = z.infer<typeof enrolledSecondFactorSchema
 
 export const recoveryCodesSchema = z.object({ recoveryCodes: z.array(z.string()) });
 
-export type RecoveryCodesView = z.infer<typeof recoveryCodesSchema>;
-
 /** How many recovery codes the user hasn't used yet. */
 export const secondFactorSchema = z.object({ recoveryCodesLeft: z.int().min(0) });
-
-export type SecondFactorView = z.infer<typeof secondFactorSchema>;
 
 /** Only the length of a new password matters, not which characters it contains (NIST SP 800-63B §3.1.1.2). */
 export const newPasswordSchema = z

@@ -65,12 +65,8 @@ export function givesAccess({ disabled, accountId }: ChangeUser): boolean {
 
 export const changedUserSchema = z.object({ user: userSchema });
 
-export type ChangedUserView = z.infer<typeof changedUserSchema>;
-
 /** The password is shown only once, and the user has to change it. It's null if passwords are turned off. */
 export const createdUserSchema = z.object({ user: userSchema, password: z.string().nullable() });
-
-export type CreatedUserView = z.infer<typeof createdUserSchema>;
 
 export const deletionQuerySchema = z.strictObject({ cursor: cursorSchema });
 
@@ -95,8 +91,6 @@ export type DeletionView = z.infer<typeof deletionSchema>;
 
 /** A new one-time password, shown only once. */
 export const resetPasswordSchema = z.object({ password: z.string() });
-
-export type ResetPasswordView = z.infer<typeof resetPasswordSchema>;
 
 const always = () => true;
 

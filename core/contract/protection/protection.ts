@@ -114,8 +114,6 @@ export type OptOutScope = (typeof optOutScopes)[number];
 
 /** Whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
 export const optOutsSchema = z.strictObject({ listedFor: z.enum(optOutScopes, { error: 'Must be account or partner.' }) });
-export type OptOutsView = z.infer<typeof optOutsSchema>;
-
 // Check a number
 
 export const checkNumberSchema = z.strictObject({

@@ -1,12 +1,4 @@
-import {
-  type ActivityFacetsView,
-  type ActivityView,
-  auditActions,
-  type EventView,
-  missingActorName,
-  operatorActor,
-  staffAddress,
-} from '#contract/console/activity.ts';
+import { auditActions, type EventView, missingActorName, operatorActor, staffAddress } from '#contract/console/activity.ts';
 import { limits } from '#contract/limits.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/audit/activity.ts';
@@ -15,23 +7,23 @@ import type { ActivityFilter, ListedEvent, Viewer } from '../../domain/model.ts'
 import type { Ports } from '../../domain/ports.ts';
 import { sendCsv } from './csv.ts';
 import { isFullyShown, personView } from './people.ts';
-import type { Request } from './request.ts';
+import type { Handler, Request } from './request.ts';
 
-export async function listActivity({ ports, viewer, query }: Request<'listActivity'>): Promise<ActivityView> {
+export const listActivity: Handler<'listActivity'> = async ({ ports, viewer, query }) => {
   const { items, ...page } = await domain.listActivity(ports, viewer, toFilter(ports, query), query.cursor);
   return { events: items.map((event) => eventView(event, viewer)), ...page };
-}
+};
 
-export async function listActivityFacets({ ports, viewer }: Request<'listActivityFacets'>): Promise<ActivityFacetsView> {
+export const listActivityFacets: Handler<'listActivityFacets'> = async ({ ports, viewer }) => {
   const { actors, actions } = await domain.activityFacets(ports, viewer);
   return {
     actors: actors.map((actor) => (actor ? personView(actor, viewer) : { id: operatorActor, name: 'The operator' })),
     // A newer core may have recorded other actions, but lists can't be filtered by those.
     actions: auditActions.filter((action) => actions.includes(action)),
   };
-}
+};
 
-export async function exportActivity({ ctx, deps, ports, query }: Request<'exportActivity'>): Promise<void> {
+export const exportActivity: Handler<'exportActivity'> = async ({ ctx, deps, ports, query }) => {
   const filter = toFilter(ports, query);
   await sendCsv(ctx, deps, {
     list: 'activity',
@@ -46,7 +38,7 @@ export async function exportActivity({ ctx, deps, ports, query }: Request<'expor
       return { rows, nextCursor };
     },
   });
-}
+};
 
 function toFilter({ randomness }: Ports, query: Request<'exportActivity'>['query']): ActivityFilter {
   const { actor, action = null, subject = null } = query;
@@ -57,9 +49,9 @@ function toFilter({ randomness }: Ports, query: Request<'exportActivity'>['query
   };
 }
 
-export async function recordExport({ ports, caller, body }: Request<'recordExport'>): Promise<void> {
+export const recordExport: Handler<'recordExport'> = async ({ ports, caller, body }) => {
   await domain.recordExport(ports, caller, body);
-}
+};
 
 /** Returns an event for the viewer. Only staff can see the names of the operating system's users, and from where other staff act. */
 export function eventView({ id, at, actor, action, subject, address, detail }: ListedEvent, viewer: Viewer): EventView {

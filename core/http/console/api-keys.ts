@@ -1,13 +1,4 @@
-import type {
-  ApiKeyDetailsView,
-  ApiKeysView,
-  ApiKeyView,
-  ChangedApiKeyView,
-  CreatedApiKeyView,
-  IdentifiedApiKeyView,
-  RevocationView,
-  RevokedApiKeysView,
-} from '#contract/console/api-keys.ts';
+import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console/api-keys.ts';
 import { isExpired } from '#contract/expiry.ts';
 import { limits } from '#contract/limits.ts';
 import { timestamp } from '#contract/text/text.ts';
@@ -19,50 +10,48 @@ import type { Millis } from '../../domain/instant.ts';
 import type { ApiKey, Viewer } from '../../domain/model.ts';
 import { eventView } from './activity.ts';
 import { emailFor, isFullyShown, ownerView } from './people.ts';
-import type { Request } from './request.ts';
+import type { Handler } from './request.ts';
 
-export async function listApiKeys({ ports, viewer }: Request<'listApiKeys'>): Promise<ApiKeysView> {
+export const listApiKeys: Handler<'listApiKeys'> = async ({ ports, viewer }) => {
   const { apiKeys, total } = await domain.listApiKeys(ports, scopeFor(viewer).apiKeys);
   const now = ports.clock.now();
   return { apiKeys: apiKeys.map((key) => apiKeyView(key, viewer, now)), total, limit: limits.listedApiKeys };
-}
+};
 
-export async function createApiKey({ ports, viewer, caller, body }: Request<'createApiKey'>): Promise<CreatedApiKeyView> {
+export const createApiKey: Handler<'createApiKey'> = async ({ ports, viewer, caller, body }) => {
   const { apiKey, keyValue } = await domain.createApiKey(ports, caller, body);
   return { apiKey: apiKeyView(apiKey, viewer, ports.clock.now()), keyValue };
-}
+};
 
-export async function showApiKey({ ctx, deps, ports, viewer, params, query }: Request<'showApiKey'>): Promise<ApiKeyDetailsView> {
+export const showApiKey: Handler<'showApiKey'> = async ({ ctx, deps, ports, viewer, params, query }) => {
   const details = await domain.showApiKey(ports, viewer, params.id, query.timeZone);
   const ignoredProxy = deps.findIgnoredProxy(ctx);
   const view = apiKeyDetailsView(details, viewer, ports.clock.now());
   return ignoredProxy === undefined ? view : { ...view, ignoredProxy };
-}
+};
 
-export async function changeApiKey({ ports, viewer, caller, params, body }: Request<'changeApiKey'>): Promise<ChangedApiKeyView> {
-  return { apiKey: apiKeyView(await domain.changeApiKey(ports, caller, params.id, body), viewer, ports.clock.now()) };
-}
+export const changeApiKey: Handler<'changeApiKey'> = async ({ ports, viewer, caller, params, body }) => ({
+  apiKey: apiKeyView(await domain.changeApiKey(ports, caller, params.id, body), viewer, ports.clock.now()),
+});
 
-export async function previewRevocation({ ports, viewer, params }: Request<'previewRevocation'>): Promise<RevocationView> {
+export const previewRevocation: Handler<'previewRevocation'> = async ({ ports, viewer, params }) => {
   const { apiKey, queuedCalls, placed, addresses } = await domain.previewRevocation(ports, viewer, params.id);
   const shown = isFullyShown(apiKey.creator, viewer) ? addresses : [];
   const lastDay = { placed, addresses: shown.map(({ address, usedAt }) => ({ address, lastUsedAt: timestamp(usedAt) })) };
   return { apiKey: apiKeyView(apiKey, viewer, ports.clock.now()), queuedCalls, lastDay };
-}
+};
 
-export async function revokeApiKey({ ports, caller, params, query }: Request<'revokeApiKey'>): Promise<void> {
+export const revokeApiKey: Handler<'revokeApiKey'> = async ({ ports, caller, params, query }) => {
   const { cancelQueuedCalls, ...why } = query;
   await domain.revokeApiKey(ports, caller, params.id, cancelQueuedCalls, why);
-}
+};
 
-export async function revokeApiKeys({ ports, caller, body }: Request<'revokeApiKeys'>): Promise<RevokedApiKeysView> {
-  return domain.revokeApiKeys(ports, caller, body);
-}
+export const revokeApiKeys: Handler<'revokeApiKeys'> = async ({ ports, caller, body }) => domain.revokeApiKeys(ports, caller, body);
 
-export async function identifyApiKey({ ports, viewer, body }: Request<'identifyApiKey'>): Promise<IdentifiedApiKeyView> {
+export const identifyApiKey: Handler<'identifyApiKey'> = async ({ ports, viewer, body }) => {
   const apiKey = await domain.identifyApiKey(ports, viewer, body.sha256.toLowerCase());
   return { apiKey: apiKey && apiKeyView(apiKey, viewer, ports.clock.now()) };
-}
+};
 
 function apiKeyView(key: ApiKey, viewer: Viewer, now: Millis): ApiKeyView {
   const view: ApiKeyView = {

@@ -1,12 +1,5 @@
 import { callStateLabels } from '#contract/calls/states.ts';
-import type {
-  AllCallsSummaryView,
-  CallDetailsView,
-  CallsSummaryView,
-  CallsView,
-  CallView,
-  DialerTroubleView,
-} from '#contract/console/calls.ts';
+import type { CallDetailsView, CallsView, CallView, DialerTroubleView } from '#contract/console/calls.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/calls/call-list.ts';
 import { instantRange } from '../../domain/calls/days.ts';
@@ -18,15 +11,11 @@ import { getCallZones } from '../../domain/protection/judge.ts';
 import { getTurn } from '../middleware/context.ts';
 import { sendCsv } from './csv.ts';
 import { ownerView } from './people.ts';
-import type { Request } from './request.ts';
+import type { Handler, Request } from './request.ts';
 
-export async function listCalls(request: Request<'listCalls'>): Promise<CallsView> {
-  return list(request, request.params.id);
-}
+export const listCalls: Handler<'listCalls'> = async (request) => list(request, request.params.id);
 
-export async function listAllCalls(request: Request<'listAllCalls'>): Promise<CallsView> {
-  return list(request, null);
-}
+export const listAllCalls: Handler<'listAllCalls'> = async (request) => list(request, null);
 
 /** @param campaignId null for the calls of all campaigns in scope */
 async function list({ ctx, ports, viewer, query }: Request<'listAllCalls'>, campaignId: string | null): Promise<CallsView> {
@@ -40,13 +29,13 @@ async function list({ ctx, ports, viewer, query }: Request<'listAllCalls'>, camp
   };
 }
 
-export async function exportCalls(request: Request<'exportCalls'>): Promise<void> {
+export const exportCalls: Handler<'exportCalls'> = async (request) => {
   await exportCsv(request, request.params.id);
-}
+};
 
-export async function exportAllCalls(request: Request<'exportAllCalls'>): Promise<void> {
+export const exportAllCalls: Handler<'exportAllCalls'> = async (request) => {
   await exportCsv(request, null);
-}
+};
 
 async function exportCsv({ ctx, deps, ports, query }: Request<'exportAllCalls'>, campaignId: string | null): Promise<void> {
   const request = { campaignId, filter: toFilter(ports, query) };
@@ -74,22 +63,21 @@ function csvCells(call: ListedCall): string[] {
   ];
 }
 
-export async function showCall({ ports, viewer, params }: Request<'showCall'>): Promise<CallDetailsView> {
-  return callDetailsView(await domain.showCall(ports, viewer, params.id, params.contactId), viewer);
-}
+export const showCall: Handler<'showCall'> = async ({ ports, viewer, params }) =>
+  callDetailsView(await domain.showCall(ports, viewer, params.id, params.contactId), viewer);
 
-export async function summarizeCalls({ ctx, ports, viewer, params, query }: Request<'summarizeCalls'>): Promise<CallsSummaryView> {
+export const summarizeCalls: Handler<'summarizeCalls'> = async ({ ctx, ports, viewer, params, query }) => {
   const request = { days: query, filter: toFilter(ports, query) };
   const { days, countedBackTo } = await domain.summarizeCalls(ports, viewer, params.id, request, getTurn(ctx));
   return { days, ...countedView(countedBackTo), dialerTrouble: await troubleView(ports) };
-}
+};
 
-export async function summarizeAllCalls({ ctx, ports, viewer, query }: Request<'summarizeAllCalls'>): Promise<AllCallsSummaryView> {
+export const summarizeAllCalls: Handler<'summarizeAllCalls'> = async ({ ctx, ports, viewer, query }) => {
   const page = { search: query.campaignSearch, cursor: query.cursor };
   const request = { days: query, filter: toFilter(ports, query) };
   const { days, countedBackTo } = await domain.summarizeAllCalls(ports, viewer, page, request, getTurn(ctx));
   return { days, ...countedView(countedBackTo), dialerTrouble: await troubleView(ports) };
-}
+};
 
 function toFilter({ randomness }: Ports, query: Request<'exportCalls'>['query']): CallFilter {
   const { state, apiKey = null, search } = query;

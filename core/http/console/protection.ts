@@ -1,36 +1,27 @@
 import { limits } from '#contract/limits.ts';
 import type { DoNotCallEntryView } from '#contract/protection/do-not-call.ts';
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
-import type {
-  AddedNumbersView,
-  CallingHoursView,
-  CheckedNumberView,
-  DoNotCallView,
-  NumbersView,
-  OptOutsView,
-} from '#contract/protection/protection.ts';
+import type { CallingHoursView, NumbersView } from '#contract/protection/protection.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { scopeFor } from '../../domain/directory/scope.ts';
 import type { DoNotCallEntry, RuleScope } from '../../domain/model.ts';
 import * as list from '../../domain/protection/do-not-call.ts';
 import * as rules from '../../domain/protection/rules.ts';
 import { sendCsv } from './csv.ts';
-import type { Request } from './request.ts';
+import type { Handler } from './request.ts';
 
-export async function listDoNotCall({ ports, viewer, query }: Request<'listDoNotCall'>): Promise<DoNotCallView> {
+export const listDoNotCall: Handler<'listDoNotCall'> = async ({ ports, viewer, query }) => {
   const { items, nextCursor } = await list.listNumbers(ports, scopeFor(viewer).campaigns, query.search, query.cursor);
   return { entries: items.map(entryView), nextCursor };
-}
+};
 
-export async function addDoNotCall({ ports, caller, body }: Request<'addDoNotCall'>): Promise<AddedNumbersView> {
-  return list.addNumbers(ports, caller, body);
-}
+export const addDoNotCall: Handler<'addDoNotCall'> = async ({ ports, caller, body }) => list.addNumbers(ports, caller, body);
 
-export async function liftDoNotCall({ ports, caller, params, body }: Request<'liftDoNotCall'>): Promise<void> {
+export const liftDoNotCall: Handler<'liftDoNotCall'> = async ({ ports, caller, params, body }) => {
   await list.liftNumber(ports, caller, params.id, body.reason);
-}
+};
 
-export async function exportDoNotCall({ ctx, deps, ports, query }: Request<'exportDoNotCall'>): Promise<void> {
+export const exportDoNotCall: Handler<'exportDoNotCall'> = async ({ ctx, deps, ports, query }) => {
   await sendCsv(ctx, deps, {
     list: 'do-not-call',
     days: { timeZone: 'UTC' },
@@ -40,7 +31,7 @@ export async function exportDoNotCall({ ctx, deps, ports, query }: Request<'expo
       return { rows: items.map(csvCells), nextCursor };
     },
   });
-}
+};
 
 function csvCells(entry: DoNotCallEntry): string[] {
   const { phone, scope, reason, note, source, createdBy, createdAt, endsAt } = entry;
@@ -50,36 +41,33 @@ function csvCells(entry: DoNotCallEntry): string[] {
   ];
 }
 
-export async function showCallingHours({ ports, viewer, query }: Request<'showCallingHours'>): Promise<CallingHoursView> {
-  return hoursView(await rules.showHours(ports, viewer, query));
-}
+export const showCallingHours: Handler<'showCallingHours'> = async ({ ports, viewer, query }) =>
+  hoursView(await rules.showHours(ports, viewer, query));
 
-export async function setCallingHours({ ports, caller, query, body }: Request<'setCallingHours'>): Promise<CallingHoursView> {
-  return hoursView(await rules.setHours(ports, caller, query, body.rules, body.version));
-}
+export const setCallingHours: Handler<'setCallingHours'> = async ({ ports, caller, query, body }) =>
+  hoursView(await rules.setHours(ports, caller, query, body.rules, body.version));
 
-export async function showNumbers({ ports, viewer, query }: Request<'showNumbers'>): Promise<NumbersView> {
-  return numbersView(await rules.showNumberRules(ports, viewer, query));
-}
+export const showNumbers: Handler<'showNumbers'> = async ({ ports, viewer, query }) =>
+  numbersView(await rules.showNumberRules(ports, viewer, query));
 
-export async function setNumbers({ ports, caller, query, body }: Request<'setNumbers'>): Promise<NumbersView> {
+export const setNumbers: Handler<'setNumbers'> = async ({ ports, caller, query, body }) => {
   const { version, ...change } = body;
   return numbersView(await rules.setNumberRules(ports, caller, query, change, version));
-}
+};
 
-export async function showOptOuts({ ports, viewer, params }: Request<'showOptOuts'>): Promise<OptOutsView> {
-  return { listedFor: await rules.showOptOuts(ports, viewer, params.id) };
-}
+export const showOptOuts: Handler<'showOptOuts'> = async ({ ports, viewer, params }) => ({
+  listedFor: await rules.showOptOuts(ports, viewer, params.id),
+});
 
-export async function setOptOuts({ ports, caller, params, body }: Request<'setOptOuts'>): Promise<OptOutsView> {
+export const setOptOuts: Handler<'setOptOuts'> = async ({ ports, caller, params, body }) => {
   await rules.setOptOuts(ports, caller, params.id, body.listedFor);
   return body;
-}
+};
 
 /** The maximum number of zones that a response names. */
 const maxNamedZones = 20;
 
-export async function checkNumber({ ports, viewer, body }: Request<'checkNumber'>): Promise<CheckedNumberView> {
+export const checkNumber: Handler<'checkNumber'> = async ({ ports, viewer, body }) => {
   const { reasons, zones, entries, rules: deciding, rulesFrom, opensAt, ...number } = await rules.checkNumber(ports, viewer, body);
   return {
     ...number,
@@ -87,7 +75,7 @@ export async function checkNumber({ ports, viewer, body }: Request<'checkNumber'
     ...{ entries: entries.map(entryView), rules: [...deciding], rulesFrom: rulesFrom && scopeView(rulesFrom) },
     ...(opensAt === null ? {} : { opensAt: timestamp(opensAt) }),
   };
-}
+};
 
 function hoursView({ scope, rules: own, inherited }: rules.ScopeHours): CallingHoursView {
   return {

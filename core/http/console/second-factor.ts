@@ -1,4 +1,4 @@
-import type { EnrolledSecondFactorView, RecoveryCodesView, SecondFactorView } from '#contract/console/session.ts';
+import type { EnrolledSecondFactorView } from '#contract/console/session.ts';
 import { sessionRoutes } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
 import { Problem } from '../../domain/problem.ts';
@@ -14,7 +14,7 @@ import {
   rememberDevice,
   startNewSession,
 } from '../middleware/session.ts';
-import type { Request } from './request.ts';
+import type { Handler, Request } from './request.ts';
 import { sessionView } from './sessions.ts';
 
 const { enterCode: route } = sessionRoutes;
@@ -57,21 +57,21 @@ export async function enrollSecondFactor({
   return domain.enrollSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.currentPassword, host);
 }
 
-export async function confirmSecondFactor({ ports, caller, ctx, body }: Request<'confirmSecondFactor'>): Promise<RecoveryCodesView> {
+export const confirmSecondFactor: Handler<'confirmSecondFactor'> = async ({ ports, caller, ctx, body }) => {
   const recoveryCodes = await domain.confirmSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.code);
   await rememberChangedDevice(ctx, ports);
   return { recoveryCodes };
-}
+};
 
-export async function showSecondFactor({ ports, ctx }: Request<'showSecondFactor'>): Promise<SecondFactorView> {
-  return { recoveryCodesLeft: await domain.countRecoveryCodes(ports, getSession(ctx).data.user) };
-}
+export const showSecondFactor: Handler<'showSecondFactor'> = async ({ ports, ctx }) => ({
+  recoveryCodesLeft: await domain.countRecoveryCodes(ports, getSession(ctx).data.user),
+});
 
-export async function renewRecoveryCodes({ ports, caller, ctx, body }: Request<'renewRecoveryCodes'>): Promise<RecoveryCodesView> {
-  return { recoveryCodes: await domain.renewRecoveryCodes(ports, caller.actor, getSession(ctx).data.user, body.code) };
-}
+export const renewRecoveryCodes: Handler<'renewRecoveryCodes'> = async ({ ports, caller, ctx, body }) => ({
+  recoveryCodes: await domain.renewRecoveryCodes(ports, caller.actor, getSession(ctx).data.user, body.code),
+});
 
-export async function removeSecondFactor({ ports, caller, ctx, body }: Request<'removeSecondFactor'>): Promise<void> {
+export const removeSecondFactor: Handler<'removeSecondFactor'> = async ({ ports, caller, ctx, body }) => {
   await domain.removeSecondFactor(ports, caller.actor, getSession(ctx).data.user, body.code);
   await rememberChangedDevice(ctx, ports);
-}
+};

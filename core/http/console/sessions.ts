@@ -18,7 +18,7 @@ import {
   startNewSession,
 } from '../middleware/session.ts';
 import { tenancyView, viewerView } from './people.ts';
-import type { Request } from './request.ts';
+import type { Handler } from './request.ts';
 
 const { signIn: route } = sessionRoutes;
 
@@ -42,24 +42,22 @@ export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
   ctx.body = sessionView(session, deps);
 }
 
-export async function showSession({ ctx, deps }: Request<'showSession'>): Promise<SessionView> {
-  return sessionView(getSession(ctx).data, deps);
-}
+export const showSession: Handler<'showSession'> = async ({ ctx, deps }) => sessionView(getSession(ctx).data, deps);
 
-export async function signOut({ ctx, deps }: Request<'signOut'>): Promise<void> {
+export const signOut: Handler<'signOut'> = async ({ ctx, deps }) => {
   await endSession(ctx, deps);
-}
+};
 
-export async function changePassword({ ctx, ports, caller, body }: Request<'changePassword'>): Promise<void> {
+export const changePassword: Handler<'changePassword'> = async ({ ctx, ports, caller, body }) => {
   await users.changePassword(ports, caller.actor, getSession(ctx).data, body);
   await rememberChangedDevice(ctx, ports);
-}
+};
 
-export async function selectTenancy({ ctx, deps, ports, viewer, body }: Request<'selectTenancy'>): Promise<SessionView> {
+export const selectTenancy: Handler<'selectTenancy'> = async ({ ctx, deps, ports, viewer, body }) => {
   const { id, data } = getSession(ctx);
   const { tenancy } = await domain.selectTenancy(ports, id, viewer, body.kind === null ? null : body);
   return sessionView({ ...data, tenancy }, deps);
-}
+};
 
 export function sessionView(session: Session, { dialer, hasReference, ports, version }: HttpDeps): SessionView {
   const { user, tenancy } = session;

@@ -1,4 +1,4 @@
-import type { ChangedUserView, CreatedUserView, DeletionView, ResetPasswordView, UsersView, UserView } from '#contract/console/users.ts';
+import type { DeletionView, UserView } from '#contract/console/users.ts';
 import { isExpired } from '#contract/expiry.ts';
 import { timestamp } from '#contract/text/text.ts';
 import type { DeletionPreview } from '../../domain/directory/users.ts';
@@ -6,43 +6,42 @@ import * as domain from '../../domain/directory/users.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ListedUser } from '../../domain/model.ts';
 import { viewerView } from './people.ts';
-import type { Request } from './request.ts';
+import type { Handler } from './request.ts';
 
-export async function listUsers({ ports, viewer, query }: Request<'listUsers'>): Promise<UsersView> {
+export const listUsers: Handler<'listUsers'> = async ({ ports, viewer, query }) => {
   const { items, nextCursor } = await domain.listUsers(ports, viewer, query);
   return { users: items.map(userView), nextCursor };
-}
+};
 
-export async function createUser({ ports, caller, body }: Request<'createUser'>): Promise<CreatedUserView> {
+export const createUser: Handler<'createUser'> = async ({ ports, caller, body }) => {
   const { user, password } = await domain.createUser(ports, caller, body);
   return { user: userView(user), password };
-}
+};
 
-export async function changeUser({ ports, caller, params, body }: Request<'changeUser'>): Promise<ChangedUserView> {
-  return { user: userView(await domain.changeUser(ports, caller, params, body)) };
-}
+export const changeUser: Handler<'changeUser'> = async ({ ports, caller, params, body }) => ({
+  user: userView(await domain.changeUser(ports, caller, params, body)),
+});
 
-export async function previewDeletion({ ports, viewer, params, query }: Request<'previewDeletion'>): Promise<DeletionView> {
-  return deletionView(await domain.previewDeletion(ports, viewer, params.id, query.cursor), ports.clock.now());
-}
+export const previewDeletion: Handler<'previewDeletion'> = async ({ ports, viewer, params, query }) =>
+  deletionView(await domain.previewDeletion(ports, viewer, params.id, query.cursor), ports.clock.now());
 
-export async function deleteUser({ ports, caller, params, query }: Request<'deleteUser'>): Promise<void> {
+export const deleteUser: Handler<'deleteUser'> = async ({ ports, caller, params, query }) => {
   await domain.deleteUser(ports, caller, params, query.cancelQueuedCalls);
-}
+};
 
-export async function unlinkUser({ ports, caller, params }: Request<'unlinkUser'>): Promise<void> {
+export const unlinkUser: Handler<'unlinkUser'> = async ({ ports, caller, params }) => {
   await domain.unlinkUser(ports, caller, params);
-}
+};
 
-export async function resetPassword({ ports, caller, params }: Request<'resetPassword'>): Promise<ResetPasswordView> {
+export const resetPassword: Handler<'resetPassword'> = async ({ ports, caller, params }) => {
   const { password } = await domain.resetPassword(ports, caller, params);
   if (password === null) throw new Error('The password was reset, but no one-time password was returned.');
   return { password };
-}
+};
 
-export async function resetSecondFactor({ ports, caller, params }: Request<'resetSecondFactor'>): Promise<void> {
+export const resetSecondFactor: Handler<'resetSecondFactor'> = async ({ ports, caller, params }) => {
   await domain.resetSecondFactor(ports, caller, params);
-}
+};
 
 function userView(user: ListedUser): UserView {
   const { account, partnerName } = user;
