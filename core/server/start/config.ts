@@ -60,12 +60,13 @@ type DialerConfig =
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
 
-const port = (ifUnset: number) =>
+const wholeNumber = (min: number, max: number, what = `a number from ${min} to ${max}`) =>
   z
     .string()
-    .default(String(ifUnset))
-    .refine((text) => /^\d{1,5}$/.test(text) && Number(text) <= 65_535, { error: 'must be a port from 0 to 65535 (0 picks a free one)' })
+    .refine((text) => /^\d{1,7}$/.test(text) && Number(text) >= min && Number(text) <= max, { error: `must be ${what}` })
     .transform(Number);
+
+const port = (ifUnset: number) => wholeNumber(0, 65_535, 'a port from 0 to 65535 (0 picks a free one)').default(ifUnset);
 
 const list = z
   .string()
@@ -93,12 +94,6 @@ const signingSecrets = list
   })
   .transform((secrets) => (secrets.length === 0 ? null : secrets));
 
-const drainDelay = z
-  .string()
-  .refine((text) => /^\d{1,3}$/.test(text) && Number(text) <= 300, { error: 'must be a number of seconds from 0 to 300' })
-  .transform(Number)
-  .optional();
-
 const days = z
   .string()
   .refine((text) => text === 'off' || /^[1-9]\d{0,4}$/.test(text), { error: 'must be a number of days, or off' })
@@ -106,11 +101,7 @@ const days = z
 
 export const defaultRetention: RetentionDays = { contacts: 90, auditEvents: null };
 
-const maxActiveKeys = z
-  .string()
-  .default('1000')
-  .refine((text) => /^[1-9]\d{0,6}$/.test(text) && Number(text) <= 1_000_000, { error: 'must be a number from 1 to 1000000' })
-  .transform(Number);
+const maxActiveKeys = wholeNumber(1, 1_000_000).default(1_000);
 
 const databaseUrl = z
   .string()
@@ -140,7 +131,7 @@ const nameSchema = lineSchema(40);
 const schema = z.object({
   HOST: z.string().default('127.0.0.1'),
   PORT: port(8080),
-  DRAIN_DELAY: drainDelay,
+  DRAIN_DELAY: wholeNumber(0, 300, 'a number of seconds from 0 to 300').optional(),
   MANAGEMENT_HOST: z.string().default('127.0.0.1'),
   MANAGEMENT_PORT: z.union([z.literal('off'), port(8081)], { error: 'must be a port from 0 to 65535, or off' }),
   TLS_CERT_FILE: z.string().optional(),
@@ -156,11 +147,7 @@ const schema = z.object({
     .optional(),
   DIALER_SECRETS: signingSecrets,
   DIALER_DEDUPLICATES: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
-  DIALER_CONCURRENCY: z
-    .string()
-    .default('10')
-    .refine((text) => /^\d{1,4}$/.test(text) && Number(text) >= 1 && Number(text) <= 1_000, { error: 'must be a number from 1 to 1000' })
-    .transform(Number),
+  DIALER_CONCURRENCY: wholeNumber(1, 1_000).default(10),
   RETENTION_DAYS: days.default(defaultRetention.contacts),
   AUDIT_RETENTION_DAYS: days.default(defaultRetention.auditEvents),
   MAX_ACTIVE_KEYS_PER_USER: maxActiveKeys,
