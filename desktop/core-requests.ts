@@ -8,7 +8,7 @@ import { parameterNames, pathTo, type Route } from '#contract/route.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes.ts';
 import { parseJson } from '#contract/text/json.ts';
 import type {
-  Channels,
+  BridgeFunctions,
   ExportName,
   ExportRequest,
   Failure,
@@ -304,8 +304,12 @@ function retryDelay(answer: Result<unknown>): number {
   return (answer.failure.retryAfterSeconds ?? 0) * 1_000;
 }
 
-/** Implements the channels that send requests to the core, for both the main process and a browser. */
-export function requestChannels({ send, guard, sha256 }: RequestDeps): Pick<Channels, 'request' | 'dismissSecret' | 'identifyApiKey'> {
+/** Implements the functions of the bridge that send requests to the core, for both the main process and a browser. */
+export function requestFunctions({
+  send,
+  guard,
+  sha256,
+}: RequestDeps): Pick<BridgeFunctions, 'request' | 'dismissSecret' | 'identifyApiKey'> {
   /** Whether a secret is already visible. */
   let isGuarding = false;
 

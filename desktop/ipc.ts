@@ -67,7 +67,7 @@ export type SignIn = { server: string; email: string; password: string; keepSign
 export type ProviderSignIn = { server: string; keepSignedIn: boolean | null; staysOnPage: boolean };
 
 /**
- * The routes that the page can request: all that require a session, except those for files and for signing out, which has its own channel.
+ * The routes that the page can request: all that require a session, except those for files and for signing out, which has its own function.
  */
 export type RequestName = Exclude<
   { [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name]['by'] extends 'session' ? Name : never }[keyof ConsoleRoutes],
@@ -109,10 +109,10 @@ export type Capabilities = {
 };
 
 /**
- * The functions that the main process offers to the page. Each is a channel with the same name, and main checks the sender and input of
+ * The functions that the main process offers to the page. Each has an IPC channel with the same name, and main checks the sender and input of
  * every call. In a browser, desktop/web implements them in the page.
  */
-export type Channels = {
+export type BridgeFunctions = {
   getStartupState(): Promise<StartupState>;
   /** Like `getStartupState`, but waits until the system's encrypted storage has responded. */
   awaitStorage(): Promise<StartupState>;
@@ -187,8 +187,8 @@ export type Channels = {
   closeWindow(): Promise<void>;
 };
 
-/** The names of all channels. The compiler reports a missing one. */
-export const channelNames: { readonly [Name in keyof Channels]: Name } = {
+/** The names of all functions. The compiler reports a missing one. */
+export const functionNames: { readonly [Name in keyof BridgeFunctions]: Name } = {
   getStartupState: 'getStartupState',
   awaitStorage: 'awaitStorage',
   listServers: 'listServers',
@@ -251,7 +251,7 @@ export const linkChannel = 'link';
 export const progressChannel = 'export-progress';
 
 /** Available to the page as `window.callkey`. */
-export type Bridge = Channels & {
+export type Bridge = BridgeFunctions & {
   readonly capabilities: Capabilities;
   /**
    * Listens for session changes made by another tab.

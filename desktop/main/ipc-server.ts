@@ -1,22 +1,22 @@
 import { ipcMain, type WebContents } from 'electron';
-import { type Channels, channelNames } from '../ipc.ts';
+import { type BridgeFunctions, functionNames } from '../ipc.ts';
 import { appOrigin } from './app-protocol.ts';
-import { channelSchemas, type Request } from './channel-schemas.ts';
+import { inputSchemas, type Request } from './input-schemas.ts';
 
 type Handler = (input: unknown) => Promise<unknown>;
 
 /**
- * Serves the channels only to the app's page.
+ * Serves the bridge only to the app's page.
  *
  * @param page only its top frame is allowed to call
  */
-export function serveChannels(channels: Channels, page: WebContents): void {
-  const handlers = { ...channels, request: ({ name, input }: Request) => channels.request(name, input) };
-  for (const name of Object.values(channelNames)) {
+export function serveBridge(bridge: BridgeFunctions, page: WebContents): void {
+  const handlers = { ...bridge, request: ({ name, input }: Request) => bridge.request(name, input) };
+  for (const name of Object.values(functionNames)) {
     const handler = handlers[name] as Handler;
     ipcMain.handle(name, async (event, input: unknown) => {
       if (!isOurPage(event.senderFrame, page)) throw new Error('This frame isn’t allowed to make calls.');
-      const parsed = channelSchemas[name].safeParse(input);
+      const parsed = inputSchemas[name].safeParse(input);
       // The message doesn't include the input, because the input may be secret.
       if (!parsed.success) throw new Error(`Invalid input for ${name}.`);
       return handler(parsed.data);

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { app, dialog, Notification, powerMonitor, session } from 'electron';
 import { restoreTlsChecks } from '#contract/tls-checks.ts';
 import { coreRequest } from '../core-requests.ts';
-import type { Channels } from '../ipc.ts';
+import type { BridgeFunctions } from '../ipc.ts';
 import { linkScheme } from '../server-address.ts';
 import { registerAppScheme, serveApp } from './app-protocol.ts';
-import { createChannels } from './channels.ts';
+import { createBridge } from './bridge.ts';
 import { SecretClipboard } from './clipboard.ts';
 import { describeUnsaved, reportUnsaved, restartAfterFailure, watchPage } from './crash-recovery.ts';
 import { notifyOfExpiry } from './expiry-notices.ts';
-import { serveChannels } from './ipc-server.ts';
+import { serveBridge } from './ipc-server.ts';
 import { log, openLog, readLog } from './log.ts';
 import { enableCommands, installMenu, setAboutPanel } from './menu.ts';
 import { blockNetwork, restrictSession } from './security.ts';
@@ -33,7 +33,7 @@ async function start(): Promise<void> {
   const sessionStore = new SessionStore(folder, managed.keepSignedIn);
   const servers = new ServerSessions(settings, sessionStore);
   const window = new ConsoleWindow(settings);
-  const channels = createChannels({
+  const bridge = createBridge({
     settings,
     servers,
     managed,
@@ -43,11 +43,11 @@ async function start(): Promise<void> {
     window,
     enableCommands,
   });
-  serveChannels(channels, window.browserWindow.webContents);
+  serveBridge(bridge, window.browserWindow.webContents);
   // The page loads in its own process while this one does the rest.
   const opened = window.open();
-  watchPage(window, settings, channels.dismissSecret);
-  followLinks(window, channels.readLink);
+  watchPage(window, settings, bridge.dismissSecret);
+  followLinks(window, bridge.readLink);
   finishBeforeQuitting(() => Promise.all([clipboard.clear(), settings.change({})]));
   setAboutPanel();
   const copyDiagnostics = async () => {
@@ -55,7 +55,7 @@ async function start(): Promise<void> {
     await window.tell('Diagnostics copied', `They contain versions, server addresses, and the last lines of ${logPath}, but no secrets.`);
   };
   installMenu({ send: (command) => window.send(command), settings, copyDiagnostics: () => void copyDiagnostics() });
-  watchComputer({ window, settings, servers, clipboard, managed, cancelSignIn: channels.cancelSignIn });
+  watchComputer({ window, settings, servers, clipboard, managed, cancelSignIn: bridge.cancelSignIn });
   await opened;
   await reportUnsaved(window, settings, (address) => window.openLink({ server: settings.current.servers[0]?.address ?? '', address }));
 }
@@ -66,7 +66,7 @@ type Watched = {
   servers: ServerSessions;
   clipboard: SecretClipboard;
   managed: ManagedSettings;
-  cancelSignIn: Channels['cancelSignIn'];
+  cancelSignIn: BridgeFunctions['cancelSignIn'];
 };
 
 /** Reacts to what the user does with the computer, such as leaving it. */
@@ -127,7 +127,7 @@ function describeApp({ servers, sessionStore, managed }: Described): string {
 const loggedLines = 100;
 
 /** Opens the links that the system hands over: as an argument of this start or of another one, or on macOS as an event. */
-function followLinks(window: ConsoleWindow, readLink: Channels['readLink']): void {
+function followLinks(window: ConsoleWindow, readLink: BridgeFunctions['readLink']): void {
   const open = async (link: string | undefined) => {
     window.focus();
     const target = link === undefined ? null : await readLink(link.slice(0, maxLinkLength));

@@ -3,8 +3,8 @@ import {
   type Bridge,
   type Capabilities,
   type Command,
-  channelNames,
   commandChannel,
+  functionNames,
   type LinkTarget,
   linkChannel,
   progressChannel,
@@ -13,10 +13,10 @@ import {
 /** The page gets one function per channel instead of `ipcRenderer`, which could send on any channel. */
 const invoke = (channel: string) => (input?: unknown) => ipcRenderer.invoke(channel, input);
 
-const functions = Object.fromEntries(Object.values(channelNames).map((name) => [name, invoke(name)]));
+const functions = Object.fromEntries(Object.values(functionNames).map((name) => [name, invoke(name)]));
 
 /** The main process receives both arguments as one input. */
-const request = (name: unknown, input: unknown) => ipcRenderer.invoke(channelNames.request, { name, input });
+const request = (name: unknown, input: unknown) => ipcRenderer.invoke(functionNames.request, { name, input });
 
 /** Listens to messages that the main process sends on a channel. */
 const listenTo =

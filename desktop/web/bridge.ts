@@ -8,7 +8,7 @@ import {
   findFailure,
   readAnswer,
   refused,
-  requestChannels,
+  requestFunctions,
   type Send,
   signInAt,
   withEtags,
@@ -64,7 +64,7 @@ async function sha256(text: string): Promise<string | null> {
 /** Requests that change the session. Other tabs share it, so they must be notified. */
 const changingSession: readonly RequestName[] = ['setUp', 'selectTenancy', 'changePassword', 'confirmSecondFactor', 'removeSecondFactor'];
 
-/** Implements the channels in the page itself. */
+/** Implements the bridge in the page itself. */
 function webBridge(): Bridge {
   /** All tabs share one cookie, so each must learn when another changes the session. */
   const tabs = new BroadcastChannel('callkey-session');
@@ -122,9 +122,9 @@ function webBridge(): Bridge {
     return { remembered, persistence: null, notice: null, appVersion: null, session: isSignedOut ? null : answer, signInResult };
   }
 
-  const channels = requestChannels({ send, guard, sha256 });
+  const requests = requestFunctions({ send, guard, sha256 });
   return {
-    ...channels,
+    ...requests,
     capabilities: { choosesServer: false, hasMenu: false, guardsSecrets: false, hidesSecrets: false, isPrivate: isSecureContext },
 
     getStartupState: readStartupState,
@@ -166,7 +166,7 @@ function webBridge(): Bridge {
     },
     signOut: () => tellOtherTabs(send(coreRequest('signOut', {}))),
     request(name, input) {
-      const result = channels.request(name, input);
+      const result = requests.request(name, input);
       return changingSession.includes(name) ? tellOtherTabs(result) : result;
     },
 

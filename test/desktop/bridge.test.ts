@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { requestNames } from '../../desktop/core-requests.ts';
-import { channelNames, type Result } from '../../desktop/ipc.ts';
+import { functionNames, type Result } from '../../desktop/ipc.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
 
 type Anything = Record<string, (input?: unknown) => Promise<unknown>>;
@@ -93,17 +93,17 @@ describeDesktop('the bridge to the page', () => {
     expect(isSame).to.equal(true);
   });
 
-  describe('a channel', () => {
+  describe('a function', () => {
     const secret = 'svc_sk_live_canary';
     const wrong: unknown[] = [42, true, [], {}, { unexpected: secret }, [secret], 'x'.repeat(10_001), { id: 1, cancelQueuedCalls: 'yes' }];
 
-    for (const name of Object.values(channelNames)) {
+    for (const name of Object.values(functionNames)) {
       it(`${name} refuses input with the wrong shape, and shows none of it in the error or output`, async () => {
         const outcomes = await running.page.evaluate(
-          ([channel, inputs]) =>
+          ([name, inputs]) =>
             Promise.all(
               inputs.map((input) =>
-                (window.callkey as unknown as Anything)[channel]?.(input).then(
+                (window.callkey as unknown as Anything)[name]?.(input).then(
                   () => 'done',
                   (error: Error) => error.message,
                 ),

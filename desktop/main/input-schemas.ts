@@ -4,12 +4,20 @@ import { parameterNames, type Route } from '#contract/route.ts';
 import { consoleRoutes } from '#contract/routes.ts';
 import { identifierSchema, lineSchema } from '#contract/text/text.ts';
 import { exportNames, requestNames, toFields } from '../core-requests.ts';
-import { type Channels, commands, type ExportRequest, maxServerLabel, type RequestInput, type RequestName, serverColors } from '../ipc.ts';
+import {
+  type BridgeFunctions,
+  commands,
+  type ExportRequest,
+  maxServerLabel,
+  type RequestInput,
+  type RequestName,
+  serverColors,
+} from '../ipc.ts';
 
 const text = z.string().max(10_000);
 const nothing = z.undefined();
 
-/** The input of the channel `request`. */
+/** The input of the function `request`. */
 export type Request = { name: RequestName; input: RequestInput<RequestName> };
 
 /** Issues that only the core checks, so that the form shows the core's messages. */
@@ -41,10 +49,10 @@ const exportRequest = z
   // The refinement above has checked the type of the input.
   .transform((request) => request as ExportRequest);
 
-type ChannelSchemas = { readonly [Name in Exclude<keyof Channels, 'request'>]: z.ZodType<Parameters<Channels[Name]>[0]> };
+type InputSchemas = { readonly [Name in Exclude<keyof BridgeFunctions, 'request'>]: z.ZodType<Parameters<BridgeFunctions[Name]>[0]> };
 
-/** The input that the renderer can send on each channel. */
-export const channelSchemas: ChannelSchemas & { readonly request: z.ZodType } = {
+/** The input that the renderer can pass to each function. */
+export const inputSchemas: InputSchemas & { readonly request: z.ZodType } = {
   getStartupState: nothing,
   awaitStorage: nothing,
   listServers: nothing,

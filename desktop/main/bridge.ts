@@ -10,12 +10,12 @@ import {
   failed,
   isSession,
   refused,
-  requestChannels,
+  requestFunctions,
   type SecretSubject,
   signInAt,
 } from '../core-requests.ts';
 import { copyExport, nameExport } from '../csv-export.ts';
-import type { Channels, Command, Result, StartupState } from '../ipc.ts';
+import type { BridgeFunctions, Command, Result, StartupState } from '../ipc.ts';
 import { readLink, readTypedAddress } from '../server-address.ts';
 import { cancelledSignIn, signInThroughBrowser } from './browser-sign-in.ts';
 import type { SecretClipboard } from './clipboard.ts';
@@ -26,7 +26,7 @@ import type { SessionStore } from './session-store.ts';
 import type { ManagedSettings, SettingsFile } from './settings.ts';
 import type { ConsoleWindow } from './window.ts';
 
-type ChannelDeps = {
+type BridgeDeps = {
   settings: SettingsFile;
   servers: ServerSessions;
   managed: ManagedSettings;
@@ -43,8 +43,8 @@ type StartingSession = { client: CoreClient; email: string; keepSignedIn: boolea
 /** How long the page shows nothing while a keyring may ask for its password, in ms. */
 const storagePatienceMs = 2_000;
 
-/** Implements the channels. Holds the sessions with the cores, so that the renderer never sees their cookies. */
-export function createChannels(deps: ChannelDeps): Channels {
+/** Implements the bridge. Holds the sessions with the cores, so that the renderer never sees their cookies. */
+export function createBridge(deps: BridgeDeps): BridgeFunctions {
   const { settings, servers, managed, appVersion, sessionStore, clipboard, window, enableCommands } = deps;
   let exporting = new AbortController();
 
@@ -158,7 +158,7 @@ export function createChannels(deps: ChannelDeps): Channels {
   };
 
   return {
-    ...requestChannels({ send: servers.send, guard, sha256: async (text) => hash('sha256', text) }),
+    ...requestFunctions({ send: servers.send, guard, sha256: async (text) => hash('sha256', text) }),
 
     async getStartupState() {
       // After a crash, the reopened page doesn't know about the sign-in in progress.
