@@ -329,6 +329,8 @@ export function requestFunctions({
       const shown: unknown = result.ok ? Object(result.value)[secret] : null;
       if (typeof shown === 'string' || Array.isArray(shown)) {
         isGuarding = true;
+        // The guard of another secret may have ended since.
+        guard.begin();
         guard.show([shown].flat().join('\n'), subjectSchema.safeParse(result.ok ? result.value : null).data ?? null);
       } else if (!isGuarding) await guard.end();
       return result;

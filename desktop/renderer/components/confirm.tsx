@@ -137,8 +137,6 @@ type ConfirmProps<Value> = {
   /** @param code present if the user has a second factor */
   act: (code: { code?: string }) => Promise<Result<Value>>;
   onDone: (value: Value) => void;
-  /** Receives the value instead of `onDone` if the dialog was closed while the action was running. */
-  onDoneUnmounted?: (value: Value) => void;
   onClose: () => void;
   /** Whether the action needs a code from users with a second factor. */
   asksCode?: boolean;

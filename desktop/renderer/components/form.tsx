@@ -2,6 +2,7 @@ import { type ComponentChildren, type ComponentProps, createContext } from 'prea
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Failure, Result } from '../../ipc.ts';
 import { describeFailure, fieldError, generalError, isInDoubt } from '../state/failure-text.ts';
+import { dropUnshown } from '../state/secret-guard.ts';
 import { handleSessionFailure, session } from '../state/session.ts';
 import { Dialog, InDialog } from './dialog.tsx';
 
@@ -44,7 +45,9 @@ export function useAction(): Action {
       const result = await handleSessionFailure(act());
       isRunning.current = false;
       if (!isMounted.current) {
-        if (result.ok) onDoneUnmounted?.(result.value);
+        if (!result.ok) return;
+        dropUnshown(result.value);
+        onDoneUnmounted?.(result.value);
         return;
       }
       setBusy(false);

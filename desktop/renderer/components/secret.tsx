@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { generalError } from '../state/failure-text.ts';
+import { useSecretGuard } from '../state/secret-guard.ts';
 import { CopyButton, lastCopy, selectedText } from './copy-button.tsx';
 import { Dialog, Question } from './dialog.tsx';
 import { ErrorText, useAction } from './form.tsx';
@@ -39,8 +40,9 @@ type SecretDialogProps = {
   onClose: (unsaved: boolean) => void;
 };
 
-/** Copies selected text as a secret, while one is visible. */
-export function useSecretCopies(): void {
+/** Guards a secret while the component shows it, and copies selected text as one. */
+export function useVisibleSecret(): void {
+  useSecretGuard();
   useEffect(() => {
     const onCopy = (event: ClipboardEvent) => {
       lastCopy.value = null;
@@ -74,7 +76,7 @@ export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, chi
   const select = () => value.current?.select();
   const noun = `${label[0]?.toLowerCase()}${label.slice(1)}`;
 
-  useSecretCopies();
+  useVisibleSecret();
   useEffect(
     () =>
       window.callkey.onCommand((command) => {
@@ -89,7 +91,6 @@ export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, chi
     return () => {
       if (element) element.value = '';
       secret.drop();
-      void window.callkey.dismissSecret();
     };
   }, [secret]);
 

@@ -90,10 +90,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
       problems={{ name: nameProblem, ...(resolved.ok ? {} : { [resolved.field]: resolved.problem }) }}
       act={create}
       onDone={({ keyValue, ...created }) => onCreated({ ...created, secret: new OneTimeSecret(keyValue) })}
-      onDoneUnmounted={({ apiKey }) => {
-        void window.callkey.dismissSecret();
-        warn(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`);
-      }}
+      onDoneUnmounted={({ apiKey }) => warn(`${apiKey.name} was created, but its value couldn’t be shown. Revoke it.`)}
       lost="The server may still have created the key. Check the list, and revoke the key if it’s there."
       onLost={onMaybeCreated}
       verb="Create Key"

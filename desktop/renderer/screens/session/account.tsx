@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useState } from 'preact/hooks';
 import { encodeQR } from 'qr';
 import type { EnrolledSecondFactorView, SessionView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
@@ -10,7 +10,7 @@ import { Dialog } from '../../components/dialog.tsx';
 import { CodeField, Form, FormActions, FormError, TextField } from '../../components/form.tsx';
 import { Mark } from '../../components/icons.tsx';
 import { useList } from '../../components/list.tsx';
-import { OneTimeSecret, ProtectionHint, SecretDialog, useSecretCopies } from '../../components/secret.tsx';
+import { OneTimeSecret, ProtectionHint, SecretDialog, useVisibleSecret } from '../../components/secret.tsx';
 import { announce } from '../../state/announcement.ts';
 import { useIgnoredCommands } from '../../state/commands.ts';
 import { pluralize } from '../../state/format.ts';
@@ -55,7 +55,6 @@ export function YourAccount({ session, onClose }: { session: SessionView; onClos
           onDone={({ recoveryCodes }) =>
             saveCodes('Your earlier recovery codes no longer work.', new OneTimeSecret(recoveryCodes.join('\n')))
           }
-          onDoneUnmounted={() => void window.callkey.dismissSecret()}
           onClose={goBack}
         />
       );
@@ -265,11 +264,7 @@ function EnrollSecondFactor({ onDone, ...props }: StepProps<OneTimeSecret>) {
 function PasswordStep({ cancel, onCancel, onDone }: StepProps<EnrolledSecondFactorView>) {
   const [currentPassword, setPassword] = useState('');
   return (
-    <Form
-      act={() => window.callkey.request('enrollSecondFactor', { currentPassword })}
-      onDone={onDone}
-      onDoneUnmounted={() => void window.callkey.dismissSecret()}
-    >
+    <Form act={() => window.callkey.request('enrollSecondFactor', { currentPassword })} onDone={onDone}>
       <TextField
         name="currentPassword"
         label="Current password"
@@ -291,23 +286,11 @@ type AppStepProps = StepProps<OneTimeSecret> & { enrolled: EnrolledSecondFactorV
 function AppStep({ enrolled: { secret, uri }, cancel, onCancel, onDone }: AppStepProps) {
   const [code, setCode] = useState('');
   useCloseWithoutAsking();
-  useSecretCopies();
-  // Whether the dialog with the recovery codes has taken over guarding the secrets.
-  const isHandedOver = useRef(false);
-  useLayoutEffect(
-    () => () => {
-      if (!isHandedOver.current) void window.callkey.dismissSecret();
-    },
-    [],
-  );
+  useVisibleSecret();
   return (
     <Form
       act={() => window.callkey.request('confirmSecondFactor', { code })}
-      onDone={({ recoveryCodes }) => {
-        isHandedOver.current = true;
-        onDone(new OneTimeSecret(recoveryCodes.join('\n')));
-      }}
-      onDoneUnmounted={() => void window.callkey.dismissSecret()}
+      onDone={({ recoveryCodes }) => onDone(new OneTimeSecret(recoveryCodes.join('\n')))}
     >
       <p>Scan this with an authenticator app, such as the one in your password manager, and enter the code that it shows.</p>
       <QrCode text={uri} label="QR code for your authenticator app" />
@@ -341,7 +324,7 @@ function useCloseWithoutAsking(): void {
   useEffect(
     () =>
       window.callkey.onCommand((command) => {
-        if (command === 'close') void window.callkey.dismissSecret().then(() => window.callkey.closeWindow());
+        if (command === 'close') void window.callkey.closeWindow();
       }),
     [],
   );

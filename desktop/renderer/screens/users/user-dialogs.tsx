@@ -38,7 +38,6 @@ export function CreateUser({ session, onCreated, onClose }: CreateUserProps) {
       asksCode
       act={(code) => window.callkey.request('createUser', { ...input, ...code })}
       onDone={({ user, password }) => onCreated(user, password)}
-      onDoneUnmounted={() => void window.callkey.dismissSecret()}
       lost="The server may still have created the user. Check the list, and reset the user’s password if they’re there."
       verb="Create user"
       verbing="Creating…"
@@ -209,7 +208,6 @@ export function ChangeUser({ name: what, user, session, onReset, onDone, onClose
           verbing="Resetting…"
           act={(code) => window.callkey.request('resetPassword', { id, ...code })}
           onDone={({ password }) => onReset(password)}
-          onDoneUnmounted={() => void window.callkey.dismissSecret()}
           onClose={onClose}
         />
       );
