@@ -8,8 +8,9 @@ import { readFiles } from '../support/cli.ts';
 import { type ConsoleHarness, sharedConsole, showOneTimePasswords, signInAs } from '../support/console-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { consoleEnvironment, describeDesktop, missingProgram } from '../support/electron.ts';
+import { faultyProxy } from '../support/proxies.ts';
 import { skip } from '../support/skip.ts';
-import { eventually } from '../support/until.ts';
+import { eventually, until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const missingClipboard = missingProgram('xclip');
@@ -95,6 +96,28 @@ describeDesktop('a secret in the console', () => {
         .click()
         .catch(() => undefined),
     ]);
+  });
+
+  it("doesn't keep the window open if it arrives after the user was signed out", async () => {
+    const { page, desktop, core } = harness;
+    const network = await faultyProxy(core.url);
+    await button('Sign out').click();
+    await signInAs({ ...harness, core: { ...core, url: network.url } }, 'account');
+    const arrival = Promise.withResolvers<void>();
+    network.faults.push({ path: '/console/api-keys', method: 'POST', fault: arrival.promise });
+    await button('Create API key').click();
+    await page.getByLabel('Name', { exact: true }).fill('Too late');
+    await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+    await button('Create Key').click();
+    await eventually(async () => expect(network.seen.some(({ method }) => method === 'POST')).to.equal(true));
+    await desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.webContents.send('command', 'lock'));
+    await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
+    arrival.resolve();
+    await until(async () => {
+      await closeWindow().catch(() => undefined);
+      return page.isClosed();
+    });
+    await network.close();
   });
 
   for (const [way, copy, toText] of [

@@ -7,6 +7,7 @@ import { announce, dismissAnnouncement, warn } from './announcement.ts';
 import { isTransient } from './failure-text.ts';
 import { openDialog, resetNavigation } from './navigation.ts';
 import { forgetAll } from './remembered.ts';
+import { dropUnshown } from './secret-guard.ts';
 
 /** Why the session, or the sign-in, can't continue. */
 type Trouble = Extract<Failure, { kind: 'incompatible' | 'unreachable' | 'session-ended' }>;
@@ -73,7 +74,10 @@ let departures = 0;
 export async function handleSessionFailure<Value>(answer: Promise<Result<Value>>): Promise<Result<Value>> {
   const departuresBefore = departures;
   const result = await answer.catch((): Result<never> => ({ ok: false, failure: consoleFailed }));
-  if (departuresBefore !== departures) return { ok: false, failure: { kind: 'session-ended' } };
+  if (departuresBefore !== departures) {
+    if (result.ok) dropUnshown(result.value);
+    return { ok: false, failure: { kind: 'session-ended' } };
+  }
   if (result.ok) return result;
   const { kind } = result.failure;
   if (kind === 'incompatible' || (kind === 'session-ended' && session.peek())) change({ trouble: result.failure });
