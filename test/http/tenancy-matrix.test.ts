@@ -16,6 +16,10 @@ describe('under the tenancy rules,', () => {
     const at = tenancySuite(kind);
     const { as, getKey, cookies, calls } = at;
 
+    const accountOf = (place: Place) => {
+      const { account, siblingAccount, otherAccount } = at.tenants;
+      return { campaign: account, siblingCampaign: siblingAccount, otherCampaign: otherAccount }[place];
+    };
     const madeIn = (who: Who) => {
       const account = { sibling: at.tenants.siblingAccount, other: at.tenants.otherAccount }[String(who)] ?? at.tenants.account;
       const partner = who === 'otherPartner' ? at.tenants.otherPartner : at.tenants.partner;
@@ -104,12 +108,7 @@ describe('under the tenancy rules,', () => {
         const answer = await ask('GET', `${at.core.url}/console/api-keys/${getKey(creator).id}?timeZone=UTC`, as(creator));
         const { createdIn, reach } = apiKeyDetailsSchema.parse(answer.json);
         expect(createdIn).to.deep.equal(madeIn(creator));
-        const accounts = {
-          campaign: at.tenants.account,
-          siblingCampaign: at.tenants.siblingAccount,
-          otherCampaign: at.tenants.otherAccount,
-        };
-        const told = places.filter((place) => reach.id === (reach.kind === 'account' ? accounts[place].id : accounts[place].partnerId));
+        const told = places.filter((place) => reach.id === accountOf(place)[reach.kind === 'account' ? 'id' : 'partnerId']);
         expect(told).to.deep.equal(reaches[creator]);
       });
     }
@@ -137,11 +136,7 @@ describe('under the tenancy rules,', () => {
       for (const place of places) {
         const inScope = viewer !== 'staff' && campaignsByWho[viewer].includes(place);
         it(`${viewer} ${inScope ? 'finds' : "doesn't find"} the ${place} and its account by name and ID`, async () => {
-          const account = {
-            campaign: at.tenants.account,
-            siblingCampaign: at.tenants.siblingAccount,
-            otherCampaign: at.tenants.otherAccount,
-          }[place];
+          const account = accountOf(place);
           const { id, name } = at.tenants[place];
           const counts: number[] = [];
           for (const search of [name, id]) {
@@ -169,11 +164,7 @@ describe('under the tenancy rules,', () => {
         const inScope = viewer !== 'staff' && campaignsByWho[viewer].includes(place);
         const does = !inScope ? 'neither sees nor changes' : isAdministrator(viewer) ? 'changes' : 'only sees';
         it(`${viewer} ${does} the do-not-call list, calling hours and numbers of the ${place}`, async () => {
-          const account = {
-            campaign: at.tenants.account,
-            siblingCampaign: at.tenants.siblingAccount,
-            otherCampaign: at.tenants.otherAccount,
-          }[place];
+          const account = accountOf(place);
           const owner = { accountId: account.id, partnerId: account.partnerId };
           const id = at.direct.ports.randomness.id();
           const phone = somePhone();
