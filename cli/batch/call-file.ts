@@ -31,7 +31,8 @@ export type CallFile = {
 export type Row = { line: number; input: unknown } | { line: number; path: string; reason: string };
 
 type Rows = { notes: string[]; rows(): AsyncGenerator<Row> };
-type Purpose = 'place' | 'cancel';
+/** `check` is for --dry-run. */
+type Purpose = 'place' | 'check' | 'cancel';
 type Machine = { stdin: AsyncIterable<Uint8Array>; folders: Folders };
 
 /** @param from a path, or `-` for standard input @throws CallkeyError `usage` if the file can't be split into lines */
@@ -62,12 +63,12 @@ export async function openCallFile(machine: Machine, from: string, reading: Read
 
 /**
  * Opens a file. To place its calls, copies it first: then it's read only once, and the lines that are sent are the ones that were checked,
- * whatever happens to the file. Cancelling is urgent and reads each line only once, so it must also work if the disk is full.
+ * whatever happens to the file. Cancelling must also work if the disk is full, and --dry-run if no folder is writable.
  */
 async function openSource({ stdin, folders }: Machine, from: string, purpose: Purpose): Promise<OpenFile> {
   if (from === '-') return toOpenFile(await copy(stdin, 'standard input', folders), 'Standard input', null);
   const source = await openFile(from, (pipe) => copy(pipe, from, folders));
-  if (purpose === 'cancel' || source.path === null) return source;
+  if (purpose !== 'place' || source.path === null) return source;
   try {
     return toOpenFile(await copy(source.chunks(), from, folders), from, source.path);
   } finally {
@@ -144,7 +145,7 @@ function openCsv(file: TextFile, reading: Reading, purpose: Purpose): Rows {
     throw new UnreadableFile(`${name} has no header. Add a first line with the names of its columns, such as phone.`);
   if (isExport(names, doNotCallHead)) throw new UnreadableFile(`${name} is a do-not-call list. The people in it must not be called.`);
   const isOwn = Object.keys(reading.columns).length === 0 && isExport(names, callsHead);
-  const cells = toCells(names, isOwn ? ownColumns[purpose] : reading.columns, name);
+  const cells = toCells(names, isOwn ? ownColumns[purpose === 'cancel' ? 'cancel' : 'place'] : reading.columns, name);
   const ignored = names.map((header, index) => header || `column ${index + 1} (no name)`).filter((_, index) => cells[index] === null);
   return {
     notes: [...table.notes, ...(ignored.length > 0 ? [`Ignored columns: ${ignored.join(', ')}.`] : [])],

@@ -43,7 +43,7 @@ export async function placeFile(context: Context, campaignId: string, from: stri
   // The journal already records the server and the profile.
   const resume = shellCommand({ state: context.options.state }, 'call', 'resume');
   if (from === '-' && streams.stdin.isTTY) output.note('Reading calls from the terminal. Press Ctrl-D to finish.');
-  const file = await openCallFile({ stdin: streams.stdin, folders }, from, options.reading);
+  const file = await openCallFile({ stdin: streams.stdin, folders }, from, options.reading, options.dryRun ? 'check' : 'place');
   try {
     if (options.resumed && options.resumed.header.content !== file.content) {
       const message = `${file.name} has changed since its run was stopped. Nothing was sent. Restore the file, then run ${resume} again.`;

@@ -68,6 +68,14 @@ describe('callkey in its environment', () => {
       expect(its.network.seen).to.deep.equal([]);
     });
 
+    it("doesn't prevent checking a file with --dry-run", async () => {
+      const path = join(its.home.directory, 'calls.csv');
+      writeFileSync(path, `phone\n${somePhone()}\n`);
+      const args = ['call', 'place', its.tenants.campaign.id, '--from', path, '--dry-run'];
+      const { code, stderr } = await its.home.run(args, { environment: readOnly });
+      expect([code, stderr.includes('Would place 1 of 1 line')], stderr).to.deep.equal([0, true]);
+    });
+
     it("doesn't prevent placing a call that has its own request ID", async () => {
       const args = placeArgs(somePhone(), '--request-id', 'no-journal');
       const { code, stderr } = await its.home.run(args, { environment: readOnly });
