@@ -1,6 +1,4 @@
 import { expect } from 'chai';
-import { operator } from '../../core/domain/audit/audit.ts';
-import { disableUser } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
 import { signInAs } from '../support/console-harness.ts';
@@ -204,15 +202,6 @@ describeBrowser('the console, for calls and users', () => {
       expect(await page.getByLabel('Limited to').getByRole('option').allInnerTexts()).to.deep.equal(['Blue Clinic']),
     );
     await eventually(async () => expect(await page.getByLabel('Limited to').inputValue()).to.equal(harness.tenants.account.id));
-  });
-
-  it('marks a disabled user', async () => {
-    const { page, tenants, direct } = harness;
-    await disableUser(direct.ports, operator, tenants.users.sibling);
-    await signInAs(harness, 'partner');
-    await link('Users').click();
-    await row('Sue Sibling').getByText('Disabled', { exact: true }).waitFor();
-    await eventually(async () => expect(await page.getByText('Disabled', { exact: true }).count()).to.equal(1));
   });
 
   it('lists the keys that a deletion revokes, with their last use, before deleting', async () => {

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
 import { openWithKeys, signInAs, type UserName, untilFocused } from '../support/console-harness.ts';
-import { faultyProxy } from '../support/proxies.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually, until } from '../support/until.ts';
 
@@ -88,20 +87,6 @@ describeBrowser('the screens of the console', () => {
       .getByRole('tooltip')
       .getByText(hostileNames[0] ?? '')
       .waitFor();
-  });
-
-  it('keep showing a list while the core is unreachable, even after the user leaves it and comes back', async () => {
-    const network = await faultyProxy(harness.core.url);
-    await createKeyOn(harness, harness.tenants.users.account, 'One');
-    await harness.page.goto(network.url);
-    await signInAs(harness, 'account');
-    await row('One').waitFor();
-    await link('Calls').click();
-    await harness.page.getByText('No calls yet').waitFor();
-    await network.close();
-    await link('API keys').click();
-    await harness.page.getByText('Showing the last data loaded.').waitFor();
-    await row('One').waitFor();
   });
 
   it("use the current time zone, even if it changes while a key's dialog is open, until the user chooses one", async () => {

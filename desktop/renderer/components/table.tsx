@@ -17,7 +17,7 @@ export type Column<Row, Name extends string> = {
   needs?: 'wide' | 'medium';
 };
 
-export type Selection = { ids: ReadonlySet<string>; onChange: (ids: ReadonlySet<string>) => void };
+type Selection = { ids: ReadonlySet<string>; onChange: (ids: ReadonlySet<string>) => void };
 
 type RowAction<Row> = {
   icon: IconName;

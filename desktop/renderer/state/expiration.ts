@@ -4,7 +4,7 @@ import { customRange, type Expiration, expiryInstant, isWithin } from '#contract
 import { formatDay, formatInstant, formatIsoDay, formatRelative, pluralize } from './format.ts';
 
 export const expirationChoices = ['none', '1', '2', '3', '4', '5', 'custom'] as const;
-export type ExpirationChoice = (typeof expirationChoices)[number];
+type ExpirationChoice = (typeof expirationChoices)[number];
 
 export const expirationLabels: Readonly<Record<ExpirationChoice, string>> = {
   none: 'No expiration',
