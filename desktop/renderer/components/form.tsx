@@ -217,7 +217,7 @@ export function FormError({ lost = '', hides, otherwise = null, saysEverything =
 
 /** Shows an error that doesn't concern a field. */
 export function ErrorText({ text }: { text: string | null }) {
-  return <div role="alert">{text !== null && <p class="error form-error">{text}</p>}</div>;
+  return <div role="alert">{text !== null && <p class="error box low bad">{text}</p>}</div>;
 }
 
 type FormActionsProps = {

@@ -8,8 +8,7 @@ import { Icon, type IconName } from './icons.tsx';
 export type Column<Row, Name extends string> = {
   name: Name;
   label: string;
-  /** A width from tables.css. */
-  width: 'name' | 'text' | 'person' | 'short' | 'key' | 'campaign' | 'day' | 'type' | 'moment' | 'end' | 'state' | 'number' | 'count';
+  width: 'name' | keyof typeof widths;
   /** Must depend only on the row, but components in it may read signals. */
   cell: (row: Row) => ComponentChildren;
   isSortable?: boolean;
@@ -55,6 +54,29 @@ function toggle({ ids, onChange }: Selection, id: string): void {
   whisper.value = `Selected: ${changed.size}`;
 }
 
+const widths = {
+  pick: '2.25rem',
+  text: '20%',
+  person: '27%',
+  short: '8.25rem',
+  key: '16%',
+  campaign: '13.5%',
+  day: '6.75rem',
+  type: '8.25rem',
+  moment: '9.75rem',
+  end: '11.75rem',
+  state: '15%',
+  number: '5.5rem',
+  count: '5.75rem',
+  act: '3rem',
+} as const;
+
+/** A column's width. In pages of a medium width, the style sheet gives some columns another one. */
+export function Col({ width, class: className = '' }: { width?: 'name' | keyof typeof widths; class?: string }) {
+  const style = width === undefined || width === 'name' ? {} : { '--width': widths[width] };
+  return <col class={`${width ?? ''} ${className}`} style={style} />;
+}
+
 function cellClass({ width, needs }: Pick<Column<never, string>, 'width' | 'needs'>): string {
   return [width === 'number' || width === 'count' ? 'number' : '', needs ? `needs-${needs}` : ''].join(' ').trim();
 }
@@ -97,11 +119,11 @@ export function DataTable<Row, Name extends string>(props: DataTableProps<Row, N
         }}
       >
         <colgroup>
-          {selection && <col class="pick" />}
+          {selection && <Col width="pick" />}
           {columns.map((column) => (
-            <col key={column.name} class={`${column.width} ${cellClass(column)}`} />
+            <Col key={column.name} width={column.width} class={cellClass(column)} />
           ))}
-          {action && <col class="act" />}
+          {action && <Col width="act" />}
         </colgroup>
         <TableHead {...props} />
         <tbody>

@@ -182,7 +182,7 @@ function ExpirationFields({ draft, onChange }: ExpirationFieldsProps) {
           )}
         </Field>
       )}
-      <div class="resolved" hidden={!resolved.ok || resolved.text === ''}>
+      <div class="box" hidden={!resolved.ok || resolved.text === ''}>
         <output>{resolved.ok && resolved.text}</output>
         {choice !== '' && choice !== 'none' && <ZoneField timeZone={timeZone} onChange={change} />}
       </div>

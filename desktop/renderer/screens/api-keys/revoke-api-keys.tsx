@@ -8,7 +8,7 @@ import { AlreadyRemoved, ConfirmDanger } from '../../components/confirm.tsx';
 import { Facts } from '../../components/details.tsx';
 import { SelectField, TextField } from '../../components/form.tsx';
 import { useList } from '../../components/list.tsx';
-import { Clip } from '../../components/table.tsx';
+import { Clip, Col } from '../../components/table.tsx';
 import { Day, ExpiryDay, Moment, Time } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { hasExpired } from '../../state/api-keys.ts';
@@ -138,11 +138,11 @@ function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
     <div class="short-table">
       <table class="stacks">
         <colgroup>
-          <col />
-          {hasOwners && <col class="text" />}
-          <col class="day" />
-          <col class="day" />
-          <col class="day" />
+          <Col />
+          {hasOwners && <Col width="text" />}
+          <Col width="day" />
+          <Col width="day" />
+          <Col width="day" />
         </colgroup>
         <thead>
           <tr>

@@ -115,7 +115,7 @@ function Verdict({ checked }: { checked: CheckedNumberView | null }) {
   const hours = describeHours(checked);
   return (
     <div role="status">
-      <div class="verdict">
+      <div class="box stack">
         <p>
           <span class={`badge ${allowed ? 'good' : 'bad'}`}>{allowed ? 'Can be called now' : 'Can’t be called now'}</span> {phone}
         </p>

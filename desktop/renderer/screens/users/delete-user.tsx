@@ -2,7 +2,7 @@ import type { DeletionView, UserView } from '#contract/console/users.ts';
 import { ConfirmDanger } from '../../components/confirm.tsx';
 import { ExportRowsButton } from '../../components/export-buttons.tsx';
 import { useList } from '../../components/list.tsx';
-import { Clip } from '../../components/table.tsx';
+import { Clip, Col } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { now } from '../../state/clock.ts';
 import { formatNumber, pluralize, sorted } from '../../state/format.ts';
@@ -72,9 +72,9 @@ function DeletionPreview({ view: { user, apiKeys, nextCursor, sessions } }: { vi
           <div class="short-table">
             <table>
               <colgroup>
-                <col />
-                <col class="day" />
-                <col class="moment" />
+                <Col />
+                <Col width="day" />
+                <Col width="moment" />
               </colgroup>
               <thead>
                 <tr>
