@@ -6,8 +6,7 @@ import type { Registry } from 'prom-client';
 import { isLoopback } from '#contract/server-address.ts';
 import { Problem } from '../domain/problem.ts';
 import type { State } from './middleware/context.ts';
-import { everyRequest } from './middleware/every-request.ts';
-import { hasReadablePath, methodNotAllowed } from './middleware/paths.ts';
+import { everyRequest, hasReadablePath, methodNotAllowed } from './middleware/every-request.ts';
 import { jsonLine, setRequestId, toBody, writeProblem } from './middleware/responses.ts';
 
 /**

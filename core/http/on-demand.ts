@@ -23,7 +23,7 @@ import { Problem } from '../domain/problem.ts';
 import { parseInTurn, readJsonBytes } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
 import { waitForStrangerTurn } from './middleware/event-loop.ts';
-import { badEncoding, isDecodable } from './middleware/paths.ts';
+import { badEncoding, isDecodable } from './middleware/every-request.ts';
 import { jsonLine, quotaHeaders, refuse, write } from './middleware/responses.ts';
 
 type Parameters = Readonly<Record<string, string>>;
