@@ -12,7 +12,6 @@ import { importStore } from './directory/import.ts';
 import type { DatabaseLocation, OpenedDatabase } from './engine/database.ts';
 import { reportingOutages } from './engine/errors.ts';
 import { clockStore, type DatabaseStats, freeBytes, readDatabaseStats, requireRights, requireRoom } from './engine/health.ts';
-import { later } from './engine/later.ts';
 import { openDatabase } from './engine/open.ts';
 import { apiKeyStore } from './keys/api-keys.ts';
 import { createKeyUse } from './keys/key-use.ts';
@@ -154,4 +153,27 @@ function listPools({ pools }: OpenedDatabase): Pool[] {
       }),
     };
   });
+}
+
+/** In ms. */
+const delay = 10;
+
+/**
+ * Handles items together, a few milliseconds after they were added, so that they don't delay responses. Even work that starts right after a
+ * response would delay a client on the same processor.
+ */
+function later<Item>(handle: (item: Item) => void) {
+  let waiting: Item[] = [];
+  function finish(): void {
+    const taken = waiting;
+    waiting = [];
+    for (const item of taken) handle(item);
+  }
+  return {
+    add(item: Item): void {
+      if (waiting.push(item) === 1) setTimeout(finish, delay).unref();
+    },
+    /** Handles what's left, before closing. */
+    finish,
+  };
 }
