@@ -15,6 +15,7 @@ import { restoreCommand } from './admin/database/restore.ts';
 import { retentionCommands } from './admin/database/retention.ts';
 import { shardCommands } from './admin/database/shards.ts';
 import { dialerCommands } from './admin/dialer.ts';
+import { contactLimitsCommands, dialingCommands } from './admin/dialing.ts';
 import { accountCommands, campaignCommands, partnerCommands } from './admin/directory.ts';
 import { doNotCallCommands } from './admin/do-not-call.ts';
 import { resolveCallerFile } from './admin/files.ts';
@@ -62,6 +63,8 @@ function createProgram(): Command {
   auditCommands(program, runner);
   clockCommands(program, runner);
   dialerCommands(program, runner);
+  dialingCommands(program, runner);
+  contactLimitsCommands(program, runner);
   importCommand(program, runner);
   backupCommand(program, runner);
   restoreCommand(program, runner);

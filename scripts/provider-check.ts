@@ -78,11 +78,22 @@ const isRefused = (sent: Sent) => 'status' in sent && sent.status === 401;
 function sayOf(sent: Sent, isRight: (sent: Sent) => boolean, what: string, advice: string): void {
   say(isRight(sent), what, `${'status' in sent ? `the response was ${sent.status}` : sent.error}. ${advice}`);
 }
+const customer = {
+  campaign: { id: 'provider-check', name: 'Provider check', settings: {} },
+  account: { id: 'provider-check', name: 'Provider check' },
+  partner: { id: 'provider-check', name: 'Provider check' },
+};
 
 function createHandoff(more: { contact?: object; variables?: Record<string, string> } = {}): Handoff {
   const id = randomUUID();
   const names = { handoffId: id, requestId: `provider-check-${id}`, contactId: id, campaignId: 'provider-check' };
-  return { ...names, contact: { phone, ...more.contact }, variables: more.variables ?? {}, placedAt: new Date().toISOString() };
+  return {
+    ...names,
+    contact: { phone, ...more.contact },
+    variables: more.variables ?? {},
+    placedAt: new Date().toISOString(),
+    ...customer,
+  };
 }
 
 /** For each hand-off, the number of reports, and the states that they contained. */

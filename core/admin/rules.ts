@@ -137,6 +137,6 @@ export async function findScope(ports: Ports, options: ScopeOptions, kinds: read
   return scope;
 }
 
-function toReference({ kind, id }: RuleScope): Reference {
+export function toReference({ kind, id }: RuleScope): Reference {
   return { scope: kind, id };
 }

@@ -13,6 +13,8 @@ type RouteOptions = {
   answer?: z.ZodObject | 'csv';
   /** The default is 200, or 204 if the response has no body. */
   status?: 201 | 202 | 303;
+  /** The status if the request repeats one that has already had its effect. */
+  repeated?: 200;
   /** The body of a second possible response, with status 202, which means that the client has to do something else first. */
   pending?: z.ZodObject;
   /** The field of the response that contains a secret. No other response contains it. */

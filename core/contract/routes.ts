@@ -7,6 +7,7 @@ import { directoryRoutes } from './console/directory.ts';
 import { sessionRoutes } from './console/session.ts';
 import { signInRoutes } from './console/sign-in.ts';
 import { userRoutes } from './console/users.ts';
+import { dialingRoutes } from './protection/dialing.ts';
 import { protectionRoutes } from './protection/protection.ts';
 
 /** The routes that the console uses. */
@@ -19,6 +20,7 @@ export const consoleRoutes = {
   ...userRoutes,
   ...activityRoutes,
   ...protectionRoutes,
+  ...dialingRoutes,
 };
 export type ConsoleRoutes = typeof consoleRoutes;
 

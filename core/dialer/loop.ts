@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { Pace } from '#contract/protection/dialing.ts';
 import type { Settlement } from '../domain/calls/call-states.ts';
 import { dialingLimits, nextStep, toSettlement } from '../domain/calls/dialing.ts';
 import { clockSkew } from '../domain/deadlines.ts';
@@ -35,6 +36,8 @@ export function startDialer(deps: {
   store: DialingStore;
   provider: Provider;
   concurrency: number;
+  /** The pace of all calls together; null for any. */
+  pace: Pace | null;
   clock: Clock;
   /** Whether this time can be trusted for dialing and ending calls. */
   isTrusted: (now: Millis) => Promise<boolean>;
@@ -53,11 +56,12 @@ export function startDialer(deps: {
     notify();
   }
 
-  /** Waits for `wake` or the next interval. */
-  async function idle(): Promise<void> {
+  /** Waits for `wake`, the next interval or, if calls have a pace, until the next one may leave. */
+  async function idle(next: Millis | null): Promise<void> {
     if (!isNotified) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, pollEvery);
+        const wait = next === null ? pollEvery : Math.min(pollEvery, Math.max(1, next - clock.now()));
+        const timer = setTimeout(resolve, wait);
         notify = () => {
           clearTimeout(timer);
           resolve();
@@ -79,12 +83,13 @@ export function startDialer(deps: {
     }
     if (now < lastClaimAt - clockSkew.toMillis()) await store.recoverFromClockStep(now, true);
     lastClaimAt = now;
-    const claimed = await store.claim(limit, provider.name, now, plus(now, dialingLimits.lease.toMillis()));
+    const claimed = await store.claim(limit, provider.name, now, plus(now, dialingLimits.lease.toMillis()), deps.pace);
     if (claimed.length > 0) observer.onClaim(claimed.length);
     return claimed;
   }
 
   async function dial(call: ClaimedCall): Promise<void> {
+    if (call.leavesAt > clock.now()) await delay(call.leavesAt - clock.now());
     const step = nextStep(call, provider, clock.now());
     if (step === 'hand-off') return settle(call, await handOff(call));
     if (step.event === 'outcome') observer.onOutcome(step.to);
@@ -125,14 +130,14 @@ export function startDialer(deps: {
         });
       inFlight.add(dialing);
     }
-    if (claimed.length === 0) await idle();
+    if (claimed.length === 0) await idle(await store.nextInPace(clock.now()));
   }
 
   const running = (async () => {
     while (!isClosing) {
       await poll().catch(async (err) => {
         log.warn({ err }, 'claiming calls failed');
-        await idle();
+        await idle(null);
       });
     }
   })();

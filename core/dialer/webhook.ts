@@ -60,6 +60,9 @@ function toHandoff(call: ClaimedCall): Handoff {
     },
     variables: { ...call.variables },
     placedAt: timestamp(call.placedAt),
+    campaign: { id: call.campaignId, name: call.campaign.name, settings: { ...call.campaign.settings } },
+    account: call.campaign.account,
+    partner: call.campaign.partner,
   };
 }
 

@@ -1,7 +1,9 @@
 import type { CallState } from '#contract/calls/calls.ts';
+import type { AnsweredBy } from '#contract/calls/dialer.ts';
 import type { AuditAction } from '#contract/console/activity.ts';
 import type { Named, TenancyKind, UserType } from '#contract/console/common.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import type { ContactLimits, HeldFor, Pace, StopScope } from '#contract/protection/dialing.ts';
 import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
 import type { RestrictedKind } from '#contract/protection/numbers.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
@@ -14,7 +16,7 @@ export type Campaign = Named & { account: Named };
 /** A partner, account or campaign as its managers see it, with its parent. */
 export type ManagedPartner = Named & { accounts: number };
 export type ManagedAccount = Named & { partner: Named; campaigns: number };
-export type ManagedCampaign = Named & { account: Named; partner: Named };
+export type ManagedCampaign = Named & { account: Named; partner: Named; settings: Readonly<Record<string, string>> };
 
 /** `externalId` comes from an import; null if the entity wasn't imported. */
 export type ExternalNamed = Named & { externalId: string | null };
@@ -227,6 +229,27 @@ export type CampaignRules = {
   hoursFrom: string | null;
   countries: readonly string[];
   kinds: readonly RestrictedKind[];
+  /** The paces of the campaign and of its account that aren't null. */
+  paces: readonly ScopePace[];
+  contactLimits: ScopeContactLimits | null;
+};
+
+/** A scope with a pace: the server, whose ID is empty, an account or a campaign. */
+export type ScopePace = Pace & { scopeId: string; accountId: string | null; campaignId: string | null };
+/** The calls that limits count: those of an account or, for a partner's limits, of all its accounts. */
+export type ScopeContactLimits = { limits: ContactLimits; scope: ProtectionScope; scopeId: string; counts: OwningScope };
+
+/** While there's a stop, no call of its scope leaves the core. @property target null for the server */
+export type DialingStop = {
+  id: string;
+  scope: StopScope;
+  target: Named | null;
+  /** Null for the server. `owner.accountId` is null for a partner. */
+  owner: OwningScope | null;
+  at: Millis;
+  by: Named | null;
+  byType: Viewer['userType'] | Operator['userType'];
+  reason: string | null;
 };
 
 /** Why a call can't be made at all. */
@@ -236,10 +259,12 @@ export type Objection =
   /** Calling hours apply, but it isn't known where the number is. */
   | { kind: 'unknown-time-zone' }
   /** Calling hours don't allow the call in time. `opensAt` is null if they don't open within 31 days. */
-  | { kind: 'outside-calling-hours'; opensAt: Millis | null };
+  | { kind: 'outside-calling-hours'; opensAt: Millis | null }
+  /** The number has had as many calls as it may have in the time that's left. */
+  | { kind: 'contact-limit' };
 
 /** Why calls were stopped, for the metrics. */
-export type StopReason = 'do-not-call' | 'number' | 'calling-hours';
+export type StopReason = 'do-not-call' | 'number' | 'calling-hours' | 'contact-limit';
 
 /** A number that an account, or all accounts of a partner, must not call. @property endsAt null if the entry doesn't end */
 export type DoNotCallEntry = {
@@ -274,6 +299,9 @@ export type ImportedNumbers = Omit<NewDoNotCall, 'numbers'>;
 /** The two identifiers of a call. */
 export type CallReference = { contactId: string } | { requestId: string };
 
+/** A call's campaign as a provider gets it. */
+export type CallCampaign = Named & { settings: Readonly<Record<string, string>>; account: Named; partner: Named };
+
 /** A call that the dialer has claimed until `leaseUntil`. */
 export type ClaimedCall = {
   contactId: string;
@@ -284,6 +312,9 @@ export type ClaimedCall = {
   timeZone: string | null;
   variables: Readonly<Record<string, string>>;
   placedAt: Millis;
+  campaign: CallCampaign;
+  /** The call's own moment within the pace of its scopes, at most a quarter of a second after the claim. */
+  leavesAt: Millis;
   notBefore: Millis | null;
   notAfter: Millis | null;
   firstAttemptAt: Millis;
@@ -311,8 +342,10 @@ export type ListedCall = {
   /** The key that placed the call, revoked or not; null if the viewer can't see that key. */
   apiKey: (Named & { creator: Named }) | null;
   isSimulated: boolean;
-  /** When calling hours allow the call; null if it isn't waiting for that. */
+  /** Until when the call waits for calling hours or, according to `heldFor`, for something else; null if it isn't waiting. */
   heldUntil: Millis | null;
+  heldFor: HeldFor | null;
+  answeredBy: AnsweredBy | null;
   /** The contact's time zone. */
   timeZone: string | null;
   campaign: Named;
@@ -392,6 +425,7 @@ export type AuditSubject = Named & {
     | 'partner'
     | 'account'
     | 'campaign'
+    | 'server'
     | 'contact'
     | 'list'
     | 'call-log'

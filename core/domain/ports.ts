@@ -1,6 +1,7 @@
 import type { OutcomeState } from '#contract/calls/dialer.ts';
 import type { Named } from '#contract/console/common.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import type { ContactLimits, Pace } from '#contract/protection/dialing.ts';
 import type { RestrictedKind } from '#contract/protection/numbers.ts';
 import type { OptOutScope, ProtectionScope } from '#contract/protection/protection.ts';
 import type { Conclusion, Settlement } from './calls/call-states.ts';
@@ -29,6 +30,7 @@ import type {
   Credentials,
   DeletionImpact,
   DialerTrouble,
+  DialingStop,
   Digest,
   DoNotCallEntry,
   EndedSignIn,
@@ -91,6 +93,7 @@ export type Stores = {
   contacts: ContactStore;
   doNotCall: DoNotCallStore;
   rules: RuleStore;
+  stops: StopStore;
   clock: ClockStore;
 };
 
@@ -353,9 +356,14 @@ export type Provider = {
 export type DialingStore = {
   /**
    * Claims due calls until `leaseUntil`, oldest first and evenly across all accounts with due calls. Also lapses calls that weren't dialed
-   * in time. A call never has two claims at the same time, in any process.
+   * in time. A call never has two claims at the same time, in any process. Skips what's stopped, and what its pace or its contact limits
+   * don't allow now.
+   *
+   * @param serverPace the pace of all scopes together; every core must pass the same
    */
-  claim(limit: number, provider: Provider['name'], now: Millis, leaseUntil: Millis): Promise<ClaimedCall[]>;
+  claim(limit: number, provider: Provider['name'], now: Millis, leaseUntil: Millis, serverPace?: Pace | null): Promise<ClaimedCall[]>;
+  /** Returns when the next call of a scope with a pace may leave, if that's after `now`. */
+  nextInPace(now: Millis): Promise<Millis | null>;
   /** @returns false, without changing anything, if another process has claimed the call since this claim, or the call has ended */
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
   /**
@@ -397,6 +405,8 @@ export type ScopeRules = {
   hours: readonly HoursRule[] | null;
   countries: readonly string[] | null;
   kinds: readonly RestrictedKind[] | null;
+  pace: Pace | null;
+  contactLimits: ContactLimits | null;
 };
 
 /** Throws a problem if a scope's rules aren't those that a change is based on. */
@@ -470,6 +480,31 @@ export type RuleStore = {
   /** Counts the calls waiting for calling hours. */
   countHeld(now: Millis): Promise<number>;
 };
+
+/** What stops and limits the hand-offs of whole scopes. The claim reads stops itself, after it has locked the calls. */
+export type StopStore = {
+  /**
+   * Stops dialing for a scope, unless it's already stopped, and waits until every hand-off in it that was under way has ended.
+   *
+   * @param cancelling whether queued calls are cancelled, too
+   * @returns the stop that's in force
+   * @throws Problem `unavailable` if the scope is stopped, but a hand-off may still be under way, or calls are still being cancelled
+   */
+  stop(stop: DialingStop, cancelling: boolean, event: AuditEvent): Promise<{ stop: DialingStop; isNew: boolean }>;
+  /** Counts the calls that wait, and those that a provider has or may have, of a stop's scope. */
+  count(stop: DialingStop): Promise<{ queuedCalls: number; withProvider: number }>;
+  /** Lists the stops that apply to something in the viewer's reach, newest first. */
+  list(access: ProtectionAccess): Promise<DialingStop[]>;
+  /** Ends a stop. @returns false if it has already ended @throws Problem `unavailable` if calls are still being cancelled */
+  resume(stop: DialingStop, event: AuditEvent): Promise<boolean>;
+  /** Cancels the queued calls that a stop left for later. @returns the number of calls */
+  finishCancelling(at: Millis, signal?: AbortSignal): Promise<number>;
+  /** Counts queued calls that are due, or held, by what they wait for. */
+  countWaiting(now: Millis): Promise<ReadonlyMap<WaitingFor, number>>;
+};
+
+export const waitingReasons = ['dialer', 'calling-hours', 'stop', 'pace', 'contact-limit'] as const;
+export type WaitingFor = (typeof waitingReasons)[number];
 
 /** The person asked not to be called again. @property id the ID of the new entry of the do-not-call list */
 export type OptOut = { id: string; buildEvent(owner: OwningScope): AuditEvent };
@@ -563,6 +598,8 @@ export type DirectoryStore = {
   ): Promise<boolean>;
   /** @returns false if the partner, account or campaign doesn't exist */
   rename(kind: 'partner' | 'account' | 'campaign', entity: Named, event: AuditEvent): Promise<boolean>;
+  /** Changes a campaign's name and settings. @returns false if it doesn't exist */
+  changeCampaign(campaign: Pick<ManagedCampaign, 'id' | 'name' | 'settings'>, event: AuditEvent): Promise<boolean>;
   /**
    * Deletes a partner, account or campaign that nothing belongs to.
    *

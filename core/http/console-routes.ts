@@ -71,7 +71,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
   const changes = new ConsoleTurns({ ...turnLimits, atOnce: Number.POSITIVE_INFINITY });
 
   function register<Name extends SessionRoute>(name: Name): void {
-    const { method, path, answer, status, confirm }: Route = table[name];
+    const { method, path, answer, status, repeated, confirm }: Route = table[name];
     const isExport = answer === 'csv';
     const turns = isExport || outOfTurn.includes(name) ? null : method === 'GET' ? lists : changes;
     const handle = async (ctx: Context) => {
@@ -84,7 +84,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
       if (confirm?.(request.body)) await confirmRequest(deps.ports, request.caller.actor, request.viewer, readCode(request.body));
       const view = await handlers[name](request);
       if (view !== undefined) ctx.body = view;
-      ctx.status = status;
+      ctx.status = ctx.state.isRepeated && repeated ? repeated : status;
     };
     const run: Middleware = async (ctx) => {
       requireStage(deps.ports, getSession(ctx).data, name);

@@ -8,7 +8,7 @@ import { simulatedProvider } from '../dialer/simulated.ts';
 import { watchTrouble } from '../dialer/trouble.ts';
 import { type ClockWatch, describeDoubt, watchClock } from '../domain/clock.ts';
 import type { Digest, StopReason } from '../domain/model.ts';
-import type { Clock, Passwords, Ports, Randomness } from '../domain/ports.ts';
+import { type Clock, type Passwords, type Ports, type Randomness, waitingReasons } from '../domain/ports.ts';
 import { endDisallowedSessions } from '../domain/sign-in/sessions.ts';
 import { createManagementApp } from '../http/management.ts';
 import { proxyTrust } from '../http/middleware/client-address.ts';
@@ -218,16 +218,19 @@ async function startConfiguredDialer(
         ? simulatedProvider(clock)
         : (await import('../dialer/webhook.ts')).webhookProvider({ ...config, secrets }, clock),
     concurrency: config.concurrency,
+    pace: config.pace,
     clock,
     random: () => randomFraction(randomness),
   });
 }
 
-async function readQueue(ports: Ports): Promise<{ due: number; oldestSeconds: number; held: number }> {
+async function readQueue(ports: Ports) {
   const now = ports.clock.now();
   const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
   const held = await ports.stores.rules.countHeld(now);
-  return { due, held, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
+  const counts = await ports.stores.stops.countWaiting(now);
+  const waiting = Object.fromEntries(waitingReasons.map((why) => [why, counts.get(why) ?? 0]));
+  return { due, held, waiting, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
 }
 
 /** Returns a number from 0 to 1, evenly distributed. */

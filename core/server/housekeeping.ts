@@ -62,6 +62,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
       await report(users.finishChanges(signal), 'keys', 'API keys of deleted and moved users updated');
     } finally {
       await report(apiKeys.finishCancelling(ports.clock.now(), signal), 'calls', 'calls of revoked keys cancelled');
+      await report(ports.stores.stops.finishCancelling(ports.clock.now(), signal), 'calls', 'calls of stopped scopes cancelled');
     }
   }
 

@@ -108,7 +108,7 @@ export function createMetrics(version: string) {
 /** These are read when Prometheus scrapes. */
 type Sources = {
   pools: readonly { name: string; use: () => { used: number; free: number; waiting: number } }[];
-  queue(): Promise<{ due: number; oldestSeconds: number; held: number }>;
+  queue(): Promise<{ due: number; oldestSeconds: number; held: number; waiting: Readonly<Record<string, number>> }>;
   keys(): Promise<Readonly<Record<string, number>>>;
   database: Storage['stats'];
   process(): Promise<{ ready: number; clockAhead: number; dialerTrouble: number; lastUsedLag: number }>;
@@ -129,6 +129,11 @@ function createGauges(registry: Registry, { pools, queue, keys, database, proces
     due: { name: 'callkey_queue_due', help: 'Calls that are due but not dialed yet' },
     oldestSeconds: { name: 'callkey_queue_oldest_seconds', help: 'How long the oldest due call has been due' },
     held: { name: 'callkey_calls_held', help: 'Calls waiting for calling hours' },
+    waiting: {
+      name: 'callkey_dialer_waiting',
+      help: "Calls that haven't left the core, by why: dialer if they're due, or calling hours, a stop, a pace or contact limits",
+      label: 'why',
+    },
   });
   watchedGauges(registry, async () => ({ byDaysLeft: await keys() }), {
     byDaysLeft: {

@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { Problem } from '../domain/problem.ts';
-import type { Dialect, Lane } from './engine/database.ts';
+import { type Dialect, getDialect, type Lane } from './engine/database.ts';
 import { isLocked } from './engine/errors.ts';
 import { shardSchema, shardsName } from './engine/shards.ts';
 import { readSql } from './engine/sql-file.ts';
@@ -71,9 +71,18 @@ async function run({ up, upCalls }: Omit<Migration, 'name'>, trx: Knex.Transacti
 }
 
 async function createSchema(trx: Knex.Transaction, dialect: Dialect): Promise<void> {
+  for (const statement of readStatements(dialect)) await trx.raw(statement);
+}
+
+function readStatements(dialect: Dialect): string[] {
   const text = readSql(import.meta.url, 'schema', dialect);
   // A statement ends with a semicolon at the end of a line; the lines of a trigger's body are indented.
-  for (const statement of text.split(/;\n(?! )/)) if (statement.trim() !== '') await trx.raw(statement);
+  return text.split(/;\n(?! )/).filter((statement) => statement.trim() !== '');
+}
+
+/** Returns the statements that create these tables, with their indexes. */
+function readTables(dialect: Dialect, ...names: string[]): string[] {
+  return readStatements(dialect).filter((statement) => names.some((name) => new RegExp(`^CREATE .*\\b${name} \\(`, 'm').test(statement)));
 }
 
 function countShards(applied: readonly string[]): number {
@@ -156,17 +165,29 @@ const unreleased: Omit<Migration, 'name'> = {
       'ALTER TABLE accounts RENAME COLUMN lists_numbers TO has_do_not_call',
       'DROP INDEX retired_api_keys_cancelling',
       'CREATE INDEX revoked_api_keys_cancelling ON revoked_api_keys (id) WHERE cancelling_since IS NOT NULL',
+      'ALTER TABLE campaigns ADD COLUMN settings text',
+      'ALTER TABLE protection_rules RENAME COLUMN hours_changed TO changed',
+      'ALTER TABLE protection_rules ADD COLUMN pace text',
+      'ALTER TABLE protection_rules ADD COLUMN contact_limits text',
+      ...readTables(dialect, 'dialing_stops', 'dialing_paces'),
     ];
     if (dialect === 'postgres') statements.push('ALTER INDEX retired_api_keys_pkey RENAME TO revoked_api_keys_pkey');
     for (const statement of statements) await trx.raw(statement);
     const shards = (await trx(migrationsTable).pluck('name')).filter((name) => name.startsWith('shards-'));
     for (const table of [`${migrationsTable}_lock`, migrationsTable]) await trx.schema.dropTable(table);
     await trx.raw(`CREATE TABLE ${migrationsTable} (name text PRIMARY KEY)${dialect === 'sqlite' ? ' STRICT' : ''}`);
-    if (shards.length > 0) await trx.raw(`SELECT create_reference_table('${migrationsTable}')`);
+    if (shards.length > 0) {
+      for (const table of [migrationsTable, 'dialing_stops']) await trx.raw(`SELECT create_reference_table('${table}')`);
+      await trx.raw(`SELECT create_distributed_table('dialing_paces', NULL, colocate_with => 'dialer_troubles')`);
+    }
     await trx(migrationsTable).insert([...shards, '001-schema'].map((name) => ({ name })));
   },
   async upCalls(trx) {
     await trx.raw('ALTER TABLE calls RENAME COLUMN told_late_at TO late_outcome_at');
     await trx.raw('ALTER TABLE calls RENAME COLUMN answered_held_until TO response_held_until');
+    for (const column of ['held_for', 'answered_by']) await trx.raw(`ALTER TABLE calls ADD COLUMN ${column} text`);
+    await trx.raw('DROP INDEX calls_being_dialed');
+    for (const index of readStatements(getDialect(trx)).filter((sql) => /calls_being_dialed|calls_of_number/.test(sql)))
+      await trx.raw(index);
   },
 };

@@ -17,7 +17,8 @@ CREATE INDEX accounts_of_partner ON accounts (partner_id);
 
 CREATE TABLE campaigns (
   id text COLLATE "C" PRIMARY KEY, external_id text UNIQUE, account_id text COLLATE "C" NOT NULL REFERENCES accounts (id),
-  name text NOT NULL, created_at bigint NOT NULL
+  name text NOT NULL, created_at bigint NOT NULL,
+  settings text
 );
 CREATE INDEX campaigns_of_account ON campaigns (account_id);
 
@@ -108,9 +109,18 @@ CREATE INDEX api_key_addresses_newest ON api_key_addresses (api_key_id, used_at)
 CREATE INDEX api_key_addresses_to_forget ON api_key_addresses (used_at);
 
 CREATE TABLE protection_rules (
-  scope_id text COLLATE "C" PRIMARY KEY, partner_id text COLLATE "C" NOT NULL, hours text, countries text, kinds text, hours_changed text
+  scope_id text COLLATE "C" PRIMARY KEY, partner_id text COLLATE "C" NOT NULL, hours text, countries text, kinds text, pace text, contact_limits text,
+  changed text
 );
-CREATE INDEX protection_rules_changed ON protection_rules (scope_id) WHERE hours_changed IS NOT NULL;
+CREATE INDEX protection_rules_changed ON protection_rules (scope_id) WHERE changed IS NOT NULL;
+
+CREATE TABLE dialing_stops (
+  id text COLLATE "C" PRIMARY KEY, scope text NOT NULL, scope_id text COLLATE "C" NOT NULL UNIQUE, account_id text COLLATE "C", partner_id text COLLATE "C",
+  at bigint NOT NULL, by_id text COLLATE "C", by_name text, by_type text NOT NULL, reason text, cancelling_since bigint
+);
+CREATE INDEX dialing_stops_of_partner ON dialing_stops (partner_id);
+
+CREATE TABLE dialing_paces (scope_id text COLLATE "C" PRIMARY KEY, next_at bigint NOT NULL);
 
 CREATE TABLE do_not_call (
   id text COLLATE "C" PRIMARY KEY, scope_id text COLLATE "C" NOT NULL, phone text COLLATE "C" NOT NULL,
@@ -138,7 +148,8 @@ CREATE TABLE calls (
   state text NOT NULL, phone text, name text, time_zone text, variables text, not_before bigint, not_after bigint,
   placed_at bigint NOT NULL, cancelled_at bigint, due_at bigint,
   attempt integer NOT NULL DEFAULT 0, first_attempt_at bigint, handoff text, provider text, dialed_at bigint,
-  ended_at bigint, duration_seconds integer, detail text, late_outcome_at bigint, held_until bigint, response_held_until bigint,
+  ended_at bigint, duration_seconds integer, detail text, late_outcome_at bigint, held_until bigint, held_for text,
+  response_held_until bigint, answered_by text,
   PRIMARY KEY (campaign_id, contact_id), UNIQUE (campaign_id, request_id)
 );
 CREATE INDEX calls_due ON calls (account_id, due_at, placed_at, api_key_id, contact_id) WHERE due_at IS NOT NULL;
@@ -146,7 +157,8 @@ CREATE INDEX calls_held ON calls (held_until) WHERE held_until IS NOT NULL AND d
 CREATE INDEX calls_lapsing ON calls (not_after) WHERE state = 'queued' AND not_after IS NOT NULL;
 CREATE INDEX calls_lapsing_between_tries ON calls (not_after) WHERE state = 'dialing' AND handoff = 'retry' AND not_after IS NOT NULL;
 CREATE UNIQUE INDEX calls_handed_off ON calls (contact_id) WHERE handoff IS NOT NULL;
-CREATE INDEX calls_being_dialed ON calls (phone) WHERE state = 'dialing';
+CREATE INDEX calls_being_dialed ON calls (account_id, campaign_id) WHERE state = 'dialing';
+CREATE INDEX calls_of_number ON calls (phone, account_id) WHERE handoff IS NOT NULL AND phone IS NOT NULL;
 CREATE INDEX calls_in_uncommon_states ON calls (campaign_id, state, contact_id, placed_at, api_key_id)
   WHERE state NOT IN ('queued', 'dialing', 'completed');
 CREATE INDEX calls_by_api_key ON calls (api_key_id, state, contact_id, campaign_id) WHERE due_at IS NULL;

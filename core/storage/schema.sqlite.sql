@@ -25,9 +25,11 @@ CREATE TABLE accounts (
 ) STRICT;
 CREATE INDEX accounts_of_partner ON accounts (partner_id);
 
+-- settings: a JSON object of names and values for the provider.
 CREATE TABLE campaigns (
   id text PRIMARY KEY, external_id text UNIQUE, account_id text NOT NULL REFERENCES accounts (id),
-  name text NOT NULL, created_at integer NOT NULL
+  name text NOT NULL, created_at integer NOT NULL,
+  settings text
 ) STRICT;
 CREATE INDEX campaigns_of_account ON campaigns (account_id);
 
@@ -152,12 +154,25 @@ CREATE INDEX api_key_addresses_to_forget ON api_key_addresses (used_at);
 
 -- PROTECTION: scope_id is a partner, an account or, for rules, a campaign.
 
--- Each column has JSON; null if the scope has no rules of that kind. hours_changed: set if the hours have changed, and the calls that the
--- previous ones held aren't due yet. Each change sets another value.
+-- Each column has JSON; null if the scope has no rules of that kind. changed: set if rules that hold calls have changed, and the calls that
+-- the previous ones held aren't due yet. Each change sets another value.
 CREATE TABLE protection_rules (
-  scope_id text PRIMARY KEY, partner_id text NOT NULL, hours text, countries text, kinds text, hours_changed text
+  scope_id text PRIMARY KEY, partner_id text NOT NULL, hours text, countries text, kinds text, pace text, contact_limits text,
+  changed text
 ) STRICT;
-CREATE INDEX protection_rules_changed ON protection_rules (scope_id) WHERE hours_changed IS NOT NULL;
+CREATE INDEX protection_rules_changed ON protection_rules (scope_id) WHERE changed IS NOT NULL;
+
+-- While there's a row, no call of its scope leaves the core. scope_id: '' for the server. by_type: the type of the user who stopped, or
+-- `operator`, because only someone of at least that rank may resume. cancelling_since: set while queued calls still have to be cancelled.
+CREATE TABLE dialing_stops (
+  id text PRIMARY KEY, scope text NOT NULL, scope_id text NOT NULL UNIQUE, account_id text, partner_id text,
+  at integer NOT NULL, by_id text, by_name text, by_type text NOT NULL, reason text, cancelling_since integer
+) STRICT;
+CREATE INDEX dialing_stops_of_partner ON dialing_stops (partner_id);
+
+-- When the next call of a scope with a pace may leave. A claim locks the rows of its scopes, so it's also the lock for counting their live
+-- calls and the calls to a number. scope_id: '' for the server.
+CREATE TABLE dialing_paces (scope_id text PRIMARY KEY, next_at integer NOT NULL) STRICT;
 
 -- account_id: null for an entry of the partner. campaign_id, contact_id: the call in which the person asked not to be called.
 CREATE TABLE do_not_call (
@@ -187,15 +202,16 @@ CREATE TABLE do_not_call_sweeps (scope_id text PRIMARY KEY, account_id text, par
 -- explains state, handoff and due_at. If a call was erased, phone, name, time_zone, variables and detail are null.
 -- variables: pairs of name and value as JSON, sorted by name. attempt: counts the claims, so that an expired claim's result is ignored.
 -- late_outcome_at: when the provider reported the outcome of a call that had been `unknown`.
--- held_until: when calling hours allow the call; null if it isn't waiting for that. response_held_until: what the response to the placed
---   call said.
+-- held_until: until when the call waits for calling hours or, according to held_for, for something else. response_held_until: what the
+--   response to the placed call said. answered_by: what the provider reported.
 -- On SQLite, rows are stored in their order of arrival, because rows with text as their key cost 50% more.
 CREATE TABLE calls (
   contact_id text NOT NULL, campaign_id text NOT NULL, account_id text NOT NULL, request_id text NOT NULL, api_key_id text NOT NULL,
   state text NOT NULL, phone text, name text, time_zone text, variables text, not_before integer, not_after integer,
   placed_at integer NOT NULL, cancelled_at integer, due_at integer,
   attempt integer NOT NULL DEFAULT 0, first_attempt_at integer, handoff text, provider text, dialed_at integer,
-  ended_at integer, duration_seconds integer, detail text, late_outcome_at integer, held_until integer, response_held_until integer,
+  ended_at integer, duration_seconds integer, detail text, late_outcome_at integer, held_until integer, held_for text,
+  response_held_until integer, answered_by text,
   PRIMARY KEY (campaign_id, contact_id), UNIQUE (campaign_id, request_id)
 ) STRICT;
 -- The queue: docs/decisions/one-index-of-the-queue.md. Calls that are due at the same time stay in their order of arrival, and a search
@@ -206,8 +222,10 @@ CREATE INDEX calls_lapsing ON calls (not_after) WHERE state = 'queued' AND not_a
 CREATE INDEX calls_lapsing_between_tries ON calls (not_after) WHERE state = 'dialing' AND handoff = 'retry' AND not_after IS NOT NULL;
 -- A call is looked up by contact alone only after it has been handed off.
 CREATE UNIQUE INDEX calls_handed_off ON calls (contact_id) WHERE handoff IS NOT NULL;
--- Finds a number's calls that can no longer be stopped.
-CREATE INDEX calls_being_dialed ON calls (phone) WHERE state = 'dialing';
+-- The live calls, which a limit counts.
+CREATE INDEX calls_being_dialed ON calls (account_id, campaign_id) WHERE state = 'dialing';
+-- A number's calls, for contact limits, and to count those that can no longer be stopped. Placing a call doesn't touch these indexes.
+CREATE INDEX calls_of_number ON calls (phone, account_id) WHERE handoff IS NOT NULL AND phone IS NOT NULL;
 -- The console's filters. A call is added to these indexes when it ends, so a placed call doesn't cost more. They contain what else is
 -- needed to count matches without reading their rows.
 CREATE INDEX calls_in_uncommon_states ON calls (campaign_id, state, contact_id, placed_at, api_key_id)

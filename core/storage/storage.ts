@@ -7,6 +7,7 @@ import { type AddressRefusal, callStore, type ObserveBatch } from './calls/place
 import { retentionStore } from './calls/retention.ts';
 import type { OnStopped } from './dialing/claim.ts';
 import { dialingStore } from './dialing/dialing.ts';
+import { stopStore } from './dialing/stops.ts';
 import { directoryStore, tenancyStore } from './directory/directory.ts';
 import { importStore } from './directory/import.ts';
 import type { DatabaseLocation, OpenedDatabase } from './engine/database.ts';
@@ -105,6 +106,7 @@ export function openStorage(
     contacts: contactStore(background),
     doNotCall: doNotCallStore(lanes),
     rules: ruleStore(lanes),
+    stops: stopStore(lanes),
     clock: clockStore(lanes),
     throttle: throttleStore(lanes),
     imports: importStore(lanes),

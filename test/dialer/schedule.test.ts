@@ -44,6 +44,7 @@ describe("the dialer's loop", () => {
         queue: unexpected,
         noteTrouble: unexpected,
         findTrouble: unexpected,
+        nextInPace: async () => null,
       },
     };
     // The time between two polls passes only when a test advances these timers.
@@ -59,6 +60,10 @@ describe("the dialer's loop", () => {
   const claimed = (contactId: string, more: Partial<ClaimedCall> = {}): ClaimedCall => ({
     ...{ contactId, requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
     ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: clock.now(), provider: 'webhook', attempt: 1 },
+    ...{
+      campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
+      leavesAt: instant(1),
+    },
     ...{ handoff: 'open', leaseUntil: instant(clock.now() + 30_000), stopped: null, ...more },
   });
   const start = async (concurrency = 4, of = provider) => {
@@ -71,7 +76,17 @@ describe("the dialer's loop", () => {
       onOutcome: (state: string) => seen.push(`outcome ${state}`),
       onResult: () => undefined,
     };
-    dialer = startDialer({ store, provider: of, concurrency, clock, isTrusted: async () => true, random: () => 0.5, log, observer });
+    dialer = startDialer({
+      store,
+      provider: of,
+      concurrency,
+      pace: null,
+      clock,
+      isTrusted: async () => true,
+      random: () => 0.5,
+      log,
+      observer,
+    });
     await turns();
   };
   const answer = async (result: HandoffResult = { kind: 'taken' }) => {

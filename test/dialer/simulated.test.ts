@@ -7,6 +7,10 @@ import { fakeClock } from '../support/clock.ts';
 const callTo = (phone: string): ClaimedCall => ({
   ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone, name: null, timeZone: null, variables: {} },
   ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: instant(1), provider: 'simulated', attempt: 1 },
+  ...{
+    campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
+    leavesAt: instant(1),
+  },
   ...{ handoff: 'open', leaseUntil: instant(30_000), stopped: null },
 });
 

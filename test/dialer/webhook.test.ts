@@ -13,6 +13,10 @@ import { signingSecret, startReceiver } from '../support/provider.ts';
 const call: ClaimedCall = {
   ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
   ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: instant(1), provider: 'webhook', attempt: 1 },
+  ...{
+    campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
+    leavesAt: instant(1),
+  },
   ...{ handoff: 'open', leaseUntil: instant(30_000), stopped: null },
 };
 const clock = fakeClock();
@@ -40,11 +44,16 @@ describe('a hand-off through a webhook', () => {
     }
   };
   const identifiers = { handoffId: 'c', requestId: 'r', contactId: 'c', campaignId: 'g', placedAt: '1970-01-01T00:00:00.001Z' };
+  const customer = {
+    campaign: { id: 'g', name: 'Recall', settings: {} },
+    account: { id: 'a', name: 'Blue' },
+    partner: { id: 'p', name: 'North' },
+  };
 
   it('sends the whole call as JSON, signed at the current time with the hand-off ID', async () => {
     const { handoff, headers, body, method } = await sent({ name: 'Ada', timeZone: 'UTC', variables: { a: 'b' } });
     const contact = { phone: '+493012345678', name: 'Ada', timeZone: 'UTC' };
-    expect(handoff).to.deep.equal({ ...identifiers, contact, variables: { a: 'b' } });
+    expect(handoff).to.deep.equal({ ...identifiers, ...customer, contact, variables: { a: 'b' } });
     const signature = sign('c', body, signingSecret, Math.floor(clock.now() / 1_000));
     expect(headers).to.include({ 'content-type': 'application/json', ...signature });
     expect(method).to.equal('POST');

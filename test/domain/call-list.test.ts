@@ -10,7 +10,7 @@ describe("a campaign's calls", () => {
   const listed = (contactId: string): ListedCall => ({
     ...{ requestId: contactId, contactId, phone: null, name: null, state: 'queued', detail: null },
     ...{ placedAt: at('2026-11-21T09:00:00Z'), dialedAt: null, endedAt: null, apiKey: null, isSimulated: false },
-    ...{ heldUntil: null, timeZone: null },
+    ...{ heldUntil: null, heldFor: null, answeredBy: null, timeZone: null },
     campaign: { id: 'g', name: 'G' },
   });
   const placedAt = at('2026-11-21T08:00:00Z');

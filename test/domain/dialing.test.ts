@@ -11,6 +11,10 @@ const skew = clockSkew.toMillis();
 const claimed = (changes: Partial<ClaimedCall> = {}): ClaimedCall => ({
   ...{ contactId: 'c', requestId: 'r', campaignId: 'g', phone: '+493012345678', name: null, timeZone: null, variables: {} },
   ...{ placedAt: instant(now - 2 * hour), notBefore: null, notAfter: null, firstAttemptAt: now, provider: 'webhook', attempt: 1 },
+  ...{
+    campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
+    leavesAt: instant(1),
+  },
   ...{ handoff: 'open', leaseUntil: instant(now + 30_000), stopped: null, ...changes },
 });
 /** Since the claim, either the clock has jumped ahead, or the process was paused. */

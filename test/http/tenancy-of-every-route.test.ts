@@ -18,6 +18,7 @@ type Targets = {
   digest: string;
   call: string;
   entry: string;
+  stop: string;
 };
 
 /** A request for something that belongs to the account. */
@@ -78,7 +79,7 @@ const attempts: Record<keyof ConsoleRoutes, 'own' | ((targets: Targets) => Attem
   renameAccount: ({ account }) => ({ id: account, body: { name } }),
   listDirectoryCampaigns: ({ account }) => ({ query: { account } }),
   createCampaign: ({ account }) => ({ body: { name: 'New', accountId: account } }),
-  renameCampaign: ({ campaign }) => ({ id: campaign, body: { name } }),
+  changeCampaign: ({ campaign }) => ({ id: campaign, body: { name } }),
   listCalls: ({ campaign }) => ({ id: campaign }),
   listAllCalls: ({ key }) => ({ query: { apiKey: key } }),
   exportCalls: ({ campaign }) => ({ id: campaign }),
@@ -106,6 +107,13 @@ const attempts: Record<keyof ConsoleRoutes, 'own' | ((targets: Targets) => Attem
   showOptOuts: ({ account }) => ({ id: account }),
   setOptOuts: ({ account }) => ({ id: account, body: { listedFor: 'account' } }),
   checkNumber: ({ campaign }) => ({ body: { phone: somePhone(), campaignId: campaign } }),
+  stopDialing: ({ campaign }) => ({ body: { scope: 'campaign', id: campaign } }),
+  listStops: () => ({}),
+  resumeDialing: ({ stop }) => ({ id: stop }),
+  showPace: ({ campaign }) => ({ query: { scope: 'campaign', id: campaign } }),
+  setPace: ({ account }) => ({ query: { scope: 'account', id: account }, body: { perSecond: 1, liveCalls: null } }),
+  showContactLimits: ({ account }) => ({ query: { scope: 'account', id: account } }),
+  setContactLimits: ({ partner }) => ({ query: { scope: 'partner', id: partner }, body: { limits: null } }),
   liftDoNotCall: ({ entry }) => ({ id: entry, body: { reason: 'Test' } }),
   revokeApiKeys: ({ secondKey }) => ({ body: { ids: [secondKey] }, unchanged: { revoked: [], gone: [secondKey] } }),
   revokeApiKey: ({ key }) => ({ id: key }),
@@ -134,13 +142,15 @@ describe('every route of the console', () => {
       const { id: key, keyValue } = await createKey(url, ada);
       const { id: secondKey } = await createKey(url, ada);
       const call = textAt(await placeCall(url, tenants.campaign.id, keyValue), 'contactId');
+      const stopped = await ask('POST', `${url}/console/stops`, { cookie: ada, body: { scope: 'account', id: tenants.account.id } });
+      const stop = Object(stopped.json).stop.id;
       const { randomness, clock, stores } = opened.direct.ports;
       const [entry, owner] = [randomness.id(), { accountId: tenants.account.id, partnerId: tenants.partner.id }];
       const numbers = { owner, numbers: [{ id: entry, phone: somePhone() }], createdAt: clock.now(), note: null, endsAt: null };
       await stores.doNotCall.addNumbers({ ...numbers, reason: 'asked', source: 'admin', call: null, createdBy: null }, clock.now(), null);
       const { partner, account, campaign, users } = tenants;
       const ids = { partner: partner.id, account: account.id, campaign: campaign.id, user: users.account.id };
-      targets = { ...ids, key, secondKey, digest: toDigest(keyValue), call, entry };
+      targets = { ...ids, key, secondKey, digest: toDigest(keyValue), call, entry, stop };
     });
     after(() => close());
 

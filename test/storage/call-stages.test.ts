@@ -36,7 +36,7 @@ function rowAt(stage: Stage): CallRow {
       dialed_at: stage === 'taken' ? instant(3) : null,
     },
     ...{ ended_at: hasEnded ? instant(4) : null, duration_seconds: null, detail: null, late_outcome_at: null },
-    ...{ held_until: null, response_held_until: null },
+    ...{ held_until: null, held_for: null, response_held_until: null, answered_by: null },
   };
 }
 
@@ -49,6 +49,8 @@ const claimed = (contactId: string): ClaimedCall => ({
     firstAttemptAt: instant(2),
     provider: 'webhook',
     attempt: 1,
+    campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
+    leavesAt: now,
     handoff: 'open',
     leaseUntil: now,
     stopped: null,

@@ -84,7 +84,7 @@ describe('a running core', () => {
       });
       await addCall({ contact_id: 'of-revoked', api_key_id: 'revoked', due_at: clock.now() });
       await write('protection_rules').insert({
-        ...{ scope_id: tenants.partner.id, partner_id: tenants.partner.id, hours: null, countries: null, kinds: null, hours_changed: 'e' },
+        ...{ scope_id: tenants.partner.id, partner_id: tenants.partner.id, hours: null, countries: null, kinds: null, changed: 'e' },
       });
       await write('users').where({ id: tenants.users.sibling.id }).update({ moving_keys: 'e' });
       await write('users').where({ id: tenants.users.teammate.id }).update({ deleted_at: clock.now(), disabled_at: clock.now() });
@@ -116,7 +116,7 @@ describe('a running core', () => {
           finishDeletions: await hasRow('users', { id: harness.tenants.users.teammate.id }),
           finishMoves: await hasRow('users', { moving_keys: 'e' }),
           finishCancelling: (await call('of-revoked')).state === 'queued',
-          makeHeldDue: await hasRow('protection_rules', { hours_changed: 'e' }),
+          makeHeldDue: await hasRow('protection_rules', { changed: 'e' }),
           chainAudit: await hasRow('audit_events', { id: '1', seq: null }),
           compactCallCounts: await twice('call_count_changes', { campaign_id: 'g' }),
         }),

@@ -511,11 +511,11 @@ describe('queued calls', () => {
           await trx('calls').where({ request_id: 'held-1' }).forUpdate().first();
           making = makeHeldDue();
           await until(async () => (await waits())['held-2']?.[0] === 0);
-          await trx('protection_rules').update({ hours_changed: 'again' });
+          await trx('protection_rules').update({ changed: 'again' });
         });
         expect(await making).to.equal(3);
         expect((await waits())['held-1']).to.deep.equal([0, null]);
-        expect(await read('protection_rules').pluck('hours_changed')).to.deep.equal(['again']);
+        expect(await read('protection_rules').pluck('changed')).to.deep.equal(['again']);
       });
     }
 
@@ -528,8 +528,10 @@ describe('queued calls', () => {
         await write('calls').update({ due_at: clock.now() });
         const keys = Array.from({ length: 500 }, (_, n): CallKeyPair => [tenants.campaign.id, `held-${n}`]);
         const plan: unknown = await write.transaction(async (trx) => {
-          expect(await holdCalls(direct.storage.database, trx, keys, due)).to.equal(500);
-          const { rows } = await trx.raw(`SELECT name FROM pg_prepared_statements WHERE statement LIKE '%SET due_at = %, held_until = %'`);
+          expect(await holdCalls(direct.storage.database, trx, keys, due, null)).to.equal(500);
+          const { rows } = await trx.raw(
+            `SELECT name FROM pg_prepared_statements WHERE statement LIKE '%SET due_at = %, held_until = %, held_for%'`,
+          );
           return (await trx.raw(`EXPLAIN EXECUTE "${rows[0].name}" ('[[["c", "k"]], 0]')`)).rows;
         });
         expect(JSON.stringify(plan)).to.contain('calls_pkey').and.not.to.contain('calls_due');

@@ -67,6 +67,7 @@ export function fakePorts({
       contacts: some('contacts', stores.contacts),
       doNotCall: some('doNotCall', stores.doNotCall),
       rules: some('rules', stores.rules),
+      stops: some('stops', stores.stops),
       clock: some('clock', stores.clock),
     },
     identityProvider: null,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { namedSchema } from '../console/common.ts';
 import { limits } from '../limits.ts';
 import { route } from '../route.ts';
 import { cutCodePoints, identifierSchema, inputInstantSchema, instantSchema, textSchema } from '../text/text.ts';
@@ -14,11 +15,19 @@ export const handoffSchema = z.object({
   contact: z.object({ phone: z.string(), name: z.string().optional(), timeZone: z.string().optional() }),
   variables: z.record(z.string(), z.string()),
   placedAt: instantSchema,
+  /** `settings` were chosen for the campaign, such as the agent and the number to call from. */
+  campaign: namedSchema.extend({ settings: z.record(z.string(), z.string()) }),
+  account: namedSchema,
+  partner: namedSchema,
 });
 export type Handoff = z.infer<typeof handoffSchema>;
 
 export const outcomeStates = ['completed', 'no_answer', 'busy', 'failed'] as const;
 export type OutcomeState = (typeof outcomeStates)[number];
+
+/** Who answered a call, as far as the provider can tell. */
+export const answerers = ['person', 'machine', 'unknown'] as const;
+export type AnsweredBy = (typeof answerers)[number];
 
 /** A provider reports this when a call is over. */
 export const outcomeSchema = z.strictObject({
@@ -33,6 +42,7 @@ export const outcomeSchema = z.strictObject({
     .optional(),
   endedAt: inputInstantSchema.optional(),
   durationSeconds: z.number().min(0).max(86_400).overwrite(Math.round).meta({ description: 'Rounded to whole seconds.' }).optional(),
+  answeredBy: z.enum(answerers, { error: `Must be one of ${answerers.join(', ')}.` }).optional(),
   optOut: z
     .boolean()
     .optional()

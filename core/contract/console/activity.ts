@@ -23,6 +23,7 @@ export const auditActions = [
     'clock.accepted',
   ] as const),
   ...(['do-not-call.added', 'do-not-call.imported', 'do-not-call.lifted', 'calling-hours.changed', 'numbers.changed'] as const),
+  ...(['dialing.stopped', 'dialing.resumed', 'pace.changed', 'contact-limits.changed'] as const),
 ] as const;
 
 export type AuditAction = (typeof auditActions)[number];

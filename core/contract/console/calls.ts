@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import { answerers } from '../calls/dialer.ts';
 import { callStates } from '../calls/states.ts';
+import { heldReasons } from '../protection/dialing.ts';
 import { route } from '../route.ts';
 import { identifierSchema, instantSchema } from '../text/text.ts';
 import { cursorSchema, dayRange, isRange, namedSchema, searchSchema, totals } from './common.ts';
@@ -36,8 +38,11 @@ export const callSchema = z.object({
   placedAt: instantSchema,
   dialedAt: instantSchema.nullable(),
   endedAt: instantSchema.nullable(),
-  /** When calling hours allow the call; null if it isn't waiting for that. */
+  /** Until when the call waits for calling hours or, according to `heldFor`, for something else; null if it isn't waiting. */
   heldUntil: instantSchema.nullable(),
+  heldFor: z.enum(heldReasons).nullable(),
+  /** Who answered the call, as far as the provider has reported it. */
+  answeredBy: z.enum(answerers).nullable(),
   /** The time zone of the calling hours: the contact's, or the only one that the number may be in; null if there are several. */
   heldZone: z.string().nullable(),
   /** The key that placed the call; null if the viewer can't see that key. */

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
 import { route } from '../route.ts';
-import { identifierSchema, lineSchema } from '../text/text.ts';
+import { identifierSchema, lineSchema, textSchema } from '../text/text.ts';
 import { directoryQuerySchema, namedSchema, nextCursorSchema } from './common.ts';
 
 export const accountsSchema = z.object({ accounts: z.array(namedSchema), nextCursor: nextCursorSchema });
@@ -39,7 +39,17 @@ const directoryPartnerSchema = namedSchema.extend({ accounts: z.number().int() }
 
 const directoryAccountSchema = namedSchema.extend({ partner: namedSchema, campaigns: z.number().int() });
 
-const directoryCampaignSchema = namedSchema.extend({ account: namedSchema, partner: namedSchema });
+const maxSettings = 20;
+/** Short texts for the provider, such as the agent and the number to call from. */
+const settingsSchema = z
+  .record(textSchema(64).min(1, { error: 'Must have a name.' }), textSchema(1_000))
+  .refine((settings) => Object.keys(settings).length <= maxSettings, { error: `Must be at most ${maxSettings} settings.` });
+
+const directoryCampaignSchema = namedSchema.extend({
+  account: namedSchema,
+  partner: namedSchema,
+  settings: z.record(z.string(), z.string()),
+});
 
 /** Sorted by name. */
 export const directoryPartnersSchema = z.object({ partners: z.array(directoryPartnerSchema), nextCursor: nextCursorSchema });
@@ -58,6 +68,10 @@ export type DirectoryCampaignsView = z.infer<typeof directoryCampaignsSchema>;
 
 /** Creates a partner, or renames a partner, account or campaign. */
 export const nameInDirectorySchema = z.strictObject({ name: nameSchema });
+
+/** Changes the fields that are sent. `settings` replaces all settings. */
+export const changeCampaignSchema = z.strictObject({ name: nameSchema.optional(), settings: settingsSchema.optional() });
+export type ChangeCampaign = z.infer<typeof changeCampaignSchema>;
 
 export const createAccountSchema = z.strictObject({ name: nameSchema, partnerId: identifierSchema });
 
@@ -160,10 +174,10 @@ export const directoryRoutes = {
     status: 201,
     problems: ['forbidden'],
   }),
-  renameCampaign: route('PATCH', '/console/directory/campaigns/:id', {
+  changeCampaign: route('PATCH', '/console/directory/campaigns/:id', {
     by: 'session',
-    summary: "Rename a campaign (staff, and partner users who aren't limited to one account)",
-    body: nameInDirectorySchema,
+    summary: "Change a campaign's name or its settings for the provider (staff, and partner users who aren't limited to one account)",
+    body: changeCampaignSchema,
     answer: campaignInDirectorySchema,
     problems: ['forbidden', 'not-found'],
   }),

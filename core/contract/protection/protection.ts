@@ -59,12 +59,12 @@ export const liftNumberSchema = z.strictObject({ reason: lineSchema(limits.name,
 
 // Calling hours and numbers
 
-const protectionScopes = ['partner', 'account', 'campaign'] as const;
-const scopeError = { error: `Must be one of ${protectionScopes.join(', ')}.` };
+export const protectionScopes = ['partner', 'account', 'campaign'] as const;
+export const scopeError = { error: `Must be one of ${protectionScopes.join(', ')}.` };
 export type ProtectionScope = (typeof protectionScopes)[number];
 
 /** A partner, account or campaign, each of which can have rules of its own. */
-const ruledSchema = namedSchema.extend({ kind: z.enum(protectionScopes) });
+export const ruledSchema = namedSchema.extend({ kind: z.enum(protectionScopes) });
 
 export const callingHoursQuerySchema = z.strictObject({ scope: z.enum(protectionScopes, scopeError), id: identifierSchema });
 

@@ -52,6 +52,7 @@ const counted: ReadonlySet<string> = new Set<AuditAction>([
   ...(['partner.added', 'partner.changed', 'account.added', 'account.changed', 'campaign.added', 'campaign.changed'] as const),
   ...(['user.added', 'user.changed', 'user.enabled', 'password.reset', 'api-key.created', 'api-key.limited'] as const),
   ...(['tenancy.selected', 'list.exported', 'do-not-call.lifted', 'calling-hours.changed', 'numbers.changed'] as const),
+  ...(['dialing.resumed', 'pace.changed', 'contact-limits.changed'] as const),
 ]);
 export const countedActions = [...counted];
 

@@ -1,5 +1,5 @@
 import type { CallState } from '#contract/calls/calls.ts';
-import { type OutcomeState, outcomeStates } from '#contract/calls/dialer.ts';
+import { type AnsweredBy, type OutcomeState, outcomeStates } from '#contract/calls/dialer.ts';
 import type { Millis } from '../instant.ts';
 
 /**
@@ -140,7 +140,13 @@ export function isHandoffStage(stage: Stage): stage is HandoffStage {
 }
 
 /** How a provider reports that a call ended. */
-export type Conclusion = { state: OutcomeState; detail: string | null; endedAt: Millis; durationSeconds: number | null };
+export type Conclusion = {
+  state: OutcomeState;
+  detail: string | null;
+  endedAt: Millis;
+  durationSeconds: number | null;
+  answeredBy?: AnsweredBy | undefined;
+};
 
 /** How the dialer that claimed a call settles it. */
 export type Settlement =

@@ -18,6 +18,11 @@ export const dialingLimits = {
    * differ by at most the rest of the lease.
    */
   lease: Duration.fromObject({ seconds: 30 }),
+  /**
+   * How soon after its claim a hand-off must begin. Stopping dialing waits for this and `answer`: a core that hung in between mustn't send a
+   * call later.
+   */
+  start: Duration.fromObject({ seconds: 5 }),
   firstRetryDelay: Duration.fromObject({ seconds: 1 }),
   maxRetryDelay: Duration.fromObject({ minutes: 5 }),
   /** How long hand-offs of a call without `notAfter` are repeated, counted from the first one. Must be longer than `maxRetryDelay`. */
@@ -46,7 +51,8 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
     return ended('must-not-repeat', call, `The provider may have received this call. ${call.stopped}`, now);
   // Either this process was paused, and another core may have claimed the call since then, or the clock has jumped ahead. Don't end the
   // call here: the next claim checks whether the clock can be trusted.
-  if (now >= call.leaseUntil) return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: now };
+  if (now >= plus(call.leaseUntil, -dialingLimits.lease.toMillis() + dialingLimits.start.toMillis()))
+    return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: now };
   // Without `notAfter`, a call is tried for an hour. It must not ring long after that, even if no core was running then.
   if (now > endOfWindow(call)) {
     if (call.handoff === 'doubt' || call.notAfter === null)
@@ -145,6 +151,7 @@ export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<voi
     // Don't store a future time, because this time determines when contact data is erased.
     endedAt: outcome.endedAt === undefined ? now : instant(Math.min(now, parseTimestamp(outcome.endedAt))),
     durationSeconds: outcome.durationSeconds ?? null,
+    answeredBy: outcome.answeredBy,
   };
   if (await report(ports, outcome.handoffId, conclusion, now, outcome.optOut)) ports.onOutcome(outcome.state);
 }

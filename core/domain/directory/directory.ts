@@ -1,5 +1,6 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Named } from '#contract/console/common.ts';
-import type { CreatedSetupView, Setup } from '#contract/console/directory.ts';
+import type { ChangeCampaign, CreatedSetupView, Setup } from '#contract/console/directory.ts';
 import { limits } from '#contract/limits.ts';
 import { counted } from '#contract/text/count.ts';
 import { auditEvent } from '../audit/audit.ts';
@@ -99,7 +100,7 @@ export async function createCampaign(ports: Ports, { viewer, actor }: Caller, na
   if (!account) throw notInScope('accountId', 'account');
   const { campaign, event } = newCampaign(ports, actor, name, { id: accountId, partnerId: account.partner.id });
   await ports.stores.tenancies.createCampaign(campaign, event);
-  return { id: campaign.id, name, account: toNamed(account), partner: account.partner };
+  return { id: campaign.id, name, account: toNamed(account), partner: account.partner, settings: {} };
 }
 
 function newPartner(ports: Ports, actor: Actor, name: string) {
@@ -149,6 +150,22 @@ export async function renameManaged<K extends Kind>(
   const event = auditEvent(ports, actor, `${kind}.changed`, { kind, id, name }, toScope[kind](managed));
   if (!(await ports.stores.directory.rename(kind, { id, name }, event))) throw notFound(kind);
   return { ...managed, name };
+}
+
+/** Changes a campaign's name, or its settings for the provider. If nothing changes, records no event. */
+export async function changeCampaign(ports: Ports, caller: Caller, id: string, change: ChangeCampaign): Promise<ManagedCampaign> {
+  const { name, settings } = change;
+  const campaign = await find.campaign(ports, caller.viewer, id);
+  if (!campaign) throw notFound('campaign');
+  const changed = { ...campaign, name: name ?? campaign.name, settings: settings ?? campaign.settings };
+  const changesSettings = !isDeepStrictEqual({ ...changed.settings }, { ...campaign.settings });
+  if (changed.name === campaign.name && !changesSettings) return campaign;
+  const subject = { kind: 'campaign', id, name: changed.name } as const;
+  // The event names the settings but doesn't contain their values, which may be secret.
+  const detail = changesSettings ? `settings: ${Object.keys(changed.settings).join(', ') || 'none'}` : undefined;
+  const event = { ...auditEvent(ports, caller.actor, 'campaign.changed', subject, toScope.campaign(campaign)), detail };
+  if (!(await ports.stores.directory.changeCampaign(changed, event))) throw notFound('campaign');
+  return changed;
 }
 
 /**

@@ -9,7 +9,15 @@ import { findOpening, selectRules } from './calling-hours.ts';
 import { getCountry, getNumberKind, getZones, onlyZone } from './numbers.ts';
 
 /** The rules if no one has set any. */
-export const defaultRules: CampaignRules = { version: null, hours: [], hoursFrom: null, countries: [], kinds: [] };
+export const defaultRules: CampaignRules = {
+  version: null,
+  hours: [],
+  hoursFrom: null,
+  countries: [],
+  kinds: [],
+  paces: [],
+  contactLimits: null,
+};
 
 /** The rules' verdict on a call: it may be made now, only later, or not at all. */
 export type Judgement = { kind: 'open' } | { kind: 'held'; until: Millis } | Objection;
@@ -58,10 +66,10 @@ function isZoneUnclear(rules: readonly HoursRule[], zones: readonly string[], fr
 }
 
 /** Why calls were stopped, for the metrics. */
-export const stopReasons: readonly StopReason[] = ['do-not-call', 'number', 'calling-hours'];
+export const stopReasons: readonly StopReason[] = ['do-not-call', 'number', 'calling-hours', 'contact-limit'];
 
 export function toStopReason({ kind }: Objection): StopReason {
-  return kind === 'number-kind' || kind === 'country' ? 'number' : 'calling-hours';
+  return kind === 'number-kind' || kind === 'country' ? 'number' : kind === 'contact-limit' ? kind : 'calling-hours';
 }
 
 /** The detail of a call that ends because its number is on a do-not-call list. */
@@ -78,6 +86,8 @@ export function describeObjection(objection: Objection): string {
       return "Calling hours apply, but the number's time zone is unknown.";
     case 'outside-calling-hours':
       return "Calling hours don't allow the call in time.";
+    case 'contact-limit':
+      return 'The number has had as many calls as its contact limits allow.';
   }
 }
 
@@ -91,6 +101,8 @@ export function toProblem(objection: Objection, notAfter: Millis | null): Proble
       return invalidContact('timeZone', "Calling hours apply, but the number's time zone is unknown: send contact.timeZone.");
     case 'outside-calling-hours':
       return new Problem('outside-calling-hours', describeClosed(objection.opensAt, notAfter));
+    case 'contact-limit':
+      throw new Error("Contact limits don't refuse a call that's being placed.");
   }
 }
 

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { readPhone } from '#contract/calls/phone.ts';
 import type { AuditAction } from '#contract/console/activity.ts';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import type { ContactLimits, Pace } from '#contract/protection/dialing.ts';
 import type { NumberKind, NumberRules } from '#contract/protection/numbers.ts';
 import type { CheckNumber, CheckReason, OptOutScope, ProtectionScope } from '#contract/protection/protection.ts';
 import { counted } from '#contract/text/count.ts';
@@ -116,6 +117,53 @@ export async function setNumberRules(
   const check = checkVersion(version, rules, numbersVersion);
   await setRules(ports, caller, reference, rules, { action: 'numbers.changed', detail: describeNumbers(rules) }, check);
   return showNumberRules(ports, caller.viewer, reference);
+}
+
+/** Returns a scope's own pace, without that of its account or of the server. */
+export async function showPace(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<Pace> {
+  const scope = await findVisible(ports, viewer, reference);
+  return (await ports.stores.rules.findRules(scope.id)).pace ?? noPace;
+}
+
+const noPace: Pace = { perSecond: null, liveCalls: null };
+
+export async function setPace(ports: Ports, caller: Caller, reference: Reference, pace: Pace): Promise<Pace> {
+  requireAdministrator(caller.viewer, 'change the pace');
+  const { perSecond, liveCalls } = pace;
+  const change = { pace: perSecond === null && liveCalls === null ? null : pace };
+  const detail = `${perSecond ?? 'any number of'} per second, ${liveCalls ?? 'any number of'} live calls`;
+  await setRules(ports, caller, reference, change, { action: 'pace.changed', detail }, null);
+  ports.onHoursChanged();
+  return pace;
+}
+
+export type ShownContactLimits = { limits: ContactLimits | null; effective: { from: RuleScope; limits: ContactLimits } | null };
+
+/** Returns a scope's own contact limits, and those in effect. */
+export async function showContactLimits(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<ShownContactLimits> {
+  const own = await findVisible(ports, viewer, reference);
+  const scopes = [own, ...(await scopesAbove(ports, own))];
+  const all = await Promise.all(
+    scopes.map(async (from) => ({ from, limits: (await ports.stores.rules.findRules(from.id)).contactLimits })),
+  );
+  const effective = all.flatMap(({ from, limits }) => (limits ? [{ from, limits }] : []));
+  return { limits: all[0]?.limits ?? null, effective: effective[0] ?? null };
+}
+
+export async function setContactLimits(
+  ports: Ports,
+  caller: Caller,
+  reference: Reference,
+  limits: ContactLimits | null,
+): Promise<ShownContactLimits> {
+  requireAdministrator(caller.viewer, 'change contact limits');
+  const detail =
+    limits === null
+      ? 'no limits of its own'
+      : `${counted(limits.calls, 'call')} in ${counted(limits.days, 'day')}, ${counted(limits.minutesBetween, 'minute')} apart`;
+  await setRules(ports, caller, reference, { contactLimits: limits }, { action: 'contact-limits.changed', detail }, null);
+  ports.onHoursChanged();
+  return showContactLimits(ports, caller.viewer, reference);
 }
 
 /** Identifies a scope's calling hours. It's computed from the rules, so it differs only if they do. */

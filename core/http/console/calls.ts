@@ -44,7 +44,7 @@ async function exportCsv({ ctx, deps, ports, query }: Request<'exportAllCalls'>,
     days: query,
     head: [
       ...['Campaign', 'Request ID', 'Contact', 'Phone', 'Outcome', 'Detail', 'Simulated', 'Key'],
-      ...['Placed', 'Held until', 'Dialed', 'Ended', 'Seconds'],
+      ...['Placed', 'Held until', 'Dialed', 'Ended', 'Seconds', 'Answered by'],
     ],
     async read(viewer, cursor, turn) {
       const { items, nextCursor } = await domain.findCallsToExport(ports, viewer, { ...request, cursor }, turn);
@@ -60,6 +60,7 @@ function csvCells(call: ListedCall): string[] {
     ...[call.campaign.name, call.requestId, call.name ?? '', call.phone ?? '', callStateLabels[call.state], call.detail ?? ''],
     ...[call.isSimulated ? 'Simulated' : '', call.apiKey?.name ?? '', timestamp(call.placedAt)],
     ...[heldUntil ? timestamp(heldUntil) : '', dialedAt ? timestamp(dialedAt) : '', endedAt ? timestamp(endedAt) : '', String(seconds)],
+    call.answeredBy ?? '',
   ];
 }
 
@@ -106,7 +107,9 @@ function callView(call: ListedCall, viewer: Viewer): CallView {
     apiKey: call.apiKey && { id: call.apiKey.id, name: call.apiKey.name, owner: ownerView(call.apiKey.creator, viewer) },
     simulated: call.isSimulated,
     heldUntil: call.heldUntil && timestamp(call.heldUntil),
+    heldFor: call.heldFor,
     heldZone: call.heldUntil === null ? null : findZone(call),
+    answeredBy: call.answeredBy,
     campaign: call.campaign,
   };
 }

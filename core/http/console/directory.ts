@@ -1,4 +1,5 @@
 import * as domain from '../../domain/directory/directory.ts';
+import type { ManagedCampaign } from '../../domain/model.ts';
 import { getSession } from '../middleware/session.ts';
 import { tenancyView } from './people.ts';
 import type { Handler } from './request.ts';
@@ -17,8 +18,12 @@ export const listDirectoryAccounts: Handler<'listDirectoryAccounts'> = async ({ 
 
 export const listDirectoryCampaigns: Handler<'listDirectoryCampaigns'> = async ({ ports, viewer, query }) => {
   const { items, nextCursor } = await domain.listManagedCampaigns(ports, viewer, query.account ?? null, query);
-  return { campaigns: items, nextCursor };
+  return { campaigns: items.map(campaignView), nextCursor };
 };
+
+function campaignView({ settings, ...campaign }: ManagedCampaign) {
+  return { ...campaign, settings: { ...settings } };
+}
 
 export const createPartner: Handler<'createPartner'> = async ({ ports, caller, body }) => ({
   partner: await domain.createPartner(ports, caller, body.name),
@@ -29,7 +34,7 @@ export const createAccount: Handler<'createAccount'> = async ({ ports, caller, b
 });
 
 export const createCampaign: Handler<'createCampaign'> = async ({ ports, caller, body }) => ({
-  campaign: await domain.createCampaign(ports, caller, body.name, body.accountId),
+  campaign: campaignView(await domain.createCampaign(ports, caller, body.name, body.accountId)),
 });
 
 export const renamePartner: Handler<'renamePartner'> = async ({ ports, caller, params, body }) => ({
@@ -40,8 +45,8 @@ export const renameAccount: Handler<'renameAccount'> = async ({ ports, caller, p
   account: await domain.renameManaged(ports, caller, 'account', params.id, body.name),
 });
 
-export const renameCampaign: Handler<'renameCampaign'> = async ({ ports, caller, params, body }) => ({
-  campaign: await domain.renameManaged(ports, caller, 'campaign', params.id, body.name),
+export const changeCampaign: Handler<'changeCampaign'> = async ({ ports, caller, params, body }) => ({
+  campaign: campaignView(await domain.changeCampaign(ports, caller, params.id, body)),
 });
 
 export const deletePartner: Handler<'deletePartner'> = async ({ ports, caller, params }) => {

@@ -1,10 +1,12 @@
 import { limits } from '#contract/limits.ts';
+import type { ContactLimitsView, StopView } from '#contract/protection/dialing.ts';
 import type { DoNotCallEntryView } from '#contract/protection/do-not-call.ts';
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import type { CallingHoursView, NumbersView } from '#contract/protection/protection.ts';
 import { timestamp } from '#contract/text/text.ts';
+import * as stops from '../../domain/calls/stops.ts';
 import { scopeFor } from '../../domain/directory/scope.ts';
-import type { DoNotCallEntry, RuleScope } from '../../domain/model.ts';
+import type { DialingStop, DoNotCallEntry, RuleScope } from '../../domain/model.ts';
 import * as list from '../../domain/protection/do-not-call.ts';
 import * as rules from '../../domain/protection/rules.ts';
 import { sendCsv } from './csv.ts';
@@ -54,6 +56,36 @@ export const setNumbers: Handler<'setNumbers'> = async ({ ports, caller, query, 
   const { version, ...change } = body;
   return numbersView(await rules.setNumberRules(ports, caller, query, change, version));
 };
+
+export const stopDialing: Handler<'stopDialing'> = async ({ ctx, ports, caller, body }) => {
+  const { stop, isNew, queuedCalls, withProvider } = await stops.stopDialing(ports, caller, body);
+  ctx.state.isRepeated = !isNew;
+  return { stop: stopView(stop), queuedCalls, withProvider };
+};
+
+export const listStops: Handler<'listStops'> = async ({ ports, viewer }) => ({
+  stops: (await stops.listStops(ports, viewer)).map(stopView),
+});
+
+export const resumeDialing: Handler<'resumeDialing'> = ({ ports, caller, params }) => stops.resumeDialing(ports, caller, params.id);
+
+function stopView({ id, scope, target, at, by, reason }: DialingStop): StopView {
+  return { id, scope, target, at: timestamp(at), by, reason };
+}
+
+export const showPace: Handler<'showPace'> = ({ ports, viewer, query }) => rules.showPace(ports, viewer, query);
+
+export const setPace: Handler<'setPace'> = ({ ports, caller, query, body }) => rules.setPace(ports, caller, query, body);
+
+export const showContactLimits: Handler<'showContactLimits'> = async ({ ports, viewer, query }) =>
+  contactLimitsView(await rules.showContactLimits(ports, viewer, query));
+
+export const setContactLimits: Handler<'setContactLimits'> = async ({ ports, caller, query, body }) =>
+  contactLimitsView(await rules.setContactLimits(ports, caller, query, body.limits));
+
+function contactLimitsView({ limits, effective }: rules.ShownContactLimits): ContactLimitsView {
+  return { limits, effective: effective && { from: scopeView(effective.from), limits: effective.limits } };
+}
 
 export const showOptOuts: Handler<'showOptOuts'> = async ({ ports, viewer, params }) => ({
   listedFor: await rules.showOptOuts(ports, viewer, params.id),

@@ -19,6 +19,8 @@ export type State = {
   turn?: Turn;
   /** Runs a part of an export in its own turn. */
   takeTurn?: (work: (turn: Turn) => Promise<void>) => Promise<void>;
+  /** Whether the request repeats one that has already had its effect. */
+  isRepeated?: boolean;
   /** When the accepted key expires (RFC 3339), if that's soon. */
   keyExpiresAt?: string;
 };

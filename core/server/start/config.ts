@@ -4,6 +4,7 @@ import { createSecureContext } from 'node:tls';
 import proxyAddress from 'proxy-addr';
 import { z } from 'zod';
 import { isSigningSecret } from '#contract/calls/signature.ts';
+import type { Pace } from '#contract/protection/dialing.ts';
 import { isLoopback, readServerAddress } from '#contract/server-address.ts';
 import { lineSchema } from '#contract/text/text.ts';
 import type { RetentionDays } from '../../domain/model.ts';
@@ -54,8 +55,10 @@ export type Tls = Readonly<{ certFile: string; keyFile: string; cert: Buffer; ke
 
 type DialerConfig =
   | Readonly<{ kind: 'off' }>
-  | Readonly<{ kind: 'simulated'; concurrency: number }>
-  | Readonly<{ kind: 'webhook'; concurrency: number; url: string; deduplicates: boolean }>;
+  | (Handing & Readonly<{ kind: 'simulated' }>)
+  | (Handing & Readonly<{ kind: 'webhook'; url: string; deduplicates: boolean }>);
+/** @property pace the pace of all calls together; null for any */
+type Handing = Readonly<{ concurrency: number; pace: Pace | null }>;
 
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
 export type LogLevel = (typeof logLevels)[number];
@@ -148,6 +151,14 @@ const schema = z.object({
   DIALER_SECRETS: signingSecrets,
   DIALER_DEDUPLICATES: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
   DIALER_CONCURRENCY: wholeNumber(1, 1_000).default(10),
+  DIALER_PER_SECOND: z
+    .string()
+    .refine((text) => /^\d{1,4}(\.\d{1,3})?$/.test(text) && Number(text) >= 0.1 && Number(text) <= 1_000, {
+      error: 'must be a number from 0.1 to 1000',
+    })
+    .transform(Number)
+    .optional(),
+  DIALER_LIVE_CALLS: wholeNumber(1, 100_000).optional(),
   RETENTION_DAYS: days.default(defaultRetention.contacts),
   AUDIT_RETENTION_DAYS: days.default(defaultRetention.auditEvents),
   MAX_ACTIVE_KEYS_PER_USER: maxActiveKeys,
@@ -198,13 +209,14 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 }
 
 function toDialer(env: z.output<typeof schema>): DialerConfig {
-  const { DIALER: kind, DIALER_CONCURRENCY: concurrency } = env;
+  const { DIALER: kind, DIALER_CONCURRENCY: concurrency, DIALER_PER_SECOND: perSecond = null, DIALER_LIVE_CALLS: liveCalls = null } = env;
+  const handing = { concurrency, pace: perSecond === null && liveCalls === null ? null : { perSecond, liveCalls } };
   if (kind === 'off') return { kind };
-  if (kind === 'simulated') return { kind, concurrency };
+  if (kind === 'simulated') return { kind, ...handing };
   if (env.DIALER_URL === undefined) throw new ConfigError('DIALER_URL', 'is required with DIALER=webhook');
   if (env.DIALER_SECRETS === null)
     throw new ConfigError('DIALER_SECRETS', `is required with DIALER=webhook. To generate one, run: ${generateSecret}`);
-  return { kind, concurrency, url: env.DIALER_URL, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
+  return { kind, ...handing, url: env.DIALER_URL, deduplicates: env.DIALER_DEDUPLICATES === 'true' };
 }
 
 /** Whether a URL uses https or is on this machine. One of the two is required, because contact data is sent to the URL. */

@@ -17,7 +17,7 @@ import { keysById, narrowFoundToVisible, narrowToVisible } from '../keys/api-key
 
 const listedColumns = [
   ...(['campaign_id', 'request_id', 'contact_id', 'api_key_id', 'phone', 'name', 'state'] as const),
-  ...(['detail', 'placed_at', 'dialed_at', 'ended_at', 'provider', 'held_until', 'time_zone'] as const),
+  ...(['detail', 'placed_at', 'dialed_at', 'ended_at', 'provider', 'held_until', 'held_for', 'answered_by', 'time_zone'] as const),
 ];
 type ListedRow = Pick<CallRow, (typeof listedColumns)[number]>;
 
@@ -178,6 +178,8 @@ function listedCall(row: ListedRow, key: KeyRow | undefined, campaignName: strin
     apiKey: key ? { id: key.id, name: key.name, creator: { id: key.creator_id, name: key.creator_name } } : null,
     isSimulated: row.provider === 'simulated',
     heldUntil: row.ended_at === null ? row.held_until : null,
+    heldFor: row.ended_at === null ? row.held_for : null,
+    answeredBy: row.answered_by,
     timeZone: row.time_zone,
     campaign: { id: row.campaign_id, name: campaignName },
   };

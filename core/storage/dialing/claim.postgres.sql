@@ -1,7 +1,7 @@
 -- Claims due calls, which the transaction has picked and checked against the rules, until the lease ends: see claim.sqlite.sql. The pairs are a
 -- subquery: see stop.postgres.sql. `pick` has locked the calls, and skipped those that another dialer has locked.
 UPDATE calls SET
-  state = 'dialing', attempt = attempt + 1, due_at = r.lease_until, held_until = NULL,
+  state = 'dialing', attempt = attempt + 1, due_at = r.lease_until, held_until = NULL, held_for = NULL,
   provider = CASE WHEN state = 'queued' OR handoff = 'retry' THEN r.provider ELSE calls.provider END,
   first_attempt_at = coalesce(first_attempt_at, r.now),
   handoff = CASE

@@ -5,7 +5,7 @@
 -- provider that has it or may have it, and is_listed says that it must not be handed off again. A call that was cancelled since it was picked
 -- is no longer due. A call never has two claims at the same time, because the lease moves due_at.
 UPDATE calls SET
-  state = 'dialing', attempt = attempt + 1, due_at = r.lease_until, held_until = NULL,
+  state = 'dialing', attempt = attempt + 1, due_at = r.lease_until, held_until = NULL, held_for = NULL,
   provider = CASE WHEN state = 'queued' OR handoff = 'retry' THEN r.provider ELSE calls.provider END,
   first_attempt_at = coalesce(first_attempt_at, r.now),
   handoff = CASE

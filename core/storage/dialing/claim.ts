@@ -1,16 +1,20 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
-import type { Millis } from '../../domain/instant.ts';
-import type { ClaimedCall, Objection, StopReason } from '../../domain/model.ts';
+import type { HeldFor, Pace } from '#contract/protection/dialing.ts';
+import { dialingLimits } from '../../domain/calls/dialing.ts';
+import { type Millis, plus } from '../../domain/instant.ts';
+import type { CampaignRules, ClaimedCall, Objection, ScopePace, StopReason } from '../../domain/model.ts';
 import { describeObjection, doNotCallDetail, judge, toStopReason } from '../../domain/protection/judge.ts';
 import type { Lane, Value } from '../engine/database.ts';
 import { required } from '../engine/database.ts';
 import { shardsOf } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
-import type { KnownRules } from '../protection/rules.ts';
+import type { CurrentRules, KnownRules } from '../protection/rules.ts';
 import { callKey, isUndialed } from '../queue/call-stages.ts';
 import { type CallKeyPair, holdCalls, lapseBatch, lapsesAt, stopCalls, sweepBatchSize, unlocked } from '../queue/queue.ts';
+import { firstAllowed, readContacts } from './contact-limits.ts';
+import { countLive, keepPace, lockScopes, spreader } from './pace.ts';
 
 /** The number of accounts that one claim considers. The next claim starts with the accounts after them. */
 const accountsPerClaim = 100;
@@ -86,20 +90,39 @@ function order(a: string, b: string, last: string): number {
 }
 
 /** Returns a function that claims the calls of a {@link Share} in one shard. */
-export function claimer(database: Lane, rules: KnownRules, onStopped: OnStopped) {
+export function claimer(root: Lane, database: Lane, rules: KnownRules, onStopped: OnStopped) {
   const turns = keyTurns(database);
   const claimCalls = claimStatement(database);
+  const spread = spreader();
 
   /** @returns the claimed calls, and how many calls it ended or postponed instead */
   function claimOnce(accounts: Share['accounts'], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
     return database.write.transaction(async (trx) => {
       await lapseBatch(database, claim.now, sweepBatchSize, trx);
       const picked = await pick(trx, accounts, { now: claim.now, size, turns, others });
-      const judged = await judgeCalls(trx, rules, picked.slice(0, size), claim.now);
-      const { claimed, blocked } = await claimCalls(trx, judged.open.slice(0, limit), claim);
+      const judged = await judgeCalls({ root, shard: database, trx }, rules, picked.slice(0, size), claim);
+      const paced = await pace(trx, judged, limit, claim);
+      const { claimed, blocked } = await claimCalls(trx, paced.open, judged.campaigns, claim);
+      await paced.save(trx);
       if (blocked > 0) onStopped('do-not-call', blocked);
       return { claimed, moved: blocked + (await moveStopped(database, trx, judged, claim.now, onStopped)) };
     });
+  }
+
+  /** Picks the calls that may leave now, and holds those that only wait for their campaign's pace. */
+  async function pace(trx: Knex.Transaction, judged: JudgedCalls, limit: number, { now }: Claim) {
+    const paced = judged.open.filter(({ paces }) => paces.length > 0);
+    if (paced.length === 0) return { open: judged.open.slice(0, limit), save: async () => undefined };
+    const kept = await keepPace(judged.open, judged.next, now, (scope, max) => countLiveIn(trx, scope, max));
+    for (const { call, pace, until } of kept.over)
+      if (pace.campaignId !== null && call.isQueued) hold(judged, call.key, spread(pace, until), 'pace');
+    return { open: kept.open.slice(0, limit).map(({ call, leavesAt }) => ({ ...call, leavesAt })), save: kept.save };
+  }
+
+  /** Counts the live calls of all shards. Its own shard is read in the transaction. */
+  async function countLiveIn(trx: Knex.Transaction, scope: ScopePace, max: number): Promise<number> {
+    const counts = shardsOf(root).map((shard) => countLive(shard, scope, max, shard === database ? trx : undefined));
+    return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
 
   return async ({ accounts, limit }: Share, claim: Claim): Promise<ClaimedCall[]> => {
@@ -122,11 +145,15 @@ export function claimer(database: Lane, rules: KnownRules, onStopped: OnStopped)
   };
 }
 
-type Claim = { provider: string; now: Millis; leaseUntil: Millis };
+type Claim = { provider: string; now: Millis; leaseUntil: Millis; serverPace?: Pace | null };
 export type OnStopped = (reason: StopReason, calls: number) => void;
 
+/** In ms: a scope whose next call may leave this soon is looked at, because a call may be claimed ahead of its moment. */
+const pacedSoon = 250;
+
 /**
- * Finds the next accounts with due calls: first those after a given account, then those from the start. The recursion skips from account to
+ * Finds the next accounts with due calls: first those after a given account, then those from the start. Skips accounts that are stopped, or
+ * whose next call may only leave later, because thousands of them would keep others waiting. The recursion skips from account to
  * account in the index, because one account may have a million due calls. It's a single statement, because idle dialers run it every
  * second.
  */
@@ -142,8 +169,11 @@ async function accountsWithDue(database: Lane, after: string, now: Millis, limit
      SELECT account_id FROM waiting
      WHERE account_id IS NOT NULL AND (from_start = 0 OR account_id <= ?)
        AND EXISTS (SELECT 1 FROM calls WHERE calls.account_id = waiting.account_id AND due_at IS NOT NULL AND due_at <= ?)
+       AND NOT EXISTS (SELECT 1 FROM dialing_paces WHERE scope_id IN (waiting.account_id, '') AND next_at > ?)
+       AND NOT EXISTS (SELECT 1 FROM dialing_stops LEFT JOIN accounts ON accounts.id = waiting.account_id
+         WHERE scope_id IN (waiting.account_id, accounts.partner_id, ''))
      LIMIT ?`,
-    [after, after, after, now, limit],
+    [after, after, after, now, now + pacedSoon, limit],
   );
   return rows.map(({ account_id }) => account_id);
 }
@@ -187,35 +217,145 @@ async function pick(
   return Array.from({ length: rounds }, (_, n) => queues.flatMap(({ count, calls }) => calls.slice(n * count, (n + 1) * count))).flat();
 }
 
-/** The rules' verdict on the selected calls. */
-type JudgedCalls = {
-  /** Calls to claim. If there's a reason in `stopped`, the provider may already have the call, and it must not be handed off again. */
-  open: { key: CallKeyPair; stopped: string | null }[];
-  held: Map<Millis, CallKeyPair[]>;
-  refused: { objection: Objection; key: CallKeyPair }[];
+/**
+ * A call to claim.
+ *
+ * @property stopped why the call must not be handed off, although the provider may already have it; null if it may be
+ * @property paces those that its hand-off counts for; empty if it won't be handed off
+ * @property isQueued whether it can still wait
+ */
+type OpenCall = {
+  key: CallKeyPair;
+  stopped: string | null;
+  leavesAt: Millis;
+  paces: readonly ScopePace[];
+  isLive: boolean;
+  isQueued: boolean;
 };
 
+/** The rules' verdict on the selected calls. */
+type JudgedCalls = {
+  open: OpenCall[];
+  held: Map<string, { until: Millis; heldFor: HeldFor | null; calls: CallKeyPair[] }>;
+  refused: { objection: Objection; key: CallKeyPair }[];
+  campaigns: CurrentRules['campaigns'];
+  /** When the next call of each scope with a pace may leave. */
+  next: ReadonlyMap<string, Millis>;
+};
+
+function hold({ held }: JudgedCalls, key: CallKeyPair, until: Millis, heldFor: HeldFor | null): void {
+  const name = `${until} ${heldFor}`;
+  const group = held.get(name) ?? { until, heldFor, calls: [] };
+  group.calls.push(key);
+  held.set(name, group);
+}
+
+/** In ms: how long a call of a stopped campaign is held. Resuming makes it due again. */
+const stoppedFor = 3_600_000;
+
 /**
- * Checks calls against the current rules, which may have changed since they were placed. The transaction has already locked the calls, so
- * it sees every change of rules that was acknowledged before.
+ * Checks calls against the current rules, which may have changed since they were placed, and against stops. The transaction has already
+ * locked the calls, so it sees every change that was acknowledged before.
  */
-async function judgeCalls(trx: Knex.Transaction, rules: KnownRules, rows: readonly PickedRow[], now: Millis): Promise<JudgedCalls> {
-  const rulesFor = await rules.current(rows, trx);
-  const judged: JudgedCalls = { open: [], held: new Map(), refused: [] };
+async function judgeCalls(
+  { root, shard, trx }: { root: Lane; shard: Lane; trx: Knex.Transaction },
+  rules: KnownRules,
+  rows: readonly PickedRow[],
+  { now, serverPace = null }: Pick<Claim, 'now' | 'serverPace'>,
+): Promise<JudgedCalls> {
+  const { rulesFor, campaigns, hasStops } = await rules.current(rows, trx);
+  const stopped = new Set(hasStops ? await shard.query<{ scope_id: string }>('SELECT scope_id FROM dialing_stops', [], trx).then(ids) : []);
+  const forServer = serverPace === null ? [] : [{ ...serverPace, scopeId: '', accountId: null, campaignId: null }];
+  const pacesOf = (row: PickedRow) => (row.handoff === 'taken' ? [] : [...forServer, ...rulesFor(row.campaign_id).paces]);
+  const limited = rows.filter((row) => rulesFor(row.campaign_id).contactLimits !== null && !mayBeTaken(row));
+  const next = await lockScopes(trx, shard, [
+    ...rows.flatMap((row) => pacesOf(row).map(({ scopeId }) => scopeId)),
+    ...limited.flatMap((row) => countedFor(rulesFor(row.campaign_id)) ?? []),
+  ]);
+  const contacts = await contactTimes(root, limited, rulesFor, now, { shard, trx });
+  const judged: JudgedCalls = { open: [], held: new Map(), refused: [], campaigns, next };
   for (const row of rows) {
     const key: CallKeyPair = [row.campaign_id, row.contact_id];
-    const call = { phone: row.phone ?? '', timeZone: row.time_zone, notBefore: null, notAfter: row.not_after };
-    const placedAt = row.not_before !== null && row.not_before > row.placed_at ? row.not_before : row.placed_at;
+    const isLive = mayBeTaken(row);
+    const open = { key, leavesAt: now, isLive, isQueued: !isLive };
     // If a provider already has the call, there's nothing left to decide, because the claim only asks for its outcome.
-    const judgement =
-      row.handoff === 'taken' || row.phone === null ? ({ kind: 'open' } as const) : judge(rulesFor(row.campaign_id), call, now, placedAt);
-    const mayBeTaken = row.state !== 'queued' && row.handoff !== 'retry';
-    if (judgement.kind === 'open') judged.open.push({ key, stopped: null });
-    else if (mayBeTaken) judged.open.push({ key, stopped: judgement.kind === 'held' ? closedNow : describeObjection(judgement) });
-    else if (judgement.kind === 'held') judged.held.set(judgement.until, [...(judged.held.get(judgement.until) ?? []), key]);
+    if (row.handoff === 'taken' || row.phone === null) {
+      judged.open.push({ ...open, stopped: null, paces: [] });
+      continue;
+    }
+    const { account, partner } = campaigns.get(row.campaign_id) ?? { account: { id: row.account_id }, partner: { id: '' } };
+    if (['', partner.id, account.id].some((id) => stopped.has(id))) continue;
+    if (stopped.has(row.campaign_id)) {
+      if (!isLive) hold(judged, key, plus(now, stoppedFor), 'stop');
+      continue;
+    }
+    const judgement = judgeNow(row, rulesFor(row.campaign_id), contacts, now);
+    if (judgement.kind === 'open') judged.open.push({ ...open, stopped: null, paces: pacesOf(row) });
+    else if (isLive)
+      judged.open.push({ ...open, stopped: judgement.kind === 'held' ? closedNow : describeObjection(judgement), paces: [] });
+    else if (judgement.kind === 'held') hold(judged, key, judgement.until, judgement.heldFor);
     else judged.refused.push({ objection: judgement, key });
   }
   return judged;
+}
+
+const ids = (rows: readonly { scope_id: string }[]) => rows.map(({ scope_id }) => scope_id);
+
+/** Whether a provider may already have the call. */
+function mayBeTaken({ state, handoff }: Pick<PickedRow, 'state' | 'handoff'>): boolean {
+  return state !== 'queued' && handoff !== 'retry';
+}
+
+type Verdict = { kind: 'open' } | { kind: 'held'; until: Millis; heldFor: HeldFor | null } | Objection;
+
+/** Applies the rules about numbers, calling hours and contact limits to a call. */
+function judgeNow(row: PickedRow, rules: CampaignRules, contacts: Contacts, now: Millis): Verdict {
+  const call = { phone: row.phone ?? '', timeZone: row.time_zone, notBefore: null, notAfter: row.not_after };
+  const placedAt = row.not_before !== null && row.not_before > row.placed_at ? row.not_before : row.placed_at;
+  const judgement = judge(rules, call, now, placedAt);
+  if (judgement.kind === 'held') return { ...judgement, heldFor: null };
+  const { contactLimits } = rules;
+  if (judgement.kind !== 'open' || contactLimits === null || mayBeTaken(row)) return judgement;
+  const times = contacts.get(countedFor(rules) ?? '')?.get(call.phone) ?? [];
+  const until = firstAllowed(contactLimits.limits, times, now);
+  if (until <= now) {
+    // Another call to the same number in this claim has to wait for this one.
+    contacts.get(countedFor(rules) ?? '')?.set(call.phone, [now, ...times]);
+    return judgement;
+  }
+  if (until >= (row.not_after ?? plus(placedAt, dialingLimits.life.toMillis()))) return { kind: 'contact-limit' };
+  const later = judge(rules, { ...call, notBefore: until }, now, placedAt);
+  if (later.kind !== 'open' && later.kind !== 'held') return later;
+  return { kind: 'held', until: later.kind === 'held' ? later.until : until, heldFor: 'contact-limit' };
+}
+
+/** When numbers were called, by the account or partner whose calls count. */
+type Contacts = Map<string, Map<string, Millis[]>>;
+
+/** Returns the ID of the account or partner whose calls the contact limits count; null if there are no limits. */
+function countedFor({ contactLimits }: CampaignRules): string | null {
+  return contactLimits && (contactLimits.counts.accountId ?? contactLimits.counts.partnerId);
+}
+
+/** Reads when the numbers of these calls were called. If several rules count the calls of one account, it reads as far back as any needs. */
+async function contactTimes(
+  root: Lane,
+  limited: readonly PickedRow[],
+  rulesFor: CurrentRules['rulesFor'],
+  now: Millis,
+  own: { shard: Lane; trx: Knex },
+): Promise<Contacts> {
+  const contacts: Contacts = new Map();
+  for (const [id, rows] of Map.groupBy(limited, (row) => countedFor(rulesFor(row.campaign_id)))) {
+    const all = rows.flatMap((row) => rulesFor(row.campaign_id).contactLimits ?? []);
+    const [first] = all;
+    if (id === null || !first) continue;
+    const longest = (value: 'days' | 'minutesBetween') => Math.max(...all.map(({ limits }) => limits[value]));
+    const limits = { ...first.limits, days: longest('days'), minutesBetween: longest('minutesBetween') };
+    const phones = [...new Set(rows.map(({ phone }) => phone ?? ''))];
+    contacts.set(id, await readContacts(root, { limits, counts: first.counts }, phones, now, own));
+  }
+  return contacts;
 }
 
 const closedNow = 'Calling hours have ended.';
@@ -229,7 +369,7 @@ async function moveStopped(
   onStopped: OnStopped,
 ): Promise<number> {
   let moved = 0;
-  for (const [until, calls] of held) moved += await holdCalls(database, trx, calls, until);
+  for (const { until, heldFor, calls } of held.values()) moved += await holdCalls(database, trx, calls, until, heldFor);
   for (const { objection, key } of refused) {
     const detail = describeObjection(objection);
     const state = toStopReason(objection) === 'number' ? 'blocked' : 'lapsed';
@@ -267,16 +407,19 @@ function claimStatement(database: Lane) {
   const claim = database.prepare<ClaimedRow>(readSql(import.meta.url, 'claim', database.kind), 'write');
   return async (
     trx: Knex.Transaction,
-    open: JudgedCalls['open'],
+    open: readonly OpenCall[],
+    campaigns: CurrentRules['campaigns'],
     { provider, now, leaseUntil }: Claim,
   ): Promise<{ claimed: ClaimedCall[]; blocked: number }> => {
     if (open.length === 0) return { claimed: [], blocked: 0 };
     const keys = open.map(({ key }) => key);
     const { rows } = await claim([keys, provider, now, leaseUntil], undefined, trx);
-    const reasons = new Map(open.map(({ key: [, contactId], stopped }) => [contactId, stopped]));
-    const claimed = rows.map((row) =>
-      claimedCall(row, leaseUntil, row.is_listed ? doNotCallDetail : (reasons.get(row.contact_id) ?? null)),
-    );
+    const opened = new Map(open.map((call) => [call.key[1], call]));
+    const claimed = rows.map((row) => {
+      const { stopped = null, leavesAt = now } = opened.get(row.contact_id) ?? {};
+      const campaign = required(campaigns.get(row.campaign_id) ?? null, 'campaign');
+      return { ...claimedCall(row), campaign, leaseUntil, leavesAt, stopped: row.is_listed ? doNotCallDetail : stopped };
+    });
     if (claimed.length === keys.length) return { claimed, blocked: 0 };
     const done = new Set(rows.map((row) => row.contact_id));
     const left = keys.filter(([, contactId]) => !done.has(contactId));
@@ -289,7 +432,7 @@ export function blockIfListed(database: Lane, trx: Knex.Transaction, calls: read
   return stopCalls(database, trx, calls, now, { state: 'blocked', detail: doNotCallDetail, ifListed: true });
 }
 
-function claimedCall(row: ClaimedRow, leaseUntil: Millis, stopped: string | null): ClaimedCall {
+function claimedCall(row: ClaimedRow): Omit<ClaimedCall, 'campaign' | 'leaseUntil' | 'leavesAt' | 'stopped'> {
   if (row.handoff === null || row.handoff === 'retry')
     throw new Error(`The call ${row.contact_id} was claimed, but its hand-off is ${row.handoff}.`);
   return {
@@ -307,8 +450,6 @@ function claimedCall(row: ClaimedRow, leaseUntil: Millis, stopped: string | null
     provider: required(row.provider, 'provider'),
     attempt: row.attempt,
     handoff: row.handoff,
-    leaseUntil,
-    stopped,
   };
 }
 

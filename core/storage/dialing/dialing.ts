@@ -15,22 +15,25 @@ import { knownRules } from '../protection/rules.ts';
 import { columnsAt, endCalls, isAt, isDialing } from '../queue/call-stages.ts';
 import { endOverdueBatch, lapseBatch, markAllDue, sweepBatchSize } from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts, type OnStopped } from './claim.ts';
+import { nextInPace } from './pace.ts';
 
 export function dialingStore(database: Lane, onStopped: OnStopped = () => undefined): DialingStore {
   const { read, write } = database;
   const rules = knownRules(database);
   const inShard = perShard((shard) => ({
-    claim: claimer(shard, rules, onStopped),
+    claim: claimer(database, shard, rules, onStopped),
     recordOutcome: outcomeStatement(shard),
     endOne: endingStatement(shard),
   }));
   const findDue = dueAccounts(database);
 
   return {
-    async claim(limit, provider, now, leaseUntil) {
+    nextInPace: (now) => nextInPace(database, now),
+
+    async claim(limit, provider, now, leaseUntil, serverPace = null) {
       const { shares, failures } = await findDue(limit, now);
       const claims = await Promise.allSettled(
-        Array.from(shares, ([shard, share]) => inShard(shard).claim(share, { provider, now, leaseUntil })),
+        Array.from(shares, ([shard, share]) => inShard(shard).claim(share, { provider, now, leaseUntil, serverPace })),
       );
       const claimed = claims.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
       const [failure] = [...failures, ...claims.filter((result) => result.status === 'rejected')];
@@ -152,8 +155,8 @@ function endingStatement(database: Lane) {
 function outcomeStatement(database: Lane) {
   const record = database.prepare(readSql(import.meta.url, 'outcome', database.kind), 'write');
   return async (contactId: string, conclusion: Conclusion, now: Millis, trx?: Knex.Transaction): Promise<boolean> => {
-    const { state, detail, endedAt, durationSeconds } = conclusion;
-    return (await record([contactId, toState(state), detail, endedAt, durationSeconds, now], undefined, trx)).changed > 0;
+    const { state, detail, endedAt, durationSeconds, answeredBy = null } = conclusion;
+    return (await record([contactId, toState(state), detail, endedAt, durationSeconds, now, answeredBy], undefined, trx)).changed > 0;
   };
 }
 

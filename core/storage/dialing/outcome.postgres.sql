@@ -4,11 +4,11 @@ WITH changed AS ( -- not in a shard
   UPDATE calls SET
     state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds,
     handoff = 'taken', dialed_at = coalesce(dialed_at, first_attempt_at),
-    late_outcome_at = CASE WHEN (state = 'unknown') THEN r.told_at END
+    late_outcome_at = CASE WHEN (state = 'unknown') THEN r.told_at END, answered_by = r.answered_by
   FROM (
     SELECT
       $1::jsonb->>0 AS contact_id, $1::jsonb->>1 AS outcome, $1::jsonb->>2 AS detail, ($1::jsonb->>3)::bigint AS ended_at,
-      ($1::jsonb->>4)::bigint AS duration_seconds, ($1::jsonb->>5)::bigint AS told_at
+      ($1::jsonb->>4)::bigint AS duration_seconds, ($1::jsonb->>5)::bigint AS told_at, $1::jsonb->>6 AS answered_by
   ) AS r
   WHERE calls.contact_id = r.contact_id AND handoff IS NOT NULL
     AND (state = 'unknown' OR (state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken')))

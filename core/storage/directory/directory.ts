@@ -10,9 +10,10 @@ import { type Condition, either, equal, matching } from '../engine/conditions.ts
 import type { Lane, Lanes } from '../engine/database.ts';
 import { inChunks } from '../engine/database.ts';
 import { isForeignKeyViolation } from '../engine/errors.ts';
+import { parseSettings } from '../protection/rules.ts';
 
 type AccountRow = Named & { partner_id: string; partner_name: string };
-type CampaignRow = AccountRow & { account_id: string; account_name: string };
+type CampaignRow = AccountRow & { account_id: string; account_name: string; settings: string | null };
 
 /** The directory's tables and the order of their lists. Partners are named `p`, accounts `a`, and campaigns `c`. */
 const orders = {
@@ -92,6 +93,16 @@ export function directoryStore({ console, lists }: Lanes): DirectoryStore {
       });
     },
 
+    changeCampaign({ id, name, settings }, event) {
+      return write.transaction(async (trx) => {
+        const changed = await trx('campaigns')
+          .where({ id })
+          .update({ name, settings: JSON.stringify(settings) });
+        if (changed > 0) await recordAudit(trx, event);
+        return changed > 0;
+      });
+    },
+
     async delete(kind, id, event) {
       const before = await findBelonging(console.read, kind, id);
       if (before.length > 0) return before;
@@ -112,7 +123,8 @@ export function directoryStore({ console, lists }: Lanes): DirectoryStore {
         if (belonging.length > 0) return belonging;
         if (row === undefined) return null;
         await trx('protection_rules').where({ scope_id: id }).delete();
-        await trx('do_not_call_sweeps').where({ scope_id: id }).delete();
+        for (const table of ['do_not_call_sweeps', 'dialing_stops', 'dialing_paces'] as const)
+          await trx(table).where({ scope_id: id }).delete();
         await trx('sessions').where({ tenancy_id: id }).update({ tenancy_kind: null, tenancy_id: null });
         await trx(`${kind}s`).where({ id: current }).delete();
         await recordAudit(trx, event);
@@ -186,7 +198,14 @@ const countedBelongings = 100;
 
 const partnerColumns = { id: 'p.id', name: 'p.name' };
 const accountColumns = { id: 'a.id', name: 'a.name', partner_id: 'p.id', partner_name: 'p.name' };
-const campaignColumns = { ...accountColumns, id: 'c.id', name: 'c.name', account_id: 'a.id', account_name: 'a.name' };
+const campaignColumns = {
+  ...accountColumns,
+  id: 'c.id',
+  name: 'c.name',
+  account_id: 'a.id',
+  account_name: 'a.name',
+  settings: 'c.settings',
+};
 
 /** Limits a query to the viewer's access. @param query includes partners, named `p` */
 function within(query: Knex.QueryBuilder, access: DirectoryAccess): Knex.QueryBuilder {
@@ -201,7 +220,13 @@ function within(query: Knex.QueryBuilder, access: DirectoryAccess): Knex.QueryBu
 }
 
 function toCampaign(row: CampaignRow) {
-  return { id: row.id, name: row.name, account: { id: row.account_id, name: row.account_name }, partner: toPartner(row) };
+  return {
+    id: row.id,
+    name: row.name,
+    account: { id: row.account_id, name: row.account_name },
+    partner: toPartner(row),
+    settings: parseSettings(row.settings),
+  };
 }
 
 function toPartner({ partner_id, partner_name }: AccountRow): Named {

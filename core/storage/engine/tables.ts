@@ -1,6 +1,8 @@
 import type { Tables } from 'knex/types/tables.js';
 import type { CallState } from '#contract/calls/calls.ts';
+import type { AnsweredBy } from '#contract/calls/dialer.ts';
 import type { TenancyKind, UserType } from '#contract/console/common.ts';
+import type { HeldFor, StopScope } from '#contract/protection/dialing.ts';
 import type { DoNotCallReason, DoNotCallSource } from '#contract/protection/do-not-call.ts';
 import type { EndState, HandoffStage } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
@@ -35,13 +37,16 @@ declare module 'knex/types/tables.js' {
     do_not_call_sweeps: DoNotCallSweepRow;
     do_not_call_additions: { partner_id: string; version: number; phones: string };
     protection_rules: ProtectionRulesRow;
+    dialing_stops: DialingStopRow;
+    dialing_paces: { scope_id: string; next_at: Millis };
   }
 }
 
 type NamedRow = { id: string; external_id: string | null; name: string; created_at: Millis };
 type PartnerRow = NamedRow & { has_do_not_call: number | null; do_not_call_version: number | null; rules_version: number | null };
 type AccountRow = NamedRow & { partner_id: string; has_do_not_call: number | null; opt_outs_for_partner: number | null };
-type CampaignRow = NamedRow & { account_id: string };
+/** `settings` is a JSON object. */
+type CampaignRow = NamedRow & { account_id: string; settings: string | null };
 
 export type DoNotCallRow = {
   id: string;
@@ -68,7 +73,23 @@ export type ProtectionRulesRow = {
   hours: string | null;
   countries: string | null;
   kinds: string | null;
-  hours_changed: string | null;
+  pace: string | null;
+  contact_limits: string | null;
+  changed: string | null;
+};
+
+export type DialingStopRow = {
+  id: string;
+  scope: StopScope;
+  scope_id: string;
+  account_id: string | null;
+  partner_id: string | null;
+  at: Millis;
+  by_id: string | null;
+  by_name: string | null;
+  by_type: UserType | 'operator';
+  reason: string | null;
+  cancelling_since: Millis | null;
 };
 
 export type UserRow = {
@@ -209,7 +230,9 @@ export type CallRow = {
   detail: string | null;
   late_outcome_at: Millis | null;
   held_until: Millis | null;
+  held_for: HeldFor | null;
   response_held_until: Millis | null;
+  answered_by: AnsweredBy | null;
 };
 
 /** All tables that the types define. A restore on PostgreSQL wouldn't drop a table that's missing here. */
@@ -240,6 +263,8 @@ const typedTables: Record<keyof Tables, true> = {
   do_not_call_sweeps: true,
   do_not_call_additions: true,
   protection_rules: true,
+  dialing_stops: true,
+  dialing_paces: true,
 };
 
 export const migrationsTable = 'schema_migrations';

@@ -1,10 +1,11 @@
 import type { Knex } from 'knex';
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import type { ContactLimits, Pace } from '#contract/protection/dialing.ts';
 import type { RestrictedKind } from '#contract/protection/numbers.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import { eachDespiteErrors } from '../../domain/each-despite-errors.ts';
 import type { Millis } from '../../domain/instant.ts';
-import type { CampaignRules, RuleScope } from '../../domain/model.ts';
+import type { CallCampaign, CampaignRules, RuleScope, ScopeContactLimits } from '../../domain/model.ts';
 import type { CheckRules, ProtectionAccess, RuleStore, ScopeRules } from '../../domain/ports.ts';
 import { defaultRules } from '../../domain/protection/judge.ts';
 import { recordAudit } from '../audit/audit.ts';
@@ -13,6 +14,7 @@ import { sumOfShards } from '../engine/shards.ts';
 import type { ProtectionRulesRow } from '../engine/tables.ts';
 import { markHeldDue } from '../queue/queue.ts';
 import { accountsIn } from './do-not-call.ts';
+
 export function ruleStore({ console: database, background }: Lanes): RuleStore {
   const { read, write } = database;
   return {
@@ -37,7 +39,7 @@ export function ruleStore({ console: database, background }: Lanes): RuleStore {
     async countHeld(now) {
       return sumOfShards(background, async (shard) => {
         const [row] = await shard.query<{ held: number | string }>(
-          'SELECT count(*) AS held FROM calls WHERE held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ?',
+          'SELECT count(*) AS held FROM calls WHERE held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ? AND held_for IS NULL',
           [now],
         );
         return Number(row?.held ?? 0);
@@ -52,12 +54,14 @@ async function findRules(on: Knex, scopeId: string): Promise<ScopeRules> {
     hours: row?.hours == null ? null : parseList(row.hours),
     countries: row?.countries == null ? null : parseList(row.countries),
     kinds: row?.kinds == null ? null : parseList(row.kinds),
+    pace: row?.pace == null ? null : parsePace(row.pace),
+    contactLimits: row?.contact_limits == null ? null : parseContactLimits(row.contact_limits),
   };
 }
 
 /**
  * Replaces the given rules of a scope, and changes the version of the partner's rules, so that every process checks calls against the new
- * ones. Marks the scope if its hours change. @param mark differs for each change
+ * ones. Marks the scope if they may hold calls. @param mark differs for each change
  */
 async function writeRules(
   trx: Knex.Transaction,
@@ -66,18 +70,31 @@ async function writeRules(
   mark: string,
   check: CheckRules | null,
 ): Promise<void> {
-  const rules = Object.entries(change).map(([name, value]) => [name, value === null ? null : JSON.stringify(value)]);
-  const columns = Object.fromEntries(change.hours === undefined ? rules : [...rules, ['hours_changed', mark]]);
+  const { contactLimits, ...others } = change;
+  const rules = { ...others, ...(contactLimits === undefined ? {} : { contact_limits: contactLimits }) };
+  const columns = Object.fromEntries(Object.entries(rules).map(([name, value]) => [name, value === null ? null : JSON.stringify(value)]));
+  const holdsCalls = change.hours !== undefined || change.pace !== undefined || contactLimits !== undefined;
   // Let concurrent changes to a partner's rules wait for each other here, so that none of them is lost.
   await trx('partners')
     .where({ id: owner.partnerId })
     .update({ rules_version: trx.raw('coalesce(rules_version, 0) + 1') });
   check?.(await findRules(trx, id));
+  await upsertRules(trx, id, owner.partnerId, holdsCalls ? { ...columns, changed: mark } : columns);
+}
+
+/** Marks a scope, so that its held calls become due. */
+export function markChanged(trx: Knex.Transaction, scopeId: string, partnerId: string, mark: string): Promise<void> {
+  return upsertRules(trx, scopeId, partnerId, { changed: mark });
+}
+
+async function upsertRules(trx: Knex.Transaction, scopeId: string, partnerId: string, columns: object): Promise<void> {
   await trx('protection_rules')
-    .insert({ scope_id: id, partner_id: owner.partnerId, hours: null, countries: null, kinds: null, hours_changed: null, ...columns })
+    .insert({ ...noRules, scope_id: scopeId, partner_id: partnerId, ...columns })
     .onConflict('scope_id')
     .merge(columns);
 }
+
+const noRules = { hours: null, countries: null, kinds: null, pace: null, contact_limits: null, changed: null };
 
 type ScopeRow = { id: string; name: string; account_id: string | null; partner_id: string };
 
@@ -100,7 +117,7 @@ function isInReach(row: ScopeRow, access: ProtectionAccess): boolean {
 }
 
 type RuleRow = { campaign_id: string; account_id: string; partner_id: string; rules_version: number | null } & {
-  [Column in 'scope_id' | 'hours' | 'countries' | 'kinds']: ProtectionRulesRow[Column] | null;
+  [Column in 'scope_id' | 'hours' | 'countries' | 'kinds' | 'pace' | 'contact_limits']: ProtectionRulesRow[Column] | null;
 };
 
 /**
@@ -116,7 +133,8 @@ export async function readCampaignRules(
   const rules = new Map<string, CampaignRules>();
   for (const ids of inChunks(campaignIds)) {
     const rows = await database.query<RuleRow>(
-      `SELECT c.id AS campaign_id, a.id AS account_id, a.partner_id, p.rules_version, s.scope_id, s.hours, s.countries, s.kinds
+      `SELECT c.id AS campaign_id, a.id AS account_id, a.partner_id, p.rules_version, s.scope_id, s.hours, s.countries, s.kinds, s.pace,
+         s.contact_limits
        FROM campaigns c CROSS JOIN accounts a CROSS JOIN partners p LEFT JOIN protection_rules s ON s.scope_id IN (c.id, a.id, p.id)
        WHERE c.id IN (${ids.map(() => '?')}) AND a.id = c.account_id AND p.id = a.partner_id`,
       ids,
@@ -131,15 +149,28 @@ function toRules(rows: readonly RuleRow[]): CampaignRules {
   const [any] = rows;
   if (!any) return defaultRules;
   const bySpecificity = [any.campaign_id, any.account_id, any.partner_id].flatMap((id) => rows.find((row) => row.scope_id === id) ?? []);
-  const first = (column: 'hours' | 'countries' | 'kinds') => bySpecificity.find((row) => row[column] !== null);
+  const first = (column: 'hours' | 'countries' | 'kinds' | 'contact_limits') => bySpecificity.find((row) => row[column] !== null);
   const hours = first('hours');
+  const limits = first('contact_limits');
   return {
     version: any.rules_version,
     hours: shareHours(hours?.hours ?? null),
     hoursFrom: hours?.scope_id ?? null,
     countries: parseList<string>(first('countries')?.countries ?? null),
     kinds: parseList<RestrictedKind>(first('kinds')?.kinds ?? null),
+    paces: bySpecificity.flatMap(({ scope_id, pace, account_id, campaign_id }) => {
+      if (pace === null || scope_id === null) return [];
+      return [{ ...parsePace(pace), scopeId: scope_id, accountId: account_id, campaignId: scope_id === campaign_id ? campaign_id : null }];
+    }),
+    contactLimits: limits === undefined ? null : toContactLimits(limits),
   };
+}
+
+function toContactLimits({ scope_id, contact_limits, campaign_id, account_id, partner_id }: RuleRow): ScopeContactLimits | null {
+  if (scope_id === null || contact_limits === null) return null;
+  const scope = scope_id === campaign_id ? 'campaign' : scope_id === account_id ? 'account' : 'partner';
+  const counts = { accountId: scope === 'partner' ? null : account_id, partnerId: partner_id };
+  return { limits: parseContactLimits(contact_limits), scope, scopeId: scope_id, counts };
 }
 
 const maxShared = 100;
@@ -164,6 +195,14 @@ export function parseList<Item>(json: string | null): readonly Item[] {
   return json === null ? [] : JSON.parse(json);
 }
 
+export function parsePace(json: string): Pace {
+  return JSON.parse(json);
+}
+
+export function parseContactLimits(json: string): ContactLimits {
+  return JSON.parse(json);
+}
+
 const maxKnown = 10_000;
 
 /**
@@ -174,11 +213,8 @@ export type KnownRules = {
   get(campaignId: string): CampaignRules;
   /** Reads the rules of these campaigns. */
   load(campaignIds: readonly string[]): Promise<(campaignId: string) => CampaignRules>;
-  /** Returns the current rules of these calls' campaigns. Reads them in a transaction, unless the known ones are current. */
-  current(
-    calls: readonly { campaign_id: string; account_id: string }[],
-    trx: Knex.Transaction,
-  ): Promise<(campaignId: string) => CampaignRules>;
+  /** Returns the current rules and names of these calls' campaigns. Reads the rules in a transaction, unless the known ones are current. */
+  current(calls: readonly { campaign_id: string }[], trx: Knex.Transaction): Promise<CurrentRules>;
 };
 
 export function knownRules(database: Lane): KnownRules {
@@ -197,50 +233,83 @@ export function knownRules(database: Lane): KnownRules {
       return rulesFor;
     },
     async current(calls, trx) {
-      const accountByCampaign = new Map(calls.map((call) => [call.campaign_id, call.account_id]));
-      const versions = await readVersions(database, [...new Set(accountByCampaign.values())], trx);
+      const rows = await readCampaigns(database, [...new Set(calls.map((call) => call.campaign_id))], trx);
       // Keep these in a map of their own, because adding one campaign to the cache may evict others.
       const current = new Map<string, CampaignRules>();
-      for (const [campaign, account] of accountByCampaign) {
-        const rules = known.get(campaign) ?? defaultRules;
-        if (versions.get(account) === rules.version) current.set(campaign, rules);
+      for (const { id, rules_version } of rows.values()) {
+        const rules = known.get(id) ?? defaultRules;
+        if (rules_version === rules.version) current.set(id, rules);
       }
-      const ids = [...accountByCampaign.keys()].filter((campaign) => !current.has(campaign));
+      const ids = [...rows.keys()].filter((campaign) => !current.has(campaign));
       for (const [id, rules] of ids.length === 0 ? [] : await readCampaignRules(database, ids, trx)) {
         current.set(id, rules);
         remember(id, rules);
       }
-      return (campaignId) => current.get(campaignId) ?? defaultRules;
+      return {
+        rulesFor: (campaignId) => current.get(campaignId) ?? defaultRules,
+        campaigns: new Map(Array.from(rows, ([id, row]) => [id, toCampaign(row)])),
+        hasStops: [...rows.values()].some(({ has_stops }) => Boolean(has_stops)),
+      };
     },
   };
 }
 
-/** Returns the version of the rules for each account. */
-async function readVersions(database: Lane, accountIds: readonly string[], trx: Knex.Transaction): Promise<Map<string, number | null>> {
-  const versions = new Map<string, number | null>();
-  for (const ids of inChunks(accountIds)) {
-    const rows = await database.query<{ id: string; rules_version: number | null }>(
-      `SELECT a.id, p.rules_version FROM accounts a CROSS JOIN partners p
-       WHERE a.id IN (${ids.map(() => '?')}) AND p.id = a.partner_id`,
+/** @property hasStops whether anything is stopped, anywhere */
+export type CurrentRules = {
+  rulesFor: (campaignId: string) => CampaignRules;
+  campaigns: ReadonlyMap<string, CallCampaign>;
+  hasStops: boolean;
+};
+
+type CurrentRow = { id: string; name: string; settings: string | null; account_id: string; account_name: string } & {
+  partner_id: string;
+  partner_name: string;
+  rules_version: number | null;
+  has_stops: number | boolean;
+};
+
+/** Reads campaigns, and the version of the rules that apply to each. */
+async function readCampaigns(database: Lane, campaignIds: readonly string[], trx: Knex.Transaction): Promise<Map<string, CurrentRow>> {
+  const campaigns = new Map<string, CurrentRow>();
+  for (const ids of inChunks(campaignIds)) {
+    const rows = await database.query<CurrentRow>(
+      `SELECT c.id, c.name, c.settings, a.id AS account_id, a.name AS account_name, p.id AS partner_id, p.name AS partner_name,
+         p.rules_version, EXISTS (SELECT 1 FROM dialing_stops) AS has_stops
+       FROM campaigns c CROSS JOIN accounts a CROSS JOIN partners p
+       WHERE c.id IN (${ids.map(() => '?')}) AND a.id = c.account_id AND p.id = a.partner_id`,
       ids,
       trx,
     );
-    for (const row of rows) versions.set(row.id, row.rules_version);
+    for (const row of rows) campaigns.set(row.id, row);
   }
-  return versions;
+  return campaigns;
 }
 
-type ChangedScope = { scope_id: string; campaign_id: string | null; account_id: string | null; partner_id: string; hours_changed: string };
+function toCampaign(row: CurrentRow): CallCampaign {
+  return {
+    ...{ id: row.id, name: row.name, settings: parseSettings(row.settings) },
+    account: { id: row.account_id, name: row.account_name },
+    partner: { id: row.partner_id, name: row.partner_name },
+  };
+}
+
+/** Parses a campaign's settings, which were checked before they were stored. */
+export function parseSettings(json: string | null): Readonly<Record<string, string>> {
+  return json === null ? {} : JSON.parse(json);
+}
+
+type ChangedScope = { scope_id: string; campaign_id: string | null; account_id: string | null; partner_id: string; changed: string };
 
 /**
- * Makes held calls due in scopes whose calling hours have changed since the last time. A claim then applies the new hours, and may hold a
- * call again. Otherwise, a call would wait until the previous hours open, and could lapse although the new ones are open.
+ * Makes held calls due in scopes whose calling hours, pace or contact limits have changed since the last time, or where dialing was resumed.
+ * A claim then applies the new rules, and may hold a call again. Otherwise, a call would wait until the previous hours open, and could lapse
+ * although the new ones are open.
  */
 export async function makeHeldDue(database: Lane, now: Millis, signal: AbortSignal): Promise<number> {
   const scopes = await database.query<ChangedScope>(
-    `SELECT r.scope_id, c.id AS campaign_id, a.id AS account_id, r.partner_id, r.hours_changed
+    `SELECT r.scope_id, c.id AS campaign_id, a.id AS account_id, r.partner_id, r.changed
      FROM protection_rules r LEFT JOIN campaigns c ON c.id = r.scope_id LEFT JOIN accounts a ON a.id = coalesce(c.account_id, r.scope_id)
-     WHERE r.hours_changed IS NOT NULL ORDER BY r.scope_id`,
+     WHERE r.changed IS NOT NULL ORDER BY r.scope_id`,
     [],
   );
   if (scopes.length === 0) return 0;
@@ -248,11 +317,11 @@ export async function makeHeldDue(database: Lane, now: Millis, signal: AbortSign
   await requireSeen(database);
   let due = 0;
   await eachDespiteErrors(scopes, signal, async (scope) => {
-    const { scope_id, campaign_id: campaignId, account_id, partner_id, hours_changed } = scope;
+    const { scope_id, campaign_id: campaignId, account_id, partner_id, changed } = scope;
     for await (const accountId of accountsIn(database, { accountId: account_id, partnerId: partner_id }))
       due += await sumOfShards(database, (shard) => markHeldDue(shard, now, { accountId, campaignId }, signal));
     // If the hours were changed again in the meantime, the next run starts again.
-    await database.write('protection_rules').where({ scope_id, hours_changed }).update({ hours_changed: null });
+    await database.write('protection_rules').where({ scope_id, changed }).update({ changed: null });
   });
   return due;
 }

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { CallState } from '#contract/calls/calls.ts';
+import type { HeldFor, StopScope } from '#contract/protection/dialing.ts';
 import { stagesBefore, toState } from '../../domain/calls/call-states.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
@@ -31,15 +32,35 @@ const queueSql = ({ kind }: Lane) => (kind === 'sqlite' ? 'calls INDEXED BY call
 /**
  * Selects keys by their IDs, all keys of one creator (revoked or not), or all revoked keys whose queued calls still have to be cancelled.
  */
-export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked';
+export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked' | StoppedCalls;
+/** Selects the calls of a stop's scope that were placed by the time of the stop. An empty ID stands for the server. */
+export type StoppedCalls = { scope: StopScope; scopeId: string; placedUntil: Millis };
 
 /** Builds the SQL condition that a call belongs to one of these keys. If there may be a million keys, it looks up each row's key. */
-function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly string[] } {
+function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly Value[] } {
   const placedBy = (table: string) => `SELECT 1 FROM ${table} k WHERE k.id = calls.api_key_id`;
   if (keys === 'marked') return { sql: `EXISTS (${placedBy('revoked_api_keys')} AND k.cancelling_since IS NOT NULL)`, bindings: [] };
+  if (typeof keys === 'object' && 'scope' in keys) {
+    const { sql, bindings } = isInScope(keys);
+    return { sql: `${sql} AND placed_at <= ?`, bindings: [...bindings, keys.placedUntil] };
+  }
   if ('ids' in keys) return { sql: `api_key_id IN (${keys.ids.map(() => '?')})`, bindings: keys.ids };
   const placedByUser = ['api_keys', 'revoked_api_keys'].map((table) => `EXISTS (${placedBy(table)} AND k.creator_id = ?)`);
   return { sql: `(${placedByUser.join(' OR ')})`, bindings: [keys.creatorId, keys.creatorId] };
+}
+
+/** Builds the SQL condition that a call belongs to a stop's scope. */
+export function isInScope({ scope, scopeId }: Pick<StoppedCalls, 'scope' | 'scopeId'>): { sql: string; bindings: readonly string[] } {
+  switch (scope) {
+    case 'server':
+      return { sql: '1 = 1', bindings: [] };
+    case 'partner':
+      return { sql: 'EXISTS (SELECT 1 FROM accounts a WHERE a.id = calls.account_id AND a.partner_id = ?)', bindings: [scopeId] };
+    case 'account':
+      return { sql: 'account_id = ?', bindings: [scopeId] };
+    case 'campaign':
+      return { sql: 'campaign_id = ?', bindings: [scopeId] };
+  }
 }
 
 /** Counts the calls that can be cancelled, for each of these keys that has any. */
@@ -56,6 +77,18 @@ export async function countQueued(database: Lane, keyIds: readonly string[]): Pr
     for (const row of rows.flat()) counts.set(row.api_key_id, (counts.get(row.api_key_id) ?? 0) + row.calls);
   }
   return counts;
+}
+
+/** Counts the calls of a stop's scope that wait. */
+export function countUndialed(database: Lane, scope: Pick<StoppedCalls, 'scope' | 'scopeId'>): Promise<number> {
+  const { sql, bindings } = isInScope(scope);
+  return sumOfShards(database, async ({ query }) => {
+    const [row] = await query<{ calls: number | string }>(
+      `SELECT count(*) AS calls FROM ${queueSql(database)} WHERE due_at IS NOT NULL AND ${isUndialed} AND ${sql}`,
+      bindings,
+    );
+    return Number(row?.calls ?? 0);
+  });
 }
 
 /**
@@ -240,9 +273,15 @@ export async function stopCalls(
   return (await statementsOf(database).stop([calls, state, now, detail, ifListed ? 1 : 0], undefined, trx)).changed;
 }
 
-/** Postpones due calls, which the transaction has locked, until calling hours allow them. */
-export async function holdCalls(database: Lane, trx: Knex.Transaction, calls: readonly CallKeyPair[], until: Millis): Promise<number> {
-  return (await statementsOf(database).hold([calls, until], undefined, trx)).changed;
+/** Postpones due calls, which the transaction has locked, until calling hours or, according to `heldFor`, something else allows them. */
+export async function holdCalls(
+  database: Lane,
+  trx: Knex.Transaction,
+  calls: readonly CallKeyPair[],
+  until: Millis,
+  heldFor: HeldFor | null,
+): Promise<number> {
+  return (await statementsOf(database).hold([calls, until, heldFor], undefined, trx)).changed;
 }
 
 /** Ends overdue calls. This is for cores without a dialer: with one, each call ends within hours of being due. */
@@ -317,7 +356,7 @@ async function makeDue(database: Lane, now: Millis, { campaignId = null, locked,
   const { write } = database;
   const dueAt = write.raw(`CASE WHEN ${isUndialed} AND not_before > ? THEN not_before ELSE CAST(? AS bigint) END`, [now, now]);
   const firstAttemptAt = write.raw(`CASE WHEN NOT ${isUndialed} THEN first_attempt_at END`);
-  const columns = { due_at: dueAt, held_until: null, first_attempt_at: firstAttemptAt };
+  const columns = { due_at: dueAt, held_until: null, held_for: null, first_attempt_at: firstAttemptAt };
   let changed = 0;
   for await (const rows of walkQueue(database, queue)) {
     const due = rows.filter(({ flag, campaign_id }) => flag && (campaignId === null || campaign_id === campaignId));

@@ -108,7 +108,7 @@ const kinds: Readonly<Record<Kind, KindRules>> = {
       })),
     create: (name, accountId) =>
       mapped(window.callkey.request('createCampaign', { name, accountId }), ({ campaign }) => campaignEntry(campaign)),
-    rename: (id, name) => mapped(window.callkey.request('renameCampaign', { id, name }), ({ campaign }) => campaignEntry(campaign)),
+    rename: (id, name) => mapped(window.callkey.request('changeCampaign', { id, name }), ({ campaign }) => campaignEntry(campaign)),
     delete: (id) => window.callkey.request('deleteCampaign', { id }),
   },
 };

@@ -1,0 +1,152 @@
+import type { Command } from 'commander';
+import type { ContactLimits, Pace, StopScope } from '#contract/protection/dialing.ts';
+import { contactLimitsSchema, paceSchema, stopDialingSchema } from '#contract/protection/dialing.ts';
+import { counted } from '#contract/text/count.ts';
+import { timestamp } from '#contract/text/text.ts';
+import { listStops, resumeDialing, stopDialing } from '../domain/calls/stops.ts';
+import type { DialingStop } from '../domain/model.ts';
+import { Problem } from '../domain/problem.ts';
+import { setContactLimits, setPace, showContactLimits, showPace } from '../domain/protection/rules.ts';
+import { type AdminContext, oneLine, parseInput, type Runner, table, withExamples } from './command-line.ts';
+import { findScope, type ScopeOptions, toReference, withScope } from './rules.ts';
+
+const kinds = ['partner', 'account', 'campaign'] as const;
+const account = '--account 01a20138-3d19-7da7-9907-3a9fb48fa32a';
+type Options = ScopeOptions & { server?: boolean };
+
+export function dialingCommands(program: Command, { withDatabase }: Runner): void {
+  const dialing = program.command('dialing').description('stop and resume dialing, and set how fast calls leave the core');
+  const stop = withStopScope(dialing.command('stop').description('stop dialing: from when this has finished, no call leaves any core'))
+    .option('--reason <text>', 'why, for everyone whose calls are stopped')
+    .option('--cancel-queued-calls', 'also cancel the queued calls');
+  withExamples(stop, 'dialing stop --server', `dialing stop ${account} --reason "Wrong recording"`).action(withDatabase(runStop));
+  const resume = withStopScope(dialing.command('resume').description('resume dialing'));
+  withExamples(resume, 'dialing resume --server').action(withDatabase(runResume));
+  withExamples(dialing.command('list').description('list what is stopped'), 'dialing list').action(withDatabase(runList));
+  const pace = withScope(dialing.command('pace').description('show or set how fast the calls of an account or campaign leave'), paced)
+    .option('--per-second <n>', 'calls per second, from 0.1 to 1000; or "none"')
+    .option('--live-calls <n>', 'calls that may be with the provider at the same time, from 1 to 100000; or "none"');
+  withExamples(pace, `dialing pace ${account} --per-second 1 --live-calls 20`).action(withDatabase(runPace));
+}
+
+function withStopScope(command: Command): Command {
+  return withScope(command.option('--server', 'the whole server'), kinds);
+}
+
+async function findStopScope({ ports }: AdminContext, options: Options): Promise<{ scope: StopScope; id?: string; name: string }> {
+  const { server, ...others } = options;
+  if (!server) {
+    const { kind, id, name } = await findScope(ports, others, kinds);
+    return { scope: kind, id, name: `the ${kind} ${oneLine(name)}` };
+  }
+  if (kinds.some((kind) => others[kind] !== undefined))
+    throw new Problem('invalid', 'Specify exactly one of --server, --partner, --account, --campaign.');
+  return { scope: 'server', name: 'the server' };
+}
+
+async function runStop(context: AdminContext, options: Options & { reason?: string; cancelQueuedCalls?: boolean }): Promise<void> {
+  const { ports, caller, output } = context;
+  const { name, ...scope } = await findStopScope(context, options);
+  const { reason, cancelQueuedCalls } = options;
+  const input = parseInput(stopDialingSchema, { ...scope, reason, cancelQueuedCalls }, '--reason');
+  const { stop, queuedCalls, withProvider } = await stopDialing(ports, caller, input);
+  const waiting = `${counted(queuedCalls, 'queued call')} waiting, ${counted(withProvider, 'call')} with the provider`;
+  output.answer({ stop: stopJson(stop), queuedCalls, withProvider }, `Dialing is stopped for ${name}: ${waiting}.`);
+}
+
+async function runResume(context: AdminContext, options: Options): Promise<void> {
+  const { ports, caller, output } = context;
+  const { name, scope, id } = await findStopScope(context, options);
+  const stop = (await listStops(ports, caller.viewer)).find((each) => each.scope === scope && each.target?.id === id);
+  if (!stop) throw new Problem('not-found', `Dialing isn't stopped for ${name}.`);
+  await resumeDialing(ports, caller, stop.id);
+  output.answer({ resumed: stopJson(stop) }, `Dialing is resumed for ${name}.`);
+}
+
+async function runList({ ports, caller, output }: AdminContext): Promise<void> {
+  const stops = await listStops(ports, caller.viewer);
+  const rows = stops.map(({ scope, target, at, by, reason }) => [
+    scope,
+    oneLine(target?.name ?? ''),
+    timestamp(at),
+    oneLine(by?.name ?? ''),
+    oneLine(reason ?? ''),
+  ]);
+  output.answer(
+    { stops: stops.map(stopJson) },
+    rows.length === 0 ? 'Nothing is stopped.' : table(['SCOPE', 'NAME', 'STOPPED', 'BY', 'REASON'], rows),
+  );
+}
+
+function stopJson({ id, scope, target, at, by, reason }: DialingStop) {
+  return { id, scope, target, at: timestamp(at), by, reason };
+}
+
+const paced = ['account', 'campaign'] as const;
+
+async function runPace(context: AdminContext, options: ScopeOptions & { perSecond?: string; liveCalls?: string }): Promise<void> {
+  const { ports, caller, output } = context;
+  const scope = toReference(await findScope(ports, options, paced));
+  const before = await showPace(ports, caller.viewer, scope);
+  const change: Pace = {
+    perSecond: readLimit(options.perSecond, before.perSecond),
+    liveCalls: readLimit(options.liveCalls, before.liveCalls),
+  };
+  const changes = options.perSecond !== undefined || options.liveCalls !== undefined;
+  const pace = changes ? await setPace(ports, caller, scope, parseInput(paceSchema, change, 'the pace')) : before;
+  output.answer({ pace }, `Calls per second: ${pace.perSecond ?? 'any number'}\nLive calls: ${pace.liveCalls ?? 'any number'}`);
+}
+
+/** Reads a number, or `none`. */
+function readLimit(text: string | undefined, before: number | null): number | null {
+  if (text === undefined) return before;
+  return text === 'none' ? null : Number(text === '' ? Number.NaN : text);
+}
+
+export function contactLimitsCommands(program: Command, { withDatabase }: Runner): void {
+  const limits = program.command('contact-limits').description('manage how often one number may be called');
+  const set = withScope(
+    limits.command('set').description('set how often the calls of a partner, account or campaign may reach one number'),
+    kinds,
+  )
+    .option('--calls <n>', 'the most calls to one number, from 1 to 100')
+    .option('--days <n>', 'in how many days, from 1 to 30')
+    .option('--minutes-between <n>', 'the least time between two calls to one number, from 0 to 43200 minutes')
+    .option('--none', 'remove the limits of this scope, so that those of its account or partner apply');
+  withExamples(
+    set,
+    `contact-limits set ${account} --calls 3 --days 1 --minutes-between 240`,
+    `contact-limits set ${account} --none`,
+  ).action(withDatabase(runSetLimits));
+  const list = withScope(limits.command('list').alias('show').description('show the limits of a partner, account or campaign'), kinds);
+  withExamples(list, `contact-limits list ${account}`).action(withDatabase(runListLimits));
+}
+
+type LimitOptions = ScopeOptions & { calls?: string; days?: string; minutesBetween?: string; none?: boolean };
+
+async function runSetLimits(context: AdminContext, options: LimitOptions): Promise<void> {
+  const { ports, caller } = context;
+  const scope = toReference(await findScope(ports, options, kinds));
+  const { calls, days, minutesBetween, none = false } = options;
+  const values = [calls, days, minutesBetween];
+  if (none ? values.some((value) => value !== undefined) : values.some((value) => value === undefined))
+    throw new Problem('invalid', 'Specify --calls, --days and --minutes-between, or --none.');
+  const limits = { calls: Number(calls), days: Number(days), minutesBetween: Number(minutesBetween) };
+  await setContactLimits(ports, caller, scope, none ? null : parseInput(contactLimitsSchema, limits, 'the limits'));
+  await runListLimits(context, options);
+}
+
+async function runListLimits({ ports, caller, output }: AdminContext, options: ScopeOptions): Promise<void> {
+  const { limits, effective } = await showContactLimits(ports, caller.viewer, toReference(await findScope(ports, options, kinds)));
+  const from = effective && { kind: effective.from.kind, id: effective.from.id, name: effective.from.name };
+  const json = { limits, effective: effective && { from, limits: effective.limits } };
+  const inherited = limits === null && effective ? ` (from ${effective.from.kind} ${oneLine(effective.from.name)})` : '';
+  output.answer(
+    json,
+    effective ? `${describeLimits(effective.limits)}${inherited}` : 'No contact limits: a number may be called at any time.',
+  );
+}
+
+function describeLimits({ calls, days, minutesBetween }: ContactLimits): string {
+  return `At most ${counted(calls, 'call')} to one number in ${counted(days, 'day')}, at least ${counted(minutesBetween, 'minute')} apart`;
+}

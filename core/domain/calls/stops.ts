@@ -1,0 +1,98 @@
+import type { StopDialing, StopScope } from '#contract/protection/dialing.ts';
+import { auditEvent } from '../audit/audit.ts';
+import { scopeFor } from '../directory/scope.ts';
+import type { AuditSubject, Caller, DialingStop, RuleScope } from '../model.ts';
+import type { Ports, ProtectionAccess } from '../ports.ts';
+import { Problem } from '../problem.ts';
+import { notInScope, requireAccess } from '../protection/do-not-call.ts';
+
+type Stopped = { stop: DialingStop; isNew: boolean; queuedCalls: number; withProvider: number };
+
+/**
+ * Stops dialing for the server, a partner, an account or a campaign. Once this returns, no call of that scope leaves any core until dialing
+ * is resumed. Stopping what's already stopped returns the stop that's there.
+ *
+ * @throws Problem `unavailable` if the scope is stopped, but a hand-off may still be under way. Stopping it again finds out
+ */
+export async function stopDialing(ports: Ports, { viewer, actor }: Caller, input: StopDialing): Promise<Stopped> {
+  const { scope, id = '', reason = null, cancelQueuedCalls = false } = input;
+  const target = scope === 'server' ? null : await findTarget(ports, viewer, scope, id);
+  if (target === null && !isOfService(viewer)) throw new Problem('forbidden', 'Only service staff can stop dialing for the whole server.');
+  const stop: DialingStop = {
+    id: ports.randomness.id(),
+    scope,
+    target: target && { id: target.id, name: target.name },
+    owner: target?.owner ?? null,
+    at: ports.clock.now(),
+    by: actor.who && { id: actor.who.id, name: actor.who.name },
+    byType: viewer.userType,
+    reason,
+  };
+  const event = { ...auditEvent(ports, actor, 'dialing.stopped', toSubject(stop), stop.owner), detail: reason ?? undefined };
+  const result = await ports.stores.stops.stop(stop, cancelQueuedCalls, event);
+  return { ...result, ...(await ports.stores.stops.count(result.stop)) };
+}
+
+async function findTarget(ports: Ports, viewer: Caller['viewer'], scope: Exclude<StopScope, 'server'>, id: string): Promise<RuleScope> {
+  const target = await ports.stores.rules.findScope(requireAccess(scopeFor(viewer).campaigns), scope, id);
+  if (!target) throw notInScope();
+  return target;
+}
+
+/** Lists the stops that apply to something that the viewer can see, including those of the whole partner and server. */
+export async function listStops(ports: Ports, viewer: Caller['viewer']): Promise<DialingStop[]> {
+  const access = findAccess(viewer);
+  return access ? ports.stores.stops.list(access) : [];
+}
+
+/** Staff without a tenancy see all stops, because a stop of the server has none. */
+function findAccess(viewer: Caller['viewer']): ProtectionAccess | null {
+  const { campaigns } = scopeFor(viewer);
+  return campaigns.kind !== 'nothing' ? campaigns : isOfService(viewer) ? { kind: 'all' } : null;
+}
+
+/** @throws Problem `forbidden` if someone else has to resume it, or `not-found` */
+export async function resumeDialing(ports: Ports, { viewer, actor }: Caller, id: string): Promise<void> {
+  const stop = (await listStops(ports, viewer)).find((each) => each.id === id);
+  if (!stop) throw notInScope();
+  if (!mayResume(viewer, stop)) throw new Problem('forbidden', `Only ${describeResumers(stop)} can resume this.`);
+  const event = auditEvent(ports, actor, 'dialing.resumed', toSubject(stop), stop.owner);
+  if (!(await ports.stores.stops.resume(stop, event))) throw notInScope();
+  ports.onHoursChanged();
+}
+
+/**
+ * Account users can resume only what they stopped themselves, and partner users what isn't stopped by the service and is theirs: someone
+ * who's limited to one account sees the partner's stop, but can't end it.
+ */
+function mayResume(viewer: Caller['viewer'], { by, byType, scope, owner }: DialingStop): boolean {
+  switch (viewer.userType) {
+    case 'account':
+      return by?.id === viewer.id;
+    case 'partner':
+      return (
+        byType !== 'staff' &&
+        byType !== 'operator' &&
+        scope !== 'server' &&
+        (viewer.account === null || owner?.accountId === viewer.account.id)
+      );
+    case 'staff':
+    case 'operator':
+      return true;
+  }
+}
+
+function describeResumers({ byType, scope }: DialingStop): string {
+  if (byType === 'staff' || byType === 'operator' || scope === 'server') return 'service staff';
+  return byType === 'partner'
+    ? 'partner users who can see all of it, and service staff,'
+    : 'the user who stopped it, partner users and service staff';
+}
+
+function isOfService({ userType }: Caller['viewer']): boolean {
+  return userType === 'staff' || userType === 'operator';
+}
+
+function toSubject({ scope, target }: DialingStop): AuditSubject {
+  return target === null ? { kind: 'server', id: 'server', name: 'the server' } : { kind: scope, ...target };
+}

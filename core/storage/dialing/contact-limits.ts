@@ -1,0 +1,56 @@
+import type { Knex } from 'knex';
+import { instant, type Millis, oneDay } from '../../domain/instant.ts';
+import type { ScopeContactLimits } from '../../domain/model.ts';
+import { inChunks, type Lane } from '../engine/database.ts';
+import { inEachShard } from '../engine/shards.ts';
+import { isAt } from '../queue/call-stages.ts';
+
+const oneMinute = 60_000;
+
+/** SQL: a provider has, had or may have the call. One that a provider refused doesn't count. */
+const wasHandedOff = `(dialed_at IS NOT NULL OR state = 'unknown' OR ${isAt('open', 'doubt', 'taken')})`;
+const handedOffAt = 'coalesce(dialed_at, first_attempt_at)';
+
+/**
+ * Reads when numbers were called, as far as limits count these calls.
+ *
+ * @param own a transaction in one shard, which also sees what it has changed itself; the other shards are read through their pools
+ * @returns the times of each number, latest first
+ */
+export async function readContacts(
+  database: Lane,
+  { limits, counts }: Pick<ScopeContactLimits, 'limits' | 'counts'>,
+  phones: readonly string[],
+  now: Millis,
+  own?: { shard: Lane; trx: Knex },
+): Promise<Map<string, Millis[]>> {
+  const since = now - Math.max(limits.days * oneDay, limits.minutesBetween * oneMinute);
+  const scope = counts.accountId === null ? 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)' : 'account_id = ?';
+  const times = new Map<string, Millis[]>();
+  for (const chunk of inChunks(phones)) {
+    const rows = await inEachShard(database, (shard) =>
+      shard.query<{ phone: string; at: Millis }>(
+        `SELECT phone, ${handedOffAt} AS at FROM calls
+         WHERE phone IN (${chunk.map(() => '?')}) AND handoff IS NOT NULL AND ${scope} AND ${wasHandedOff} AND ${handedOffAt} > ?`,
+        [...chunk, counts.accountId ?? counts.partnerId, since],
+        own?.shard === shard ? own.trx : undefined,
+      ),
+    );
+    for (const { phone, at } of rows.flat()) times.set(phone, [...(times.get(phone) ?? []), at]);
+  }
+  for (const each of times.values()) each.sort((a, b) => b - a);
+  return times;
+}
+
+/** Returns the first moment from `now` on at which a number may be called. @param times when it was called, latest first */
+export function firstAllowed({ calls, days, minutesBetween }: ScopeContactLimits['limits'], times: readonly Millis[], now: Millis): Millis {
+  const [latest] = times;
+  const oldestThatCounts = times[calls - 1];
+  return instant(
+    Math.max(
+      now,
+      latest === undefined ? 0 : latest + minutesBetween * oneMinute,
+      oldestThatCounts === undefined ? 0 : oldestThatCounts + days * oneDay,
+    ),
+  );
+}

@@ -1,0 +1,142 @@
+import type { Knex } from 'knex';
+import { clockSkew } from '../../domain/deadlines.ts';
+import { instant, type Millis, plus } from '../../domain/instant.ts';
+import type { ScopePace } from '../../domain/model.ts';
+import type { Lane, Value } from '../engine/database.ts';
+import { isAt } from '../queue/call-stages.ts';
+
+/** In ms: how far ahead of its moment a call may be claimed. Otherwise, a fast pace would need a transaction for each call. */
+const window = 250;
+/** In ms: how soon a scope whose live calls are at their maximum is looked at again. */
+const fullFor = 250;
+
+/** @property paces those of the server, the call's account and its campaign @property isLive whether it already counts as a live call */
+type PacedCall = { paces: readonly ScopePace[]; isLive: boolean };
+
+type Scope = { pace: ScopePace; interval: number; next: number; live: number };
+
+/**
+ * Locks scopes until the end of the transaction, in one order, so that no two transactions wait for each other. Whoever holds the lock of a
+ * scope is the only one who claims calls that its pace or its contact limits count.
+ *
+ * @returns when the next call of each scope may leave
+ */
+export async function lockScopes(trx: Knex.Transaction, { kind }: Lane, scopeIds: readonly string[]): Promise<Map<string, Millis>> {
+  const ids = [...new Set(scopeIds)].sort();
+  if (ids.length === 0) return new Map();
+  await trx('dialing_paces')
+    .insert(ids.map((id) => ({ scope_id: id, next_at: instant(0) })))
+    .onConflict('scope_id')
+    .ignore();
+  const rows = trx('dialing_paces').whereIn('scope_id', ids).orderBy('scope_id').select('scope_id', 'next_at');
+  const locked: { scope_id: string; next_at: Millis }[] = await (kind === 'postgres' ? rows.forUpdate() : rows);
+  return new Map(locked.map((row) => [row.scope_id, row.next_at]));
+}
+
+/**
+ * Decides which calls may leave within the pace of all their scopes: in any span of T seconds, `perSecond` × T + 1 of them, and never more
+ * than `liveCalls` at the same time.
+ *
+ * @param next when the next call of each scope may leave. The caller has locked the scopes
+ * @param countLive counts a scope's live calls, up to a maximum
+ */
+export async function keepPace<Call extends PacedCall>(
+  calls: readonly Call[],
+  next: ReadonlyMap<string, Millis>,
+  now: Millis,
+  countLive: (pace: ScopePace, max: number) => Promise<number>,
+) {
+  const scopes = new Map<string, Scope>();
+  for (const pace of calls.flatMap(({ paces }) => paces)) {
+    if (scopes.has(pace.scopeId)) continue;
+    // One percent slower, because the time between a claim and the hand-off varies.
+    const interval = pace.perSecond === null ? 0 : 1_010 / pace.perSecond;
+    // A moment that's further ahead than any claim sets it comes from a clock that was ahead.
+    const known = next.get(pace.scopeId) ?? 0;
+    const isSane = known <= now + interval + window + clockSkew.toMillis();
+    const live = pace.liveCalls === null ? 0 : await countLive(pace, pace.liveCalls);
+    scopes.set(pace.scopeId, { pace, interval, next: isSane ? known : now + interval, live });
+  }
+  const open: { call: Call; leavesAt: Millis }[] = [];
+  const over: { call: Call; pace: ScopePace; until: Millis }[] = [];
+  for (const call of calls) {
+    const own = call.paces.flatMap(({ scopeId }) => scopes.get(scopeId) ?? []);
+    const leavesAt = Math.ceil(Math.max(now, ...own.map((scope) => scope.next)));
+    const full = call.isLive ? undefined : own.find(({ pace, live }) => pace.liveCalls !== null && live >= pace.liveCalls);
+    const late = own.find((scope) => scope.next > now + window);
+    const blocking = full ?? late;
+    if (blocking) {
+      if (full) full.next = Math.max(full.next, now + fullFor);
+      over.push({ call, pace: blocking.pace, until: instant(Math.ceil(blocking.next)) });
+      continue;
+    }
+    open.push({ call, leavesAt: instant(leavesAt) });
+    for (const scope of own) {
+      scope.next = leavesAt + scope.interval;
+      if (!call.isLive) scope.live++;
+    }
+  }
+  return {
+    open,
+    over,
+    /** Records when the next call of each scope may leave. */
+    async save(trx: Knex.Transaction): Promise<void> {
+      for (const [scopeId, scope] of scopes)
+        if (scope.next !== next.get(scopeId))
+          await trx('dialing_paces')
+            .where({ scope_id: scopeId })
+            .update({ next_at: instant(Math.ceil(scope.next)) });
+    },
+  };
+}
+
+/** Counts the calls that a provider has or may have. @param on a transaction, or the pool */
+export async function countLive(
+  database: Lane,
+  { accountId, campaignId }: ScopePace,
+  max: number,
+  on: Knex = database.read,
+): Promise<number> {
+  const conditions = [`state = 'dialing'`, isAt('open', 'doubt', 'taken')];
+  const bindings: Value[] = [];
+  for (const [column, id] of Object.entries({ account_id: accountId, campaign_id: campaignId }))
+    if (id !== null) {
+      conditions.push(`${column} = ?`);
+      bindings.push(id);
+    }
+  const [row] = await database.query<{ live: number | string }>(
+    `SELECT count(*) AS live FROM (SELECT 1 FROM calls WHERE ${conditions.join(' AND ')} LIMIT ?) AS live_calls`,
+    [...bindings, max],
+    on,
+  );
+  return Number(row?.live ?? 0);
+}
+
+const maxKnown = 10_000;
+
+/**
+ * Spreads the calls that wait for a campaign's pace over the time ahead, in their order. Otherwise, a million of them would be in front of
+ * the other calls of their account, and each claim would have to read them. They become due at least twice as fast as they may leave, so
+ * that calls that end in between leave no gap.
+ */
+export function spreader() {
+  /** When the last waiting call of each campaign becomes due. */
+  const tails = new Map<string, number>();
+  return ({ scopeId, perSecond, liveCalls }: ScopePace, first: Millis): Millis => {
+    if (tails.size > maxKnown) tails.clear();
+    const perSecondDue = Math.max(5, 2 * (perSecond ?? 0), (liveCalls ?? 0) / 5);
+    const at = Math.max(tails.get(scopeId) ?? 0, first);
+    // Not further ahead than an hour, because the pace may change, or the clock be set back.
+    tails.set(scopeId, at + 1_000 / perSecondDue > first + longest ? first : at + 1_000 / perSecondDue);
+    return plus(instant(Math.ceil(at)), 0);
+  };
+}
+
+/** In ms. */
+const longest = 3_600_000;
+
+/** Returns when the next call of any scope may leave, if that's after `now`. */
+export async function nextInPace({ query }: Lane, now: Millis): Promise<Millis | null> {
+  const [row] = await query<{ at: Millis | null }>('SELECT min(next_at) AS at FROM dialing_paces WHERE next_at > ?', [now]);
+  return row?.at ?? null;
+}

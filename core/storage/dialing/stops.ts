@@ -1,0 +1,191 @@
+import { setTimeout } from 'node:timers/promises';
+import { dialingLimits } from '../../domain/calls/dialing.ts';
+import { clockSkew } from '../../domain/deadlines.ts';
+import { type Millis, plus } from '../../domain/instant.ts';
+import type { DialingStop } from '../../domain/model.ts';
+import type { ProtectionAccess, StopStore, WaitingFor } from '../../domain/ports.ts';
+import { Problem } from '../../domain/problem.ts';
+import { recordAudit } from '../audit/audit.ts';
+import { type Lane, type Lanes, requireSeen, type Value } from '../engine/database.ts';
+import { inEachShard, sumOfShards } from '../engine/shards.ts';
+import type { DialingStopRow } from '../engine/tables.ts';
+import { markChanged } from '../protection/rules.ts';
+import { isAt } from '../queue/call-stages.ts';
+import { cancelQueued, countUndialed, isInScope } from '../queue/queue.ts';
+
+/**
+ * In ms: how long a stop waits for hand-offs. Each begins at most `dialingLimits.start` after its claim, and ends at most
+ * `dialingLimits.answer` later, and then its result is saved.
+ */
+const patience = dialingLimits.start.toMillis() + dialingLimits.answer.toMillis() + 1_000;
+const pollEvery = 25;
+
+export function stopStore({ console: database, background }: Lanes): StopStore {
+  const { read, write } = database;
+
+  return {
+    async stop(stop, cancelling, event) {
+      const row = toRow(stop, cancelling);
+      const isNew = await write.transaction(async (trx) => {
+        const added = await trx('dialing_stops').insert(row).onConflict('scope_id').ignore().returning('id');
+        if (added.length > 0) await recordAudit(trx, event);
+        else if (cancelling) await trx('dialing_stops').where({ scope_id: row.scope_id }).update({ cancelling_since: stop.at });
+        return added.length > 0;
+      });
+      await requireSeen(database);
+      await awaitHandoffs(background, stop);
+      if (cancelling) await cancelFor(background, row);
+      const [current = stop] = isNew ? [] : await select(database, 's.scope_id = ?', [row.scope_id]);
+      return { stop: current, isNew };
+    },
+
+    async count(stop) {
+      const scope = { scope: stop.scope, scopeId: stop.target?.id ?? '' };
+      const [queuedCalls, withProvider] = await Promise.all([countUndialed(database, scope), countWithProvider(database, scope)]);
+      return { queuedCalls, withProvider };
+    },
+
+    list: (access) => select(database, ...appliesTo(access)),
+
+    async resume(stop, event) {
+      const row = await read('dialing_stops').where({ id: stop.id }).first();
+      // Calls that were to be cancelled mustn't leave instead.
+      if (row?.cancelling_since != null) await cancelFor(background, row);
+      return write.transaction(async (trx) => {
+        const ended = await trx('dialing_stops').where({ id: stop.id }).delete();
+        if (ended === 0) return false;
+        if (stop.scope === 'campaign' && stop.target && stop.owner) await markChanged(trx, stop.target.id, stop.owner.partnerId, event.id);
+        await recordAudit(trx, event);
+        return true;
+      });
+    },
+
+    async finishCancelling(_at, signal) {
+      let cancelled = 0;
+      const rows: DialingStopRow[] = await background.read('dialing_stops').whereNotNull('cancelling_since');
+      for (const row of rows) cancelled += await cancelFor(background, row, signal);
+      return cancelled;
+    },
+
+    countWaiting: (now) => countWaiting(background, now),
+  };
+}
+
+function toRow(stop: DialingStop, cancelling: boolean): DialingStopRow {
+  const { id, scope, target, owner, at, by, byType, reason } = stop;
+  return {
+    ...{ id, scope, scope_id: target?.id ?? '', account_id: owner?.accountId ?? null, partner_id: owner?.partnerId ?? null, at },
+    ...{ by_id: by?.id ?? null, by_name: by?.name ?? null, by_type: byType, reason, cancelling_since: cancelling ? at : null },
+  };
+}
+
+/** Builds the condition for the stops that apply to something in the viewer's reach. */
+function appliesTo(access: ProtectionAccess): [sql: string, bindings: Value[]] {
+  switch (access.kind) {
+    case 'all':
+      return ['1 = 1', []];
+    case 'partner':
+      return [`s.scope = 'server' OR s.partner_id = ?`, [access.partnerId]];
+    case 'account':
+      return [
+        `s.scope = 'server' OR s.account_id = ? OR (s.scope = 'partner' AND s.partner_id = (SELECT partner_id FROM accounts WHERE id = ?))`,
+        [access.accountId, access.accountId],
+      ];
+  }
+}
+
+type StopRow = Omit<DialingStopRow, 'cancelling_since'> & { target_name: string | null };
+
+async function select({ query }: Lane, condition: string, bindings: readonly Value[]): Promise<DialingStop[]> {
+  const rows = await query<StopRow>(
+    `SELECT s.*, coalesce(p.name, a.name, c.name) AS target_name FROM dialing_stops s
+     LEFT JOIN partners p ON p.id = s.scope_id LEFT JOIN accounts a ON a.id = s.scope_id LEFT JOIN campaigns c ON c.id = s.scope_id
+     WHERE ${condition} ORDER BY s.id DESC`,
+    bindings,
+  );
+  return rows.map((row) => ({
+    ...{ id: row.id, scope: row.scope, at: row.at, byType: row.by_type, reason: row.reason },
+    target: row.scope === 'server' ? null : { id: row.scope_id, name: row.target_name ?? '' },
+    owner: row.partner_id === null ? null : { accountId: row.account_id, partnerId: row.partner_id },
+    by: row.by_id === null ? null : { id: row.by_id, name: row.by_name ?? '' },
+  }));
+}
+
+/**
+ * Waits until no call of the scope that was claimed before the stop may still be sent. The claims themselves have ended.
+ *
+ * @throws Problem `unavailable` if a hand-off takes longer than one may
+ */
+async function awaitHandoffs(database: Lane, { scope, target, at }: DialingStop): Promise<void> {
+  const { sql, bindings } = isInScope({ scope, scopeId: target?.id ?? '' });
+  const lastLease = plus(at, dialingLimits.lease.toMillis() + clockSkew.toMillis());
+  // A lease that ended before the stop belongs to a core that died or hangs, and doesn't begin a hand-off anymore.
+  const under = `state = 'dialing' AND ${isAt('open', 'doubt')} AND due_at > ? AND due_at <= ? AND ${sql}`;
+  const find = (shard: Lane) =>
+    shard.query<{ contact_id: string; attempt: number }>(`SELECT contact_id, attempt FROM calls WHERE ${under}`, [
+      at,
+      lastLease,
+      ...bindings,
+    ]);
+  const name = (rows: { contact_id: string; attempt: number }[][]) =>
+    rows.flat().map(({ contact_id, attempt }) => `${contact_id} ${attempt}`);
+  const before = new Set(name(await inEachShard(database, find)));
+  for (const deadline = performance.now() + patience; before.size > 0; await setTimeout(pollEvery)) {
+    const now = name(await inEachShard(database, find));
+    if (!now.some((each) => before.has(each))) return;
+    if (performance.now() > deadline)
+      throw new Problem(
+        'unavailable',
+        'Dialing is stopped, but a call may still be on its way to the provider. Repeat the request to find out.',
+        {
+          retryAfter: 5,
+        },
+      );
+  }
+}
+
+/** Cancels the calls that were queued at the time of a stop. */
+async function cancelFor(database: Lane, row: DialingStopRow, signal?: AbortSignal): Promise<number> {
+  const { cancelling_since: at } = row;
+  if (at === null) return 0;
+  const calls = { scope: row.scope, scopeId: row.scope_id, placedUntil: at };
+  const cancelled = await cancelQueued(database, calls, at, signal);
+  if (!(await database.awaitWriters()))
+    throw new Problem('unavailable', "Dialing is stopped, but some queued calls aren't cancelled yet. Repeat the request.", {
+      retryAfter: 5,
+    });
+  const late = await cancelQueued(database, calls, at, signal);
+  await database.write('dialing_stops').where({ scope_id: row.scope_id, cancelling_since: at }).update({ cancelling_since: null });
+  return cancelled + late;
+}
+
+function countWithProvider(database: Lane, scope: Parameters<typeof isInScope>[0]): Promise<number> {
+  const { sql, bindings } = isInScope(scope);
+  return sumOfShards(database, async ({ query }) => {
+    const [row] = await query<{ calls: number | string }>(
+      `SELECT count(*) AS calls FROM calls WHERE state = 'dialing' AND ${isAt('open', 'doubt', 'taken')} AND ${sql}`,
+      bindings,
+    );
+    return Number(row?.calls ?? 0);
+  });
+}
+
+type WaitingRow = { why: WaitingFor; calls: number | string };
+
+/** Counts due and held calls by what they wait for. */
+async function countWaiting(database: Lane, now: Millis): Promise<ReadonlyMap<WaitingFor, number>> {
+  const isStopped = `EXISTS (SELECT 1 FROM dialing_stops s JOIN accounts a ON a.id = calls.account_id WHERE s.scope_id IN ('', a.id, a.partner_id))`;
+  const isPaced = `EXISTS (SELECT 1 FROM dialing_paces p WHERE p.scope_id IN ('', calls.account_id) AND p.next_at > ?)`;
+  const rows = await inEachShard(database, ({ query }) =>
+    query<WaitingRow>(
+      `SELECT CASE WHEN ${isStopped} THEN 'stop' WHEN ${isPaced} THEN 'pace' ELSE 'dialer' END AS why, count(*) AS calls
+       FROM calls WHERE due_at IS NOT NULL AND due_at <= ? AND ${isAt('queued', 'retry', 'doubt')} GROUP BY 1
+       UNION ALL SELECT coalesce(held_for, 'calling-hours'), count(*)
+       FROM calls WHERE held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ? GROUP BY 1`,
+      [now, now, now],
+    ),
+  );
+  const counts = new Map<WaitingFor, number>();
+  for (const { why, calls } of rows.flat()) counts.set(why, (counts.get(why) ?? 0) + Number(calls));
+  return counts;
+}

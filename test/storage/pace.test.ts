@@ -1,0 +1,208 @@
+import { expect } from 'chai';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { resumeDialing, stopDialing } from '../../core/domain/calls/stops.ts';
+import { createAccount, createCampaign } from '../../core/domain/directory/directory.ts';
+import { instant } from '../../core/domain/instant.ts';
+import type { ClaimedCall } from '../../core/domain/model.ts';
+import type { DialingStore } from '../../core/domain/ports.ts';
+import { setContactLimits, setHours, setPace } from '../../core/domain/protection/rules.ts';
+import { fakeClock } from '../support/clock.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
+
+const now = instant(1_795_000_000_000);
+const minute = 60_000;
+const hour = 60 * minute;
+const day = 24 * hour;
+
+describe('a claim', () => {
+  onEachDatabase((kind) => {
+    let direct: DirectAccess;
+    let tenants: Tenants;
+    let store: DialingStore;
+    const clock = fakeClock(new Date(now).toISOString());
+
+    beforeEach(async () => {
+      const opened = await databaseWithTenants(kind);
+      ({ tenants } = opened);
+      direct = await openDirect(opened.database, clock);
+      store = direct.ports.stores.dialing;
+    });
+    afterEach(() => direct.close());
+
+    const names = (count: number, prefix = 'c') => Array.from({ length: count }, (_, n) => `${prefix}${String(n).padStart(5, '0')}`);
+    const add = (ids: readonly string[], more: Parameters<typeof insertCalls>[3] = {}) =>
+      insertCalls(direct, tenants, ids, { due_at: now, ...more });
+    const claim = (at: number, limit = 10, pace: Parameters<DialingStore['claim']>[4] = null) =>
+      store.claim(limit, 'webhook', instant(at), instant(at + 30_000), pace);
+    /** Claims, and lets the provider take the calls. @returns their IDs */
+    const take = async (at: number) => {
+      const claimed = await claim(at);
+      for (const each of claimed)
+        await store.settle(each, { event: 'taken', to: 'taken', dialedAt: instant(at), dueAt: instant(at + 90 * day) });
+      return claimed.map(({ contactId }) => contactId);
+    };
+    const end = (call: ClaimedCall, at: number) =>
+      store.reportOutcome(call.contactId, { state: 'completed', detail: null, endedAt: instant(at), durationSeconds: 1 }, instant(at));
+    const call = (id: string) => direct.storage.database.read('calls').where({ contact_id: id }).first();
+    const campaign = () => ({ scope: 'campaign', id: tenants.campaign.id }) as const;
+    const account = () => ({ scope: 'account', id: tenants.account.id }) as const;
+    const newCampaign = async (name: string, accountId = tenants.account.id) => ({
+      ...(await createCampaign(direct.ports, operator, name, accountId)),
+      accountId,
+    });
+    /** Claims each time that a dialer would, and returns when the calls left. */
+    const leaveUntil = async (until: number, pace: Parameters<DialingStore['claim']>[4] = null) => {
+      const left: number[] = [];
+      for (let at: number = now; at < until; ) {
+        for (const { leavesAt } of await claim(at, 10, pace)) left.push(leavesAt - now);
+        const next = await store.nextInPace(instant(at));
+        at = Math.min(at + 1_000, next ?? Number.POSITIVE_INFINITY);
+      }
+      return left;
+    };
+
+    for (const [scope, set] of [
+      ['the server', null],
+      ['an account', () => setPace(direct.ports, operator, account(), { perSecond: 2, liveCalls: null })],
+      ['a campaign', () => setPace(direct.ports, operator, campaign(), { perSecond: 2, liveCalls: null })],
+    ] as const)
+      it(`keeps the pace of ${scope}`, async () => {
+        await add(names(60));
+        await set?.();
+        const left = await leaveUntil(now + 10_000, set ? null : { perSecond: 2, liveCalls: null });
+        expect(left.length).to.be.within(18, 20);
+        for (const [n, at] of left.slice(1).entries()) expect(at - (left[n] ?? 0), JSON.stringify(left)).to.be.at.least(500);
+      });
+
+    it('never lets more calls be live than the server, an account or a campaign may have', async () => {
+      await add(names(30));
+      await setPace(direct.ports, operator, account(), { perSecond: null, liveCalls: 5 });
+      await setPace(direct.ports, operator, campaign(), { perSecond: null, liveCalls: 3 });
+      const first = await claim(now);
+      expect(first).to.have.length(3);
+      expect(await claim(now + 2_000)).to.deep.equal([]);
+      for (const each of first.slice(0, 2)) await end(each, now + 2_000);
+      expect(await claim(now + 4_000)).to.have.length(2);
+      await setPace(direct.ports, operator, campaign(), { perSecond: null, liveCalls: null });
+      await direct.ports.stores.rules.makeHeldDue(instant(now + 5_000), new AbortController().signal);
+      expect(await claim(now + 5_000)).to.have.length(2);
+      expect(await claim(now + 7_000, 10, { perSecond: null, liveCalls: 5 })).to.deep.equal([]);
+    });
+
+    it("passes over a campaign's waiting calls, so that those of another campaign of the account leave", async () => {
+      const other = await newCampaign('Other');
+      await add(names(700));
+      await insertCalls(direct, { ...tenants, campaign: other }, ['other'], { due_at: instant(now + 1) });
+      await setPace(direct.ports, operator, campaign(), { perSecond: 0.1, liveCalls: null });
+      const [first, second] = await claim(now + 10, 2);
+      expect([first?.contactId, second?.contactId]).to.deep.equal(['c00000', 'other']);
+      const held = await direct.storage.database.read('calls').where({ held_for: 'pace' });
+      expect(held).to.have.length(699);
+      expect(await claim(now + 9_000)).to.deep.equal([]);
+      expect((await claim(now + 10_200)).map(({ contactId }) => contactId)).to.deep.equal(['c00001']);
+    });
+
+    it('gives two dialers of one database no more than the pace together', async () => {
+      await add(names(40));
+      await setPace(direct.ports, operator, account(), { perSecond: 5, liveCalls: 7 });
+      const results: ClaimedCall[] = [];
+      for (let at: number = now; at < now + 1_000; at += 100)
+        for (const claimed of await Promise.all([claim(at), claim(at)])) results.push(...claimed);
+      expect(results.length).to.be.within(5, 6);
+      for (let at: number = now + 1_000; at < now + 4_000; at += 100)
+        for (const claimed of await Promise.all([claim(at), claim(at)])) results.push(...claimed);
+      expect(results).to.have.length(7);
+    });
+
+    it('holds a call over a contact limit until the first moment that the limit allows, over all campaigns and keys', async () => {
+      const other = await newCampaign('Other');
+      await setContactLimits(direct.ports, operator, account(), { calls: 2, days: 1, minutesBetween: 30 });
+      const phone = '+493012345678';
+      await add(['a', 'b'], { phone });
+      await insertCalls(direct, { ...tenants, campaign: other }, ['c'], { due_at: now, phone });
+      await insertCalls(direct, { ...tenants, campaign: other }, ['free'], { due_at: now, phone: '+493012345679' });
+      expect(await take(now)).to.have.members(['a', 'free']);
+      expect(await call('b')).to.include({ held_until: now + 30 * minute, held_for: 'contact-limit', state: 'queued' });
+      const [second = '', ...more] = await take(now + 30 * minute);
+      expect([['b', 'c'].includes(second), more]).to.deep.equal([true, []]);
+      expect(await take(now + hour)).to.deep.equal([]);
+      const last = second === 'b' ? 'c' : 'b';
+      expect(await call(last)).to.include({ held_until: now + day, held_for: 'contact-limit' });
+      expect(await take(now + day)).to.deep.equal([last]);
+    });
+
+    it("counts the calls of all the partner's accounts for a partner's contact limit", async () => {
+      const second = await createAccount(direct.ports, operator, 'Second', tenants.partner.id);
+      const campaign2 = await newCampaign('Second', second.id);
+      await setContactLimits(
+        direct.ports,
+        operator,
+        { scope: 'partner', id: tenants.partner.id },
+        { calls: 1, days: 2, minutesBetween: 0 },
+      );
+      await add(['a'], { phone: '+493012345678' });
+      const ofSecond = { ...tenants, account: { ...tenants.account, id: second.id }, campaign: campaign2 };
+      await insertCalls(direct, ofSecond, ['b'], { due_at: now, phone: '+493012345678' });
+      const claims = await Promise.all([claim(now), claim(now)]);
+      expect(claims.flat()).to.have.length(1);
+      await setContactLimits(direct.ports, operator, { scope: 'campaign', id: campaign2.id }, { calls: 5, days: 1, minutesBetween: 0 });
+      await direct.ports.stores.rules.makeHeldDue(instant(now + 1), new AbortController().signal);
+      const more = await claim(now + 2);
+      expect([...claims.flat(), ...more].map(({ contactId }) => contactId)).to.include('b');
+    });
+
+    it("lapses a call whose contact limit doesn't allow it in time, and keeps within calling hours", async () => {
+      await setContactLimits(direct.ports, operator, account(), { calls: 1, days: 1, minutesBetween: 0 });
+      const phone = '+493012345678';
+      await add(['a'], { phone });
+      await claim(now);
+      await add(['late'], { phone, not_after: instant(now + day - 1) });
+      await add(['open'], { phone });
+      const from = new Date(now + day + hour).toISOString().slice(11, 16);
+      await setHours(direct.ports, operator, account(), [
+        { prefix: '', date: new Date(now + day).toISOString().slice(0, 10), from, to: '24:00' },
+        { prefix: '', date: new Date(now).toISOString().slice(0, 10), from: '00:00', to: '24:00' },
+      ]);
+      await direct.storage.database.write('calls').whereNot({ contact_id: 'a' }).update({ time_zone: 'UTC' });
+      await claim(now + minute);
+      expect(await call('late')).to.include({ state: 'lapsed', detail: 'The number has had as many calls as its contact limits allow.' });
+      const open = await call('open');
+      expect(open).to.include({ held_for: 'contact-limit' });
+      expect(open?.held_until).to.be.within(now + day + hour - minute, now + day + hour);
+    });
+
+    for (const scope of ['server', 'partner', 'account', 'campaign'] as const)
+      it(`takes no call of a stopped ${scope}, and takes them again once it's resumed`, async () => {
+        await add(names(30));
+        const id = scope === 'server' ? undefined : tenants[scope].id;
+        const { stop, isNew, queuedCalls } = await stopDialing(direct.ports, operator, { scope, id, reason: 'Wrong recording' });
+        expect({ isNew, queuedCalls }).to.deep.equal({ isNew: true, queuedCalls: 30 });
+        expect(await claim(now + 1)).to.deep.equal([]);
+        const again = await stopDialing(direct.ports, operator, { scope, id });
+        expect([again.isNew, again.stop]).to.deep.equal([false, stop]);
+        await resumeDialing(direct.ports, operator, stop.id);
+        await direct.ports.stores.rules.makeHeldDue(instant(now + 2), new AbortController().signal);
+        expect(await claim(now + 3)).to.have.length(10);
+      });
+
+    it("takes other campaigns' calls from behind those of a stopped campaign", async () => {
+      const other = await newCampaign('Other');
+      await add(names(700));
+      await insertCalls(direct, { ...tenants, campaign: other }, ['other'], { due_at: instant(now + 1) });
+      await stopDialing(direct.ports, operator, { scope: 'campaign', id: tenants.campaign.id });
+      expect((await claim(now + 2)).map(({ contactId }) => contactId)).to.deep.equal(['other']);
+    });
+
+    it('cancels the queued calls of a stop, and counts what the provider has', async () => {
+      await add(names(5));
+      const taken = await claim(now, 2);
+      await Promise.all(
+        taken.map((each) => store.settle(each, { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + hour) })),
+      );
+      const stopped = await stopDialing(direct.ports, operator, { scope: 'account', id: tenants.account.id, cancelQueuedCalls: true });
+      expect({ queuedCalls: stopped.queuedCalls, withProvider: stopped.withProvider }).to.deep.equal({ queuedCalls: 0, withProvider: 2 });
+      expect(await direct.storage.database.read('calls').where({ state: 'cancelled' })).to.have.length(3);
+    });
+  });
+});
