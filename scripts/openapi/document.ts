@@ -47,7 +47,7 @@ export function openapiDocument(version: string): Json {
 }
 
 function toOperation(id: string, route: Route, responses: Json): Json {
-  const { by, summary, status, body, answer, pending } = route;
+  const { by, summary, status, body, answer, pending, repeated } = route;
   return {
     operationId: id,
     tags: [{ apiKey: 'Calls', signature: 'Dialer', session: 'Console', halfOpenSession: 'Console', nothing: 'Console' }[by]],
@@ -58,6 +58,7 @@ function toOperation(id: string, route: Route, responses: Json): Json {
     responses: {
       [status]: toSuccess(id, route, status, answer),
       ...(pending && { 202: toSuccess(id, route, 202, pending) }),
+      ...(repeated && { [repeated]: toSuccess(id, route, repeated, answer) }),
       ...(hasEtag(route) && { 304: toSuccess(id, route, 304) }),
       ...problemResponses(route, responses),
     },

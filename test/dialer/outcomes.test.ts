@@ -27,6 +27,9 @@ describe('the dialer', () => {
           contact,
           variables: { a: '1', b: '2' },
           placedAt: textAt(placed, 'placedAt'),
+          campaign: { id: dialer.tenants.campaign.id, name: dialer.tenants.campaign.name, settings: {} },
+          account: { id: dialer.tenants.account.id, name: dialer.tenants.account.name },
+          partner: { id: dialer.tenants.partner.id, name: dialer.tenants.partner.name },
         });
         expect(one?.headers).to.include({ 'content-type': 'application/json', 'webhook-id': one?.handoff.handoffId });
         const headers = Object.fromEntries(Object.entries(one?.headers ?? {}).map(([name, value]) => [name, String(value)]));
@@ -40,11 +43,18 @@ describe('the dialer', () => {
         const contactId = textAt(await place({ requestId: 'order-2' }), 'contactId');
         await dialer.receiver.until(1);
         const handoffId = dialer.receiver.received[0]?.handoff.handoffId;
-        const first = { handoffId, state: 'completed', detail: 'Talked.', endedAt: '2026-11-21T10:00:00.000Z', durationSeconds: 42 };
+        const first = {
+          handoffId,
+          state: 'completed',
+          detail: 'Talked.',
+          endedAt: '2026-11-21T10:00:00.000Z',
+          durationSeconds: 42,
+          answeredBy: 'machine',
+        };
         expect((await outcome(first)).status).to.equal(204);
         expect((await outcome(first)).status).to.equal(204);
         expect((await outcome({ handoffId, state: 'busy' })).status).to.equal(204);
-        expect(await call(contactId)).to.include({ state: 'completed', detail: 'Talked.', duration_seconds: 42 });
+        expect(await call(contactId)).to.include({ state: 'completed', detail: 'Talked.', duration_seconds: 42, answered_by: 'machine' });
         const { calls } = callsSchema.parse(
           (await ask('GET', `${dialer.core.url}/console/campaigns/${dialer.tenants.campaign.id}/calls`, { cookie: dialer.cookie })).json,
         );

@@ -61,7 +61,7 @@ describe('a hand-off through a webhook', () => {
 
   it("omits the fields that the call doesn't have", async () => {
     const { body } = await sent({});
-    expect(JSON.parse(body.toString())).to.deep.equal({ ...identifiers, contact: { phone: '+493012345678' }, variables: {} });
+    expect(JSON.parse(body.toString())).to.deep.equal({ ...identifiers, ...customer, contact: { phone: '+493012345678' }, variables: {} });
   });
 
   it('counts as not sent if the connection is refused', async () => {

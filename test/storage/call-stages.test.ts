@@ -72,6 +72,11 @@ describe('a call in the database', () => {
     let direct: DirectAccess;
     before(async () => {
       direct = await openDirect(await freshDatabase(kind));
+      const { write } = direct.storage.database;
+      const named = (id: string) => ({ id, name: id, created_at: instant(1) });
+      await write('partners').insert(named('p'));
+      await write('accounts').insert({ ...named('a'), partner_id: 'p' });
+      await write('campaigns').insert({ ...named('g'), account_id: 'a' });
     });
     after(() => direct.close());
 

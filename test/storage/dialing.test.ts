@@ -176,7 +176,12 @@ describe('the dialing store', () => {
           firstAttemptAt: now,
           provider: 'webhook',
         },
-        ...{ attempt: 1, handoff: 'open', leaseUntil: instant(now + lease), stopped: null },
+        ...{ attempt: 1, handoff: 'open', leaseUntil: instant(now + lease), leavesAt: now, stopped: null },
+        campaign: {
+          ...{ id: tenants.campaign.id, name: tenants.campaign.name, settings: {} },
+          account: { id: tenants.account.id, name: tenants.account.name },
+          partner: { id: tenants.partner.id, name: tenants.partner.name },
+        },
       });
       await addCall('bare');
       expect(await claimOne()).to.deep.include({ contactId: 'bare', variables: {}, name: null });

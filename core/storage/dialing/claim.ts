@@ -3,7 +3,7 @@ import type { Knex } from 'knex';
 import type { HeldFor, Pace } from '#contract/protection/dialing.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { type Millis, plus } from '../../domain/instant.ts';
-import type { CampaignRules, ClaimedCall, Objection, ScopePace, StopReason } from '../../domain/model.ts';
+import type { CallCampaign, CampaignRules, ClaimedCall, Objection, ScopePace, StopReason } from '../../domain/model.ts';
 import { describeObjection, doNotCallDetail, judge, toStopReason } from '../../domain/protection/judge.ts';
 import type { Lane, Value } from '../engine/database.ts';
 import { required } from '../engine/database.ts';
@@ -283,8 +283,10 @@ async function judgeCalls(
       judged.open.push({ ...open, stopped: null, paces: [] });
       continue;
     }
-    const { account, partner } = campaigns.get(row.campaign_id) ?? { account: { id: row.account_id }, partner: { id: '' } };
-    if (['', partner.id, account.id].some((id) => stopped.has(id))) continue;
+    const campaign = campaigns.get(row.campaign_id);
+    // Someone is deleting the campaign, which fails because of this call.
+    if (campaign === undefined) continue;
+    if (['', campaign.partner.id, campaign.account.id].some((id) => stopped.has(id))) continue;
     if (stopped.has(row.campaign_id)) {
       if (!isLive) hold(judged, key, plus(now, stoppedFor), 'stop');
       continue;
@@ -417,7 +419,7 @@ function claimStatement(database: Lane) {
     const opened = new Map(open.map((call) => [call.key[1], call]));
     const claimed = rows.map((row) => {
       const { stopped = null, leavesAt = now } = opened.get(row.contact_id) ?? {};
-      const campaign = required(campaigns.get(row.campaign_id) ?? null, 'campaign');
+      const campaign = campaigns.get(row.campaign_id) ?? nameless(row.campaign_id);
       return { ...claimedCall(row), campaign, leaseUntil, leavesAt, stopped: row.is_listed ? doNotCallDetail : stopped };
     });
     if (claimed.length === keys.length) return { claimed, blocked: 0 };
@@ -430,6 +432,12 @@ function claimStatement(database: Lane) {
 /** Blocks the calls whose numbers are on a list. @returns the number of blocked calls */
 export function blockIfListed(database: Lane, trx: Knex.Transaction, calls: readonly CallKeyPair[], now: Millis): Promise<number> {
   return stopCalls(database, trx, calls, now, { state: 'blocked', detail: doNotCallDetail, ifListed: true });
+}
+
+/** Stands for a campaign that can't be read, for a call that won't be handed off. */
+function nameless(id: string): CallCampaign {
+  const none = { id: '', name: '' };
+  return { id, name: '', settings: {}, account: none, partner: none };
 }
 
 function claimedCall(row: ClaimedRow): Omit<ClaimedCall, 'campaign' | 'leaseUntil' | 'leavesAt' | 'stopped'> {

@@ -1,0 +1,179 @@
+import type { ServerResponse } from 'node:http';
+import { expect } from 'chai';
+import { tenancyHeader } from '#contract/console/session.ts';
+import { onEachDatabase } from '../support/databases.ts';
+import { ask } from '../support/http.ts';
+import { dialerForEach } from '../support/provider.ts';
+import { signIn } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
+
+describe('stopping', () => {
+  onEachDatabase((kind) => {
+    const dialer = dialerForEach(kind);
+    const as = async (who: string) => ({ cookie: await signIn(dialer.core.url, `${who}@example.com`) });
+    const stops = () => `${dialer.core.url}/console/stops`;
+    const stop = (who: object, body: object) => ask('POST', stops(), { ...who, body });
+    const list = async (who: object) => Object((await ask('GET', stops(), who)).json).stops;
+
+    it('responds only when the hand-offs under way have ended, and no request begins after its response', async () => {
+      const open: ServerResponse[] = [];
+      await dialer.start({ DIALER_CONCURRENCY: '3' }, (_, response) => open.push(response));
+      for (let n = 0; n < 6; n++) await dialer.place();
+      await dialer.receiver.until(3);
+      let isOver = false;
+      const stopping = stop(
+        { cookie: dialer.cookie },
+        { scope: 'account', id: dialer.tenants.account.id, reason: 'Wrong recording' },
+      ).finally(() => {
+        isOver = true;
+      });
+      await until(async () => (await list({ cookie: dialer.cookie })).length === 1);
+      expect(isOver).to.equal(false);
+      for (const response of open.splice(0)) response.writeHead(202).end();
+      const stopped = await stopping;
+      expect(stopped.status, stopped.text).to.equal(201);
+      expect(stopped.json).to.deep.include({ queuedCalls: 3, withProvider: 3 });
+      const started = dialer.receiver.received.length;
+      expect((await dialer.place()).status).to.equal(202);
+      const metrics = await ask('GET', `${dialer.core.managementUrl}/metrics`);
+      expect(metrics.text).to.contain('\ncallkey_dialer_waiting{why="stop"} 4\n');
+      expect([started, dialer.receiver.received.length]).to.deep.equal([3, 3]);
+      const { id } = Object(stopped.json).stop;
+      expect((await ask('DELETE', `${stops()}/${id}`, { cookie: dialer.cookie })).status).to.equal(204);
+      await dialer.receiver.until(6);
+      for (const response of open) response.writeHead(202).end();
+      await dialer.receiver.until(7);
+      for (const response of open) if (!response.writableEnded) response.writeHead(202).end();
+    });
+
+    it('is shown to everyone whom it stops, and resumed only by those who may', async () => {
+      await dialer.start({ DIALER: 'off' });
+      const { account, partner, campaign, otherAccount } = dialer.tenants;
+      const [ada, teammate, pat, tia, oda] = [await as('ada'), await as('tom'), await as('pat'), await as('tia'), await as('oda')];
+      const stan = { ...(await as('stan')), headers: { [tenancyHeader]: `partner/${partner.id}` } };
+      const first = await stop(ada, { scope: 'campaign', id: campaign.id, reason: 'Lunch' });
+      expect([first.status, Object(first.json).stop]).to.deep.equal([
+        201,
+        {
+          ...{ id: Object(first.json).stop.id, scope: 'campaign', target: { id: campaign.id, name: campaign.name } },
+          ...{ at: Object(first.json).stop.at, by: { id: dialer.tenants.users.account.id, name: 'Ada Account' }, reason: 'Lunch' },
+        },
+      ]);
+      const again = await stop(pat, { scope: 'campaign', id: campaign.id });
+      expect([again.status, Object(again.json).stop]).to.deep.equal([200, Object(first.json).stop]);
+      const made = new Map<string, string>();
+      for (const [who, name, body] of [
+        [pat, 'account', { scope: 'account', id: account.id }],
+        [pat, 'partner', { scope: 'partner', id: partner.id }],
+        [stan, 'server', { scope: 'server' }],
+      ] as const)
+        made.set(name, Object((await stop(who, body)).json).stop.id);
+      expect((await list(ada)).map(({ scope }: { scope: string }) => scope)).to.deep.equal(['server', 'partner', 'account', 'campaign']);
+      expect((await list(oda)).map(({ scope }: { scope: string }) => scope)).to.deep.equal(['server']);
+      const end = async (who: object, id = '') => (await ask('DELETE', `${stops()}/${id}`, who)).status;
+      const campaignStop = Object(first.json).stop.id;
+      expect(await end(teammate, campaignStop)).to.equal(403);
+      expect(await end(ada, made.get('account'))).to.equal(403);
+      expect(await end(tia, made.get('partner'))).to.equal(403);
+      expect(await end(pat, made.get('server'))).to.equal(403);
+      expect(await end(oda, made.get('account'))).to.equal(404);
+      expect(await end(stan, made.get('server'))).to.equal(204);
+      expect(await end(tia, made.get('account'))).to.equal(204);
+      expect(await end(pat, made.get('partner'))).to.equal(204);
+      expect(await end(ada, campaignStop)).to.equal(204);
+      expect(await end(ada, campaignStop)).to.equal(404);
+      for (const [who, body, status] of [
+        [ada, { scope: 'server' }, 403],
+        [pat, { scope: 'server' }, 403],
+        [ada, { scope: 'partner', id: partner.id }, 404],
+        [tia, { scope: 'partner', id: partner.id }, 404],
+        [ada, { scope: 'account', id: otherAccount.id }, 404],
+        [ada, { scope: 'account' }, 422],
+        [stan, { scope: 'server', id: account.id }, 422],
+        [ada, { scope: 'planet', id: account.id }, 422],
+      ] as const)
+        expect((await stop(who, body)).status, JSON.stringify(body)).to.equal(status);
+    });
+
+    it('cancels the queued calls if asked to, also for a stop that exists', async () => {
+      await dialer.start({ DIALER: 'off' });
+      const ids = [await dialer.place(), await dialer.place()].map(({ json }) => Object(json).contactId);
+      const body = { scope: 'account', id: dialer.tenants.account.id };
+      expect((await stop({ cookie: dialer.cookie }, body)).json).to.deep.include({ queuedCalls: 2, withProvider: 0 });
+      const cancelled = await stop({ cookie: dialer.cookie }, { ...body, cancelQueuedCalls: true });
+      expect([cancelled.status, Object(cancelled.json).queuedCalls]).to.deep.equal([200, 0]);
+      for (const id of ids) expect(await dialer.call(id)).to.include({ state: 'cancelled' });
+    });
+  });
+});
+
+describe('paces and contact limits', () => {
+  onEachDatabase((kind) => {
+    const dialer = dialerForEach(kind);
+    const send = (method: 'GET' | 'PUT', path: string, cookie: string, body?: object) =>
+      ask(method, `${dialer.core.url}/console/${path}`, { cookie, ...(body ? { body } : {}) });
+
+    it('are set by partner users, and shown with what applies', async () => {
+      await dialer.start({ DIALER: 'off' });
+      const { account, campaign, partner } = dialer.tenants;
+      const pat = await signIn(dialer.core.url, 'pat@example.com');
+      const pace = `pace?scope=campaign&id=${campaign.id}`;
+      expect((await send('GET', pace, dialer.cookie)).json).to.deep.equal({ perSecond: null, liveCalls: null });
+      expect((await send('PUT', pace, pat, { perSecond: 0.5, liveCalls: 20 })).json).to.deep.equal({ perSecond: 0.5, liveCalls: 20 });
+      expect((await send('GET', pace, dialer.cookie)).json).to.deep.equal({ perSecond: 0.5, liveCalls: 20 });
+      const limits = { calls: 3, days: 1, minutesBetween: 240 };
+      expect((await send('PUT', `contact-limits?scope=partner&id=${partner.id}`, pat, { limits })).status).to.equal(200);
+      expect((await send('GET', `contact-limits?scope=account&id=${account.id}`, dialer.cookie)).json).to.deep.equal({
+        limits: null,
+        effective: { from: { kind: 'partner', id: partner.id, name: partner.name }, limits },
+      });
+      for (const [path, body, status] of [
+        [pace, { perSecond: 1_001, liveCalls: null }, 422],
+        [pace, { perSecond: 0, liveCalls: null }, 422],
+        [pace, { perSecond: -1, liveCalls: null }, 422],
+        [pace, { perSecond: '1', liveCalls: null }, 422],
+        [pace, { perSecond: null, liveCalls: 0 }, 422],
+        [pace, { perSecond: null, liveCalls: 100_001 }, 422],
+        [pace, { perSecond: null }, 422],
+        [`pace?scope=partner&id=${partner.id}`, { perSecond: 1, liveCalls: null }, 400],
+        [`contact-limits?scope=account&id=${account.id}`, { limits: { calls: 3, days: 31, minutesBetween: 0 } }, 422],
+        [`contact-limits?scope=account&id=${account.id}`, { limits: { calls: 3, days: 1 } }, 422],
+        [`contact-limits?scope=account&id=${account.id}`, { limits: { calls: 101, days: 1, minutesBetween: 0 } }, 422],
+        [`contact-limits?scope=account&id=${dialer.tenants.otherAccount.id}`, { limits: null }, 404],
+      ] as const)
+        expect((await send('PUT', path, pat, body)).status, JSON.stringify(body)).to.equal(status);
+      expect((await send('PUT', pace, dialer.cookie, { perSecond: 1, liveCalls: null })).status).to.equal(403);
+    });
+
+    it('let a webhook get as many calls as the pace of the server allows', async () => {
+      const times: number[] = [];
+      await dialer.start({ DIALER_PER_SECOND: '20' }, (_, response) => {
+        times.push(performance.now());
+        response.writeHead(202).end();
+      });
+      await Promise.all(Array.from({ length: 12 }, () => dialer.place()));
+      await dialer.receiver.until(12);
+      expect((times[11] ?? 0) - (times[0] ?? 0)).to.be.greaterThan(450);
+    });
+
+    it('sends the settings of the campaign to the provider', async () => {
+      await dialer.start();
+      const pat = await signIn(dialer.core.url, 'pat@example.com');
+      const { campaign } = dialer.tenants;
+      const patch = (body: object) => ask('PATCH', `${dialer.core.url}/console/directory/campaigns/${campaign.id}`, { cookie: pat, body });
+      expect((await patch({ settings: { agent: 'nora' } })).json).to.deep.include({});
+      expect(Object((await patch({ name: 'Recall' })).json).campaign).to.deep.include({ name: 'Recall', settings: { agent: 'nora' } });
+      await dialer.place();
+      await dialer.receiver.until(1);
+      expect(dialer.receiver.received[0]?.handoff.campaign).to.deep.equal({ id: campaign.id, name: 'Recall', settings: { agent: 'nora' } });
+      for (const settings of [
+        { '': 'x' },
+        { a: 'x'.repeat(1_001) },
+        { ['n'.repeat(65)]: 'x' },
+        { a: 1 },
+        Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`n${n}`, 'x'])),
+      ])
+        expect((await patch({ settings })).status).to.equal(422);
+    });
+  });
+});
