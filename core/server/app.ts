@@ -60,7 +60,7 @@ export function createApp(deps: AppDeps): Koa<State> {
     .use(requireReadablePath)
     .use(outsideConsole(outcomes(ports, dialerSecrets)))
     .use(outsideConsole(webConsole(files)))
-    .use(session(httpDeps))
+    .use(session(app, httpDeps))
     .use(inConsole.routes())
     .use(notFound(listMethods));
   return app;

@@ -89,7 +89,7 @@ async function finish(
     });
     showPage(ctx, deps, 'app', `&${flowParameter}=${nameFlow(secrets.state)}`);
   } else {
-    await startNewSession(ctx, deps, proof);
+    await startNewSession(ctx, proof);
     showPage(ctx, deps, 'done');
   }
 }
@@ -135,7 +135,7 @@ export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
 
 export async function signInFromApp(ctx: Context, deps: HttpDeps): Promise<void> {
   const input = await readBody(ctx, signInRoutes.signInFromApp.body, limits.strangerBodyBytes);
-  const session = await startNewSession(ctx, deps, await takeSignInCode(deps.ports, input));
+  const session = await startNewSession(ctx, await takeSignInCode(deps.ports, input));
   ctx.status = signInRoutes.signInFromApp.status;
   ctx.body = sessionView(session, deps);
 }

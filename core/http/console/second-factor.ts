@@ -27,7 +27,7 @@ export async function enterCode(ctx: Context, deps: HttpDeps): Promise<void> {
   const { user } = halfOpen.data;
   const address = deps.getClientAddress(ctx);
   const vouched = await findVoucher(ports, user.email, readVouchers(ctx));
-  const session = await startNewSession(ctx, deps, { halfOpen, code, vouched }).catch((error: unknown) => {
+  const session = await startNewSession(ctx, { halfOpen, code, vouched }).catch((error: unknown) => {
     const result = toResult(error);
     deps.onCode(result);
     if (result === 'refused') deps.refusals.onCodeRefused(user, address);

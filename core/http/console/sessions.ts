@@ -31,7 +31,7 @@ export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
     if (error instanceof Problem && error.code === 'too-many-requests') deps.refusals.onSignInThrottled(address);
     throw error;
   });
-  const session = await startNewSession(ctx, deps, credentials);
+  const session = await startNewSession(ctx, credentials);
   if (credentials.hasSecondFactor) {
     ctx.status = 202;
     ctx.body = { secondFactor: true } satisfies z.infer<typeof route.pending>;
@@ -44,8 +44,8 @@ export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
 
 export const showSession: Handler<'showSession'> = async ({ ctx, deps }) => sessionView(getSession(ctx).data, deps);
 
-export const signOut: Handler<'signOut'> = async ({ ctx, deps }) => {
-  await endSession(ctx, deps);
+export const signOut: Handler<'signOut'> = async ({ ctx }) => {
+  await endSession(ctx);
 };
 
 export const changePassword: Handler<'changePassword'> = async ({ ctx, ports, caller, body }) => {

@@ -1,7 +1,7 @@
 import type Koa from 'koa';
 import type { SessionView } from '#contract/console/session.ts';
 import type { Turn } from '../../domain/calls/call-list.ts';
-import type { Digest, Session, User } from '../../domain/model.ts';
+import type { Session, User } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { type RefusalReason, refusalReasons } from '../../domain/sign-in/identity-provider.ts';
 
@@ -12,9 +12,8 @@ export type State = {
   requestId?: string;
   /** The client's address, once it's known. */
   address?: string;
-  /** The session that the request's cookie identifies, if it's open, or if it waits for a code. */
-  signedIn?: OpenSession;
-  halfOpen?: OpenSession;
+  /** The session that the request has started. */
+  started?: Session;
   /** A list's or search's turn to use the database. */
   turn?: Turn;
   /** Runs a part of an export in its own turn. */
@@ -24,8 +23,6 @@ export type State = {
   /** When the accepted key expires (RFC 3339), if that's soon. */
   keyExpiresAt?: string;
 };
-
-export type OpenSession = { id: Digest; data: Session };
 
 export type Context = Koa.ParameterizedContext<State>;
 export type Middleware = Koa.Middleware<State>;

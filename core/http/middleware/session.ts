@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
 import Cookies from 'cookies';
+import type Koa from 'koa';
+import createSession from 'koa-session';
 import type { z } from 'zod';
 import { selectTenancySchema, tenancyHeader } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
@@ -10,68 +12,73 @@ import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { deviceLife, type KnownUser, makeDeviceToken, type Vouchers } from '../../domain/sign-in/devices.ts';
 import { endSession, resumeSession, sessionLimits, stageOf, startSession, withTenancy } from '../../domain/sign-in/sessions.ts';
 import { readBody } from './body.ts';
-import type { Context, HttpDeps, Middleware, OpenSession } from './context.ts';
+import type { Context, HttpDeps, Middleware, State } from './context.ts';
 
 const cookieName = 'callkey_session';
 const idBytes = 32;
 
+/** The open session that the request's cookie identifies. */
+type SignedIn = { id: Digest; data: Session };
+
+/** The value of `ctx.session`: the open session, one that waits for a code, or the user's proof for starting one. */
+type SessionData = { signedIn?: SignedIn; halfOpen?: SignedIn; proof?: Proof };
+type KoaSession = SessionData & { regenerate(): Promise<void>; manuallyCommit(): Promise<void> };
+
 /**
  * Opens the session that a request's cookie identifies, if there is one. Sessions are stored in the database, by the digest of their ID.
- * They're written only at sign-in and sign-out, because a slow request must not bring back a session that has ended in the meantime.
  */
-export function session({ ports, sessionSecrets, isSecure, publicUrl }: HttpDeps): Middleware {
-  const path = publicPath(publicUrl) || '/';
+export function session(app: Koa<State>, deps: HttpDeps): Middleware {
+  const { ports, sessionSecrets } = deps;
+  // koa-session requires this, but `CoreCookies` signs.
+  app.keys = [...sessionSecrets];
+  const path = publicPath(deps.publicUrl) || '/';
   const resume = shareLookups((id: Digest) => resumeSession(ports, id));
+
+  const openSession = createSession(
+    {
+      key: cookieName,
+      maxAge: sessionLimits.absolute.toMillis(),
+      sameSite: 'strict',
+      // Save only at sign-in and sign-out, because a slow request must not bring back a session that has ended in the meantime.
+      autoCommit: false,
+      genid: () => Buffer.from(ports.randomness.bytes(idBytes)).toString('base64url'),
+      store: {
+        async get(sessionId: string): Promise<SessionData | undefined> {
+          const id = toDigest(sessionId);
+          const data = await resume(id);
+          if (!data) return undefined;
+          return stageOf(ports, data) === 'half-open' ? { halfOpen: { id, data } } : { signedIn: { id, data } };
+        },
+        async set(sessionId: string, { proof }: SessionData, _maxAge: unknown, { ctx }: { ctx?: Context }) {
+          if (proof && ctx) ctx.state.started = await startSession(ports, toDigest(sessionId), proof, deps.getClientAddress(ctx));
+        },
+        async destroy(sessionId: string, { ctx }: { ctx?: Context }) {
+          const id = toDigest(sessionId);
+          const stored = await ports.stores.sessions.find(id);
+          // Don't delete a half-open session here: finishing the sign-in does that in its own transaction, and only if the code is right.
+          if (!stored || !ctx || stored.halfOpenUntil !== null) return;
+          await endSession(ports, id, { who: stored.user, address: deps.getClientAddress(ctx) }, stored.user);
+        },
+      },
+    },
+    app,
+  );
+
   return async (ctx, next) => {
-    ctx.cookies = new CoreCookies(ctx, sessionSecrets, { secure: isSecure(ctx), path });
-    const sessionId = ctx.cookies.get(cookieName, { signed: true });
-    if (sessionId) {
-      const id = toDigest(sessionId);
-      const data = await resume(id);
-      if (data) ctx.state[stageOf(ports, data) === 'half-open' ? 'halfOpen' : 'signedIn'] = { id, data };
-    }
-    await next();
+    ctx.cookies = new CoreCookies(ctx, sessionSecrets, { secure: deps.isSecure(ctx), path });
+    await openSession(ctx, next);
   };
 }
 
-/** Starts a session with a new ID, and ends the request's previous session. */
-export async function startNewSession(ctx: Context, deps: HttpDeps, proof: Proof): Promise<Session> {
-  const { ports, getClientAddress } = deps;
-  await endOpenSession(ctx, deps);
-  const sessionId = Buffer.from(ports.randomness.bytes(idBytes)).toString('base64url');
-  const started = await startSession(ports, toDigest(sessionId), proof, getClientAddress(ctx));
-  ctx.cookies.set(cookieName, sessionId, { maxAge: sessionLimits.absolute.toMillis(), sameSite: 'strict' });
-  return started;
-}
-
-/** Ends the session and deletes its cookie. */
-export async function signOut(ctx: Context, deps: HttpDeps): Promise<void> {
-  await endOpenSession(ctx, deps);
-  ctx.cookies.set(cookieName, null, { sameSite: 'strict' });
-  ctx.status = 204;
-}
-
-/** Doesn't end a half-open session: finishing the sign-in does that in its own transaction, and only if the code is right. */
-async function endOpenSession(ctx: Context, { ports, getClientAddress }: HttpDeps): Promise<void> {
-  const { signedIn } = ctx.state;
-  const stored = signedIn && (await ports.stores.sessions.find(signedIn.id));
-  if (stored) await endSession(ports, signedIn.id, { who: stored.user, address: getClientAddress(ctx) }, stored.user);
-}
-
 export function isSignedIn(ctx: Context): boolean {
-  return ctx.state.signedIn !== undefined;
+  return koaSession(ctx).signedIn !== undefined;
 }
 
 /** @throws Problem `unauthorized` */
-export function getSession({ state }: Context): OpenSession {
-  if (!state.signedIn) throw new Problem('unauthorized', unauthorizedDetail);
-  return state.signedIn;
-}
-
-/** Returns the session that waits for a code. @throws Problem `unauthorized` */
-export function getHalfOpenSession({ state }: Context): OpenSession {
-  if (!state.halfOpen) throw new Problem('unauthorized', unauthorizedDetail);
-  return state.halfOpen;
+export function getSession(ctx: Context): SignedIn {
+  const { signedIn } = koaSession(ctx);
+  if (!signedIn) throw new Problem('unauthorized', unauthorizedDetail);
+  return signedIn;
 }
 
 export function getViewer(ctx: Context): Viewer {
@@ -82,6 +89,29 @@ export function getViewer(ctx: Context): Viewer {
 export function getActor(deps: HttpDeps, ctx: Context): Actor {
   const { id, data } = getSession(ctx);
   return { who: { id: data.user.id, name: data.user.name }, address: deps.getClientAddress(ctx), session: id };
+}
+
+/** Returns the session that waits for a code. @throws Problem `unauthorized` */
+export function getHalfOpenSession(ctx: Context): SignedIn {
+  const { halfOpen } = koaSession(ctx);
+  if (!halfOpen) throw new Problem('unauthorized', unauthorizedDetail);
+  return halfOpen;
+}
+
+/** Starts a session with a new ID, and ends the request's previous session. */
+export async function startNewSession(ctx: Context, proof: Proof): Promise<Session> {
+  ctx['session'] = { proof } satisfies SessionData;
+  await koaSession(ctx).regenerate();
+  if (!ctx.state.started) throw new Error('No session was started.');
+  return ctx.state.started;
+}
+
+/** Ends the session and deletes its cookie. */
+export async function signOut(ctx: Context): Promise<void> {
+  const ending = koaSession(ctx);
+  ctx['session'] = null;
+  await ending.manuallyCommit();
+  ctx.status = 204;
 }
 
 /**
@@ -103,7 +133,7 @@ export async function renewSession(ctx: Context, ports: Ports): Promise<void> {
   const { id } = getSession(ctx);
   const data = await resumeSession(ports, id);
   if (!data) throw new Problem('unauthorized', unauthorizedDetail);
-  ctx.state.signedIn = { id, data };
+  koaSession(ctx).signedIn = { id, data };
   await applyTenancyHeader(ctx, ports);
 }
 
@@ -119,7 +149,12 @@ export async function applyTenancyHeader(ctx: Context, ports: Ports): Promise<vo
   const choice = selectTenancySchema.safeParse({ kind, id: tenancyId }).data;
   if (!choice?.kind) throw new Problem('malformed-request', `${tenancyHeader} must be account/ID or partner/ID.`);
   const { id, data } = getSession(ctx);
-  ctx.state.signedIn = { id, data: await withTenancy(ports, data, choice) };
+  koaSession(ctx).signedIn = { id, data: await withTenancy(ports, data, choice) };
+}
+
+/** Returns koa-session's object. The library's types don't define the content of a session. */
+function koaSession(ctx: Context): KoaSession {
+  return ctx['session'];
 }
 
 /**
