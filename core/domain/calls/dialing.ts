@@ -151,7 +151,7 @@ export async function reportOutcome(ports: Ports, outcome: Outcome): Promise<voi
     // Don't store a future time, because this time determines when contact data is erased.
     endedAt: outcome.endedAt === undefined ? now : instant(Math.min(now, parseTimestamp(outcome.endedAt))),
     durationSeconds: outcome.durationSeconds ?? null,
-    answeredBy: outcome.answeredBy,
+    ...(outcome.answeredBy && { answeredBy: outcome.answeredBy }),
   };
   if (await report(ports, outcome.handoffId, conclusion, now, outcome.optOut)) ports.onOutcome(outcome.state);
 }
