@@ -34,22 +34,19 @@ function withStopScope(command: Command): Command {
 }
 
 async function findStopScope({ ports }: AdminContext, options: Options): Promise<{ scope: StopScope; id?: string; name: string }> {
-  const { server, ...others } = options;
-  if (!server) {
-    const { kind, id, name } = await findScope(ports, others, kinds);
-    return { scope: kind, id, name: `the ${kind} ${oneLine(name)}` };
-  }
-  if (kinds.some((kind) => others[kind] !== undefined))
-    throw new Problem('invalid', 'Specify exactly one of --server, --partner, --account, --campaign.');
-  return { scope: 'server', name: 'the server' };
+  const chosen = (['server', ...kinds] as const).filter((each) => options[each] !== undefined);
+  if (chosen.length !== 1) throw new Problem('invalid', 'Specify exactly one of --server, --partner, --account, --campaign.');
+  if (options.server) return { scope: 'server', name: 'the server' };
+  const { kind, id, name } = await findScope(ports, options, kinds);
+  return { scope: kind, id, name: `the ${kind} ${oneLine(name)}` };
 }
 
 async function runStop(context: AdminContext, options: Options & { reason?: string; cancelQueuedCalls?: boolean }): Promise<void> {
   const { ports, caller, output } = context;
   const { name, ...scope } = await findStopScope(context, options);
   const { reason, cancelQueuedCalls } = options;
-  const input = parseInput(stopDialingSchema, { ...scope, reason, cancelQueuedCalls }, '--reason');
-  const { stop, queuedCalls, withProvider } = await stopDialing(ports, caller, input);
+  parseInput(stopDialingSchema.shape.reason, reason, '--reason');
+  const { stop, queuedCalls, withProvider } = await stopDialing(ports, caller, { ...scope, reason, cancelQueuedCalls });
   const waiting = `${counted(queuedCalls, 'queued call')} waiting, ${counted(withProvider, 'call')} with the provider`;
   output.answer({ stop: stopJson(stop), queuedCalls, withProvider }, `Dialing is stopped for ${name}: ${waiting}.`);
 }
@@ -69,7 +66,7 @@ async function runList({ ports, caller, output }: AdminContext): Promise<void> {
     scope,
     oneLine(target?.name ?? ''),
     timestamp(at),
-    oneLine(by?.name ?? ''),
+    oneLine(by?.name ?? 'operator'),
     oneLine(reason ?? ''),
   ]);
   output.answer(
@@ -89,18 +86,27 @@ async function runPace(context: AdminContext, options: ScopeOptions & { perSecon
   const scope = toReference(await findScope(ports, options, paced));
   const before = await showPace(ports, caller.viewer, scope);
   const change: Pace = {
-    perSecond: readLimit(options.perSecond, before.perSecond),
-    liveCalls: readLimit(options.liveCalls, before.liveCalls),
+    perSecond: readPace('perSecond', '--per-second', options.perSecond, before),
+    liveCalls: readPace('liveCalls', '--live-calls', options.liveCalls, before),
   };
   const changes = options.perSecond !== undefined || options.liveCalls !== undefined;
-  const pace = changes ? await setPace(ports, caller, scope, parseInput(paceSchema, change, 'the pace')) : before;
+  const pace = changes ? await setPace(ports, caller, scope, change) : before;
   output.answer({ pace }, `Calls per second: ${pace.perSecond ?? 'any number'}\nLive calls: ${pace.liveCalls ?? 'any number'}`);
 }
 
 /** Reads a number, or `none`. */
-function readLimit(text: string | undefined, before: number | null): number | null {
-  if (text === undefined) return before;
-  return text === 'none' ? null : Number(text === '' ? Number.NaN : text);
+function readPace(name: keyof Pace, option: string, text: string | undefined, before: Pace): number | null {
+  if (text === undefined) return before[name];
+  if (text === 'none') return null;
+  const parsed = paceSchema.shape[name].safeParse(toNumber(text));
+  if (parsed.success) return parsed.data;
+  const messages = { perSecond: 'Must be a number from 0.1 to 1000', liveCalls: 'Must be a whole number from 1 to 100000' };
+  throw new Problem('invalid', `${option}: ${messages[name]}, or none.`);
+}
+
+/** Returns NaN for anything but decimal digits, because Number() also reads an empty text, spaces and hexadecimal digits. */
+function toNumber(text: string): number {
+  return /^\d+(\.\d+)?$/.test(text) ? Number(text) : Number.NaN;
 }
 
 export function contactLimitsCommands(program: Command, { withDatabase }: Runner): void {
@@ -131,8 +137,15 @@ async function runSetLimits(context: AdminContext, options: LimitOptions): Promi
   const values = [calls, days, minutesBetween];
   if (none ? values.some((value) => value !== undefined) : values.some((value) => value === undefined))
     throw new Problem('invalid', 'Specify --calls, --days and --minutes-between, or --none.');
-  const limits = { calls: Number(calls), days: Number(days), minutesBetween: Number(minutesBetween) };
-  await setContactLimits(ports, caller, scope, none ? null : parseInput(contactLimitsSchema, limits, 'the limits'));
+  const { shape } = contactLimitsSchema;
+  const limits = none
+    ? null
+    : {
+        calls: parseInput(shape.calls, toNumber(calls ?? ''), '--calls'),
+        days: parseInput(shape.days, toNumber(days ?? ''), '--days'),
+        minutesBetween: parseInput(shape.minutesBetween, toNumber(minutesBetween ?? ''), '--minutes-between'),
+      };
+  await setContactLimits(ports, caller, scope, limits);
   await runListLimits(context, options);
 }
 
