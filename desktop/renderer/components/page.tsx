@@ -9,6 +9,7 @@ import { session } from '../state/session.ts';
 import { CopyButton } from './copy-button.tsx';
 import { Icon } from './icons.tsx';
 import { Loadable, type LoadableProps, Stale } from './list.tsx';
+import { StopBanners } from './stops.tsx';
 
 type PageProps<View> = {
   title: string;
@@ -39,6 +40,7 @@ export function Page<View>({ title, actions, head, details, list, foot, children
         {actions}
       </div>
       <NewLinkNotice />
+      <StopBanners />
       {head}
       <div class="body">
         <div class="list">{children}</div>

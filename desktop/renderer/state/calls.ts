@@ -3,20 +3,23 @@ import { type CallState, callStates } from '#contract/calls/states.ts';
 import type { AllCallsSummaryView, CallsSummaryView, CallView } from '#contract/console/calls.ts';
 import { formatMinute } from './format.ts';
 
-type HeldCall = Pick<CallView, 'heldUntil' | 'heldZone'>;
+type HeldCall = Pick<CallView, 'heldUntil' | 'heldFor' | 'heldZone'>;
 
 /**
- * Says that calling hours hold a call, and until when: "held until 24 Nov 2026, 09:00 Europe/Berlin".
+ * Says what holds a call, and until when: "held until 24 Nov 2026, 09:00 Europe/Berlin" by calling hours. How long a stop or a pace holds it
+ * isn't known.
  *
  * @param ownZone used instead if the number may be in several zones
  */
-export function describeHeld({ heldUntil, heldZone }: HeldCall, ownZone: string): string | null {
+export function describeHeld({ heldUntil, heldFor, heldZone }: HeldCall, ownZone: string): string | null {
+  if (heldFor === 'stop') return 'held because dialing is stopped';
+  if (heldFor === 'pace') return 'waiting for its turn in the pace';
   if (!heldUntil) return null;
   const until = DateTime.fromISO(heldUntil, { zone: heldZone ?? ownZone });
-  return `held until ${formatMinute(until)} ${until.zoneName}`;
+  return `held until ${formatMinute(until)} ${until.zoneName}${heldFor === 'contact-limit' ? ' by the contact limits' : ''}`;
 }
 
-/** Says why a call waits, or how it ended. A retry may wait for calling hours, and its detail says why it's retried. */
+/** Says why a call waits, or how it ended. A retry may be held, too, and its detail says why it's retried. */
 export function describeState(call: HeldCall & Pick<CallView, 'detail'>, ownZone: string): string | null {
   const parts = [describeHeld(call, ownZone), call.detail].filter((part) => part !== null);
   return parts.length === 0 ? null : parts.join(' · ');

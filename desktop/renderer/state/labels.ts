@@ -1,5 +1,6 @@
 export { callStateLabels } from '#contract/calls/states.ts';
 
+import type { AnsweredBy } from '#contract/calls/dialer.ts';
 import type { CallState } from '#contract/calls/states.ts';
 import type { UserType } from '#contract/console/common.ts';
 import type { SessionView } from '#contract/console/session.ts';
@@ -29,6 +30,8 @@ export const callStateTones: Readonly<Record<CallState, 'good' | 'bad' | 'warn' 
   lapsed: '',
   blocked: 'warn',
 };
+
+export const answererLabels: Readonly<Record<AnsweredBy, string>> = { person: 'A person', machine: 'A machine', unknown: 'Unknown' };
 
 const actionLabels: Readonly<Record<string, string>> = {
   'session.started': 'signed in',
@@ -80,6 +83,10 @@ const actionLabels: Readonly<Record<string, string>> = {
   'do-not-call.lifted': 'removed from the do-not-call list:',
   'calling-hours.changed': 'changed the calling hours of',
   'numbers.changed': 'changed the allowed numbers of',
+  'dialing.stopped': 'stopped dialing for',
+  'dialing.resumed': 'resumed dialing for',
+  'pace.changed': 'changed the pace of',
+  'contact-limits.changed': 'changed the contact limits of',
 };
 
 /** What to call a row of an exported list. */

@@ -204,26 +204,35 @@ describe('the text about a checked number', () => {
 });
 
 describe('the text about a held call', () => {
-  const [heldUntil, heldZone] = ['2026-11-24T08:00:00.000Z', null];
+  const [heldUntil, heldFor, heldZone] = ['2026-11-24T08:00:00.000Z', null, null];
+
+  it('says so if a stop, a pace or the contact limits hold it', () => {
+    const held = (by: 'stop' | 'pace' | 'contact-limit') => describeHeld({ heldUntil, heldFor: by, heldZone }, 'Europe/Berlin');
+    expect([held('stop'), held('pace'), held('contact-limit')]).to.deep.equal([
+      'held because dialing is stopped',
+      'waiting for its turn in the pace',
+      'held until 24 Nov 2026, 09:00 Europe/Berlin by the contact limits',
+    ]);
+  });
 
   it('names the time and the zone', () => {
-    expect(describeHeld({ heldUntil, heldZone }, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin');
+    expect(describeHeld({ heldUntil, heldFor, heldZone }, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin');
   });
 
   it("shows the recipient's local time if the zone is known", () => {
-    const call = { heldUntil, heldZone: 'America/New_York' };
+    const call = { heldUntil, heldFor, heldZone: 'America/New_York' };
     expect(describeHeld(call, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 03:00 America/New_York');
   });
 
   it("is shown with the provider's reason if the call will be retried", () => {
-    const retried = { heldUntil, heldZone, detail: 'The provider returned 503.' };
+    const retried = { heldUntil, heldFor, heldZone, detail: 'The provider returned 503.' };
     expect(describeState(retried, 'Europe/Berlin')).to.equal('held until 24 Nov 2026, 09:00 Europe/Berlin · The provider returned 503.');
   });
 
   it("is omitted if the call isn't held", () => {
-    expect(describeState({ heldUntil: null, heldZone, detail: 'The provider returned 503.' }, 'Europe/Berlin')).to.equal(
+    expect(describeState({ heldUntil: null, heldFor, heldZone, detail: 'The provider returned 503.' }, 'Europe/Berlin')).to.equal(
       'The provider returned 503.',
     );
-    expect(describeState({ heldUntil: null, heldZone, detail: null }, 'Europe/Berlin')).to.equal(null);
+    expect(describeState({ heldUntil: null, heldFor, heldZone, detail: null }, 'Europe/Berlin')).to.equal(null);
   });
 });

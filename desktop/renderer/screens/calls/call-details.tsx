@@ -7,7 +7,7 @@ import { formatAddress } from '../../state/addresses.ts';
 import { callDurationMs, describeHeld } from '../../state/calls.ts';
 import { ownZone } from '../../state/clock.ts';
 import { formatDuration, formatNumber } from '../../state/format.ts';
-import { callStateLabels, callStateTones, capitalized } from '../../state/labels.ts';
+import { answererLabels, callStateLabels, callStateTones, capitalized } from '../../state/labels.ts';
 
 type CallDetailsProps = {
   campaignId: string;
@@ -41,16 +41,17 @@ export function CallDetails({ campaignId, contactId, listed, onClose }: CallDeta
 }
 
 function buildFacts(call: CallView): Fact[] {
-  const { contact, requestId, contactId, detail, placedAt, dialedAt, endedAt, apiKey } = call;
+  const { contact, requestId, contactId, detail, placedAt, dialedAt, endedAt, answeredBy, apiKey } = call;
   const duration = callDurationMs(call);
   const held = describeHeld(call, ownZone.value);
   return [
-    ...(held === null ? [] : [['Calling hours', capitalized(held)] as const]),
+    ...(held === null ? [] : [[call.heldFor === null ? 'Calling hours' : 'Waiting', capitalized(held)] as const]),
     ...(detail === null ? [] : [['Detail', <bdi key="detail">{detail}</bdi>] as const]),
     ['Phone', contact.phone ?? 'Erased'],
     ['Placed', <Moment key="placed" at={placedAt} />],
     ...momentAt('Dialed', dialedAt),
     ...momentAt('Ended', endedAt),
+    ...(answeredBy === null ? [] : [['Answered by', answererLabels[answeredBy]] as const]),
     ...(duration === null ? [] : [['Duration', formatDuration(duration)] as const]),
     [
       'Key',

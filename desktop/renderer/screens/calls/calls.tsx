@@ -20,6 +20,7 @@ import {
   useSettled,
 } from '../../components/list.tsx';
 import { ListPage, Page } from '../../components/page.tsx';
+import { StopButton } from '../../components/stops.tsx';
 import { Clip, type Column, DataTable } from '../../components/table.tsx';
 import { Moment, Time } from '../../components/time.tsx';
 import { Chips, FilterSelect, SearchInput } from '../../components/toolbar.tsx';
@@ -122,12 +123,24 @@ export function Calls({ session: { viewer }, title }: ScreenProps) {
     search,
     onChange: change,
     choice: (
-      <ChooseCampaign
-        campaigns={campaigns}
-        chosen={campaign ?? null}
-        none="All campaigns"
-        onChoose={(chosen) => choose(chosen?.id ?? '')}
-      />
+      <>
+        <ChooseCampaign
+          campaigns={campaigns}
+          chosen={campaign ?? null}
+          none="All campaigns"
+          onChoose={(chosen) => choose(chosen?.id ?? '')}
+        />
+        <StopButton
+          scopes={
+            campaign
+              ? [
+                  { kind: 'campaign', id: campaign.id, name: campaign.name },
+                  { kind: 'account', ...campaign.account },
+                ]
+              : []
+          }
+        />
+      </>
     ),
   };
   if (campaign) return <CampaignCalls key={campaign.id} campaignId={campaign.id} {...props} />;

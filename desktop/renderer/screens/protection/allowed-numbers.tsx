@@ -8,10 +8,11 @@ import { announce } from '../../state/announcement.ts';
 import { isConflict } from '../../state/failure-text.ts';
 import type { List } from '../../state/list.ts';
 import { describeCountries, readCountries } from '../../state/protection.ts';
-import { ChooseTenancy, chosenTenancy, Outdated, saveRules, type TabProps, type Tenancy, toFilters, withName } from './tenancy.tsx';
+import type { Tenancy } from '../../state/tenancy.ts';
+import { ChooseTenancy, chosenTenancy, Outdated, saveRules, type TabProps, toFilters, withName } from './tenancy.tsx';
 
 /** Shows which countries and kinds of numbers may be called, and lets users change them. */
-export function AllowedNumbers({ title, own, canChange, filters, onChange, tabs, check }: TabProps) {
+export function AllowedNumbers({ title, own, canChange, filters, onChange, tabs, actions }: TabProps) {
   // A campaign has no such rules.
   const { kind, id, ...rest } = chosenTenancy(own, filters.scope.startsWith('campaign/') ? { ...filters, scope: '' } : filters);
   const list = useList<NumbersView>({
@@ -22,7 +23,7 @@ export function AllowedNumbers({ title, own, canChange, filters, onChange, tabs,
   return (
     <ListPage
       title={title}
-      actions={check}
+      actions={actions(chosen)}
       head={
         <>
           {tabs}

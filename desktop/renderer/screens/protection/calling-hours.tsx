@@ -19,10 +19,11 @@ import {
   type Week,
   type Window,
 } from '../../state/protection.ts';
-import { ChooseTenancy, chosenTenancy, Outdated, saveRules, type TabProps, type Tenancy, toFilters, withName } from './tenancy.tsx';
+import type { Tenancy } from '../../state/tenancy.ts';
+import { ChooseTenancy, chosenTenancy, Outdated, saveRules, type TabProps, toFilters, withName } from './tenancy.tsx';
 
 /** Shows the week in which people may be called, including hours that the tenancy inherits. */
-export function CallingHours({ title, own, canChange, filters, onChange, tabs, check }: TabProps) {
+export function CallingHours({ title, own, canChange, filters, onChange, tabs, actions }: TabProps) {
   const { kind, id, ...rest } = chosenTenancy(own, filters);
   const list = useList<CallingHoursView>({
     key: `hours/${kind}/${id}`,
@@ -37,7 +38,7 @@ export function CallingHours({ title, own, canChange, filters, onChange, tabs, c
         title={title}
         actions={
           <>
-            {check}
+            {actions(chosen)}
             {canChange && hours && (
               <button type="button" class="primary" onClick={() => setEditing(true)}>
                 {hours.rules.length === 0 ? 'Set hours…' : 'Change hours…'}

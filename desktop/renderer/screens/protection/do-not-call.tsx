@@ -21,12 +21,13 @@ import { announce } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
 import { pluralize } from '../../state/format.ts';
 import { addChecked, describeAdded, type ReadFile, readFile, readNumbers } from '../../state/pasted-numbers.ts';
-import { ChooseTenancy, type TabProps, type Tenancy } from './tenancy.tsx';
+import type { Tenancy } from '../../state/tenancy.ts';
+import { ChooseTenancy, type TabProps } from './tenancy.tsx';
 
 type NumberDialog = { name: 'add' | 'opt-outs' } | { name: 'remove'; entry: DoNotCallEntryView };
 
 /** Shows the numbers that must not be called, and lets users find, add, remove and export them. */
-export function DoNotCall({ title, own, canChange, filters: { search }, onChange, tabs, check }: TabProps) {
+export function DoNotCall({ title, own, canChange, filters: { search }, onChange, tabs, actions }: TabProps) {
   const prefix = toPhonePrefix(search);
   const { list, isWhole } = useSearchedList<DoNotCallView>({
     key: 'do-not-call',
@@ -44,7 +45,7 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
         title={title}
         actions={
           <>
-            {check}
+            {actions(own)}
             {canChange && own.kind === 'partner' && (
               <button type="button" onClick={() => open({ name: 'opt-outs' })}>
                 Opt-outs…

@@ -5,18 +5,22 @@ import { type Fact, Facts } from '../../components/details.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { Form, FormActions, FormError, TextField, useForm } from '../../components/form.tsx';
 import { Loadable, useFilters } from '../../components/list.tsx';
+import { StopButton } from '../../components/stops.tsx';
 import { ownZone } from '../../state/clock.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
 import { describeHours, describeOpening, describeReasons, nameCountry } from '../../state/protection.ts';
+import { ownTenancy } from '../../state/tenancy.ts';
 import { AllowedNumbers } from './allowed-numbers.tsx';
 import { CallingHours } from './calling-hours.tsx';
 import { DoNotCall } from './do-not-call.tsx';
-import { ownTenancy, screenFilters } from './tenancy.tsx';
+import { PaceAndLimits } from './pace-and-limits.tsx';
+import { screenFilters } from './tenancy.tsx';
 
 const tabs = [
   { name: 'do-not-call', label: 'Do not call', Content: DoNotCall },
   { name: 'calling-hours', label: 'Calling hours', Content: CallingHours },
   { name: 'numbers', label: 'Numbers', Content: AllowedNumbers },
+  { name: 'limits', label: 'Pace and limits', Content: PaceAndLimits },
 ] as const;
 
 /** Shows who must not be called, and when and which numbers may be called. Also checks a number against all of these rules. */
@@ -48,11 +52,14 @@ export function Protection({ session, title }: ScreenProps) {
             ))}
           </nav>
         }
-        check={
-          <button type="button" onClick={() => setChecking(true)}>
-            Check a number…
-          </button>
-        }
+        actions={(shown) => (
+          <>
+            <StopButton scopes={[shown]} />
+            <button type="button" onClick={() => setChecking(true)}>
+              Check a number…
+            </button>
+          </>
+        )}
       />
       {isChecking && <CheckNumber onClose={() => setChecking(false)} />}
     </>

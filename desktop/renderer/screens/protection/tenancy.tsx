@@ -1,6 +1,5 @@
 import type { ComponentChildren } from 'preact';
 import type { AccountsView, CampaignsView } from '#contract/console/directory.ts';
-import type { SessionView } from '#contract/console/session.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { Result } from '../../../ipc.ts';
@@ -10,6 +9,7 @@ import { isConflict } from '../../state/failure-text.ts';
 import { defineFilters, oneOf, text, unwritten } from '../../state/filters.ts';
 import { capitalized } from '../../state/labels.ts';
 import { type List, mapped } from '../../state/list.ts';
+import type { Tenancy } from '../../state/tenancy.ts';
 
 /**
  * The user's filters on the screen.
@@ -17,17 +17,14 @@ import { type List, mapped } from '../../state/list.ts';
  * @property scope the kind and ID of the tenancy whose rules are shown, such as `account/ID`; empty for the viewer's own
  * @property scopeName its name, once the user has chosen one
  */
-type Filters = { tab: 'do-not-call' | 'calling-hours' | 'numbers'; search: string; scope: string; scopeName: string };
+type Filters = { tab: 'do-not-call' | 'calling-hours' | 'numbers' | 'limits'; search: string; scope: string; scopeName: string };
 
 export const screenFilters = defineFilters<Filters>('protection', ['tab'], {
-  tab: oneOf(['do-not-call', 'calling-hours', 'numbers'], 'do-not-call'),
+  tab: oneOf(['do-not-call', 'calling-hours', 'numbers', 'limits'], 'do-not-call'),
   search: text(),
   scope: text(),
   scopeName: unwritten(''),
 });
-
-/** A partner, account or campaign that can have rules. */
-export type Tenancy = { kind: ProtectionScope; id: string; name: string };
 
 /** The properties of each tab, which shows its own page with the tabs at the top. */
 export type TabProps = {
@@ -39,15 +36,9 @@ export type TabProps = {
   filters: Filters;
   onChange: (changes: Partial<Filters>) => void;
   tabs: ComponentChildren;
-  check: ComponentChildren;
+  /** @param shown whose rules the tab shows */
+  actions: (shown: Tenancy) => ComponentChildren;
 };
-
-/** Returns the partner or account that the viewer works in; null for staff who haven't selected one. */
-export function ownTenancy({ viewer: { account, partner }, tenancy }: SessionView): Tenancy | null {
-  if (account) return { kind: 'account', ...account };
-  if (partner) return { kind: 'partner', ...partner };
-  return tenancy;
-}
 
 /** Returns the tenancy whose rules are shown: the one in the address, or the viewer's own. After a reload, its name is empty. */
 export function chosenTenancy(own: Tenancy, { scope, scopeName }: Filters): Tenancy {

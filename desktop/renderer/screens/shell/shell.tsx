@@ -3,6 +3,7 @@ import { useCallback, useEffect, useLayoutEffect, useState } from 'preact/hooks'
 import type { Setup } from '#contract/console/directory.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
+import type { StopsView } from '#contract/protection/dialing.ts';
 import type { Command, RequestInput, Result } from '../../../ipc.ts';
 import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, shortcutAt, showCommand } from '../../../screens.ts';
 import { ReferenceLink } from '../../components/api-key.tsx';
@@ -12,6 +13,7 @@ import { Form, FormError, SelectField, SubmitButton, TextField, useAction } from
 import { Icon, MarkIcon } from '../../components/icons.tsx';
 import { Empty, Loadable, useList } from '../../components/list.tsx';
 import { Page } from '../../components/page.tsx';
+import { Stops } from '../../components/stops.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { announce } from '../../state/announcement.ts';
 import { canUseKeys, useCommands } from '../../state/commands.ts';
@@ -58,6 +60,7 @@ export function Shell({ session }: { session: SessionView }) {
   // A layout effect, so that it can't take the focus from what the user has already chosen on the new screen.
   useLayoutEffect(startAtHeading, [arrivals.value]);
 
+  const stops = useList<StopsView>({ key: 'stops', every: stopsMs, load: () => window.callkey.request('listStops', {}) });
   usePageKeys();
   useOwnChanges(session);
   useWindowTitle(windowTitle(current.label, session, serverName(server.value)));
@@ -68,7 +71,9 @@ export function Shell({ session }: { session: SessionView }) {
     <div class="shell">
       <Sidebar session={session} current={current.name} onPalette={() => runCommand('palette', session)} />
       <main key={`${tenancyKey.value}/${current.name}`}>
-        {needsTenancy ? <NoTenancy title={current.label} /> : <Content session={session} title={current.label} />}
+        <Stops.Provider value={stops}>
+          {needsTenancy ? <NoTenancy title={current.label} /> : <Content session={session} title={current.label} />}
+        </Stops.Provider>
       </main>
       {openDialog.value === 'switch-tenancy' && <TenancySwitcher session={session} onClose={closeDialog} />}
       {openDialog.value === 'palette' && (
@@ -81,6 +86,8 @@ export function Shell({ session }: { session: SessionView }) {
     </div>
   );
 }
+
+const stopsMs = 30_000;
 
 /** `/` moves the focus to the screen's search, and `?` shows the shortcuts, as on many pages. */
 function usePageKeys(): void {

@@ -1,0 +1,325 @@
+import { createContext } from 'preact';
+import { useContext, useState } from 'preact/hooks';
+import type { Pace, StoppedDialingView, StopScope, StopsView, StopView } from '#contract/protection/dialing.ts';
+import type { Result } from '../../ipc.ts';
+import { describePace, describePlace, mayResume, type Place } from '../state/dialing.ts';
+import { isNotFound } from '../state/failure-text.ts';
+import { pluralize } from '../state/format.ts';
+import { capitalized } from '../state/labels.ts';
+import type { List } from '../state/list.ts';
+import { session } from '../state/session.ts';
+import { ownTenancy, type Tenancy } from '../state/tenancy.ts';
+import { Facts } from './details.tsx';
+import { Dialog } from './dialog.tsx';
+import { FormDialog, SelectField, TextField } from './form.tsx';
+import { useDialogs, useList } from './list.tsx';
+import { Time } from './time.tsx';
+
+/** What is stopped. The shell loads it for all screens. */
+export const Stops = createContext<List<StopsView> | null>(null);
+
+type StopsDialog = { name: 'all' } | { name: 'resume'; stop: StopView };
+
+/** More banners than these would leave no room for the screen. */
+const maxBanners = 2;
+
+/** Says on every screen what is stopped, by whom and why, and lets those who may resume it. */
+export function StopBanners() {
+  const list = useContext(Stops);
+  return list && <Banners list={list} />;
+}
+
+function Banners({ list }: { list: List<StopsView> }) {
+  const { dialog, open, close, done } = useDialogs<StopsDialog>(list);
+  const stops = list.state.value.view?.stops ?? [];
+  const onResume = (stop: StopView) => open({ name: 'resume', stop });
+  return (
+    <>
+      <div role="status" class="stops">
+        {stops.length > maxBanners ? (
+          <div class="banner">
+            <p>
+              <strong>Dialing is stopped in {stops.length} places.</strong>
+            </p>
+            <button type="button" onClick={() => open({ name: 'all' })}>
+              Show stops…
+            </button>
+          </div>
+        ) : (
+          stops.map((stop) => <StopBanner key={stop.id} stop={stop} onResume={onResume} />)
+        )}
+      </div>
+      {dialog?.name === 'all' && (
+        <Dialog title="Stopped dialing" isWide onDismiss={close}>
+          {stops.map((stop) => (
+            <StopBanner key={stop.id} stop={stop} onResume={onResume} />
+          ))}
+          <div class="actions">
+            <button type="button" data-autofocus onClick={close}>
+              Close
+            </button>
+          </div>
+        </Dialog>
+      )}
+      {dialog?.name === 'resume' && <Resume stop={dialog.stop} onResumed={(text) => void done(text)} onClose={close} />}
+    </>
+  );
+}
+
+function StopBanner({ stop, onResume }: { stop: StopView; onResume: (stop: StopView) => void }) {
+  const { by, at, reason } = stop;
+  const viewer = session.value?.viewer;
+  return (
+    <div class="banner">
+      <p>
+        <strong>
+          Dialing is stopped for <bdi>{describePlace(stop)}</bdi>
+        </strong>{' '}
+        by {by === null ? 'the operator' : by.id === viewer?.id ? 'you' : <bdi>{by.name}</bdi>}, <Time at={at} />
+        {reason === null ? (
+          '.'
+        ) : (
+          <>
+            : <bdi>{reason}</bdi>
+          </>
+        )}
+      </p>
+      {viewer && mayResume(viewer, stop) && (
+        <button type="button" onClick={() => onResume(stop)}>
+          Resume…
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** What waits for a stop to end; null if it has ended already. */
+type Waiting = { queuedCalls: number; pace: Pace | null } | null;
+
+/** Asks before dialing resumes, and says how many calls would leave. */
+function Resume({ stop, onResumed, onClose }: { stop: StopView; onResumed: (text: string) => void; onClose: () => void }) {
+  const preview = useList<{ waiting: Waiting }>({ key: `resume/${stop.id}`, every: null, load: () => countWaiting(stop) });
+  const { view, failure } = preview.state.value;
+  async function resume(): Promise<Result<unknown>> {
+    const result = await window.callkey.request('resumeDialing', { id: stop.id });
+    // Someone else has resumed it.
+    return !result.ok && isNotFound(result.failure) ? { ok: true, value: null } : result;
+  }
+  return (
+    <FormDialog
+      title="Resume dialing?"
+      lead={
+        <>
+          For <bdi>{describePlace(stop)}</bdi>.
+        </>
+      }
+      isAlert
+      isDanger
+      isReady={view !== null || failure !== null}
+      verb="Resume"
+      verbing="Resuming…"
+      act={resume}
+      onDone={() => onResumed(`Dialing is resumed for ${describePlace(stop)}.`)}
+      onClose={onClose}
+    >
+      <p role="status">
+        {view
+          ? describeWaiting(view.waiting)
+          : failure
+            ? 'The calls that are waiting couldn’t be counted.'
+            : 'Counting the calls that are waiting…'}
+      </p>
+    </FormDialog>
+  );
+}
+
+function describeWaiting(waiting: Waiting): string {
+  if (!waiting) return 'Someone else has already resumed it.';
+  const { queuedCalls, pace } = waiting;
+  if (queuedCalls === 0) return 'No calls are waiting.';
+  const [are, they] = queuedCalls === 1 ? ['is', 'It leaves'] : ['are', 'They leave'];
+  const paced = pace === null ? null : describePace(pace);
+  return `${pluralize(queuedCalls, 'call')} ${are} waiting. ${they} at once, as far as calling hours and limits allow${paced === null ? '' : `: ${paced}`}.`;
+}
+
+/** Counts by stopping again what's already stopped, which changes nothing. */
+async function countWaiting(stop: StopView): Promise<Result<{ waiting: Waiting }>> {
+  const gone: Result<{ waiting: Waiting }> = { ok: true, value: { waiting: null } };
+  const listed = await window.callkey.request('listStops', {});
+  if (!listed.ok) return listed;
+  if (!listed.value.stops.some(({ id }) => id === stop.id)) return gone;
+  const { scope, target } = stop;
+  const stopped = await requestStop(toPlace(stop), {});
+  if (!stopped.ok) return stopped;
+  const { stop: found, queuedCalls } = stopped.value;
+  if (found.id !== stop.id) {
+    // It was resumed just before, so this has stopped it again.
+    if (found.by?.id === session.peek()?.viewer.id) await window.callkey.request('resumeDialing', { id: found.id });
+    return gone;
+  }
+  const isPaced = scope === 'account' || scope === 'campaign';
+  const pace = isPaced && target ? await window.callkey.request('showPace', { scope, id: target.id }) : null;
+  return { ok: true, value: { waiting: { queuedCalls, pace: pace?.ok ? pace.value : null } } };
+}
+
+type StopPlace = { kind: StopScope; id: string; name: string };
+
+const wholeServer: StopPlace = { kind: 'server', id: '', name: '' };
+
+const toPlace = ({ scope, target }: Place): StopPlace => (target ? { kind: scope, ...target } : wholeServer);
+const fromPlace = ({ kind, ...target }: StopPlace): Place => ({ scope: kind, target: kind === 'server' ? null : target });
+
+function requestStop({ kind, id }: StopPlace, more: { reason?: string | null; cancelQueuedCalls?: boolean }) {
+  return window.callkey.request('stopDialing', kind === 'server' ? { scope: kind, ...more } : { scope: kind, id, ...more });
+}
+
+/**
+ * Stops dialing.
+ *
+ * @property scopes what the screen shows, the narrowest first. The viewer's own tenancy, and the server for staff, are offered as well
+ */
+export function StopButton({ scopes }: { scopes: readonly Tenancy[] }) {
+  const [isOpen, setOpen] = useState(false);
+  const [stopped, setStopped] = useState<{ place: StopPlace; counts: StoppedDialingView } | null>(null);
+  const current = session.value;
+  const own = current && ownTenancy(current);
+  const all = [...scopes, ...(own ? [own] : []), ...(current?.viewer.userType === 'staff' ? [wholeServer] : [])];
+  const places = all.filter(({ id }, index) => all.findIndex((each) => each.id === id) === index);
+  const close = () => {
+    setOpen(false);
+    setStopped(null);
+  };
+  if (places.length === 0) return null;
+  return (
+    <>
+      <button type="button" class="stop" onClick={() => setOpen(true)}>
+        Stop dialing…
+      </button>
+      {isOpen && !stopped && <StopDialing places={places} onStopped={(place, counts) => setStopped({ place, counts })} onClose={close} />}
+      {stopped && (
+        <Stopped
+          key={stopped.counts.queuedCalls}
+          {...stopped}
+          onCancelled={(counts) => setStopped({ ...stopped, counts })}
+          onClose={close}
+        />
+      )}
+    </>
+  );
+}
+
+type StopDialingProps = {
+  places: readonly StopPlace[];
+  onStopped: (place: StopPlace, counts: StoppedDialingView) => void;
+  onClose: () => void;
+};
+
+function StopDialing({ places, onStopped, onClose }: StopDialingProps) {
+  const list = useContext(Stops);
+  const [id, choose] = useState(places[0]?.id ?? '');
+  const [reason, setReason] = useState('');
+  const [cancelQueuedCalls, setCancel] = useState(false);
+  const place = places.find((each) => each.id === id) ?? wholeServer;
+  const label = capitalized(describePlace(fromPlace(place)));
+  return (
+    <FormDialog
+      title="Stop dialing?"
+      lead="Once dialing is stopped, no call leaves until someone resumes it. Your systems can still place calls, which then wait. Stopping can take ten seconds."
+      verb="Stop dialing"
+      verbing="Stopping…"
+      lost="Dialing may be stopped or not. Stop it again to make sure."
+      onLost={() => void list?.refresh()}
+      act={() => requestStop(place, { reason: reason.trim() === '' ? null : reason, cancelQueuedCalls })}
+      onDone={(counts) => {
+        onStopped(place, counts);
+        void list?.refresh();
+      }}
+      onClose={onClose}
+    >
+      {places.length > 1 ? (
+        <SelectField
+          label="What to stop"
+          value={id}
+          options={places.map((each) => [each.id, capitalized(describePlace(fromPlace(each)))])}
+          onChange={choose}
+        />
+      ) : (
+        <p>
+          <bdi>{label}</bdi>
+        </p>
+      )}
+      <TextField
+        name="reason"
+        label="Reason (optional)"
+        hint="Shown to everyone whose calls are stopped."
+        value={reason}
+        onInput={setReason}
+        autofocus
+      />
+      <div class="check two-lines">
+        <input
+          id="cancel-queued"
+          type="checkbox"
+          checked={cancelQueuedCalls}
+          onChange={({ currentTarget }) => setCancel(currentTarget.checked)}
+        />
+        <label for="cancel-queued">Also cancel the queued calls</label>
+        <p class="hint">
+          Otherwise, they wait until dialing is resumed. Once it’s stopped, you see how many they are, and can still cancel them.
+        </p>
+      </div>
+    </FormDialog>
+  );
+}
+
+type StoppedProps = {
+  place: StopPlace;
+  counts: StoppedDialingView;
+  onCancelled: (counts: StoppedDialingView) => void;
+  onClose: () => void;
+};
+
+/** Says how many calls a stop holds, and how many it was too late for. */
+function Stopped({ place, counts, onCancelled, onClose }: StoppedProps) {
+  const { queuedCalls, withProvider } = counts;
+  const title = 'Dialing is stopped';
+  const lead = (
+    <>
+      No call leaves for <bdi>{describePlace(fromPlace(place))}</bdi> until someone resumes it.
+    </>
+  );
+  const facts = (
+    <Facts
+      facts={[
+        ['Waiting', pluralize(queuedCalls, 'call')],
+        ['With the provider', `${pluralize(withProvider, 'call')}${withProvider === 0 ? '' : ', which can no longer be stopped'}`],
+      ]}
+    />
+  );
+  if (queuedCalls === 0) {
+    return (
+      <Dialog {...{ title, lead }} onDismiss={onClose}>
+        {facts}
+        <div class="actions">
+          <button type="button" class="primary" data-autofocus onClick={onClose}>
+            Close
+          </button>
+        </div>
+      </Dialog>
+    );
+  }
+  return (
+    <FormDialog
+      {...{ title, lead }}
+      isDanger
+      verb={`Cancel ${pluralize(queuedCalls, 'queued call')}`}
+      verbing="Cancelling…"
+      cancel="Close"
+      act={() => requestStop(place, { cancelQueuedCalls: true })}
+      onDone={onCancelled}
+      onClose={onClose}
+    >
+      {facts}
+    </FormDialog>
+  );
+}

@@ -1,0 +1,119 @@
+import { expect } from 'chai';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { resumeDialing, stopDialing } from '../../core/domain/calls/stops.ts';
+import { showPace } from '../../core/domain/protection/rules.ts';
+import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { signInAs } from '../support/console-harness.ts';
+import { createKeyOn } from '../support/sample-data.ts';
+import { placeCall } from '../support/tenants.ts';
+
+describeBrowser('the console, for stopping dialing', () => {
+  let harness: PageHarness;
+  beforeEach(async () => {
+    harness = await openPage();
+  });
+  afterEach(() => harness.close());
+
+  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
+  const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
+  const text = (pattern: RegExp | string) => harness.page.getByText(pattern).first().waitFor();
+  const banner = () => harness.page.locator('.stops .banner');
+  const listStops = () => harness.direct.storage.database.read('dialing_stops');
+  async function placeCalls(count: number): Promise<void> {
+    const { core, tenants } = harness;
+    const { keyValue } = await createKeyOn(harness, tenants.users.account, 'Practice software');
+    for (let n = 0; n < count; n += 1)
+      await placeCall(core.url, tenants.campaign.id, keyValue, {
+        requestId: `order-${n}`,
+        contact: { phone: '+4930555001', name: `Ada ${n}` },
+      });
+  }
+  const stopByOperator = (reason: string) =>
+    stopDialing(harness.direct.ports, operator, { scope: 'partner', id: harness.tenants.partner.id, reason });
+
+  it('stops the chosen campaign from Calls, cancels its calls, and shows the stop on every screen', async () => {
+    const { page, tenants } = harness;
+    await placeCalls(2);
+    await signInAs(harness, 'account');
+    await link('Calls').click();
+    await button('Stop dialing…').click();
+    await page.getByLabel('Reason (optional)').fill('Wrong recording');
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
+    await page.getByRole('heading', { name: 'Dialing is stopped' }).waitFor();
+    await page.getByRole('dialog').getByText('2 calls').waitFor();
+    expect((await listStops()).map(({ scope_id, reason }) => ({ scope_id, reason }))).to.deep.equal([
+      { scope_id: tenants.campaign.id, reason: 'Wrong recording' },
+    ]);
+    await button('Cancel 2 queued calls').click();
+    await page.getByRole('dialog').getByText('0 calls').first().waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await banner()
+      .getByText(/Dialing is stopped for the campaign .* by you.*: Wrong recording/)
+      .waitFor();
+    await link('API keys').click();
+    await banner().getByText('Wrong recording').waitFor();
+    await link('Activity').click();
+    await page.getByRole('row', { name: 'Stopped dialing for' }).waitFor();
+  });
+
+  it('says how many calls would leave before it resumes', async () => {
+    const { page } = harness;
+    await placeCalls(1);
+    await signInAs(harness, 'partner');
+    await link('Protection').click();
+    await button('Stop dialing…').click();
+    await page.getByLabel('What to stop').waitFor({ state: 'detached' });
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await button('Resume…').click();
+    await text('1 call is waiting. It leaves at once, as far as calling hours and limits allow.');
+    await button('Resume').click();
+    await text('Dialing is resumed for the partner Northwind Voice.');
+    await banner().waitFor({ state: 'detached' });
+    expect(await listStops()).to.deep.equal([]);
+  });
+
+  it('tells whom it stops about a stop of the partner, which only others can resume', async () => {
+    const { direct } = harness;
+    await stopByOperator('The provider asked us to');
+    await signInAs(harness, 'account');
+    await banner()
+      .getByText(/the partner Northwind Voice by the operator.*: The provider asked us to/)
+      .waitFor();
+    expect(await button('Resume…').count()).to.equal(0);
+    const [stop] = await listStops();
+    await resumeDialing(direct.ports, operator, stop?.id ?? '');
+    await link('Calls').click();
+    await harness.page.reload();
+    await button('Stop dialing…').waitFor();
+    expect(await banner().count()).to.equal(0);
+  });
+
+  it('saves a pace and contact limits, and shows what a campaign inherits', async () => {
+    const { page, direct, tenants } = harness;
+    await signInAs(harness, 'partner');
+    await link('Protection').click();
+    await button('Pace and limits').click();
+    await page.getByLabel('Calls to one number').fill('3');
+    await button('Save limits').click();
+    await text('Must be a whole number from 1 to 30.');
+    await page.getByLabel('In this many days').fill('7');
+    await page.getByLabel('Minutes between two calls').fill('60');
+    await button('Save limits').click();
+    await text('Contact limits were saved.');
+    await button('Partner Northwind Voice').click();
+    await page.getByRole('option', { name: /Blue Clinic Account/ }).click();
+    await text('Inherited: At most 3 calls to one number in 7 days, at least 60 minutes apart (from the partner Northwind Voice).');
+    await page.getByLabel('Calls per second').fill('many');
+    await button('Save pace').click();
+    await text('Must be a number from 0.1 to 1,000, or empty.');
+    await page.getByLabel('Calls per second').fill('0,5');
+    await page.getByLabel('Live calls').fill('20');
+    await button('Save pace').click();
+    await text('The pace was saved.');
+    expect(await showPace(direct.ports, operator.viewer, { scope: 'account', id: tenants.account.id })).to.deep.equal({
+      perSecond: 0.5,
+      liveCalls: 20,
+    });
+  });
+});
