@@ -1,6 +1,6 @@
 // Uses Asterisk's events to follow the calls that the core has handed off. A channel has the same ID as its hand-off.
 import { z } from 'zod';
-import type { Outcome, OutcomeState } from '#contract/calls/dialer.ts';
+import type { AnsweredBy, Outcome, OutcomeState } from '#contract/calls/dialer.ts';
 
 const channelSchema = z.object({ id: z.string(), state: z.string() });
 export const channelsSchema = z.array(channelSchema);
@@ -13,6 +13,9 @@ export const eventSchema = z.object({
   dialstatus: z.string().optional(),
   cause: z.number().optional(),
   cause_txt: z.string().optional(),
+  /** In a `ChannelVarset` event. */
+  variable: z.string().optional(),
+  value: z.string().optional(),
 });
 export type AriEvent = z.infer<typeof eventSchema>;
 
@@ -20,6 +23,7 @@ type Channel = {
   /** Null until it's answered; `before` if it was answered at an unknown time, before this program followed it. */
   answeredAt: number | 'before' | null;
   dialStatus: string;
+  answeredBy?: AnsweredBy;
   /** Whether Asterisk has confirmed that the channel exists. */
   isThere: boolean;
 };
@@ -28,6 +32,8 @@ type Channel = {
 const causes: Readonly<Record<number, OutcomeState>> = { 17: 'busy', 18: 'no_answer', 19: 'no_answer', 21: 'busy' };
 /** Behind a local channel, the cause is often 0 or 16, and the preceding Dial event says more. */
 const vague: readonly number[] = [0, 16];
+/** The values of AMDSTATUS, which the dialplan's AMD application sets. */
+const answerers: Readonly<Record<string, AnsweredBy>> = { HUMAN: 'person', MACHINE: 'machine', NOTSURE: 'unknown' };
 const dialStatuses: Readonly<Record<string, OutcomeState>> = { BUSY: 'busy', NOANSWER: 'no_answer', CANCEL: 'no_answer' };
 
 function unansweredState(cause: number, dialStatus: string): OutcomeState {
@@ -40,14 +46,14 @@ function unansweredState(cause: number, dialStatus: string): OutcomeState {
 export function followedChannels() {
   const channels = new Map<string, Channel>();
 
-  function ended(id: string, { answeredAt, dialStatus }: Channel, { timestamp, cause = 0, cause_txt = '' }: AriEvent): Outcome {
+  function ended(id: string, { answeredAt, dialStatus, answeredBy }: Channel, { timestamp, cause = 0, cause_txt = '' }: AriEvent): Outcome {
     channels.delete(id);
     const endedAt = new Date(Date.parse(timestamp)).toISOString();
     const detail = `Asterisk: ${[cause, cause_txt, dialStatus].filter((part) => part !== '').join(' ')}`.slice(0, 500);
     if (answeredAt === null) return { handoffId: id, state: unansweredState(cause, dialStatus), detail, endedAt, durationSeconds: 0 };
     const seconds =
       answeredAt === 'before' ? {} : { durationSeconds: Math.max(0, Math.round((Date.parse(timestamp) - answeredAt) / 1_000)) };
-    return { handoffId: id, state: 'completed', detail, endedAt, ...seconds };
+    return { handoffId: id, state: 'completed', detail, endedAt, ...seconds, ...(answeredBy ? { answeredBy } : {}) };
   }
 
   return {
@@ -79,6 +85,8 @@ export function followedChannels() {
       if (!channel) return null;
       channel.isThere = true;
       if (event.type === 'Dial' && event.dialstatus) channel.dialStatus = event.dialstatus;
+      const answeredBy = event.variable === 'AMDSTATUS' ? answerers[event.value ?? ''] : undefined;
+      if (answeredBy) channel.answeredBy = answeredBy;
       if (state === 'Up' || channel.dialStatus === 'ANSWER') channel.answeredAt ??= Date.parse(event.timestamp);
       return event.type === 'ChannelDestroyed' ? ended(id, channel, event) : null;
     },

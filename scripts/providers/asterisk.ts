@@ -11,8 +11,9 @@ const credentials = `${setting('ARI_USER')}:${setting('ARI_PASSWORD')}`;
 const headers = { Authorization: `Basic ${Buffer.from(credentials).toString('base64')}`, 'Content-Type': 'application/json' };
 /** For example, `PJSIP/{phone}@trunk`. */
 const endpoint = setting('ARI_ENDPOINT');
-const context = setting('ARI_CONTEXT', 'callkey');
-const callerId = setting('ARI_CALLER_ID', '');
+/** A campaign's settings `agent` and `from` replace these two. */
+const defaultContext = setting('ARI_CONTEXT', 'callkey');
+const defaultCallerId = setting('ARI_CALLER_ID', '');
 /** In seconds. */
 const timeout = Number(setting('ARI_RING_SECONDS', '45'));
 
@@ -84,12 +85,14 @@ function interpret(status: number, text: string): CallResult | null {
 
 follow();
 serve({
-  async call({ handoffId, contact, variables }) {
+  async call({ handoffId, contact, variables, campaign: { settings } }) {
     // Without a connection to Asterisk's events, this program could miss the end of the call.
     if (!isFollowing) return { later: 'not connected to Asterisk' };
     channels.expect(handoffId);
     // The prefix is needed because Asterisk would run a variable named SHELL(…) or FILE(…) as that function.
     const named = Object.entries(variables).filter(([name]) => /^\w+$/.test(name));
+    const context = settings['agent'] || defaultContext;
+    const callerId = settings['from'] || defaultCallerId;
     const body = {
       ...{ endpoint: endpoint.replace('{phone}', contact.phone), context, extension: 's', priority: 1, channelId: handoffId, timeout },
       ...(callerId === '' ? {} : { callerId }),

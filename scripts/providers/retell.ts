@@ -5,8 +5,9 @@ import { ask, serve, setting } from './handoffs.ts';
 import { isSignedByRetell } from './signatures.ts';
 
 const key = setting('RETELL_API_KEY');
-const from = setting('RETELL_FROM');
-const agent = setting('RETELL_AGENT_ID');
+/** A campaign's settings `from` and `agent` replace these two. */
+const defaultFrom = setting('RETELL_FROM');
+const defaultAgent = setting('RETELL_AGENT_ID');
 const calls = `${setting('RETELL_API', 'https://api.retellai.com')}/v2/create-phone-call`;
 
 const eventSchema = z.object({
@@ -28,18 +29,20 @@ const states: Record<string, OutcomeState> = {
   dial_busy: 'busy',
   user_declined: 'busy',
   dial_no_answer: 'no_answer',
-  voicemail_reached: 'no_answer',
-  ivr_reached: 'no_answer',
+  voicemail_reached: 'completed',
+  ivr_reached: 'completed',
 };
+/** Other reasons don't say who answered. */
+const machines = ['voicemail_reached', 'ivr_reached'];
 
 serve({
-  call: ({ handoffId, contact, variables }) =>
+  call: ({ handoffId, contact, variables, campaign: { settings } }) =>
     ask(calls, {
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
       body: JSON.stringify({
-        from_number: from,
+        from_number: settings['from'] || defaultFrom,
         to_number: contact.phone,
-        override_agent_id: agent,
+        override_agent_id: settings['agent'] || defaultAgent,
         metadata: { handoffId },
         retell_llm_dynamic_variables: { ...variables, contact_name: contact.name ?? '' },
       }),
@@ -50,7 +53,10 @@ serve({
     const handoffId = call.metadata?.handoffId;
     if (event !== 'call_ended' || handoffId === undefined) return null;
     const reason = call.disconnection_reason;
+    const state = states[reason] ?? 'failed';
     const durationSeconds = Math.round((call.duration_ms ?? 0) / 1_000);
-    return { handoffId, state: states[reason] ?? 'failed', detail: `Retell: ${reason}`.slice(0, 500), durationSeconds };
+    const answeredBy = machines.includes(reason) ? 'machine' : 'unknown';
+    const detail = `Retell: ${reason}`.slice(0, 500);
+    return { handoffId, state, detail, durationSeconds, ...(state === 'completed' ? { answeredBy } : {}) };
   },
 });

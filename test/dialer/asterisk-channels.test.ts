@@ -61,6 +61,19 @@ describe('the channels of the Asterisk recipe', () => {
     expect(channels.handle(unanswered)).to.include({ state: 'busy', durationSeconds: 0 });
   });
 
+  for (const [value, answeredBy] of [
+    ['HUMAN', 'person'],
+    ['MACHINE', 'machine'],
+    ['NOTSURE', 'unknown'],
+  ] as const)
+    it(`were answered by: ${answeredBy}, if the dialplan's AMD says ${value}`, () => {
+      const channels = followedChannels();
+      channels.found({ id: 'talking', state: 'Up' });
+      for (const variable of ['AMDSTATUS', 'AMDCAUSE'])
+        channels.handle(ended('talking', { type: 'ChannelVarset', variable, value: variable === 'AMDSTATUS' ? value : 'HUMAN-1' }));
+      expect(channels.handle(ended('talking'))).to.include({ state: 'completed', answeredBy });
+    });
+
   it('that are gone after reconnecting have an outcome only if they were answered earlier', () => {
     const channels = followedChannels();
     for (const id of ['talked', 'rang', 'asked']) channels.expect(id);

@@ -4,6 +4,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
 import { expect } from 'chai';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { changeCampaign } from '../../core/domain/directory/directory.ts';
 import { freePort } from '../../scripts/support/postgres.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
@@ -20,6 +22,7 @@ describe('the recipe for', () => {
   let recipeUrl: string;
   let place: (requestId: string, variables?: Record<string, string>) => Promise<void>;
   let startRecipe: () => Promise<void>;
+  let setSettings: (settings: Record<string, string>) => Promise<unknown>;
 
   /** Starts a recipe, and a core that hands its calls off to it. */
   async function start(name: string, env: Record<string, string>, ready = 'waiting for hand-offs'): Promise<void> {
@@ -35,6 +38,7 @@ describe('the recipe for', () => {
       const body = { requestId, contact: { phone: '+493012345678', name: 'Ada' }, variables };
       expect((await ask('POST', onDemand(core.url, tenants.campaign.id), { key, body })).status).to.equal(202);
     };
+    setSettings = (settings) => changeCampaign(direct.ports, operator, tenants.campaign.id, { settings });
     const settings = { PORT: String(port), CALLKEY_SERVER: core.url, DIALER_SECRETS: signingSecret };
     startRecipe = () => spawnRecipe(name, { ...settings, ...env }, ready);
     await startRecipe();
@@ -55,7 +59,10 @@ describe('the recipe for', () => {
   }
 
   const findRow = (requestId: string) =>
-    direct.storage.database.read('calls').where({ request_id: requestId }).first('state', 'detail', 'duration_seconds as seconds');
+    direct.storage.database
+      .read('calls')
+      .where({ request_id: requestId })
+      .first('state', 'detail', 'duration_seconds as seconds', 'answered_by as answeredBy');
   const findHandoff = (requestId: string) => direct.storage.database.read('calls').where({ request_id: requestId }).first('handoff');
   /** Waits for a call's state. @returns the stored call */
   async function ended(requestId: string, state: string) {
@@ -100,7 +107,9 @@ describe('the recipe for', () => {
     const handoff = new URL(fields['StatusCallback'] ?? '').searchParams.get('handoffId');
     expect([path, headers.authorization]).to.deep.equal(['/2010-04-01/Accounts/AC1/Calls.json', `Basic ${btoa('AC1:token')}`]);
     const callback = `/outcomes?handoffId=${handoff}`;
-    expect(fields).to.deep.include({ To: '+493012345678', From: '+15005550006', StatusCallback: `https://calls.example${callback}` });
+    const callbackUrl = `https://calls.example${callback}`;
+    expect(fields).to.deep.include({ To: '+493012345678', From: '+15005550006', StatusCallback: callbackUrl });
+    expect(fields).to.deep.include({ MachineDetection: 'Enable', AsyncAmd: 'true', AsyncAmdStatusCallback: callbackUrl });
     expect(fields['Twiml']).to.equal(
       '<Response><Connect><Stream url="wss://agent.example/stream">' +
         '<Parameter name="order&#34;&#62;" value="&#60;Say&#62;&#38;&#39;&#34;"/>' +
@@ -115,7 +124,38 @@ describe('the recipe for', () => {
     expect(await reportTo(callback, signature('another'), outcome)).to.equal(401);
     expect((await findRow('one'))?.state).to.equal('dialing');
     expect(await reportTo(callback, signature('token'), outcome)).to.equal(204);
-    expect(await ended('one', 'completed')).to.deep.include({ detail: 'Twilio: completed', seconds: 62 });
+    expect(await ended('one', 'completed')).to.deep.include({ detail: 'Twilio: completed', seconds: 62, answeredBy: null });
+  });
+
+  it("Twilio reports who answered, and uses a campaign's number and agent", async () => {
+    await start('twilio', { ...twilio, TWILIO_API: api.url, TWILIO_MACHINE_DETECTION: 'off' });
+    await setSettings({ from: '+15005550009', agent: 'wss://other.example/' });
+    for (const [n, [answerer, status, state, answeredBy]] of (
+      [
+        ['human', 'completed', 'completed', 'person'],
+        ['machine_start', 'completed', 'completed', 'machine'],
+        ['fax', 'completed', 'completed', 'machine'],
+        ['unknown', 'completed', 'completed', 'unknown'],
+        ['unknown', 'no-answer', 'no_answer', null],
+      ] as const
+    ).entries()) {
+      await place(`call-${n}`);
+      const fields = Object.fromEntries(new URLSearchParams((await nextRequest(n + 1)).body));
+      expect([fields['From'], fields['MachineDetection']]).to.deep.equal(['+15005550009', undefined]);
+      expect(fields['Twiml']).to.contain('<Stream url="wss://other.example/">');
+      const callback = new URL(fields['StatusCallback'] ?? '');
+      const path = `${callback.pathname}${callback.search}`;
+      const reportFields = (name: string, value: string) =>
+        reportTo(
+          path,
+          { 'X-Twilio-Signature': createHmac('sha1', 'token').update(`${callback.href}${name}${value}`).digest('base64') },
+          `${name}=${value}`,
+        );
+      expect(await reportFields('AnsweredBy', answerer)).to.equal(204);
+      expect((await findRow(`call-${n}`))?.state).to.equal('dialing');
+      expect(await reportFields('CallStatus', status)).to.equal(204);
+      expect((await ended(`call-${n}`, state))?.answeredBy).to.equal(answeredBy);
+    }
   });
 
   it('Twilio keeps the reason for a refused call, retries when rate-limited, and never repeats a call in doubt', async () => {
@@ -123,15 +163,15 @@ describe('the recipe for', () => {
     api.statuses.push(400);
     await place('refused');
     expect((await ended('refused', 'failed'))?.detail).to.contain('the number is not valid');
-    api.statuses.push(429, [400, '{"code":21210,"message":"not verified"}']);
+    api.statuses.push(429, [400, '{"code":21210,"message":"not verified"}'], [400, '{"code":22005,"message":"Call Queue Full"}']);
     await place('too-much');
-    await nextRequest(4);
+    await nextRequest(5);
     for (const status of [500, 502, 503]) {
       api.statuses.push(status);
       await place(`in-doubt-${status}`);
       await ended(`in-doubt-${status}`, 'unknown');
     }
-    expect(api.requests.length).to.equal(7);
+    expect(api.requests.length).to.equal(8);
     expect(await reportTo('/', {}, '{}')).to.equal(401);
   });
 
@@ -161,19 +201,29 @@ describe('the recipe for', () => {
         retell_llm_dynamic_variables: { order: '4711', contact_name: 'Ada' },
       },
     ]);
-    const event = (name: string) =>
-      JSON.stringify({ event: name, call: { metadata: { handoffId: handoff }, disconnection_reason: 'dial_no_answer', duration_ms: 0 } });
-    const report = (name: string, key: string, time = Date.now()) => {
-      const digest = createHmac('sha256', key)
-        .update(`${event(name)}${time}`)
-        .digest('hex');
-      return reportTo('/outcomes', { 'X-Retell-Signature': `v=${time},d=${digest}` }, event(name));
+    const report = (event: string, key: string, time = Date.now(), call = handoff, disconnection_reason = 'dial_no_answer') => {
+      const body = JSON.stringify({ event, call: { metadata: { handoffId: call }, disconnection_reason, duration_ms: 0 } });
+      const digest = createHmac('sha256', key).update(`${body}${time}`).digest('hex');
+      return reportTo('/outcomes', { 'X-Retell-Signature': `v=${time},d=${digest}` }, body);
     };
     const answers = [await report('call_ended', 'another'), await report('call_ended', 'key_1', Date.now() - 600_000)];
     answers.push(await report('call_started', 'key_1'));
     expect([answers, (await findRow('one'))?.state]).to.deep.equal([[401, 401, 204], 'dialing']);
     expect(await report('call_ended', 'key_1')).to.equal(204);
-    expect(await ended('one', 'no_answer')).to.deep.include({ detail: 'Retell: dial_no_answer' });
+    expect(await ended('one', 'no_answer')).to.deep.include({ detail: 'Retell: dial_no_answer', answeredBy: null });
+    await setSettings({ from: '+15005550009', agent: 'agent_2' });
+    for (const [n, [reason, answeredBy]] of (
+      [
+        ['voicemail_reached', 'machine'],
+        ['user_hangup', 'unknown'],
+      ] as const
+    ).entries()) {
+      await place(reason);
+      const request = JSON.parse((await nextRequest(n + 2)).body);
+      expect(request).to.include({ from_number: '+15005550009', override_agent_id: 'agent_2' });
+      expect(await report('call_ended', 'key_1', Date.now(), request.metadata.handoffId, reason)).to.equal(204);
+      expect((await ended(reason, 'completed'))?.answeredBy).to.equal(answeredBy);
+    }
   });
 
   describe('Asterisk', () => {
@@ -210,8 +260,10 @@ describe('the recipe for', () => {
       send(dial(id, 0, 'ANSWER', 'Up'));
       send(destroyed(id, 62, 16));
       expect(await ended('one', 'completed')).to.deep.include({ detail: 'Asterisk: 16 Normal Clearing ANSWER', seconds: 62 });
+      await setSettings({ from: '+15005550009', agent: 'other' });
       await place('two');
       const second = await readChannel(2);
+      expect(JSON.parse(api.requests[1]?.body ?? '')).to.include({ context: 'other', callerId: '+15005550009' });
       send(dial(second, 62, 'BUSY'));
       send(destroyed(second, 62, 0, 'Down'));
       expect(await ended('two', 'busy')).to.deep.include({ seconds: 0 });
