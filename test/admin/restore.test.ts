@@ -80,7 +80,10 @@ describe('admin restore', () => {
         .and.to.match(/WORK AGAIN.*, with --cancel-queued-calls if QUEUED CALLS is "cancelled"\nID .*\n.+ Leaked .+ cancelled$/m)
         .and.to.contain('All sessions have ended')
         .and.to.contain('Do-not-call entries that were added after the backup are missing')
-        .and.to.contain('Later changes to key limits, users, second factors, calling hours and number rules are undone')
+        .and.to.contain(
+          'Later changes to key limits, users, second factors, calling hours, number rules, paces and contact limits are undone',
+        )
+        .and.to.contain('Dialing that was stopped after the backup is no longer stopped')
         .and.to.contain('CAN SIGN IN AGAIN')
         .and.to.match(/^tom@example\.com +Tom/m)
         .and.to.match(/ARE ENABLED AGAIN.*\nEMAIL.*\nsue@example\.com +Sue/);

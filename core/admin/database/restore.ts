@@ -102,7 +102,8 @@ function formatResult(file: string, { before, revived, missing }: RestoreResult,
     'Do-not-call entries that were added after the backup are missing, so calls to these numbers can be dialed.',
     'Calls are in the state that they had at the time of the backup, so calls that were cancelled or dialed since then can be dialed again.',
     `Contacts that were erased after the backup are back. To erase them, run ${adminCommand} contact erase NUMBER.`,
-    'Later changes to key limits, users, second factors, calling hours and number rules are undone, too. Repeat them before you start a core.',
+    'Later changes to key limits, users, second factors, calling hours, number rules, paces and contact limits are undone, too. Repeat them before you start a core.',
+    `Dialing that was stopped after the backup is no longer stopped. To see what is stopped, run ${adminCommand} dialing list.`,
   ];
   if (missing.length > 0) lines.push(`The backup's schema is out of date (missing ${missing.join(', ')}): run ${adminCommand} migrate.`);
   lines.push(revived ? unknownAfter : unreadable);
