@@ -103,6 +103,51 @@ describe('a claim', () => {
       expect((await claim(now + 10_200)).map(({ contactId }) => contactId)).to.deep.equal(['c00001']);
     });
 
+    it('lets accounts take turns, even if only one call may leave at a time', async () => {
+      const second = await createAccount(direct.ports, operator, 'Second', tenants.partner.id);
+      const ofSecond = { ...tenants, account: { ...tenants.account, id: second.id }, campaign: await newCampaign('Second', second.id) };
+      await add(names(20));
+      await insertCalls(direct, ofSecond, names(20, 'd'), { due_at: now });
+      const left: string[] = [];
+      for (let at: number = now; at < now + 12_000; at += 1_200)
+        for (const each of await claim(at, 10, { perSecond: 1, liveCalls: null })) left.push(each.contactId.charAt(0));
+      expect(left.filter((name) => name === 'c').length, left.join(' ')).to.be.within(4, 6);
+      expect(left.length).to.be.within(9, 10);
+    });
+
+    it('goes on at once when the calls that wait for the pace become due again', async () => {
+      await add(names(3_000));
+      await setPace(direct.ports, operator, campaign(), { perSecond: 1, liveCalls: null });
+      await claim(now);
+      await setHours(direct.ports, operator, account(), []);
+      await direct.ports.stores.rules.makeHeldDue(instant(now + 2_000), new AbortController().signal);
+      let left = 0;
+      for (let at = now + 2_000; at < now + 12_000; at += 500) left += (await claim(at)).length;
+      expect(left).to.be.within(7, 10);
+    });
+
+    it('forgets a moment that a clock recorded which was ahead', async () => {
+      await add(names(3));
+      await setPace(direct.ports, operator, account(), { perSecond: 1, liveCalls: null });
+      const server = { perSecond: 1, liveCalls: null };
+      expect(await claim(now + hour, 1, server)).to.have.length(1);
+      expect([...(await claim(now, 1, server)), ...(await claim(now + 2_000, 1, server))]).to.have.length(1);
+    });
+
+    it("takes other campaigns' calls from behind those of a stopped campaign that a provider may have", async () => {
+      const other = await newCampaign('Other');
+      await add(names(12));
+      const lost = await claim(now, 12);
+      expect(lost).to.have.length(12);
+      for (const each of lost) await store.settle(each, { event: 'answer-lost', to: 'doubt', at: now, dueAt: now, detail: 'Lost.' });
+      await insertCalls(direct, { ...tenants, campaign: other }, ['other'], { due_at: instant(now + 1) });
+      const { stop } = await stopDialing(direct.ports, operator, { scope: 'campaign', id: tenants.campaign.id });
+      expect((await claim(now + 2)).map(({ contactId }) => contactId)).to.deep.equal(['other']);
+      await resumeDialing(direct.ports, operator, stop.id);
+      await direct.ports.stores.rules.makeHeldDue(instant(now + 3), new AbortController().signal);
+      expect((await claim(now + 4, 20)).map(({ handoff }) => handoff)).to.deep.equal(Array.from({ length: 12 }, () => 'doubt'));
+    });
+
     it('gives two dialers of one database no more than the pace together', async () => {
       await add(names(40));
       await setPace(direct.ports, operator, account(), { perSecond: 5, liveCalls: 7 });

@@ -11,10 +11,10 @@ import { shardsOf } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import type { CurrentRules, KnownRules } from '../protection/rules.ts';
-import { callKey, isUndialed } from '../queue/call-stages.ts';
+import { callKey, isAt, isUndialed } from '../queue/call-stages.ts';
 import { type CallKeyPair, holdCalls, lapseBatch, lapsesAt, stopCalls, sweepBatchSize, unlocked } from '../queue/queue.ts';
 import { firstAllowed, readContacts } from './contact-limits.ts';
-import { countLive, keepPace, lockScopes, spreader } from './pace.ts';
+import { countLive, keepPace, latestNext, lockScopes, spreader } from './pace.ts';
 
 /** The number of accounts that one claim considers. The next claim starts with the accounts after them. */
 const accountsPerClaim = 100;
@@ -51,7 +51,7 @@ export function dueAccounts(database: Lane) {
     return Promise.race([finding, setTimeout<string[]>(patience, [], { ref: false })]);
   }
 
-  return async (limit: number, now: Millis): Promise<{ shares: Map<Lane, Share>; failures: PromiseRejectedResult[] }> => {
+  async function findDue(limit: number, now: Millis): Promise<{ shares: Map<Lane, Share>; failures: PromiseRejectedResult[] }> {
     const max = Math.min(limit, accountsPerClaim);
     const shards = shardsOf(database);
     const found = await Promise.allSettled(shards.map((shard) => find(shard, now, max)));
@@ -79,6 +79,17 @@ export function dueAccounts(database: Lane) {
       shares.set(shard, share);
     }
     return { shares, failures: found.filter((result) => result.status === 'rejected') };
+  }
+
+  return {
+    findDue,
+    /**
+     * Starts the next claim after the account whose call was claimed last. A pace may have let only one call leave, and then the accounts
+     * after it haven't had their turn.
+     */
+    goOnAfter(account: string): void {
+      lastAccount = account;
+    },
   };
 }
 
@@ -93,7 +104,7 @@ function order(a: string, b: string, last: string): number {
 export function claimer(root: Lane, database: Lane, rules: KnownRules, onStopped: OnStopped) {
   const turns = keyTurns(database);
   const claimCalls = claimStatement(database);
-  const spread = spreader();
+  const spread = spreader(database);
 
   /** @returns the claimed calls, and how many calls it ended or postponed instead */
   function claimOnce(accounts: Share['accounts'], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
@@ -114,8 +125,12 @@ export function claimer(root: Lane, database: Lane, rules: KnownRules, onStopped
     const paced = judged.open.filter(({ paces }) => paces.length > 0);
     if (paced.length === 0) return { open: judged.open.slice(0, limit), save: async () => undefined };
     const kept = await keepPace(judged.open, judged.next, now, (scope, max) => countLiveIn(trx, scope, max));
-    for (const { call, pace, until } of kept.over)
-      if (pace.campaignId !== null && call.isQueued) hold(judged, call.key, spread(pace, until), 'pace');
+    for (const [pace, over] of Map.groupBy(kept.over, (each) => each.pace)) {
+      const [first] = over;
+      if (pace.campaignId === null || !first) continue;
+      const dueAt = await spread(trx, pace, first.until);
+      for (const { call } of over) if (call.isQueued) hold(judged, call.key, dueAt(), 'pace');
+    }
     return { open: kept.open.slice(0, limit).map(({ call, leavesAt }) => ({ ...call, leavesAt })), save: kept.save };
   }
 
@@ -169,11 +184,11 @@ async function accountsWithDue(database: Lane, after: string, now: Millis, limit
      SELECT account_id FROM waiting
      WHERE account_id IS NOT NULL AND (from_start = 0 OR account_id <= ?)
        AND EXISTS (SELECT 1 FROM calls WHERE calls.account_id = waiting.account_id AND due_at IS NOT NULL AND due_at <= ?)
-       AND NOT EXISTS (SELECT 1 FROM dialing_paces WHERE scope_id IN (waiting.account_id, '') AND next_at > ?)
+       AND NOT EXISTS (SELECT 1 FROM dialing_paces WHERE scope_id IN (waiting.account_id, '') AND next_at > ? AND next_at <= ?)
        AND NOT EXISTS (SELECT 1 FROM dialing_stops LEFT JOIN accounts ON accounts.id = waiting.account_id
          WHERE scope_id IN (waiting.account_id, accounts.partner_id, ''))
      LIMIT ?`,
-    [after, after, after, now, now + pacedSoon, limit],
+    [after, after, after, now, now + pacedSoon, now + latestNext, limit],
   );
   return rows.map(({ account_id }) => account_id);
 }
@@ -206,7 +221,9 @@ async function pick(
         .whereNotNull('due_at')
         .where('due_at', '<=', now)
         // Exclude calls that should have lapsed. There may have been too many to end all of them first.
-        .where((inTime) => inTime.whereRaw(`NOT ${isUndialed}`).orWhereRaw(`${lapsesAt} >= ?`, [now]));
+        .where((inTime) => inTime.whereRaw(`NOT ${isUndialed}`).orWhereRaw(`${lapsesAt} >= ?`, [now]))
+        // Calls of a stopped campaign that a provider may have can't be held, and mustn't keep those behind them waiting.
+        .whereRaw(`NOT (${isAt('open', 'doubt')} AND campaign_id IN (SELECT scope_id FROM dialing_stops WHERE scope = 'campaign'))`);
     const front: PickedRow[] = await unlocked(trx, due().orderBy('due_at').limit(each)).select(pickedColumns);
     const keys = others.get(account) ?? [];
     const behind: PickedRow[] = keys.length === 0 ? [] : await unlocked(trx, due().whereIn(callKey, keys)).select(pickedColumns);

@@ -25,13 +25,13 @@ export function dialingStore(database: Lane, onStopped: OnStopped = () => undefi
     recordOutcome: outcomeStatement(shard),
     endOne: endingStatement(shard),
   }));
-  const findDue = dueAccounts(database);
+  const accounts = dueAccounts(database);
 
   return {
     nextInPace: (now) => nextInPace(database, now),
 
     async claim(limit, provider, now, leaseUntil, serverPace = null) {
-      const { shares, failures } = await findDue(limit, now);
+      const { shares, failures } = await accounts.findDue(limit, now);
       const claims = await Promise.allSettled(
         Array.from(shares, ([shard, share]) => inShard(shard).claim(share, { provider, now, leaseUntil, serverPace })),
       );
@@ -39,6 +39,8 @@ export function dialingStore(database: Lane, onStopped: OnStopped = () => undefi
       const [failure] = [...failures, ...claims.filter((result) => result.status === 'rejected')];
       // Calls that were claimed must be dialed, even if the claim failed in another shard.
       if (claimed.length === 0 && failure) throw failure.reason;
+      const last = claimed.at(-1)?.campaign.account.id;
+      if (last) accounts.goOnAfter(last);
       return claimed;
     },
 

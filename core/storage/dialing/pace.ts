@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import { clockSkew } from '../../domain/deadlines.ts';
-import { instant, type Millis, plus } from '../../domain/instant.ts';
+import { instant, type Millis } from '../../domain/instant.ts';
 import type { ScopePace } from '../../domain/model.ts';
 import type { Lane, Value } from '../engine/database.ts';
 import { isAt } from '../queue/call-stages.ts';
@@ -9,6 +9,13 @@ import { isAt } from '../queue/call-stages.ts';
 const window = 250;
 /** In ms: how soon a scope whose live calls are at their maximum is looked at again. */
 const fullFor = 250;
+/** In ms: how far ahead the next call of the slowest scope may leave. A later moment comes from a clock that was ahead. */
+export const latestNext = toInterval(0.1) + window + clockSkew.toMillis();
+
+/** Returns the time between two hand-offs. One percent longer, because the time between a claim and the hand-off varies. */
+function toInterval(perSecond: number): number {
+  return 1_010 / perSecond;
+}
 
 /** @property paces those of the server, the call's account and its campaign @property isLive whether it already counts as a live call */
 type PacedCall = { paces: readonly ScopePace[]; isLive: boolean };
@@ -49,8 +56,7 @@ export async function keepPace<Call extends PacedCall>(
   const scopes = new Map<string, Scope>();
   for (const pace of calls.flatMap(({ paces }) => paces)) {
     if (scopes.has(pace.scopeId)) continue;
-    // One percent slower, because the time between a claim and the hand-off varies.
-    const interval = pace.perSecond === null ? 0 : 1_010 / pace.perSecond;
+    const interval = pace.perSecond === null ? 0 : toInterval(pace.perSecond);
     // A moment that's further ahead than any claim sets it comes from a clock that was ahead.
     const known = next.get(pace.scopeId) ?? 0;
     const isSane = known <= now + interval + window + clockSkew.toMillis();
@@ -119,17 +125,36 @@ const maxKnown = 10_000;
  * the other calls of their account, and each claim would have to read them. They become due at least twice as fast as they may leave, so
  * that calls that end in between leave no gap.
  */
-export function spreader() {
+export function spreader(database: Lane) {
   /** When the last waiting call of each campaign becomes due. */
   const tails = new Map<string, number>();
-  return ({ scopeId, perSecond, liveCalls }: ScopePace, first: Millis): Millis => {
+  /** @returns a function that returns when the next of the campaign's waiting calls becomes due */
+  return async (trx: Knex.Transaction, pace: ScopePace, first: Millis): Promise<() => Millis> => {
+    const { scopeId, perSecond, liveCalls } = pace;
     if (tails.size > maxKnown) tails.clear();
-    const perSecondDue = Math.max(5, 2 * (perSecond ?? 0), (liveCalls ?? 0) / 5);
-    const at = Math.max(tails.get(scopeId) ?? 0, first);
-    // Not further ahead than an hour, because the pace may change, or the clock be set back.
-    tails.set(scopeId, at + 1_000 / perSecondDue > first + longest ? first : at + 1_000 / perSecondDue);
-    return plus(instant(Math.ceil(at)), 0);
+    const interval = 1_000 / Math.max(5, 2 * (perSecond ?? 0), (liveCalls ?? 0) / 5);
+    let next = Math.max(tails.get(scopeId) ?? 0, first);
+    // The calls that were to become due by then may have been cancelled, or made due by a change.
+    if (next > first && !(await hasWaiting(database, trx, pace, first))) next = first;
+    return () => {
+      const at = next;
+      // Not further ahead than an hour, because the pace may change, or the clock be set back.
+      next = at + interval > first + longest ? first : at + interval;
+      tails.set(scopeId, next);
+      return instant(Math.ceil(at));
+    };
   };
+}
+
+/** Whether calls of a campaign that wait for its pace become due soon. */
+async function hasWaiting(database: Lane, trx: Knex.Transaction, { accountId, campaignId }: ScopePace, from: Millis): Promise<boolean> {
+  const rows = await database.query(
+    `SELECT 1 FROM calls
+     WHERE account_id = ? AND due_at IS NOT NULL AND due_at > ? AND due_at <= ? AND campaign_id = ? AND held_for = 'pace' LIMIT 1`,
+    [accountId, from, from + 2_000, campaignId],
+    trx,
+  );
+  return rows.length > 0;
 }
 
 /** In ms. */
