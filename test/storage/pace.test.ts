@@ -239,13 +239,26 @@ describe('a claim', () => {
       expect((await claim(now + 2)).map(({ contactId }) => contactId)).to.deep.equal(['other']);
     });
 
+    it("doesn't wait for a call in doubt that only waits for its next attempt", async () => {
+      await add(['a']);
+      const [lost] = await claim(now);
+      if (!lost) return expect.fail('no call was claimed');
+      await store.settle(lost, { event: 'answer-lost', to: 'doubt', at: now, dueAt: instant(now + 20_000), detail: 'Lost.' });
+      const stopped = await stopDialing(direct.ports, operator, { scope: 'account', id: tenants.account.id });
+      expect([stopped.isNew, stopped.withProvider]).to.deep.equal([true, 1]);
+    });
+
     it('cancels the queued calls of a stop, and counts what the provider has', async () => {
       await add(names(5));
       const taken = await claim(now, 2);
       await Promise.all(
         taken.map((each) => store.settle(each, { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + hour) })),
       );
-      const stopped = await stopDialing(direct.ports, operator, { scope: 'account', id: tenants.account.id, cancelQueuedCalls: true });
+      const scope = { scope: 'account', id: tenants.account.id } as const;
+      await stopDialing(direct.ports, operator, { ...scope, reason: 'Lunch' });
+      const stopped = await stopDialing(direct.ports, operator, { ...scope, cancelQueuedCalls: true });
+      const events = direct.storage.database.read('audit_events').where({ action: 'dialing.stopped' });
+      expect(await events.pluck('detail')).to.have.members(['Lunch', 'cancelled the queued calls']);
       expect({ queuedCalls: stopped.queuedCalls, withProvider: stopped.withProvider }).to.deep.equal({ queuedCalls: 0, withProvider: 2 });
       expect(await direct.storage.database.read('calls').where({ state: 'cancelled' })).to.have.length(3);
     });

@@ -28,7 +28,8 @@ export async function stopDialing(ports: Ports, { viewer, actor }: Caller, input
     byType: viewer.userType,
     reason,
   };
-  const event = { ...auditEvent(ports, actor, 'dialing.stopped', toSubject(stop), stop.owner), detail: reason ?? undefined };
+  const detail = [reason, cancelQueuedCalls ? 'cancelled the queued calls' : null].filter((part) => part !== null).join('; ') || undefined;
+  const event = { ...auditEvent(ports, actor, 'dialing.stopped', toSubject(stop), stop.owner), detail };
   const result = await ports.stores.stops.stop(stop, cancelQueuedCalls, event);
   return { ...result, ...(await ports.stores.stops.count(result.stop)) };
 }

@@ -4,6 +4,7 @@ UPDATE calls SET
   state = 'dialing', attempt = attempt + 1, due_at = r.lease_until, held_until = NULL, held_for = NULL,
   provider = CASE WHEN state = 'queued' OR handoff = 'retry' THEN r.provider ELSE calls.provider END,
   first_attempt_at = coalesce(first_attempt_at, r.now),
+  detail = CASE WHEN state = 'dialing' AND handoff IN ('open', 'doubt') THEN NULL ELSE detail END,
   handoff = CASE
     WHEN state = 'queued' OR handoff = 'retry' THEN 'open'
     WHEN handoff IN ('open', 'doubt') THEN 'doubt'

@@ -28,8 +28,9 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       const row = toRow(stop, cancelling);
       const isNew = await write.transaction(async (trx) => {
         const added = await trx('dialing_stops').insert(row).onConflict('scope_id').ignore().returning('id');
-        if (added.length > 0) await recordAudit(trx, event);
-        else if (cancelling) await trx('dialing_stops').where({ scope_id: row.scope_id }).update({ cancelling_since: stop.at });
+        if (added.length > 0 || cancelling) await recordAudit(trx, event);
+        if (added.length === 0 && cancelling)
+          await trx('dialing_stops').where({ scope_id: row.scope_id }).update({ cancelling_since: stop.at });
         return added.length > 0;
       });
       await requireSeen(database);
@@ -120,7 +121,8 @@ async function awaitHandoffs(database: Lane, { scope, target, at }: DialingStop)
   const { sql, bindings } = isInScope({ scope, scopeId: target?.id ?? '' });
   const lastLease = plus(at, dialingLimits.lease.toMillis() + clockSkew.toMillis());
   // A lease that ended before the stop belongs to a core that died or hangs, and doesn't begin a hand-off anymore.
-  const under = `state = 'dialing' AND ${isAt('open', 'doubt')} AND due_at > ? AND due_at <= ? AND ${sql}`;
+  // A call in doubt whose next attempt is due by then has a detail, which claims remove.
+  const under = `state = 'dialing' AND (${isAt('open')} OR (${isAt('doubt')} AND detail IS NULL)) AND due_at > ? AND due_at <= ? AND ${sql}`;
   const find = (shard: Lane) =>
     shard.query<{ contact_id: string; attempt: number }>(`SELECT contact_id, attempt FROM calls WHERE ${under}`, [
       at,
