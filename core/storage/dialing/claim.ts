@@ -38,6 +38,8 @@ const maxTurns = 10_000;
 export function dueAccounts(database: Lane) {
   const unanswered = new Set<Lane>();
   let lastAccount = '';
+  /** The accounts of the latest claim. */
+  let inTurn: string[] = [];
   /** How many turns each account with due calls in several shards has had. */
   const turns = new Map<string, number>();
 
@@ -62,6 +64,7 @@ export function dueAccounts(database: Lane) {
         shardsByAccount.set(account, [...(shardsByAccount.get(account) ?? []), shard]);
     }
     const accounts = [...shardsByAccount.keys()].sort((a, b) => order(a, b, lastAccount)).slice(0, max);
+    inTurn = accounts;
     lastAccount = accounts.at(-1) ?? lastAccount;
     if (turns.size > maxTurns) turns.clear();
     const shares = new Map<Lane, Share>();
@@ -84,11 +87,12 @@ export function dueAccounts(database: Lane) {
   return {
     findDue,
     /**
-     * Starts the next claim after the account whose call was claimed last. A pace may have let only one call leave, and then the accounts
-     * after it haven't had their turn.
+     * Starts the next claim after the last of the accounts whose calls were claimed. A pace may have let only one call leave, and then the
+     * accounts after it haven't had their turn.
      */
-    goOnAfter(account: string): void {
-      lastAccount = account;
+    goOnAfter(claimed: readonly ClaimedCall[]): void {
+      const served = new Set(claimed.map(({ campaign }) => campaign.account.id));
+      lastAccount = inTurn.findLast((account) => served.has(account)) ?? lastAccount;
     },
   };
 }

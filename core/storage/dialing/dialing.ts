@@ -39,8 +39,7 @@ export function dialingStore(database: Lane, onStopped: OnStopped = () => undefi
       const [failure] = [...failures, ...claims.filter((result) => result.status === 'rejected')];
       // Calls that were claimed must be dialed, even if the claim failed in another shard.
       if (claimed.length === 0 && failure) throw failure.reason;
-      const last = claimed.at(-1)?.campaign.account.id;
-      if (last) accounts.goOnAfter(last);
+      accounts.goOnAfter(claimed);
       return claimed;
     },
 
