@@ -122,7 +122,10 @@ describe('the dialing store', () => {
 
     it('serves accounts in turn, whatever the size of a claim', async () => {
       const accounts = [tenants.account, tenants.siblingAccount, tenants.otherAccount].map(({ id }) => id);
-      for (const id of accounts) for (let one = 0; one < 4; one++) await addCall(`${id}/${one}`, { account_id: id });
+      for (const id of accounts) {
+        const campaign = await createCampaign(direct.ports, operator, 'Calls', id);
+        for (let one = 0; one < 4; one++) await addCall(`${id}/${one}`, { account_id: id, campaign_id: campaign.id });
+      }
       const served: string[] = [];
       for (let turn = 0; turn < 3; turn++) served.push(...(await claim(2)).map(({ contactId }) => contactId.replace(/.\d$/, '')));
       expect(served.toSorted()).to.deep.equal([...accounts, ...accounts].toSorted());
