@@ -89,6 +89,28 @@ describeBrowser('the console, for stopping dialing', () => {
     expect(await banner().count()).to.equal(0);
   });
 
+  it('lists many stops in a dialog, and says who can resume one of service staff', async () => {
+    const { page, direct, tenants } = harness;
+    for (const scope of ['partner', 'account', 'campaign'] as const)
+      await stopDialing(direct.ports, operator, { scope, id: tenants[scope].id });
+    await direct.storage.database
+      .write('dialing_stops')
+      .where({ scope: 'account' })
+      .update({ by_id: 'x', by_name: 'Sam Staff', by_type: 'staff' });
+    await signInAs(harness, 'partner');
+    await banner().getByText('Dialing is stopped in 3 places.').waitFor();
+    await button('Show stops…').click();
+    await page
+      .getByRole('dialog')
+      .getByText(/for the account Blue Clinic by Sam Staff/)
+      .waitFor();
+    await button('Resume…').click();
+    await text('No calls are waiting.');
+    await button('Resume').click();
+    await text('Only service staff can resume this.');
+    expect(await listStops()).to.have.length(3);
+  });
+
   it('saves a pace and contact limits, and shows what a campaign inherits', async () => {
     const { page, direct, tenants } = harness;
     await signInAs(harness, 'partner');

@@ -222,6 +222,10 @@ export async function* visitProtection<Shown extends EnginePage>({
   await button('Numbers').click();
   await page.getByLabel('Only these').check();
   yield stop('allowed-numbers');
+  await button('Pace and limits').click();
+  await page.getByLabel('Calls to one number').waitFor();
+  yield stop('pace-and-limits');
+  yield* dialog('stop-dialing', 'Stop dialing…', page.getByLabel('Reason (optional)'));
   await button('Check a number…').click();
   await page.getByLabel('Phone number').fill('+1 800 555 1234');
   yield* dialog('check-number', 'Check', page.getByText('Can’t be called now'));
