@@ -169,9 +169,23 @@ describe('a name', () => {
       secondFactor: false,
     };
     const call = { requestId: 'r', contactId: 'c', contact: { phone: '+493012345678', name }, state: 'queued', detail: null };
-    const ended = { placedAt: at, dialedAt: null, endedAt: null, heldUntil: null, heldZone: null };
+    const ended = { placedAt: at, dialedAt: null, endedAt: null, heldUntil: null, heldFor: null, heldZone: null, answeredBy: null };
     const listed = { ...call, ...ended, campaign: { id: 'c', name }, apiKey: null, simulated: false };
-    const handoff = { handoffId: 'h', requestId: 'r', contactId: 'c', campaignId: 'c', contact: call.contact, variables: {}, placedAt: at };
+    const [account, partner] = [
+      { id: 'a', name },
+      { id: 'p', name },
+    ];
+    const customer = { campaign: { id: 'c', name, settings: {} }, account, partner };
+    const handoff = {
+      handoffId: 'h',
+      requestId: 'r',
+      contactId: 'c',
+      campaignId: 'c',
+      contact: call.contact,
+      variables: {},
+      placedAt: at,
+      ...customer,
+    };
     expect([userSchema.parse(user).name, callSchema.parse(listed).contact.name, handoffSchema.parse(handoff).contact.name]).to.deep.equal([
       name,
       name,

@@ -62,7 +62,7 @@ describe('partners, accounts and campaigns', () => {
     expect(created).to.deep.equal([
       { id: 'id1', name: 'P', accounts: 0 },
       { id: 'id3', name: 'A', partner: partnerOfAll, campaigns: 0 },
-      { id: 'id5', name: 'C', account: { id: 'a1', name: 'A1' }, partner: partnerOfAll },
+      { id: 'id5', name: 'C', account: { id: 'a1', name: 'A1' }, partner: partnerOfAll, settings: {} },
     ]);
     expect(asked).to.deep.equal([
       { id: 'id1', name: 'P' },
