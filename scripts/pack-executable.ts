@@ -53,7 +53,7 @@ async function bundle(): Promise<string> {
     minify: true,
     keepNames: true,
     legalComments: 'none',
-    alias: { '@napi-rs/keyring': './cli/keys/embedded-keyring.ts' },
+    alias: { '@napi-rs/keyring': './cli/connection/embedded-keyring.ts' },
     plugins: [asyncMain],
   });
   return main;
