@@ -53,12 +53,13 @@ describeBrowser('the console, for stopping dialing', () => {
     await link('API keys').click();
     await banner().getByText('Wrong recording').waitFor();
     await link('Activity').click();
-    await page.getByRole('row', { name: 'Stopped dialing for' }).waitFor();
+    await page.getByRole('row', { name: /^Stopped dialing for .*Wrong recording/ }).waitFor();
   });
 
   it('says how many calls would leave before it resumes', async () => {
     const { page } = harness;
     await placeCalls(1);
+    await stopDialing(harness.direct.ports, operator, { scope: 'server' });
     await signInAs(harness, 'partner');
     await link('Protection').click();
     await button('Stop dialing…').click();
@@ -66,11 +67,11 @@ describeBrowser('the console, for stopping dialing', () => {
     await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
     await button('Resume…').click();
-    await text('1 call is waiting. It leaves at once, as far as calling hours and limits allow.');
+    await text('1 call is waiting. It leaves at once, as far as other stops, calling hours and limits allow.');
     await button('Resume').click();
     await text('Dialing is resumed for the partner Northwind Voice.');
-    await banner().waitFor({ state: 'detached' });
-    expect(await listStops()).to.deep.equal([]);
+    await banner().getByText('the partner Northwind Voice').waitFor({ state: 'detached' });
+    expect((await listStops()).map(({ scope }) => scope)).to.deep.equal(['server']);
   });
 
   it('tells whom it stops about a stop of the partner, which only others can resume', async () => {

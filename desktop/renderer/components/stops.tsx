@@ -93,8 +93,8 @@ function StopBanner({ stop, onResume }: { stop: StopView; onResume: (stop: StopV
   );
 }
 
-/** What waits for a stop to end; null if it has ended already. */
-type Waiting = { queuedCalls: number; pace: Pace | null } | null;
+/** What waits for a stop to end; null if it has ended already. @property hasOthers whether the viewer sees other stops as well */
+type Waiting = { queuedCalls: number; pace: Pace | null; hasOthers: boolean } | null;
 
 /** Asks before dialing resumes, and says how many calls would leave. */
 function Resume({ stop, onResumed, onClose }: { stop: StopView; onResumed: (text: string) => void; onClose: () => void }) {
@@ -135,11 +135,11 @@ function Resume({ stop, onResumed, onClose }: { stop: StopView; onResumed: (text
 
 function describeWaiting(waiting: Waiting): string {
   if (!waiting) return 'Someone else has already resumed it.';
-  const { queuedCalls, pace } = waiting;
+  const { queuedCalls, pace, hasOthers } = waiting;
   if (queuedCalls === 0) return 'No calls are waiting.';
   const [are, they] = queuedCalls === 1 ? ['is', 'It leaves'] : ['are', 'They leave'];
   const paced = pace === null ? null : describePace(pace);
-  return `${pluralize(queuedCalls, 'call')} ${are} waiting. ${they} at once, as far as calling hours and limits allow${paced === null ? '' : `: ${paced}`}.`;
+  return `${pluralize(queuedCalls, 'call')} ${are} waiting. ${they} at once, as far as ${hasOthers ? 'other stops, ' : ''}calling hours and limits allow${paced === null ? '' : `: ${paced}`}.`;
 }
 
 /** Counts by stopping again what's already stopped, which changes nothing. */
@@ -159,7 +159,7 @@ async function countWaiting(stop: StopView): Promise<Result<{ waiting: Waiting }
   }
   const isPaced = scope === 'account' || scope === 'campaign';
   const pace = isPaced && target ? await window.callkey.request('showPace', { scope, id: target.id }) : null;
-  return { ok: true, value: { waiting: { queuedCalls, pace: pace?.ok ? pace.value : null } } };
+  return { ok: true, value: { waiting: { queuedCalls, pace: pace?.ok ? pace.value : null, hasOthers: listed.value.stops.length > 1 } } };
 }
 
 type StopPlace = { kind: StopScope; id: string; name: string };

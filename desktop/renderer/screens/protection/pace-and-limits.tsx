@@ -180,7 +180,9 @@ function ContactLimitsForm({ tenancy, view, list }: LimitsProps) {
         <p class="hint">
           How often one number may be called.{' '}
           {tenancy.kind === 'partner' ? 'Calls of all its accounts count.' : 'Calls of the whole account count.'}{' '}
-          {tenancy.kind === 'partner' ? 'Empty for no limit.' : 'If all three are empty, the limits of its account or partner apply.'}
+          {tenancy.kind === 'partner'
+            ? 'Empty for no limit.'
+            : `If all three are empty, the limits of its ${tenancy.kind === 'account' ? 'partner' : 'account or partner'} apply.`}
         </p>
         {inherited && (
           <p class="notice">
