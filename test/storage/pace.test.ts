@@ -197,6 +197,16 @@ describe('a claim', () => {
       expect([...claims.flat(), ...more].map(({ contactId }) => contactId)).to.include('b');
     });
 
+    it("doesn't count a call that had to wait in the same claim", async () => {
+      await setContactLimits(direct.ports, operator, account(), { calls: 1, days: 1, minutesBetween: 0 });
+      await setPace(direct.ports, operator, account(), { perSecond: null, liveCalls: 1 });
+      await add(['live'], { phone: '+493012345679' });
+      expect(await take(now)).to.deep.equal(['live']);
+      await add(['a', 'b'], { phone: '+493012345678', not_after: instant(now + hour) });
+      expect(await take(now + 1)).to.deep.equal([]);
+      expect([await call('a'), await call('b')].map((each) => each?.state)).to.deep.equal(['queued', 'queued']);
+    });
+
     it("lapses a call whose contact limit doesn't allow it in time, and keeps within calling hours", async () => {
       await setContactLimits(direct.ports, operator, account(), { calls: 1, days: 1, minutesBetween: 0 });
       const phone = '+493012345678';

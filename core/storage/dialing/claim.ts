@@ -313,6 +313,7 @@ async function judgeCalls(
       continue;
     }
     const judgement = judgeNow(row, rulesFor(row.campaign_id), contacts, now);
+    if (judgement.kind === 'undecided') continue;
     if (judgement.kind === 'open') judged.open.push({ ...open, stopped: null, paces: pacesOf(row) });
     else if (isLive)
       judged.open.push({ ...open, stopped: judgement.kind === 'held' ? closedNow : describeObjection(judgement), paces: [] });
@@ -329,7 +330,7 @@ function mayBeTaken({ state, handoff }: Pick<PickedRow, 'state' | 'handoff'>): b
   return state !== 'queued' && handoff !== 'retry';
 }
 
-type Verdict = { kind: 'open' } | { kind: 'held'; until: Millis; heldFor: HeldFor | null } | Objection;
+type Verdict = { kind: 'open' } | { kind: 'undecided' } | { kind: 'held'; until: Millis; heldFor: HeldFor | null } | Objection;
 
 /** Applies the rules about numbers, calling hours and contact limits to a call. */
 function judgeNow(row: PickedRow, rules: CampaignRules, contacts: Contacts, now: Millis): Verdict {
@@ -346,7 +347,9 @@ function judgeNow(row: PickedRow, rules: CampaignRules, contacts: Contacts, now:
     contacts.get(countedFor(rules) ?? '')?.set(call.phone, [now, ...times]);
     return judgement;
   }
-  if (until >= (row.not_after ?? plus(placedAt, dialingLimits.life.toMillis()))) return { kind: 'contact-limit' };
+  // If only a call of this claim is in the way, this claim may not take it after all, so the next one decides.
+  if (until >= (row.not_after ?? plus(placedAt, dialingLimits.life.toMillis())))
+    return { kind: times[0] === now ? 'undecided' : 'contact-limit' };
   const later = judge(rules, { ...call, notBefore: until }, now, placedAt);
   if (later.kind !== 'open' && later.kind !== 'held') return later;
   return { kind: 'held', until: later.kind === 'held' ? later.until : until, heldFor: 'contact-limit' };
