@@ -112,6 +112,9 @@ async function select({ query }: Lane, condition: string, bindings: readonly Val
   }));
 }
 
+/** Returns the SQL for the calls that are being dialed. SQLite would read every call that a campaign ever had instead. */
+const dialingSql = ({ kind }: Lane) => (kind === 'sqlite' ? 'calls INDEXED BY calls_being_dialed' : 'calls');
+
 /**
  * Waits until no call of the scope that was claimed before the stop may still be sent. The claims themselves have ended.
  *
@@ -124,7 +127,7 @@ async function awaitHandoffs(database: Lane, { scope, target, at }: DialingStop)
   // A call in doubt whose next attempt is due by then has a detail, which claims remove.
   const under = `state = 'dialing' AND (${isAt('open')} OR (${isAt('doubt')} AND detail IS NULL)) AND due_at > ? AND due_at <= ? AND ${sql}`;
   const find = (shard: Lane) =>
-    shard.query<{ contact_id: string; attempt: number }>(`SELECT contact_id, attempt FROM calls WHERE ${under}`, [
+    shard.query<{ contact_id: string; attempt: number }>(`SELECT contact_id, attempt FROM ${dialingSql(shard)} WHERE ${under}`, [
       at,
       lastLease,
       ...bindings,
@@ -163,9 +166,9 @@ async function cancelFor(database: Lane, row: DialingStopRow, signal?: AbortSign
 
 function countWithProvider(database: Lane, scope: Parameters<typeof isInScope>[0]): Promise<number> {
   const { sql, bindings } = isInScope(scope);
-  return sumOfShards(database, async ({ query }) => {
-    const [row] = await query<{ calls: number | string }>(
-      `SELECT count(*) AS calls FROM calls WHERE state = 'dialing' AND ${isAt('open', 'doubt', 'taken')} AND ${sql}`,
+  return sumOfShards(database, async (shard) => {
+    const [row] = await shard.query<{ calls: number | string }>(
+      `SELECT count(*) AS calls FROM ${dialingSql(shard)} WHERE state = 'dialing' AND ${isAt('open', 'doubt', 'taken')} AND ${sql}`,
       bindings,
     );
     return Number(row?.calls ?? 0);
