@@ -177,8 +177,7 @@ const unreleased: Omit<Migration, 'name'> = {
     for (const table of [`${migrationsTable}_lock`, migrationsTable]) await trx.schema.dropTable(table);
     await trx.raw(`CREATE TABLE ${migrationsTable} (name text PRIMARY KEY)${dialect === 'sqlite' ? ' STRICT' : ''}`);
     if (shards.length > 0) {
-      for (const table of [migrationsTable, 'dialing_stops']) await trx.raw(`SELECT create_reference_table('${table}')`);
-      await trx.raw(`SELECT create_distributed_table('dialing_paces', NULL, colocate_with => 'dialer_troubles')`);
+      for (const table of [migrationsTable, 'dialing_stops', 'dialing_paces']) await trx.raw(`SELECT create_reference_table('${table}')`);
     }
     await trx(migrationsTable).insert([...shards, '001-schema'].map((name) => ({ name })));
   },

@@ -206,6 +206,9 @@ describe('a core on PostgreSQL', function () {
       const kept = (await observer.query('SELECT request_id AS id FROM calls')).rows.map(({ id }) => id);
       await observer.end();
       expect(acknowledged.filter((id) => !kept.includes(id))).to.deep.equal([]);
+      // Without its disk, the server couldn't write a checkpoint anymore, which each copy of a database needs.
+      await server.query('DROP DATABASE callkey_small WITH (FORCE)');
+      await server.query('DROP TABLESPACE small');
     } finally {
       await server.end();
       execFileSync('umount', ['-l', directory]);

@@ -117,8 +117,6 @@ const dialingSql = ({ kind }: Lane) => (kind === 'sqlite' ? 'calls INDEXED BY ca
 
 /**
  * Waits until no call of the scope that was claimed before the stop may still be sent. The claims themselves have ended.
- *
- * @throws Problem `unavailable` if a hand-off takes longer than one may
  */
 async function awaitHandoffs(database: Lane, { scope, target, at }: DialingStop): Promise<void> {
   const { sql, bindings } = isInScope({ scope, scopeId: target?.id ?? '' });
@@ -138,14 +136,8 @@ async function awaitHandoffs(database: Lane, { scope, target, at }: DialingStop)
   for (const deadline = performance.now() + patience; before.size > 0; await setTimeout(pollEvery)) {
     const now = name(await inEachShard(database, find));
     if (!now.some((each) => before.has(each))) return;
-    if (performance.now() > deadline)
-      throw new Problem(
-        'unavailable',
-        'Dialing is stopped, but a call may still be on its way to the provider. Repeat the request to find out.',
-        {
-          retryAfter: 5,
-        },
-      );
+    // What's left belongs to a core that was killed or hangs, and can't begin a hand-off anymore: see `dialingLimits.start`.
+    if (performance.now() > deadline) return;
   }
 }
 

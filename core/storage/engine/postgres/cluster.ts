@@ -9,7 +9,7 @@ const oldestCitus = 13;
 /** Every node has a copy of these tables, because the statements about calls read them. */
 const copiedTables = [
   ...['partners', 'accounts', 'campaigns', 'users', 'api_keys', 'revoked_api_keys'],
-  ...['do_not_call', 'do_not_call_additions', 'protection_rules', 'dialing_stops', migrationsTable],
+  ...['do_not_call', 'do_not_call_additions', 'protection_rules', 'dialing_stops', 'dialing_paces', migrationsTable],
 ];
 /** All other tables are together on one node. */
 const singleTables = ownTables.filter((name) => ![...copiedTables, ...shardTables].includes(name));
