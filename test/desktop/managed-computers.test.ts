@@ -58,8 +58,8 @@ describeDesktop('the console on a managed computer', () => {
       powerMonitor.getSystemIdleTime = () => 300;
     });
     await page.getByRole('alert').getByText('You were signed out because you weren’t using this computer.').waitFor();
-    const told = await app.evaluate(() => Reflect.get(globalThis, 'questions').at(-1).detail);
-    expect(told).to.include('The value of the API key “Left alone” was on screen');
+    const told = () => app.evaluate(() => String(Reflect.get(globalThis, 'questions').at(-1).detail));
+    await eventually(async () => expect(await told()).to.include('The value of the API key “Left alone” was on screen'));
     await page.getByRole('heading', { name: 'Sign in', exact: true }).waitFor();
     expect(await page.content()).not.to.include(keyValue);
     await eventually(async () => expect(await sessions()).to.equal(0));
