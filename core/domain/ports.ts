@@ -61,6 +61,7 @@ import type {
   Person,
   RetentionDays,
   RuleScope,
+  ScopeContactLimits,
   Seal,
   SecondFactor,
   Session,
@@ -364,6 +365,8 @@ export type DialingStore = {
   claim(limit: number, provider: Provider['name'], now: Millis, leaseUntil: Millis, serverPace?: Pace | null): Promise<ClaimedCall[]>;
   /** Returns when the next call of a scope with a pace may leave, if that's after `now`. */
   nextInPace(now: Millis): Promise<Millis | null>;
+  /** Returns when a number was called, as far as these limits count it, latest first. */
+  contactTimes(limits: ScopeContactLimits, phone: string, now: Millis): Promise<readonly Millis[]>;
   /** @returns false, without changing anything, if another process has claimed the call since this claim, or the call has ended */
   settle(call: ClaimedCall, settlement: Settlement): Promise<boolean>;
   /**
@@ -488,7 +491,8 @@ export type StopStore = {
    *
    * @param cancelling whether queued calls are cancelled, too
    * @returns the stop that's in force
-   * @throws Problem `unavailable` if the scope is stopped, but a hand-off may still be under way, or calls are still being cancelled
+   * @throws Problem `unavailable` if the scope is stopped, but a claim that might not have seen it is still running, or calls are still being
+   * cancelled
    */
   stop(stop: DialingStop, cancelling: boolean, event: AuditEvent): Promise<{ stop: DialingStop; isNew: boolean }>;
   /** Counts the calls that wait, and those that a provider has or may have, of a stop's scope. */

@@ -44,6 +44,7 @@ describe("the dialer's loop", () => {
         queue: unexpected,
         noteTrouble: unexpected,
         findTrouble: unexpected,
+        contactTimes: unexpected,
         nextInPace: async () => null,
       },
     };

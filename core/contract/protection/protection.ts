@@ -124,7 +124,7 @@ export const checkNumberSchema = z.strictObject({
 export type CheckNumber = z.infer<typeof checkNumberSchema>;
 
 /** Why a number can't be called now. */
-const checkReasons = ['do-not-call', 'number-kind', 'country', 'outside-calling-hours', 'unknown-time-zone'] as const;
+const checkReasons = ['do-not-call', 'number-kind', 'country', 'outside-calling-hours', 'unknown-time-zone', 'contact-limit'] as const;
 export type CheckReason = (typeof checkReasons)[number];
 
 /** What would happen if the number were called now. */
@@ -146,7 +146,9 @@ export const checkedNumberSchema = z.object({
   rules: z.array(hoursRuleSchema),
   /** The scope that has these rules. */
   rulesFrom: ruledSchema.nullable(),
-  /** When calling hours next open; omitted if they're open now or don't open within 31 days. */
+  /**
+   * When calling hours next open, and contact limits allow a call; omitted if both allow it now, or hours don't open within 31 days.
+   */
   opensAt: instantSchema.optional(),
 });
 export type CheckedNumberView = z.infer<typeof checkedNumberSchema>;

@@ -12,7 +12,7 @@ type Stopped = { stop: DialingStop; isNew: boolean; queuedCalls: number; withPro
  * Stops dialing for the server, a partner, an account or a campaign. Once this returns, no call of that scope leaves any core until dialing
  * is resumed. Stopping what's already stopped returns the stop that's there.
  *
- * @throws Problem `unavailable` if the scope is stopped, but a hand-off may still be under way. Stopping it again finds out
+ * @throws Problem `unavailable` if the scope is stopped, but a claim that might not have seen it is still running. Stopping it again finds out
  */
 export async function stopDialing(ports: Ports, { viewer, actor }: Caller, input: StopDialing): Promise<Stopped> {
   const { scope, id = '', reason = null, cancelQueuedCalls = false } = input;

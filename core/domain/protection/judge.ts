@@ -1,8 +1,9 @@
 import type { HoursRule } from '#contract/protection/calling-hours.ts';
+import type { ContactLimits } from '#contract/protection/dialing.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { dialingLimits } from '../calls/dialing.ts';
-import { instant, type Millis, plus } from '../instant.ts';
+import { instant, type Millis, oneDay, plus } from '../instant.ts';
 import type { CampaignRules, NewCall, Objection, StopReason } from '../model.ts';
 import { Problem } from '../problem.ts';
 import { findOpening, selectRules } from './calling-hours.ts';
@@ -52,6 +53,19 @@ function judgeHours({ hours }: CampaignRules, call: JudgedCall, now: Millis, pla
   if (opening === null && isZoneUnclear(rules, zones, from)) return { kind: 'unknown-time-zone' };
   const latest = notAfter ?? plus(instant(Math.max(placedAt, notBefore ?? 0)), dialingLimits.life.toMillis());
   return opening === null || opening >= latest ? { kind: 'outside-calling-hours', opensAt: opening } : { kind: 'held', until: opening };
+}
+
+/** Returns the first moment from `now` on at which a number may be called. @param times when it was called, latest first */
+export function firstAllowed({ calls, days, minutesBetween }: ContactLimits, times: readonly Millis[], now: Millis): Millis {
+  const [latest] = times;
+  const oldestThatCounts = times[calls - 1];
+  return instant(
+    Math.max(
+      now,
+      latest === undefined ? 0 : latest + minutesBetween * 60_000,
+      oldestThatCounts === undefined ? 0 : oldestThatCounts + days * oneDay,
+    ),
+  );
 }
 
 /** Returns the contact's zone, spelled as in the call, or else every zone that the number may be in. */

@@ -14,7 +14,7 @@ import type { CheckRules, Ports, ScopeRules } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { selectRules } from './calling-hours.ts';
 import { notInScope, requireAccess, requireAdministrator } from './do-not-call.ts';
-import { defaultRules, findNumberObjection, getCallZones, judge } from './judge.ts';
+import { defaultRules, findNumberObjection, firstAllowed, getCallZones, type Judgement, judge } from './judge.ts';
 import { getCountry, getNumberKind, isCountry, notACountry } from './numbers.ts';
 
 export type Reference = { scope: ProtectionScope; id: string };
@@ -273,21 +273,32 @@ export async function checkNumber(ports: Ports, viewer: Viewer, input: CheckNumb
   const blocking = await ports.stores.doNotCall.findBlocking({ accountId, partnerId }, phone, now);
   const entries = access.kind === 'account' ? blocking.map(withoutOthersNotes) : blocking;
   const call = { phone, timeZone: input.timeZone ?? null, notBefore: null, notAfter: null };
-  const hours = judge({ ...rules, kinds: [...anyKind(phone)], countries: [] }, call, now, now);
+  const anyNumber = { ...rules, kinds: [...anyKind(phone)], countries: [] };
+  const hours = judge(anyNumber, call, now, now);
+  const times = rules.contactLimits ? await ports.stores.dialing.contactTimes(rules.contactLimits, phone, now) : [];
+  const allowedAt = rules.contactLimits ? firstAllowed(rules.contactLimits.limits, times, now) : now;
+  const opening = allowedAt > now ? judge(anyNumber, { ...call, notBefore: allowedAt }, now, now) : hours;
   const objection = findNumberObjection(rules, phone);
   const reasons: (CheckReason | null)[] = [
     entries.length > 0 ? 'do-not-call' : null,
     objection ? (objection.kind === 'country' ? 'country' : 'number-kind') : null,
     hours.kind === 'unknown-time-zone' ? hours.kind : null,
     hours.kind === 'held' || hours.kind === 'outside-calling-hours' ? 'outside-calling-hours' : null,
+    allowedAt > now ? 'contact-limit' : null,
   ];
   return {
     ...{ phone, entries, kind: getNumberKind(phone), country: getCountry(phone), zones: getCallZones(call) },
     reasons: reasons.filter((reason) => reason !== null),
     rules: selectRules(rules.hours, phone),
     rulesFrom: await findRulesScope(ports, campaign, rules),
-    opensAt: hours.kind === 'held' ? hours.until : hours.kind === 'outside-calling-hours' ? hours.opensAt : null,
+    opensAt: opensAt(opening, allowedAt > now ? allowedAt : null),
   };
+}
+
+/** @param ifOpen the moment if calling hours are open then */
+function opensAt(opening: Judgement, ifOpen: Millis | null): Millis | null {
+  if (opening.kind === 'open') return ifOpen;
+  return opening.kind === 'held' ? opening.until : opening.kind === 'outside-calling-hours' ? opening.opensAt : null;
 }
 
 /** Someone who sees only one account learns that the partner's list blocks a number, but doesn't see notes by the partner's users. */

@@ -4,7 +4,7 @@ import type { HeldFor, Pace } from '#contract/protection/dialing.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { type Millis, plus } from '../../domain/instant.ts';
 import type { CallCampaign, CampaignRules, ClaimedCall, Objection, ScopePace, StopReason } from '../../domain/model.ts';
-import { describeObjection, doNotCallDetail, judge, toStopReason } from '../../domain/protection/judge.ts';
+import { describeObjection, doNotCallDetail, firstAllowed, judge, toStopReason } from '../../domain/protection/judge.ts';
 import type { Lane, Value } from '../engine/database.ts';
 import { required } from '../engine/database.ts';
 import { shardsOf } from '../engine/shards.ts';
@@ -13,7 +13,7 @@ import type { CallRow } from '../engine/tables.ts';
 import type { CurrentRules, KnownRules } from '../protection/rules.ts';
 import { callKey, isAt, isUndialed } from '../queue/call-stages.ts';
 import { type CallKeyPair, holdCalls, lapseBatch, lapsesAt, stopCalls, sweepBatchSize, unlocked } from '../queue/queue.ts';
-import { firstAllowed, readContacts } from './contact-limits.ts';
+import { readContacts } from './contact-limits.ts';
 import { countLive, keepPace, latestNext, lockScopes, spreader } from './pace.ts';
 
 /** The number of accounts that one claim considers. The next claim starts with the accounts after them. */

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { instant, type Millis, oneDay } from '../../domain/instant.ts';
+import { type Millis, oneDay } from '../../domain/instant.ts';
 import type { ScopeContactLimits } from '../../domain/model.ts';
 import { inChunks, type Lane } from '../engine/database.ts';
 import { inEachShard } from '../engine/shards.ts';
@@ -40,17 +40,4 @@ export async function readContacts(
   }
   for (const each of times.values()) each.sort((a, b) => b - a);
   return times;
-}
-
-/** Returns the first moment from `now` on at which a number may be called. @param times when it was called, latest first */
-export function firstAllowed({ calls, days, minutesBetween }: ScopeContactLimits['limits'], times: readonly Millis[], now: Millis): Millis {
-  const [latest] = times;
-  const oldestThatCounts = times[calls - 1];
-  return instant(
-    Math.max(
-      now,
-      latest === undefined ? 0 : latest + minutesBetween * oneMinute,
-      oldestThatCounts === undefined ? 0 : oldestThatCounts + days * oneDay,
-    ),
-  );
 }

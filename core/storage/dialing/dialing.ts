@@ -15,6 +15,7 @@ import { knownRules } from '../protection/rules.ts';
 import { columnsAt, endCalls, isAt, isDialing } from '../queue/call-stages.ts';
 import { endOverdueBatch, lapseBatch, markAllDue, sweepBatchSize } from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts, type OnStopped } from './claim.ts';
+import { readContacts } from './contact-limits.ts';
 import { nextInPace } from './pace.ts';
 
 export function dialingStore(database: Lane, onStopped: OnStopped = () => undefined): DialingStore {
@@ -29,6 +30,10 @@ export function dialingStore(database: Lane, onStopped: OnStopped = () => undefi
 
   return {
     nextInPace: (now) => nextInPace(database, now),
+
+    async contactTimes(limits, phone, now) {
+      return (await readContacts(database, limits, [phone], now)).get(phone) ?? [];
+    },
 
     async claim(limit, provider, now, leaseUntil, serverPace = null) {
       const { shares, failures } = await accounts.findDue(limit, now);

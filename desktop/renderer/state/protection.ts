@@ -113,6 +113,8 @@ function describeReason(reason: Exclude<CheckReason, 'do-not-call'>, checked: Ch
       return describeUnknownZone(checked);
     case 'outside-calling-hours':
       return describeClosed(checked);
+    case 'contact-limit':
+      return 'The number has had as many calls as its contact limits allow for now. A call would be held until they allow another.';
   }
 }
 
