@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { expect } from 'chai';
 import type pg from 'pg';
 import { connected, type RunningCore, sessions, start, startCoreHere, untilQuery, withKey } from '../support/core.ts';
@@ -75,16 +76,20 @@ describe('a core on PostgreSQL', function () {
           }),
         );
       const before = await place(50);
-      const freeze = async (pids: string) => {
-        for (const { pid } of (await observer.query(`SELECT ${pids}`)).rows) {
-          process.kill(pid, 'SIGSTOP');
-          frozen.push(pid);
-        }
+      const freeze = (pid: number) => {
+        process.kill(pid, 'SIGSTOP');
+        frozen.push(pid);
       };
-      // Freezes the process that starts sessions first, so that no session is missed. The second query doesn't look for the core's
-      // application name, because a session that's still starting doesn't have one yet.
-      await freeze(`split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int AS pid`);
-      await freeze(`pid FROM pg_stat_activity WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()`);
+      const { rows } = await observer.query(
+        `SELECT split_part(pg_read_file('postmaster.pid'), E'\n', 1)::int AS server, pg_backend_pid() AS own`,
+      );
+      // Freezes the process that starts sessions first, so that no session is missed. Then all of its other processes, because a session
+      // that's still starting isn't in pg_stat_activity.
+      freeze(rows[0].server);
+      for (const line of execFileSync('ps', ['-A', '-o', 'ppid=,pid='], { encoding: 'utf8' }).split('\n')) {
+        const [parent, pid] = line.trim().split(/ +/).map(Number);
+        if (pid !== undefined && parent === rows[0].server && pid !== rows[0].own) freeze(pid);
+      }
       const listing = ask('GET', `${core.url}/console/api-keys`, { cookie });
       const [during, ready] = await Promise.all([place(50), ask('GET', `${core.managementUrl}/readyz`)]);
       // That took less than the usual limit for a statement, or the list would be refused as well.
