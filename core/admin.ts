@@ -124,7 +124,7 @@ function createContext(settings: Settings, storage: Storage): AdminContext {
     onOutcome: () => undefined,
     onStopped: () => undefined,
     onDoNotCallAdded: () => undefined,
-    onHoursChanged: () => undefined,
+    onRulesChanged: () => undefined,
   };
   return {
     ...settings,

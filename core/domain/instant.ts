@@ -13,6 +13,7 @@ export function plus(at: Millis, ms: number): Millis {
 }
 
 /** In ms. All days in UTC have the same length. */
+export const oneMinute = 60_000;
 export const oneHour = 3_600_000;
 export const oneDay = 86_400_000;
 

@@ -122,8 +122,8 @@ export type Ports = {
   onStopped(reason: StopReason, calls: number): void;
   /** Called when numbers were added to a do-not-call list, so that queued calls to them can be blocked soon. */
   onDoNotCallAdded(): void;
-  /** Called when calling hours have changed, so that they can be applied to held calls soon. */
-  onHoursChanged(): void;
+  /** Called when rules have changed or dialing was resumed, so that a claim decides about held calls again soon. */
+  onRulesChanged(): void;
 };
 
 export type Clock = {
@@ -478,10 +478,12 @@ export type RuleStore = {
   campaignRules(campaignId: string): Promise<CampaignRules | null>;
   /** Replaces the given rules of a scope, unless the check throws. Rules can't change between the check and the replacement. */
   setRules(scope: RuleScope, change: Partial<ScopeRules>, event: AuditEvent, check: CheckRules | null): Promise<void>;
-  /** Makes held calls due in scopes whose calling hours have changed since the last time, in small batches. @returns the number of calls */
+  /**
+   * Makes held calls due, in small batches, in scopes whose rules have changed or where dialing was resumed since the last time.
+   *
+   * @returns the number of calls
+   */
   makeHeldDue(now: Millis, signal: AbortSignal): Promise<number>;
-  /** Counts the calls waiting for calling hours. */
-  countHeld(now: Millis): Promise<number>;
 };
 
 /** What stops and limits the hand-offs of whole scopes. The claim reads stops itself, after it has locked the calls. */
@@ -502,7 +504,7 @@ export type StopStore = {
   /** Ends a stop. @returns false if it has already ended @throws Problem `unavailable` if calls are still being cancelled */
   resume(stop: DialingStop, event: AuditEvent): Promise<boolean>;
   /** Cancels the queued calls that a stop left for later. @returns the number of calls */
-  finishCancelling(at: Millis, signal?: AbortSignal): Promise<number>;
+  finishCancelling(signal?: AbortSignal): Promise<number>;
   /** Counts queued calls that are due, or held, by what they wait for. */
   countWaiting(now: Millis): Promise<ReadonlyMap<WaitingFor, number>>;
 };

@@ -58,7 +58,7 @@ type Signals = EventEmitter<{
   /** An active key wasn't accepted from the client's address. */
   'address refused': [digest: Digest, address: string];
   'do-not-call added': [];
-  'hours changed': [];
+  'rules changed': [];
 }>;
 
 /**
@@ -107,7 +107,7 @@ export async function startCore(
       onOutcome: metrics.dialer.onOutcome,
       onStopped: (reason, calls) => signals.emit('stopped', reason, calls),
       onDoNotCallAdded: () => signals.emit('do-not-call added'),
-      onHoursChanged: () => signals.emit('hours changed'),
+      onRulesChanged: () => signals.emit('rules changed'),
     };
     await endDisallowedSessions(ports);
     const clockWatch = watchClock(ports.stores.clock, (doubt) => {
@@ -143,7 +143,7 @@ export async function startCore(
     const firstUser = await createFirstUser(ports);
     if (!config.passwordSignIn && (await ports.stores.users.count()) === 0) log.warn(noUsersWarning);
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
-    signals.on('do-not-call added', housekeeping.blockDoNotCall).on('hours changed', housekeeping.makeHeldDue);
+    signals.on('do-not-call added', housekeeping.blockDoNotCall).on('rules changed', housekeeping.makeHeldDue);
     const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
     const trouble = watchTrouble(randomness.id(), { store: ports.stores.dialing, clock, log });
     const observer = { ...metrics.dialer, onResult: trouble.onResult };
@@ -227,10 +227,9 @@ async function startConfiguredDialer(
 async function readQueue(ports: Ports) {
   const now = ports.clock.now();
   const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
-  const held = await ports.stores.rules.countHeld(now);
   const counts = await ports.stores.stops.countWaiting(now);
   const waiting = Object.fromEntries(waitingReasons.map((why) => [why, counts.get(why) ?? 0]));
-  return { due, held, waiting, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
+  return { due, held: counts.get('calling-hours') ?? 0, waiting, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
 }
 
 /** Returns a number from 0 to 1, evenly distributed. */

@@ -22,7 +22,7 @@ const firstUserEmail = 'admin@localhost';
 export type Housekeeping = {
   /** Blocks queued calls to newly listed numbers now, instead of within a minute. */
   blockDoNotCall(): void;
-  /** Applies changed calling hours to held calls now, instead of within a minute. */
+  /** Applies changed rules to held calls now, instead of within a minute. */
   makeHeldDue(): void;
   /** Stops after the step that's running. */
   close(): Promise<void>;
@@ -54,7 +54,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
 
   async function makeHeldDue(): Promise<void> {
     const due = rules.makeHeldDue(ports.clock.now(), signal);
-    await report(due, 'calls', 'held calls are due because calling hours have changed');
+    await report(due, 'calls', 'held calls are due because rules have changed or dialing was resumed');
   }
 
   async function finishRevocations(): Promise<void> {
@@ -62,7 +62,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
       await report(users.finishChanges(signal), 'keys', 'API keys of deleted and moved users updated');
     } finally {
       await report(apiKeys.finishCancelling(ports.clock.now(), signal), 'calls', 'calls of revoked keys cancelled');
-      await report(ports.stores.stops.finishCancelling(ports.clock.now(), signal), 'calls', 'calls of stopped scopes cancelled');
+      await report(ports.stores.stops.finishCancelling(signal), 'calls', 'calls of stopped scopes cancelled');
     }
   }
 

@@ -24,7 +24,7 @@ export async function openPorts(
     ...{ clock, randomness: systemRandomness, passwords: argon2Passwords(systemRandomness) },
     ...{ stores: storage.stores, throttle: storage.throttle, identityProvider: null, passwordSignIn: true, maxActiveKeys: 1_000 },
     adminCommand: 'npm run admin --',
-    ...{ onOutcome: () => undefined, onStopped: () => undefined, onDoNotCallAdded: () => undefined, onHoursChanged: () => undefined },
+    ...{ onOutcome: () => undefined, onStopped: () => undefined, onDoNotCallAdded: () => undefined, onRulesChanged: () => undefined },
     ...{ secretBox: noSecretBox, requiresSecondFactor: false },
     ...others,
   };

@@ -210,7 +210,7 @@ describe('rules for calling', () => {
         await place({ contact: { phone: '+12125550142' } });
         const claimed = await claim();
         expect(claimed.map(({ phone }) => phone)).to.deep.equal(['+12125550142']);
-        expect(await its.harness.direct.ports.stores.rules.countHeld(clock.now())).to.equal(1_201);
+        expect((await its.harness.direct.ports.stores.stops.countWaiting(clock.now())).get('calling-hours')).to.equal(1_201);
       });
 
       it("don't keep a held call from being cancelled", async () => {

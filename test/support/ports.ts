@@ -79,7 +79,7 @@ export function fakePorts({
     onOutcome: () => undefined,
     onStopped: () => undefined,
     onDoNotCallAdded: () => undefined,
-    onHoursChanged: () => undefined,
+    onRulesChanged: () => undefined,
   };
 }
 

@@ -59,7 +59,7 @@ export async function resumeDialing(ports: Ports, { viewer, actor }: Caller, id:
   if (!mayResume(viewer, stop)) throw new Problem('forbidden', `Only ${describeResumers(stop)} can resume this.`);
   const event = auditEvent(ports, actor, 'dialing.resumed', toSubject(stop), stop.owner);
   if (!(await ports.stores.stops.resume(stop, event))) throw notInScope();
-  ports.onHoursChanged();
+  ports.onRulesChanged();
 }
 
 /**

@@ -1,6 +1,6 @@
 import { dayNumber, offsetAt } from '#contract/calendar.ts';
 import { type HoursRule, weekdays } from '#contract/protection/calling-hours.ts';
-import { instant, type Millis, oneDay } from '../instant.ts';
+import { instant, type Millis, oneDay, oneMinute } from '../instant.ts';
 import { type PrefixTree, prefixTree } from './numbers.ts';
 
 /** Openings later than this aren't considered. */
@@ -166,8 +166,6 @@ function toMinutes(time: string): number {
 function toWeekday(day: number): number {
   return (((day + 3) % 7) + 7) % 7;
 }
-
-export const oneMinute = 60_000;
 
 /** A time zone's offset from UTC, in ms, and the instant until which it certainly stays the same. */
 type Offset = { ms: number; until: number };

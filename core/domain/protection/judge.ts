@@ -3,7 +3,7 @@ import type { ContactLimits } from '#contract/protection/dialing.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
 import { timestamp } from '#contract/text/text.ts';
 import { dialingLimits } from '../calls/dialing.ts';
-import { instant, type Millis, oneDay, plus } from '../instant.ts';
+import { instant, type Millis, oneDay, oneMinute, plus } from '../instant.ts';
 import type { CampaignRules, NewCall, Objection, StopReason } from '../model.ts';
 import { Problem } from '../problem.ts';
 import { findOpening, selectRules } from './calling-hours.ts';
@@ -62,7 +62,7 @@ export function firstAllowed({ calls, days, minutesBetween }: ContactLimits, tim
   return instant(
     Math.max(
       now,
-      latest === undefined ? 0 : latest + minutesBetween * 60_000,
+      latest === undefined ? 0 : latest + minutesBetween * oneMinute,
       oldestThatCounts === undefined ? 0 : oldestThatCounts + days * oneDay,
     ),
   );

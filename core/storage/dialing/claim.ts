@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { HeldFor, Pace } from '#contract/protection/dialing.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
-import { type Millis, plus } from '../../domain/instant.ts';
+import { type Millis, oneHour, plus } from '../../domain/instant.ts';
 import type { CallCampaign, CampaignRules, ClaimedCall, Objection, ScopePace, StopReason } from '../../domain/model.ts';
 import { describeObjection, doNotCallDetail, firstAllowed, judge, toStopReason } from '../../domain/protection/judge.ts';
 import type { Lane, Value } from '../engine/database.ts';
@@ -14,7 +14,8 @@ import type { CurrentRules, KnownRules } from '../protection/rules.ts';
 import { callKey, isAt, isUndialed } from '../queue/call-stages.ts';
 import { type CallKeyPair, holdCalls, lapseBatch, lapsesAt, stopCalls, sweepBatchSize, unlocked } from '../queue/queue.ts';
 import { readContacts } from './contact-limits.ts';
-import { countLive, keepPace, latestNext, lockScopes, spreader } from './pace.ts';
+import { countLive } from './live-calls.ts';
+import { claimAhead, isPacedBy, keepPace, latestNext, lockScopes, spreader } from './pace.ts';
 
 /** The number of accounts that one claim considers. The next claim starts with the accounts after them. */
 const accountsPerClaim = 100;
@@ -126,21 +127,20 @@ export function claimer(root: Lane, database: Lane, rules: KnownRules, onStopped
 
   /** Picks the calls that may leave now, and holds those that only wait for their campaign's pace. */
   async function pace(trx: Knex.Transaction, judged: JudgedCalls, limit: number, { now }: Claim) {
-    const paced = judged.open.filter(({ paces }) => paces.length > 0);
-    if (paced.length === 0) return { open: judged.open.slice(0, limit), save: async () => undefined };
+    if (judged.open.every(({ paces }) => paces.length === 0)) return { open: judged.open.slice(0, limit), save: async () => undefined };
     const kept = await keepPace(judged.open, judged.next, now, (scope, max) => countLiveIn(trx, scope, max));
     for (const [pace, over] of Map.groupBy(kept.over, (each) => each.pace)) {
       const [first] = over;
       if (pace.campaignId === null || !first) continue;
       const dueAt = await spread(trx, pace, first.until);
-      for (const { call } of over) if (call.isQueued) hold(judged, call.key, dueAt(), 'pace');
+      for (const { call } of over) if (!call.isLive) hold(judged, call.key, dueAt(), 'pace');
     }
     return { open: kept.open.slice(0, limit).map(({ call, leavesAt }) => ({ ...call, leavesAt })), save: kept.save };
   }
 
   /** Counts the live calls of all shards. Its own shard is read in the transaction. */
   async function countLiveIn(trx: Knex.Transaction, scope: ScopePace, max: number): Promise<number> {
-    const counts = shardsOf(root).map((shard) => countLive(shard, scope, max, shard === database ? trx : undefined));
+    const counts = shardsOf(root).map((shard) => countLive(shard, isPacedBy(scope), { max, on: shard === database ? trx : undefined }));
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
 
@@ -167,9 +167,6 @@ export function claimer(root: Lane, database: Lane, rules: KnownRules, onStopped
 type Claim = { provider: string; now: Millis; leaseUntil: Millis; serverPace?: Pace | null };
 export type OnStopped = (reason: StopReason, calls: number) => void;
 
-/** In ms: a scope whose next call may leave this soon is looked at, because a call may be claimed ahead of its moment. */
-const pacedSoon = 250;
-
 /**
  * Finds the next accounts with due calls: first those after a given account, then those from the start. Skips accounts that are stopped, or
  * whose next call may only leave later, because thousands of them would keep others waiting. The recursion skips from account to
@@ -192,7 +189,7 @@ async function accountsWithDue(database: Lane, after: string, now: Millis, limit
        AND NOT EXISTS (SELECT 1 FROM dialing_stops LEFT JOIN accounts ON accounts.id = waiting.account_id
          WHERE scope_id IN (waiting.account_id, accounts.partner_id, ''))
      LIMIT ?`,
-    [after, after, after, now, now + pacedSoon, now + latestNext, limit],
+    [after, after, after, now, now + claimAhead, now + latestNext, limit],
   );
   return rows.map(({ account_id }) => account_id);
 }
@@ -243,7 +240,7 @@ async function pick(
  *
  * @property stopped why the call must not be handed off, although the provider may already have it; null if it may be
  * @property paces those that its hand-off counts for; empty if it won't be handed off
- * @property isQueued whether it can still wait
+ * @property isLive whether a provider may already have it. If not, it can still wait
  */
 type OpenCall = {
   key: CallKeyPair;
@@ -251,7 +248,6 @@ type OpenCall = {
   leavesAt: Millis;
   paces: readonly ScopePace[];
   isLive: boolean;
-  isQueued: boolean;
 };
 
 /** The rules' verdict on the selected calls. */
@@ -270,9 +266,6 @@ function hold({ held }: JudgedCalls, key: CallKeyPair, until: Millis, heldFor: H
   group.calls.push(key);
   held.set(name, group);
 }
-
-/** In ms: how long a call of a stopped campaign is held. Resuming makes it due again. */
-const stoppedFor = 3_600_000;
 
 /**
  * Checks calls against the current rules, which may have changed since they were placed, and against stops. The transaction has already
@@ -298,7 +291,7 @@ async function judgeCalls(
   for (const row of rows) {
     const key: CallKeyPair = [row.campaign_id, row.contact_id];
     const isLive = mayBeTaken(row);
-    const open = { key, leavesAt: now, isLive, isQueued: !isLive };
+    const open = { key, leavesAt: now, isLive };
     // If a provider already has the call, there's nothing left to decide, because the claim only asks for its outcome.
     if (row.handoff === 'taken' || row.phone === null) {
       judged.open.push({ ...open, stopped: null, paces: [] });
@@ -309,7 +302,8 @@ async function judgeCalls(
     if (campaign === undefined) continue;
     if (['', campaign.partner.id, campaign.account.id].some((id) => stopped.has(id))) continue;
     if (stopped.has(row.campaign_id)) {
-      if (!isLive) hold(judged, key, plus(now, stoppedFor), 'stop');
+      // Resuming makes it due before that.
+      if (!isLive) hold(judged, key, plus(now, oneHour), 'stop');
       continue;
     }
     const judgement = judgeNow(row, rulesFor(row.campaign_id), contacts, now);

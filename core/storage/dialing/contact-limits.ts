@@ -1,11 +1,9 @@
 import type { Knex } from 'knex';
-import { type Millis, oneDay } from '../../domain/instant.ts';
+import { type Millis, oneDay, oneMinute } from '../../domain/instant.ts';
 import type { ScopeContactLimits } from '../../domain/model.ts';
 import { inChunks, type Lane } from '../engine/database.ts';
 import { inEachShard } from '../engine/shards.ts';
 import { isAt } from '../queue/call-stages.ts';
-
-const oneMinute = 60_000;
 
 /** SQL: a provider has, had or may have the call. One that a provider refused doesn't count. */
 const wasHandedOff = `(dialed_at IS NOT NULL OR state = 'unknown' OR ${isAt('open', 'doubt', 'taken')})`;

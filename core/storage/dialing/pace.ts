@@ -1,16 +1,15 @@
 import type { Knex } from 'knex';
 import { clockSkew } from '../../domain/deadlines.ts';
-import { instant, type Millis } from '../../domain/instant.ts';
+import { instant, type Millis, oneHour } from '../../domain/instant.ts';
 import type { ScopePace } from '../../domain/model.ts';
-import type { Lane, Value } from '../engine/database.ts';
-import { isAt } from '../queue/call-stages.ts';
+import type { Lane } from '../engine/database.ts';
 
 /** In ms: how far ahead of its moment a call may be claimed. Otherwise, a fast pace would need a transaction for each call. */
-const window = 250;
+export const claimAhead = 250;
 /** In ms: how soon a scope whose live calls are at their maximum is looked at again. */
 const fullFor = 250;
 /** In ms: how far ahead the next call of the slowest scope may leave. A later moment comes from a clock that was ahead. */
-export const latestNext = toInterval(0.1) + window + clockSkew.toMillis();
+export const latestNext = toInterval(0.1) + claimAhead + clockSkew.toMillis();
 
 /** Returns the time between two hand-offs. One percent longer, because the time between a claim and the hand-off varies. */
 function toInterval(perSecond: number): number {
@@ -59,7 +58,7 @@ export async function keepPace<Call extends PacedCall>(
     const interval = pace.perSecond === null ? 0 : toInterval(pace.perSecond);
     // A moment that's further ahead than any claim sets it comes from a clock that was ahead.
     const known = next.get(pace.scopeId) ?? 0;
-    const isSane = known <= now + interval + window + clockSkew.toMillis();
+    const isSane = known <= now + interval + claimAhead + clockSkew.toMillis();
     const live = pace.liveCalls === null ? 0 : await countLive(pace, pace.liveCalls);
     scopes.set(pace.scopeId, { pace, interval, next: isSane ? known : now + interval, live });
   }
@@ -69,7 +68,7 @@ export async function keepPace<Call extends PacedCall>(
     const own = call.paces.flatMap(({ scopeId }) => scopes.get(scopeId) ?? []);
     const leavesAt = Math.ceil(Math.max(now, ...own.map((scope) => scope.next)));
     const full = call.isLive ? undefined : own.find(({ pace, live }) => pace.liveCalls !== null && live >= pace.liveCalls);
-    const late = own.find((scope) => scope.next > now + window);
+    const late = own.find((scope) => scope.next > now + claimAhead);
     const blocking = full ?? late;
     if (blocking) {
       if (full) full.next = Math.max(full.next, now + fullFor);
@@ -96,26 +95,11 @@ export async function keepPace<Call extends PacedCall>(
   };
 }
 
-/** Counts the calls that a provider has or may have. @param on a transaction, or the pool */
-export async function countLive(
-  database: Lane,
-  { accountId, campaignId }: ScopePace,
-  max: number,
-  on: Knex = database.read,
-): Promise<number> {
-  const conditions = [`state = 'dialing'`, isAt('open', 'doubt', 'taken')];
-  const bindings: Value[] = [];
-  for (const [column, id] of Object.entries({ account_id: accountId, campaign_id: campaignId }))
-    if (id !== null) {
-      conditions.push(`${column} = ?`);
-      bindings.push(id);
-    }
-  const [row] = await database.query<{ live: number | string }>(
-    `SELECT count(*) AS live FROM (SELECT 1 FROM calls WHERE ${conditions.join(' AND ')} LIMIT ?) AS live_calls`,
-    [...bindings, max],
-    on,
-  );
-  return Number(row?.live ?? 0);
+/** Builds the SQL condition that the pace of this scope counts a call. */
+export function isPacedBy({ accountId, campaignId }: ScopePace): { sql: string; bindings: readonly string[] } {
+  if (accountId === null) return { sql: '1 = 1', bindings: [] };
+  if (campaignId === null) return { sql: 'account_id = ?', bindings: [accountId] };
+  return { sql: 'account_id = ? AND campaign_id = ?', bindings: [accountId, campaignId] };
 }
 
 const maxKnown = 10_000;
@@ -139,7 +123,7 @@ export function spreader(database: Lane) {
     return () => {
       const at = next;
       // Not further ahead than an hour, because the pace may change, or the clock be set back.
-      next = at + interval > first + longest ? first : at + interval;
+      next = at + interval > first + oneHour ? first : at + interval;
       tails.set(scopeId, next);
       return instant(Math.ceil(at));
     };
@@ -156,9 +140,6 @@ async function hasWaiting(database: Lane, trx: Knex.Transaction, { accountId, ca
   );
   return rows.length > 0;
 }
-
-/** In ms. */
-const longest = 3_600_000;
 
 /** Returns when the next call of any scope may leave, if that's after `now`. */
 export async function nextInPace({ query }: Lane, now: Millis): Promise<Millis | null> {

@@ -11,7 +11,8 @@ import { inEachShard, sumOfShards } from '../engine/shards.ts';
 import type { DialingStopRow } from '../engine/tables.ts';
 import { markChanged } from '../protection/rules.ts';
 import { isAt } from '../queue/call-stages.ts';
-import { cancelQueued, countUndialed, isInScope } from '../queue/queue.ts';
+import { cancelForGood, countUndialed, isInScope } from '../queue/queue.ts';
+import { countLive, dialingSql } from './live-calls.ts';
 
 /**
  * In ms: how long a stop waits for hand-offs. Each begins at most `dialingLimits.start` after its claim, and ends at most
@@ -42,7 +43,8 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
 
     async count(stop) {
       const scope = { scope: stop.scope, scopeId: stop.target?.id ?? '' };
-      const [queuedCalls, withProvider] = await Promise.all([countUndialed(database, scope), countWithProvider(database, scope)]);
+      const live = sumOfShards(database, (shard) => countLive(shard, isInScope(scope)));
+      const [queuedCalls, withProvider] = await Promise.all([countUndialed(database, scope), live]);
       return { queuedCalls, withProvider };
     },
 
@@ -61,7 +63,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       });
     },
 
-    async finishCancelling(_at, signal) {
+    async finishCancelling(signal) {
       let cancelled = 0;
       const rows: DialingStopRow[] = await background.read('dialing_stops').whereNotNull('cancelling_since');
       for (const row of rows) cancelled += await cancelFor(background, row, signal);
@@ -112,12 +114,7 @@ async function select({ query }: Lane, condition: string, bindings: readonly Val
   }));
 }
 
-/** Returns the SQL for the calls that are being dialed. SQLite would read every call that a campaign ever had instead. */
-const dialingSql = ({ kind }: Lane) => (kind === 'sqlite' ? 'calls INDEXED BY calls_being_dialed' : 'calls');
-
-/**
- * Waits until no call of the scope that was claimed before the stop may still be sent. The claims themselves have ended.
- */
+/** Waits until no call of the scope that was claimed before the stop may still be sent. The claims themselves have ended. */
 async function awaitHandoffs(database: Lane, { scope, target, at }: DialingStop): Promise<void> {
   const { sql, bindings } = isInScope({ scope, scopeId: target?.id ?? '' });
   const lastLease = plus(at, dialingLimits.lease.toMillis() + clockSkew.toMillis());
@@ -146,25 +143,13 @@ async function cancelFor(database: Lane, row: DialingStopRow, signal?: AbortSign
   const { cancelling_since: at } = row;
   if (at === null) return 0;
   const calls = { scope: row.scope, scopeId: row.scope_id, placedUntil: at };
-  const cancelled = await cancelQueued(database, calls, at, signal);
-  if (!(await database.awaitWriters()))
+  const cancelled = await cancelForGood(database, calls, at, signal);
+  if (cancelled === null)
     throw new Problem('unavailable', "Dialing is stopped, but some queued calls aren't cancelled yet. Repeat the request.", {
       retryAfter: 5,
     });
-  const late = await cancelQueued(database, calls, at, signal);
   await database.write('dialing_stops').where({ scope_id: row.scope_id, cancelling_since: at }).update({ cancelling_since: null });
-  return cancelled + late;
-}
-
-function countWithProvider(database: Lane, scope: Parameters<typeof isInScope>[0]): Promise<number> {
-  const { sql, bindings } = isInScope(scope);
-  return sumOfShards(database, async (shard) => {
-    const [row] = await shard.query<{ calls: number | string }>(
-      `SELECT count(*) AS calls FROM ${dialingSql(shard)} WHERE state = 'dialing' AND ${isAt('open', 'doubt', 'taken')} AND ${sql}`,
-      bindings,
-    );
-    return Number(row?.calls ?? 0);
-  });
+  return cancelled;
 }
 
 type WaitingRow = { why: WaitingFor; calls: number | string };

@@ -11,7 +11,7 @@ import { inChunks, required } from '../engine/database.ts';
 import { perShard } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
-import { cancelQueued, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
+import { cancelForGood, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
 import { effectiveTimeZone, parseLimits, reachedAccount, reachedPartner } from './authorization.ts';
 
 /**
@@ -410,10 +410,9 @@ export async function finishCancelling(database: Lane, at: Millis, signal?: Abor
 }
 
 async function cancelAll(database: Lane, keys: KeysWithCalls, at: Millis, signal?: AbortSignal): Promise<number> {
-  const before = await cancelQueued(database, keys, at, signal);
-  // A batch that checked the keys before they were deleted may still write. Once it has ended, no more calls can be added.
-  if (!(await database.awaitWriters())) throw new Error("A statement that writes calls didn't finish in time.");
-  return before + (await cancelQueued(database, keys, at, signal));
+  const cancelled = await cancelForGood(database, keys, at, signal);
+  if (cancelled === null) throw new Error("A statement that writes calls didn't finish in time.");
+  return cancelled;
 }
 
 /**

@@ -35,16 +35,6 @@ export function ruleStore({ console: database, background }: Lanes): RuleStore {
     },
 
     makeHeldDue: (now, signal) => makeHeldDue(background, now, signal),
-
-    async countHeld(now) {
-      return sumOfShards(background, async (shard) => {
-        const [row] = await shard.query<{ held: number | string }>(
-          'SELECT count(*) AS held FROM calls WHERE held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ? AND held_for IS NULL',
-          [now],
-        );
-        return Number(row?.held ?? 0);
-      });
-    },
   };
 }
 
@@ -191,15 +181,15 @@ function shareHours(json: string | null): readonly HoursRule[] {
 }
 
 /** Parses a column of the rules. The contract's schemas checked it before it was stored. */
-export function parseList<Item>(json: string | null): readonly Item[] {
+function parseList<Item>(json: string | null): readonly Item[] {
   return json === null ? [] : JSON.parse(json);
 }
 
-export function parsePace(json: string): Pace {
+function parsePace(json: string): Pace {
   return JSON.parse(json);
 }
 
-export function parseContactLimits(json: string): ContactLimits {
+function parseContactLimits(json: string): ContactLimits {
   return JSON.parse(json);
 }
 

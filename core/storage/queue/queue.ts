@@ -32,21 +32,23 @@ const queueSql = ({ kind }: Lane) => (kind === 'sqlite' ? 'calls INDEXED BY call
 /**
  * Selects keys by their IDs, all keys of one creator (revoked or not), or all revoked keys whose queued calls still have to be cancelled.
  */
-export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked' | StoppedCalls;
+export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked';
 /** Selects the calls of a stop's scope that were placed by the time of the stop. An empty ID stands for the server. */
 export type StoppedCalls = { scope: StopScope; scopeId: string; placedUntil: Millis };
 
-/** Builds the SQL condition that a call belongs to one of these keys. If there may be a million keys, it looks up each row's key. */
-function isOfKeys(keys: KeysWithCalls): { sql: string; bindings: readonly Value[] } {
+type CallsToCancel = KeysWithCalls | StoppedCalls;
+
+/** Builds the SQL condition that a call is one of these. If there may be a million keys, it looks up each row's key. */
+function isAmong(calls: CallsToCancel): { sql: string; bindings: readonly Value[] } {
   const placedBy = (table: string) => `SELECT 1 FROM ${table} k WHERE k.id = calls.api_key_id`;
-  if (keys === 'marked') return { sql: `EXISTS (${placedBy('revoked_api_keys')} AND k.cancelling_since IS NOT NULL)`, bindings: [] };
-  if (typeof keys === 'object' && 'scope' in keys) {
-    const { sql, bindings } = isInScope(keys);
-    return { sql: `${sql} AND placed_at <= ?`, bindings: [...bindings, keys.placedUntil] };
+  if (calls === 'marked') return { sql: `EXISTS (${placedBy('revoked_api_keys')} AND k.cancelling_since IS NOT NULL)`, bindings: [] };
+  if ('scope' in calls) {
+    const { sql, bindings } = isInScope(calls);
+    return { sql: `${sql} AND placed_at <= ?`, bindings: [...bindings, calls.placedUntil] };
   }
-  if ('ids' in keys) return { sql: `api_key_id IN (${keys.ids.map(() => '?')})`, bindings: keys.ids };
+  if ('ids' in calls) return { sql: `api_key_id IN (${calls.ids.map(() => '?')})`, bindings: calls.ids };
   const placedByUser = ['api_keys', 'revoked_api_keys'].map((table) => `EXISTS (${placedBy(table)} AND k.creator_id = ?)`);
-  return { sql: `(${placedByUser.join(' OR ')})`, bindings: [keys.creatorId, keys.creatorId] };
+  return { sql: `(${placedByUser.join(' OR ')})`, bindings: [calls.creatorId, calls.creatorId] };
 }
 
 /** Builds the SQL condition that a call belongs to a stop's scope. */
@@ -96,7 +98,7 @@ export function countUndialed(database: Lane, scope: Pick<StoppedCalls, 'scope' 
  * cancelled.
  */
 export async function keysHandingOff(database: Lane, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
-  const { sql, bindings } = isOfKeys(keys);
+  const { sql, bindings } = isAmong(keys);
   const rows = await inEachShard(database, (shard) =>
     shard.query<{ api_key_id: string }>(
       `SELECT DISTINCT api_key_id FROM ${queueSql(database)}
@@ -123,17 +125,28 @@ const pause = 5;
  */
 export function cancelQueued(
   database: Lane,
-  keys: KeysWithCalls,
+  calls: CallsToCancel,
   at: Millis,
   signal?: AbortSignal,
   size = cancelBatchSize,
 ): Promise<number> {
-  return sumOfShards(database, (shard) => cancelInShard(shard, keys, at, signal, size));
+  return sumOfShards(database, (shard) => cancelInShard(shard, calls, at, signal, size));
+}
+
+/**
+ * Cancels calls, and then those that were added meanwhile: a batch that checked the keys or the stops before they changed may still write.
+ *
+ * @returns the number of cancelled calls; null if such a batch doesn't end in time
+ */
+export async function cancelForGood(database: Lane, calls: CallsToCancel, at: Millis, signal?: AbortSignal): Promise<number | null> {
+  const cancelled = await cancelQueued(database, calls, at, signal);
+  // Once the batches have ended, no more calls can be added.
+  return (await database.awaitWriters()) ? cancelled + (await cancelQueued(database, calls, at, signal)) : null;
 }
 
 async function cancelInShard(
   database: Lane,
-  keys: KeysWithCalls,
+  calls: CallsToCancel,
   at: Millis,
   signal: AbortSignal | undefined,
   size: number,
@@ -143,7 +156,7 @@ async function cancelInShard(
   // calls.
   for (const locked of database.kind === 'sqlite' ? (['skip'] as const) : (['skip', 'wait'] as const)) {
     for (let count: number; ; cancelled += count) {
-      count = await cancelOnce(database, keys, { at, locked, size }, signal);
+      count = await cancelOnce(database, calls, { at, locked, size }, signal);
       // Repeat until nothing is left, because calls may have moved to a part of the queue that was already read.
       if (count === 0) break;
     }
@@ -154,21 +167,21 @@ async function cancelInShard(
 type Options = { at: Millis; locked: 'skip' | 'wait'; size: number };
 
 /** Reads the queue once, from start to end. @returns the number of cancelled calls */
-async function cancelOnce(database: Lane, keys: KeysWithCalls, options: Options, signal: AbortSignal | undefined): Promise<number> {
+async function cancelOnce(database: Lane, calls: CallsToCancel, options: Options, signal: AbortSignal | undefined): Promise<number> {
   let cancelled = 0;
   for (let after = start; ; ) {
     signal?.throwIfAborted();
-    const calls = await findQueued(database, keys, after, options.size);
-    const last = calls.at(-1);
+    const found = await findQueued(database, calls, after, options.size);
+    const last = found.at(-1);
     if (!last) return cancelled;
-    cancelled += await cancelFound(database, calls, options);
+    cancelled += await cancelFound(database, found, options);
     after = position.map((column) => last[column]);
     await setTimeout(pause);
   }
 }
 
-function findQueued(database: Lane, keys: KeysWithCalls, after: readonly Value[], limit: number): Promise<Found[]> {
-  const { sql, bindings } = isOfKeys(keys);
+function findQueued(database: Lane, calls: CallsToCancel, after: readonly Value[], limit: number): Promise<Found[]> {
+  const { sql, bindings } = isAmong(calls);
   return database.query<Found>(
     `SELECT ${[...position, 'campaign_id']} FROM ${queueSql(database)}
      WHERE due_at IS NOT NULL AND (${position}) > (?, ?, ?, ?, ?) AND ${sql} AND ${isUndialed}

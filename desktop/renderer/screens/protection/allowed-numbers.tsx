@@ -9,7 +9,7 @@ import { isConflict } from '../../state/failure-text.ts';
 import type { List } from '../../state/list.ts';
 import { describeCountries, readCountries } from '../../state/protection.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
-import { ChooseTenancy, chosenTenancy, Outdated, saveRules, type TabProps, toFilters, withName } from './tenancy.tsx';
+import { chosenTenancy, Outdated, RulesHead, saveRules, type TabProps, withName } from './tenancy.tsx';
 
 /** Shows which countries and kinds of numbers may be called, and lets users change them. */
 export function AllowedNumbers({ title, own, canChange, filters, onChange, tabs, actions }: TabProps) {
@@ -24,19 +24,7 @@ export function AllowedNumbers({ title, own, canChange, filters, onChange, tabs,
     <ListPage
       title={title}
       actions={actions(chosen)}
-      head={
-        <>
-          {tabs}
-          <div class="toolbar">
-            <ChooseTenancy
-              own={own}
-              kinds={['partner', 'account']}
-              chosen={chosen}
-              onChoose={(tenancy) => onChange(toFilters(own, tenancy))}
-            />
-          </div>
-        </>
-      }
+      head={<RulesHead {...{ tabs, own, chosen, onChange }} kinds={['partner', 'account']} />}
       list={list}
       foot={<span>A number is checked when a call is placed, and again before it’s dialed.</span>}
       noun="allowed numbers"

@@ -20,7 +20,7 @@ import {
   type Window,
 } from '../../state/protection.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
-import { ChooseTenancy, chosenTenancy, Outdated, saveRules, type TabProps, toFilters, withName } from './tenancy.tsx';
+import { chosenTenancy, Outdated, RulesHead, saveRules, type TabProps, withName } from './tenancy.tsx';
 
 /** Shows the week in which people may be called, including hours that the tenancy inherits. */
 export function CallingHours({ title, own, canChange, filters, onChange, tabs, actions }: TabProps) {
@@ -46,19 +46,7 @@ export function CallingHours({ title, own, canChange, filters, onChange, tabs, a
             )}
           </>
         }
-        head={
-          <>
-            {tabs}
-            <div class="toolbar">
-              <ChooseTenancy
-                own={own}
-                kinds={['partner', 'account', 'campaign']}
-                chosen={chosen}
-                onChoose={(tenancy) => onChange(toFilters(own, tenancy))}
-              />
-            </div>
-          </>
-        }
+        head={<RulesHead {...{ tabs, own, chosen, onChange }} kinds={['partner', 'account', 'campaign']} />}
         list={list}
         foot={<span>Calling hours use the time zone of the person being called.</span>}
         noun="calling hours"

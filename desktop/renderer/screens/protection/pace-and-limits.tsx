@@ -11,7 +11,7 @@ import { describeContactLimits, describePace } from '../../state/dialing.ts';
 import { capitalized } from '../../state/labels.ts';
 import type { List } from '../../state/list.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
-import { ChooseTenancy, chosenTenancy, type TabProps, toFilters, withName } from './tenancy.tsx';
+import { chosenTenancy, RulesHead, type TabProps, withName } from './tenancy.tsx';
 
 /** @property pace null for a partner, which has none */
 type LimitsView = { pace: Pace | null; contact: ContactLimitsView };
@@ -33,19 +33,7 @@ export function PaceAndLimits({ title, own, canChange, filters, onChange, tabs, 
     <ListPage
       title={title}
       actions={actions(chosen)}
-      head={
-        <>
-          {tabs}
-          <div class="toolbar">
-            <ChooseTenancy
-              own={own}
-              kinds={['partner', 'account', 'campaign']}
-              chosen={chosen}
-              onChoose={(tenancy) => onChange(toFilters(own, tenancy))}
-            />
-          </div>
-        </>
-      }
+      head={<RulesHead {...{ tabs, own, chosen, onChange }} kinds={['partner', 'account', 'campaign']} />}
       list={list}
       foot={<span>A call waits in the queue until its turn comes and its number may be called.</span>}
       noun="pace and limits"

@@ -48,7 +48,7 @@ export function chosenTenancy(own: Tenancy, { scope, scopeName }: Filters): Tena
 }
 
 /** Returns the filters for a tenancy that the user has chosen, the inverse of `chosenTenancy`. */
-export function toFilters(own: Tenancy, { kind, id, name }: Tenancy): Partial<Filters> {
+function toFilters(own: Tenancy, { kind, id, name }: Tenancy): Partial<Filters> {
   return { scope: id === own.id ? '' : `${kind}/${id}`, scopeName: name };
 }
 
@@ -64,6 +64,8 @@ type ChooseTenancyProps = {
   chosen: Tenancy;
   onChoose: (tenancy: Tenancy) => void;
 };
+
+type RulesHeadProps = Pick<TabProps, 'tabs' | 'own' | 'onChange'> & Pick<ChooseTenancyProps, 'kinds' | 'chosen'>;
 
 /** Shows whose rules these are, and offers all others in the viewer's scope. */
 export function ChooseTenancy({ own, kinds, chosen, onChoose }: ChooseTenancyProps) {
@@ -116,6 +118,18 @@ const noCampaigns: Result<CampaignsView> = { ok: true, value: { campaigns: [], n
 function toOption(tenancy: Tenancy, parent: string): TenancyOption {
   const { kind, id, name } = tenancy;
   return { id: `${kind}/${id}`, name, caption: [capitalized(kind), parent].filter((part) => part !== '').join(' in '), tenancy };
+}
+
+/** Shows the tabs and, for a tab with one tenancy's rules, whose rules these are. */
+export function RulesHead({ tabs, own, kinds, chosen, onChange }: RulesHeadProps) {
+  return (
+    <>
+      {tabs}
+      <div class="toolbar">
+        <ChooseTenancy {...{ own, kinds, chosen }} onChoose={(tenancy) => onChange(toFilters(own, tenancy))} />
+      </div>
+    </>
+  );
 }
 
 /** Saves rules. If someone else has changed them in the meantime, loads these changes, so that the form can warn about them. */

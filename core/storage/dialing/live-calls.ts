@@ -1,0 +1,27 @@
+import type { Knex } from 'knex';
+import type { Lane, Value } from '../engine/database.ts';
+import { isAt } from '../queue/call-stages.ts';
+
+/** Returns the SQL for the calls that are being dialed. SQLite would read every call that a campaign ever had instead. */
+export const dialingSql = ({ kind }: Lane) => (kind === 'sqlite' ? 'calls INDEXED BY calls_being_dialed' : 'calls');
+
+/**
+ * Counts the calls in a shard that a provider has or may have.
+ *
+ * @param among an SQL condition
+ * @param options.max where to stop counting
+ * @param options.on a transaction. Otherwise, uses the pool
+ */
+export async function countLive(
+  shard: Lane,
+  among: { sql: string; bindings: readonly Value[] },
+  { max = Number.MAX_SAFE_INTEGER, on }: { max?: number; on?: Knex | undefined } = {},
+): Promise<number> {
+  const [row] = await shard.query<{ live: number | string }>(
+    `SELECT count(*) AS live FROM
+     (SELECT 1 FROM ${dialingSql(shard)} WHERE state = 'dialing' AND ${isAt('open', 'doubt', 'taken')} AND ${among.sql} LIMIT ?) AS live_calls`,
+    [...among.bindings, max],
+    on,
+  );
+  return Number(row?.live ?? 0);
+}
