@@ -183,7 +183,7 @@ function report({ batch, tally }: Cancelling, result: { line: number; status: St
 }
 
 async function* runTargets(run: Run, done: LineSet): AsyncGenerator<Target> {
-  // Read first, so that a line whose response arrives meanwhile is among these or among the placed ones.
+  // Read first, so that a line whose response arrives in between is among these or among the placed ones.
   const { unsettled } = (run.completedAt === null && (await readRun(run.file))) || run;
   const placed = new LineSet();
   for await (const { line, contactId } of placedLines(run)) {

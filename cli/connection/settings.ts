@@ -149,7 +149,7 @@ async function readAllAliases(folders: Folders): Promise<Aliases> {
   return new Map(Object.entries(stored).map(([profile, aliases]) => [profile, new Map(Object.entries(aliases))]));
 }
 
-/** @returns undefined if there's no such file @throws CallkeyError `usage` if it has other content */
+/** @returns undefined if the file doesn't exist @throws CallkeyError `usage` if it has other content */
 async function readJson<Schema extends z.ZodType>(path: string, schema: Schema, advice: string): Promise<z.output<Schema> | undefined> {
   const text = await readIfExists(path);
   if (text === undefined) return undefined;

@@ -48,7 +48,7 @@ function toFieldErrors(issue: z.core.$ZodIssue): FieldError[] {
 function describeType(kind: string, input: unknown): string {
   // A query parameter that's sent twice is an array.
   if (kind === 'a string' && Array.isArray(input)) return 'Must be a single string, not several.';
-  if (input === null) return `Must be ${kind}. If there is no value, omit the field instead of sending null.`;
+  if (input === null) return `Must be ${kind}. If you don't have a value, omit the field instead of sending null.`;
   const isEmpty = kind === 'an object' && Array.isArray(input) && input.length === 0;
   return `Must be ${kind}.${isEmpty ? ' If it has no entries, send {} or omit the field.' : ''}`;
 }

@@ -40,7 +40,7 @@ export type User = {
 /** A signed-in user. Only staff have a tenancy. */
 export type Viewer = User & { tenancy: Tenancy | null };
 
-/** Whoever runs `admin` on the server itself. */
+/** Someone who runs `admin` on the server itself. */
 export type Operator = { userType: 'operator' };
 
 /** @property partnerName the name of the partner of the user's account, or of the user's own partner; null for staff */

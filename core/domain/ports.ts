@@ -296,7 +296,7 @@ export type CallListStore = {
   compactCounts(): Promise<void>;
 };
 
-/** The campaigns to list calls from: one, several, or all that a viewer can see. */
+/** The campaigns to list calls from: one, several, or all of a viewer's campaigns. */
 export type CallScope = { kind: 'campaigns'; ids: readonly string[] } | CampaignAccess;
 
 export type CountOfCampaign = CallCount & { campaignId: string };
@@ -778,7 +778,7 @@ export type AuditChainStore = {
   extend(signal?: AbortSignal): Promise<number>;
   /**
    * Returns the newest event in the chain, the newest pruned event, and the number of events that aren't chained yet. `lastSeq` is the
-   * highest number of an event; null if there are no numbered events.
+   * highest number of an event; null if no event has a number.
    */
   state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number; lastSeq: number | null }>;
   /** Returns chained events in order, with numbers after `after` and up to `last`. */

@@ -36,7 +36,7 @@ describe('validating input', () => {
       return validated.ok ? [] : validated.errors.map(({ path, message }) => `${path}: ${message}`);
     };
     expect(messages({ variables: [] })).to.deep.equal(['variables: Must be an object. If it has no entries, send {} or omit the field.']);
-    const instead = 'If there is no value, omit the field instead of sending null.';
+    const instead = "If you don't have a value, omit the field instead of sending null.";
     expect(messages({ variables: null })).to.deep.equal([`variables: Must be an object. ${instead}`]);
     expect(messages({ variables: { a: null }, requestId: null, notBefore: null })).to.have.members([
       ...['variables.a', 'requestId', 'notBefore'].map((path) => `${path}: Must be a string. ${instead}`),

@@ -98,7 +98,7 @@ export const directoryRoutes = {
   }),
   setUp: route('POST', '/console/setup', {
     by: 'session',
-    summary: 'Create the first partner, account and campaign, and select the account (staff only, while there is no partner)',
+    summary: 'Create the first partner, account and campaign, and select the account (staff only, if no partner exists yet)',
     body: setupSchema,
     answer: createdSetupSchema,
     status: 201,

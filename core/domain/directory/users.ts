@@ -338,7 +338,7 @@ async function findUser(
   );
 }
 
-/** Returns the user as they must still be when the change is made. The operator's change applies whatever the user changes meanwhile. */
+/** Returns the user as they must still be when the change is made. The operator's change applies even if the user changes in between. */
 function toTarget({ userType }: Caller['viewer'], user: ListedUser): TargetUser {
   return userType === 'operator' ? { id: user.id } : user;
 }

@@ -134,7 +134,7 @@ export function cancelQueued(
 }
 
 /**
- * Cancels calls, and then those that were added meanwhile: a batch that checked the keys or the stops before they changed may still write.
+ * Cancels calls, and then those that a batch has added in between, because it checked the keys or the stops before they changed.
  *
  * @returns the number of cancelled calls; null if such a batch doesn't end in time
  */
