@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import type { Logger } from 'pino';
 import { isPrintable } from '#contract/text/text.ts';
 import { auditEvent, sessionSubject, toOwningScope } from '../domain/audit/audit.ts';
+import { oneHour } from '../domain/instant.ts';
 import type { AuditEvent, Digest } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
 import { errorCode, Problem, ResultUnknown } from '../domain/problem.ts';
@@ -11,7 +12,7 @@ import type { ObserveRefusals } from '../http/middleware/context.ts';
 /** In ms. How often lines are written, so that a burst of refusals becomes one line per address, and an outage one line per route. */
 const writeEvery = 10_000;
 /** In ms. The minimum time between two warnings, because an untrusted proxy sends the header with every request. */
-const warnEvery = 3_600_000;
+const warnEvery = oneHour;
 /** The maximum number of addresses that a warning about untrusted proxies lists. */
 const maxPeers = 5;
 const ignoredForwarding =
@@ -23,7 +24,7 @@ const maxAddresses = 10_000;
 const maxEvents = 1_000;
 /** The maximum number of addresses that are recorded for one key per interval, and the interval in ms. */
 const maxPerKey = 20;
-const recordEvery = 3_600_000;
+const recordEvery = oneHour;
 /** How many failures of one kind get their own lines per interval, because their responses refer to the log. All others share one line. */
 const maxFaults = 20;
 

@@ -105,7 +105,7 @@ const networkSchema = z
   })
   .meta({ description: 'An IP address or a network in CIDR notation, such as 10.0.0.0/8.' });
 
-/** Networks from which a key is accepted. An empty list means the same as null: any address. */
+/** The networks from which a key is accepted. With an empty list, like with null, it's accepted from any address. */
 export const networksSchema = z
   .array(networkSchema)
   .max(limits.networks, { error: `Must contain at most ${limits.networks} addresses and networks.` });

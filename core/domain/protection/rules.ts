@@ -55,7 +55,6 @@ export async function setHours(
   const change = { hours: rules.length === 0 ? null : rules };
   const check = checkVersion(version, change, hoursVersion);
   await setRules(ports, caller, reference, change, { action: 'calling-hours.changed', detail: describeHours(rules) }, check);
-  ports.onRulesChanged();
   return showHours(ports, caller.viewer, reference);
 }
 
@@ -133,7 +132,6 @@ export async function setPace(ports: Ports, caller: Caller, reference: Reference
   const change = { pace: perSecond === null && liveCalls === null ? null : pace };
   const detail = `${perSecond ?? 'any number of'} per second, ${liveCalls ?? 'any number of'} live calls`;
   await setRules(ports, caller, reference, change, { action: 'pace.changed', detail }, null);
-  ports.onRulesChanged();
   return pace;
 }
 
@@ -162,7 +160,6 @@ export async function setContactLimits(
       ? 'no limits of its own'
       : `${counted(limits.calls, 'call')} in ${counted(limits.days, 'day')}, ${counted(limits.minutesBetween, 'minute')} apart`;
   await setRules(ports, caller, reference, { contactLimits: limits }, { action: 'contact-limits.changed', detail }, null);
-  ports.onRulesChanged();
   return showContactLimits(ports, caller.viewer, reference);
 }
 
@@ -205,6 +202,7 @@ async function setRules(
   const { kind, id, name, owner } = scope;
   const event = { ...auditEvent(ports, actor, action, { kind, id, name }, owner), detail };
   await ports.stores.rules.setRules(scope, change, event, check);
+  ports.onRulesChanged();
 }
 
 /** The maximum number of rules that an audit event lists. A scope can have hundreds. */

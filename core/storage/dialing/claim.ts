@@ -357,7 +357,7 @@ function countedFor({ contactLimits }: CampaignRules): string | null {
   return contactLimits && (contactLimits.counts.accountId ?? contactLimits.counts.partnerId);
 }
 
-/** Reads when the numbers of these calls were called. If several rules count the calls of one account, it reads as far back as any needs. */
+/** Reads when the numbers of these calls were called. If several limits count the same calls, reads as far back as the longest of them. */
 async function contactTimes(
   root: Lane,
   limited: readonly PickedRow[],

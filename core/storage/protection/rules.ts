@@ -111,7 +111,7 @@ type RuleRow = { campaign_id: string; account_id: string; partner_id: string; ru
 };
 
 /**
- * Reads the rules that apply to campaigns: the calling hours of the most specific scope that has any, and likewise the rules about numbers.
+ * Reads the rules that apply to campaigns: the calling hours of the most specific scope that has its own, and likewise the rules about numbers.
  *
  * @param on a transaction, or the pool
  */
@@ -136,14 +136,15 @@ export async function readCampaignRules(
 }
 
 function toRules(rows: readonly RuleRow[]): CampaignRules {
-  const [any] = rows;
-  if (!any) return defaultRules;
-  const bySpecificity = [any.campaign_id, any.account_id, any.partner_id].flatMap((id) => rows.find((row) => row.scope_id === id) ?? []);
+  // All rows have the same campaign, account and partner.
+  const [own] = rows;
+  if (!own) return defaultRules;
+  const bySpecificity = [own.campaign_id, own.account_id, own.partner_id].flatMap((id) => rows.find((row) => row.scope_id === id) ?? []);
   const first = (column: 'hours' | 'countries' | 'kinds' | 'contact_limits') => bySpecificity.find((row) => row[column] !== null);
   const hours = first('hours');
   const limits = first('contact_limits');
   return {
-    version: any.rules_version,
+    version: own.rules_version,
     hours: shareHours(hours?.hours ?? null),
     hoursFrom: hours?.scope_id ?? null,
     countries: parseList<string>(first('countries')?.countries ?? null),

@@ -65,7 +65,7 @@ export function isInScope({ scope, scopeId }: Pick<StoppedCalls, 'scope' | 'scop
   }
 }
 
-/** Counts the calls that can be cancelled, for each of these keys that has any. */
+/** Counts each key's calls that can be cancelled. Keys without such calls are missing from the result. */
 export async function countQueued(database: Lane, keyIds: readonly string[]): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const ids of inChunks(keyIds)) {

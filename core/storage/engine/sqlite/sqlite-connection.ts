@@ -54,7 +54,7 @@ export class SqliteClient extends Client {
 
   override async destroyRawConnection(connection: Connection): Promise<void> {
     this.connectionSettings.guard.closing();
-    // Finalize the prepared statements, because SQLite refuses to close a connection that has any.
+    // Finalize the prepared statements, because SQLite doesn't close a connection that still has some.
     for (const statement of statements.get(connection)?.values() ?? []) {
       await new Promise<void>((resolve) => statement.finalize(() => resolve()));
     }
