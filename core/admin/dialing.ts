@@ -16,7 +16,7 @@ type Options = ScopeOptions & { server?: boolean };
 
 export function dialingCommands(program: Command, { withDatabase }: Runner): void {
   const dialing = program.command('dialing').description('stop and resume dialing, and set how fast calls leave the core');
-  const stop = withStopScope(dialing.command('stop').description('stop dialing: from when this has finished, no call leaves any core'))
+  const stop = withStopScope(dialing.command('stop').description('stop dialing. Once this has finished, no call leaves any core'))
     .option('--reason <text>', 'why, for everyone whose calls are stopped')
     .option('--cancel-queued-calls', 'also cancel the queued calls');
   withExamples(stop, 'dialing stop --server', `dialing stop ${account} --reason "Wrong recording"`).action(withDatabase(runStop));
@@ -115,9 +115,9 @@ export function contactLimitsCommands(program: Command, { withDatabase }: Runner
     limits.command('set').description('set how often the calls of a partner, account or campaign may reach one number'),
     kinds,
   )
-    .option('--calls <n>', 'the most calls to one number, from 1 to 100')
-    .option('--days <n>', 'in how many days, from 1 to 30')
-    .option('--minutes-between <n>', 'the least time between two calls to one number, from 0 to 43200 minutes')
+    .option('--calls <n>', 'maximum number of calls to one number, from 1 to 100')
+    .option('--days <n>', 'number of days in which these calls count, from 1 to 30')
+    .option('--minutes-between <n>', 'minimum time between two calls to one number, in minutes, from 0 to 43200')
     .option('--none', 'remove the limits of this scope, so that those of its account or partner apply');
   withExamples(
     set,

@@ -93,7 +93,7 @@ function StopBanner({ stop, onResume }: { stop: StopView; onResume: (stop: StopV
   );
 }
 
-/** What waits for a stop to end; null if it has ended already. @property hasOthers whether the viewer sees other stops as well */
+/** What waits for a stop to end; null if it has already ended. @property hasOthers whether the viewer sees other stops as well */
 type Waiting = { queuedCalls: number; pace: Pace | null; hasOthers: boolean } | null;
 
 /** Asks before dialing resumes, and says how many calls would leave. */
@@ -139,7 +139,7 @@ function describeWaiting(waiting: Waiting): string {
   if (queuedCalls === 0) return 'No calls are waiting.';
   const [are, they] = queuedCalls === 1 ? ['is', 'It leaves'] : ['are', 'They leave'];
   const paced = pace === null ? null : describePace(pace);
-  return `${pluralize(queuedCalls, 'call')} ${are} waiting. ${they} at once, as far as ${hasOthers ? 'other stops, ' : ''}calling hours and limits allow${paced === null ? '' : `: ${paced}`}.`;
+  return `${pluralize(queuedCalls, 'call')} ${are} waiting. ${they} immediately, as far as ${hasOthers ? 'other stops, ' : ''}calling hours and limits allow${paced === null ? '' : `: ${paced}`}.`;
 }
 
 /** Counts by stopping again what's already stopped, which changes nothing. */
@@ -265,7 +265,7 @@ function StopDialing({ places, onStopped, onClose }: StopDialingProps) {
         />
         <label for="cancel-queued">Also cancel the queued calls</label>
         <p class="hint">
-          Otherwise, they wait until dialing is resumed. Once it’s stopped, you see how many they are, and can still cancel them.
+          Otherwise, they wait until dialing is resumed. Once it’s stopped, you’ll see how many there are, and can still cancel them.
         </p>
       </div>
     </FormDialog>
