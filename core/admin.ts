@@ -118,6 +118,7 @@ function createContext(settings: Settings, storage: Storage): AdminContext {
     stores: storage.stores,
     identityProvider: null,
     passwordSignIn: true,
+    serverName: URL.parse(process.env['PUBLIC_URL'] ?? '')?.hostname ?? '',
     maxActiveKeys: readMaxActiveKeys(process.env),
     adminCommand,
     ...{ secretBox: noSecretBox, requiresSecondFactor: false },

@@ -109,6 +109,8 @@ export type Ports = {
   identityProvider: IdentityProvider | null;
   /** Whether users can sign in with a password. If not, passwords can't be used, changed or handed out. */
   passwordSignIn: boolean;
+  /** The host name that users know the server by; empty if it isn't configured. */
+  serverName: string;
   secretBox: SecretBox;
   /** Whether everyone who signs in with a password needs a second factor. */
   requiresSecondFactor: boolean;

@@ -100,6 +100,7 @@ export async function startCore(
       passwords,
       identityProvider: config.oidc && openIdentityProvider(config.oidc, { clock, log }),
       passwordSignIn: config.passwordSignIn,
+      serverName: URL.parse(config.publicUrl)?.hostname ?? '',
       maxActiveKeys: config.maxActiveKeys,
       adminCommand,
       secretBox: createSecretBox(sessionSecrets, randomness),

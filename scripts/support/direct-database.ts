@@ -25,7 +25,7 @@ export async function openPorts(
     ...{ stores: storage.stores, throttle: storage.throttle, identityProvider: null, passwordSignIn: true, maxActiveKeys: 1_000 },
     adminCommand: 'npm run admin --',
     ...{ onOutcome: () => undefined, onStopped: () => undefined, onDoNotCallAdded: () => undefined, onRulesChanged: () => undefined },
-    ...{ secretBox: noSecretBox, requiresSecondFactor: false },
+    ...{ serverName: '', secretBox: noSecretBox, requiresSecondFactor: false },
     ...others,
   };
   return { ports, storage };

@@ -135,6 +135,20 @@ describeAdmin('admin user', ({ admin, json, database }) => {
     expect(stderr).not.to.contain('short');
   });
 
+  it('refuses a common password for a new user and in a reset', async () => {
+    await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
+    for (const command of [
+      ['add', 'x@example.com', '--name', 'X', '--type', 'staff'],
+      ['password', 'stan@example.com'],
+    ]) {
+      const { code, stderr } = await admin(['user', ...command, '--password-stdin'], 'password1\n');
+      expect([code, stderr]).to.deep.equal([
+        2,
+        'error: The password must not be a common one or a simple pattern, because attackers try these first.\n',
+      ]);
+    }
+  });
+
   it('lists users as a table and as JSON', async () => {
     await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
     expect((await admin(['user', 'list'])).stdout).to.match(

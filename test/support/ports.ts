@@ -72,6 +72,7 @@ export function fakePorts({
     },
     identityProvider: null,
     passwordSignIn: true,
+    serverName: 'calls.example.com',
     secretBox: { newest: '', seal: (_, secret) => Buffer.from(secret).toString('hex'), open: (_, sealed) => Buffer.from(sealed, 'hex') },
     requiresSecondFactor: false,
     maxActiveKeys: 1_000,

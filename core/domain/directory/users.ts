@@ -20,6 +20,7 @@ import type {
 import { type Page, readPage, timeCursor, timePosition, toPage } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
+import { requireGoodPassword } from '../sign-in/new-password.ts';
 import { ownAttempt, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';
 import { checkPassword, countTaken, requirePasswordSignIn, requireUntaken } from '../sign-in/throttle.ts';
 import { scopeFor, type UserVisibility } from './scope.ts';
@@ -61,7 +62,7 @@ export async function createUser(
   const input = { email, name, userType, ...(await membershipWithin(ports, viewer, { userType, ...place })) };
   const create = async () => {
     const membership = await readMembership(ports, input);
-    const { stored, made } = await createPassword(ports, password);
+    const { stored, made } = await createPassword(ports, input, password);
     const user: User = { id: ports.randomness.id(), email, name, userType, ...membership };
     const event = auditEvent(ports, actor, 'user.added', userSubject(user), toOwningScope(user));
     const partnerId = membership.partner?.id ?? membership.account?.partnerId ?? null;
@@ -287,17 +288,24 @@ export async function resetPassword(
   // Changing your own password requires the current one, so that someone who has taken over a session can't lock out its user.
   const refusal = "You can't reset your own password. Change it instead, which requires your current password.";
   const user = await findUser(ports, viewer, { id }, refusal);
-  const { stored, made } = await createPassword(ports, password);
+  const { stored, made } = await createPassword(ports, user, password);
   const event = auditEvent(ports, actor, 'password.reset', userSubject(user), toOwningScope(user));
   // The user may have been moved out of the administrator's scope while the password waited to be hashed.
   if (!(await ports.stores.users.setPassword(toTarget(viewer, user), stored, event))) throw await explainUnchanged(ports, user);
   return { password: made };
 }
 
-async function createPassword(ports: Ports, chosen: string | null): Promise<{ stored: NewPassword; made: string | null }> {
-  if (chosen !== null) return { stored: { hash: await ports.passwords.hash(chosen), expiresAt: null, isHandedOut: false }, made: null };
-  const { password, stored } = await makeOneTimePassword(ports);
-  return { stored, made: password };
+async function createPassword(
+  ports: Ports,
+  user: Pick<User, 'email'>,
+  chosen: string | null,
+): Promise<{ stored: NewPassword; made: string | null }> {
+  if (chosen === null) {
+    const { password, stored } = await makeOneTimePassword(ports);
+    return { stored, made: password };
+  }
+  await requireGoodPassword(ports, user, chosen, 'password');
+  return { stored: { hash: await ports.passwords.hash(chosen), expiresAt: null, isHandedOut: false }, made: null };
 }
 
 /** Generates a password that the user must change soon. */
@@ -362,6 +370,7 @@ export async function changePassword(
   requirePasswordSignIn(ports);
   const isForced = currentPassword === undefined && passwordChangeDue;
   if (code === undefined) await requireNoFactor(ports, user);
+  await requireGoodPassword(ports, user, newPassword, 'newPassword');
   if (isForced) await checkOneTime(ports, actor, user, newPassword);
   else await checkCurrent(ports, actor, user, currentPassword, newPassword);
   await requireCode(ports, actor, user, code);

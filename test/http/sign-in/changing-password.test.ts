@@ -61,7 +61,8 @@ describe('passwords', () => {
 
         it('requires only the new password, and the session continues', async () => {
           const { once, cookie } = await begin('second@example.com');
-          expect((await choose(cookie, { newPassword: once })).status).to.equal(422);
+          for (const refused of [once, 'password', 'second-to-none'])
+            expect((await choose(cookie, { newPassword: refused })).status).to.equal(422);
           expect((await choose(cookie, { newPassword })).status).to.equal(204);
           expect((await ask('GET', `${at.core.url}/console/api-keys`, { cookie })).status).to.equal(200);
           expect((await session(cookie)).json).not.to.have.property('passwordChangeDue');
@@ -102,6 +103,8 @@ describe('passwords', () => {
         ['a wrong current password', 'wrong', 'a new and longer one', 'currentPassword'],
         ['a new password that is too short', password, 'short', 'newPassword'],
         ['the same password again', password, password, 'newPassword'],
+        ['a common password', password, '12345678', 'newPassword'],
+        ["the user's own address with more around it", password, 'I am pat@example.com', 'newPassword'],
       ] as const) {
         it(`returns 422 for ${what}`, async () => {
           const answer = await change(await signIn(at.core.url, 'pat@example.com'), current, next);

@@ -1,0 +1,58 @@
+import { foldText } from '#contract/text/text.ts';
+import type { User } from '../model.ts';
+import type { Ports } from '../ports.ts';
+import { invalidField } from '../problem.ts';
+
+/** The lengths of names that mustn't be in a password: as a whole word, and also within one. "Ada" is part of "Canada". */
+const name = { asWord: 3, anywhere: 4 };
+
+/**
+ * Checks a password that someone has chosen (NIST SP 800-63B §3.1.1.2): it mustn't be one that attackers try first, and mustn't contain the
+ * user's email address or the server's name. Every password that isn't generated comes through here. Its length is checked by its schema, and
+ * which characters it contains doesn't matter.
+ *
+ * @param path the field that it was entered in
+ * @throws Problem `invalid`
+ */
+export async function requireGoodPassword({ serverName }: Ports, { email }: Pick<User, 'email'>, password: string, path: string) {
+  const folded = foldText(password);
+  if (mentions(folded, email.slice(0, email.lastIndexOf('@'))))
+    throw invalidField(path, 'The password must not contain the email address, because attackers try that first.');
+  if (['callkey', serverName, ...labels(serverName)].some((each) => mentions(folded, each)))
+    throw invalidField(path, "The password must not contain the server's name, because attackers try that first.");
+  if (isPattern(folded) || (await isCommon(folded)))
+    throw invalidField(path, 'The password must not be a common one or a simple pattern, because attackers try these first.');
+}
+
+/** Whether a password contains a name, also without its dots and hyphens. */
+function mentions(password: string, mentioned: string): boolean {
+  const compact = (text: string) => text.replace(/[^\p{L}\p{N}]/gu, '');
+  const word = compact(foldText(mentioned));
+  if (word.length >= name.anywhere) return compact(password).includes(word);
+  return word.length >= name.asWord && password.split(/[^\p{L}]+/u).includes(word);
+}
+
+/** The parts of a host name that tell whose it is: `example` of `calls.example.com`. */
+function labels(host: string): string[] {
+  return host
+    .split('.')
+    .slice(0, -1)
+    .filter((label) => label.length >= name.anywhere && /\p{L}/u.test(label));
+}
+
+/** Whether a password repeats a few characters, or consists of at most two runs, such as "1234abcd". */
+function isPattern(password: string): boolean {
+  const codes = Array.from(password, (character) => character.codePointAt(0) ?? 0);
+  const runs = codes.filter((code, index) => index === 0 || Math.abs(code - (codes[index - 1] ?? 0)) > 1);
+  return runs.length <= 2 || [2, 3, 4].some((size) => codes.every((code, index) => index < size || code === codes[index - size]));
+}
+
+let commonPasswords: ReadonlySet<string> | undefined;
+
+/** Whether a password is common, also with digits and signs around it. */
+async function isCommon(password: string): Promise<boolean> {
+  // Loaded only here, because it's large and rarely needed.
+  commonPasswords ??= new Set((await import('@zxcvbn-ts/language-common')).dictionary['passwords-common']);
+  const word = password.replace(/^[^\p{L}]+|[^\p{L}]+$/gu, '');
+  return commonPasswords.has(password) || (2 * word.length >= password.length && commonPasswords.has(word));
+}

@@ -1,0 +1,42 @@
+import { expect } from 'chai';
+import { requireGoodPassword } from '../../core/domain/sign-in/new-password.ts';
+import { fakePorts, readProblem } from '../support/ports.ts';
+
+const ada = { email: 'ada.lovelace@example.org' };
+const check = (password: string, user = ada) => readProblem(requireGoodPassword(fakePorts(), user, password, 'newPassword'));
+
+describe('a new password', () => {
+  for (const [what, passwords, refusal] of [
+    ['common', ['password', 'Password123!', '12345678', 'qwertyuiop', 'P@ssw0rd', 'letmein1', '2026Welcome!'], 'a common one'],
+    ['a pattern', ['aaaaaaaa', '87654321', 'abcd1234', 'abcdefghijkl', 'xyz!xyz!xyz!', '0000000000000000'], 'a simple pattern'],
+    [
+      "the user's address",
+      ['ada.lovelace@example.org', 'AdaLovelace-2026', 'my name is Ada Lovelace', 'xx-ada_lovelace'],
+      'the email address',
+    ],
+    ["the server's name", ['callkey-staff-9', 'calls.example.com/42', 'For EXAMPLE, this one'], "the server's name"],
+  ] as const) {
+    it(`can't be or contain ${what}`, async () => {
+      for (const password of passwords)
+        expect(await check(password), password)
+          .to.match(/^invalid at newPassword: /)
+          .and.contain(refusal);
+    });
+  }
+
+  it("can't contain a short address as a word", async () => {
+    expect(await check('ada and her engine', { email: 'ada@example.org' })).to.contain('the email address');
+    expect(await check('canada in the winter', { email: 'ada@example.org' })).to.contain('no problem');
+  });
+
+  it('can be anything else, of any characters', async () => {
+    for (const password of [
+      'correct horse battery staple',
+      'sieben rote Äpfel',
+      'kq7v-zm2x',
+      '東京の夜は静かです',
+      `${'long and quiet '.repeat(8)}.`,
+    ])
+      expect(await check(password), password).to.contain('no problem');
+  });
+});
