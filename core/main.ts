@@ -1,4 +1,5 @@
 import { enableCompileCache } from 'node:module';
+import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
 import { shellWord } from '#contract/text/shell.ts';
 import { adminCommand, version } from './program.ts';
@@ -94,8 +95,12 @@ const { notifyServiceManager } = await import('./server/start/service-manager.ts
 const { loadSessionSecrets } = await import('./server/start/session-secrets.ts');
 const { systemClock, systemRandomness } = await import('./server/start/system.ts');
 
-/** SIGHUP is included, because closing a terminal must not cut off accepted requests. */
 const stopSignals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
+/**
+ * Closing a terminal sends SIGHUP to the core that runs in it, which must not cut off accepted requests. Without a terminal, the signal comes
+ * from someone who expects that the core keeps running: from `nohup`, whose choice to ignore it Node resets, or to reload files.
+ */
+const hasTerminal = [0, 1, 2].some((descriptor) => isatty(descriptor));
 /**
  * In ms. A second signal within this time counts as the same one. GNU timeout signals the process and then its group, and systemd with
  * SendSIGHUP sends SIGHUP right after SIGTERM.
@@ -135,6 +140,10 @@ async function main(): Promise<void> {
 
   let stoppingSince: number | undefined;
   const onSignal = (signal: NodeJS.Signals) => {
+    if (signal === 'SIGHUP' && !hasTerminal) {
+      log.warn('SIGHUP ignored: the core reloads certificates by itself, and stops on SIGTERM');
+      return;
+    }
     if (stoppingSince === undefined) {
       stoppingSince = performance.now();
       log.info({ signal, delaySeconds: config.drainDelay }, 'draining');

@@ -22,7 +22,7 @@ describe('the configuration', () => {
     const config = readConfig({});
     expect(config).to.deep.include({ host: '127.0.0.1', port: 8080, drainDelay: 0, tls: null, sessionSecrets: null, trustedProxies: [] });
     expect(config).to.deep.include({
-      management: { host: '127.0.0.1', port: 8081 },
+      management: { host: '127.0.0.1', port: 8081, names: [] },
       dialer: { kind: 'off' },
       retentionDays: { contacts: 90, auditEvents: null },
       logLevel: 'info',
@@ -36,6 +36,14 @@ describe('the configuration', () => {
   it('ignores spaces and CR around values', () => {
     const { database, port } = readConfig({ DATABASE_URL: ' sqlite:/data/callkey.db ', PORT: '21200\r' });
     expect({ database, port }).to.deep.equal({ database: { kind: 'sqlite', filename: '/data/callkey.db' }, port: 21_200 });
+  });
+
+  it('ignores what Kubernetes sets for services called dialer and management', () => {
+    const service = (name: string) => ({
+      ...{ [`${name}_SERVICE_HOST`]: '10.96.0.7', [`${name}_SERVICE_PORT`]: '8081', [`${name}_PORT`]: 'tcp://10.96.0.7:8081' },
+      [`${name}_PORT_8081_TCP`]: 'tcp://10.96.0.7:8081',
+    });
+    expect(readConfig({ ...service('DIALER'), ...service('MANAGEMENT') })).to.deep.equal(readConfig({}));
   });
 
   it("can't be changed after it's read", () => {
@@ -128,6 +136,8 @@ describe('the configuration', () => {
     ['PORT', 'http', {}],
     ['PORT', '65536', {}],
     ['MANAGEMENT_PORT', 'of', {}],
+    ['MANAGEMENT_NAMES', 'core.example.com:8081', {}],
+    ['MANAGEMENT_NAMES', '*', {}],
     ['DATABASE_URL', 'mysql://localhost/x', {}],
     ['DATABASE_URL', 'sqlite:', {}],
     ['DATABASE_URL', 'sqlite::memory:', {}],

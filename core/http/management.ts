@@ -21,6 +21,8 @@ export function createManagementApp(deps: {
   isClockAhead: () => boolean;
   log: Logger;
   host: string;
+  /** More names by which it accepts requests. */
+  names?: readonly string[];
 }): Koa {
   const openapi = readFileSync(new URL('../openapi.json', import.meta.url), 'utf8');
   let reading: Promise<string> | undefined;
@@ -45,7 +47,7 @@ export function createManagementApp(deps: {
   app.use(async (ctx) => {
     ctx.set('Cache-Control', 'no-store');
     setRequestId(ctx);
-    if (!isOwnName(ctx.get('Host'), deps.host)) return writeProblem(ctx, misdirected);
+    if (!isOwnName(ctx.get('Host'), deps)) return writeProblem(ctx, misdirected);
     if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
       throw methodNotAllowed(['GET', 'HEAD']);
     }
@@ -81,7 +83,7 @@ const notReady = "The core is stopping, or a write wouldn't be durable now: see 
 const misdirected = {
   ...toBody(
     'malformed-request',
-    "The listener doesn't accept the name in the Host header. Use its IP address, or set MANAGEMENT_HOST to this name.",
+    "The listener doesn't accept the name in the Host header. Use its IP address, or add the name to MANAGEMENT_NAMES.",
   ),
   status: 421,
 };
@@ -91,10 +93,11 @@ const misdirected = {
  * read the responses as its own (DNS rebinding). It can't do this with an IP address, or with a name that can't be registered. On a local
  * network, anyone can claim such a name, so these names are accepted only if that network can reach the listener anyway.
  */
-function isOwnName(header: string, bound: string): boolean {
+function isOwnName(header: string, { host: bound, names = [] }: { host: string; names?: readonly string[] }): boolean {
   // Accept requests without the header: only old programs omit it, and browsers never do.
   if (header === '') return true;
-  const name = URL.parse(`http://${header}`)?.hostname ?? '';
-  if (name === bound.toLowerCase() || name === 'localhost' || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return true;
-  return !isLoopback(bound) && /^[^.]+$|\.(?:local|internal)$/.test(name);
+  const name = URL.parse(`http://${header}`)?.hostname.replace(/\.$/, '') ?? '';
+  if ([bound.toLowerCase(), 'localhost', ...names].includes(name) || isIP(name.replace(/^\[(.*)\]$/, '$1')) !== 0) return true;
+  if (names.some((pattern) => pattern.startsWith('*.') && name.endsWith(pattern.slice(1)))) return true;
+  return !isLoopback(bound) && /^[^.]+$|\.(?:local|internal|lan|svc|consul|home\.arpa)$/.test(name);
 }

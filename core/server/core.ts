@@ -17,9 +17,9 @@ import { pagePath, readWebConsole } from '../http/web-console.ts';
 import { adminCommand, commandLinePackage, version, webConsoleFolder } from '../program.ts';
 import { openStorage } from '../storage/storage.ts';
 import { createApp } from './app.ts';
-import type { ObserveCut } from './connections/connections.ts';
+import { connectionLimits, findRoom, type ObserveCut } from './connections/connections.ts';
 import { type Listener, listen } from './connections/listener.ts';
-import { reloadCertificate } from './connections/tls.ts';
+import { watchCertificate } from './connections/tls.ts';
 import { createFirstUser, type FirstUser, startHousekeeping } from './housekeeping.ts';
 import { openIdentityProvider } from './identity-provider.ts';
 import { createMetrics } from './metrics.ts';
@@ -27,6 +27,7 @@ import { recordRefusals } from './recorded-refusals.ts';
 import { createSecretBox } from './sealed-secrets.ts';
 import type { Config, Tls } from './start/config.ts';
 import { toDatabaseError } from './start/start-errors.ts';
+import { countOpenFiles } from './start/system.ts';
 
 const acceptClock = `${adminCommand} clock accept`;
 
@@ -34,6 +35,9 @@ const noUsersWarning = `there are no users, so no one can sign in: create one wi
 
 const plainHttpWarning =
   'plain HTTP on a non-loopback address: API keys and passwords can be read on the network. Set TLS_CERT_FILE and TLS_KEY_FILE, or allow only a TLS proxy to reach this port';
+
+const fewFilesWarning =
+  'this process may open so few files that it accepts fewer connections. Raise the limit: LimitNOFILE in systemd, --ulimit nofile in Docker, or ulimit -n';
 
 export type Core = {
   /** The address of the public listener. */
@@ -127,14 +131,18 @@ export async function startCore(
       metrics.onCut(reason);
       refusals.onCut(address);
     };
+    const room = findRoom(countOpenFiles(), config.dialer.kind === 'off' ? 0 : config.dialer.concurrency);
+    if (room.public < connectionLimits.inAll) log.warn({ connections: room.public, openFiles: room.openFiles }, fewFilesWarning);
     async function open(app: Koa<State>, name: 'public' | 'management', { host, port }: { host: string; port: number }, tls: Tls | null) {
-      const listener = await listen(app.callback(), { name, host, port }, { isProxy: proxyTrust(config.trustedProxies), onCut, tls });
+      const limits = { ...connectionLimits, inAll: name === 'management' ? room.management : room.public };
+      const isProxy = proxyTrust(config.trustedProxies);
+      const listener = await listen(app.callback(), { name, host, port }, { isProxy, onCut, tls, limits });
       listeners.push(listener);
       return listener;
     }
     const { management, tls } = config;
     const managementApp =
-      management && createManagementApp({ version, registry: metrics.registry, isReady, isClockAhead, log, host: management.host });
+      management && createManagementApp({ version, registry: metrics.registry, isReady, isClockAhead, log, ...management });
     const managementListener = management && managementApp && (await open(managementApp, 'management', management, null));
     const app = createApp({ config, version, ports, log, metrics, refusals, draining: draining.signal, sessionSecrets, webConsole });
     const publicListener = await open(app, 'public', config, tls);
@@ -145,7 +153,7 @@ export async function startCore(
     if (!config.passwordSignIn && (await ports.stores.users.count()) === 0) log.warn(noUsersWarning);
     const housekeeping = startHousekeeping(ports, config.retentionDays, clockWatch, log);
     signals.on('do-not-call added', housekeeping.blockDoNotCall).on('rules changed', housekeeping.makeHeldDue);
-    const endReloading = tls && reloadCertificate(tls, publicListener.useCertificate, log);
+    const certificate = tls && watchCertificate(tls, publicListener.useCertificate, { log, clock });
     const trouble = watchTrouble(randomness.id(), { store: ports.stores.dialing, clock, log });
     const observer = { ...metrics.dialer, onResult: trouble.onResult };
     const dialer = await startConfiguredDialer(config, ports, { log, observer, isTrusted: clockWatch.isTrusted });
@@ -161,6 +169,7 @@ export async function startCore(
         dialerTrouble: trouble.seconds(),
         lastUsedLag: storage.lastUsedLag() / 1_000,
         clockAhead: (clockWatch.doubt()?.aheadBy ?? 0) / 1_000,
+        certificateExpiresAt: certificate?.expiresAt() ?? Number.NaN,
       }),
     });
 
@@ -171,7 +180,7 @@ export async function startCore(
       firstUser,
       async close() {
         draining.abort();
-        endReloading?.();
+        certificate?.end();
         // During this delay, load balancers notice that this core isn't ready, and each response closes its connection.
         const drained = setTimeout(config.drainDelay * 1_000).then(publicListener.drain);
         await Promise.all([drained, dialer?.close(), housekeeping.close()]);

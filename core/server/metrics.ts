@@ -111,7 +111,7 @@ type Sources = {
   queue(): Promise<{ due: number; oldestSeconds: number; held: number; waiting: Readonly<Record<string, number>> }>;
   keys(): Promise<Readonly<Record<string, number>>>;
   database: Storage['stats'];
-  process(): Promise<{ ready: number; clockAhead: number; dialerTrouble: number; lastUsedLag: number }>;
+  process(): Promise<{ ready: number; clockAhead: number; dialerTrouble: number; lastUsedLag: number; certificateExpiresAt: number }>;
 };
 
 /** Gauges that don't need the database are read separately, so that they're available even if the database isn't. */
@@ -160,6 +160,10 @@ function createGauges(registry: Registry, { pools, queue, keys, database, proces
     },
   });
   watchedGauges(registry, process, {
+    certificateExpiresAt: {
+      name: 'callkey_certificate_expires_timestamp_seconds',
+      help: 'Unix time at which the TLS certificate expires; not reported without TLS_CERT_FILE',
+    },
     ready: { name: 'callkey_ready', help: '1 if a write would be durable now, otherwise 0 (the same check as /readyz)' },
     clockAhead: {
       name: 'callkey_clock_ahead_seconds',

@@ -73,10 +73,18 @@ describe("a core's transport security", () => {
 
     it("on a non-loopback address, also accepts names that can't be registered, as used by containers and clusters", async () => {
       await start({ MANAGEMENT_HOST: '0.0.0.0' });
-      expect(await statusesFor(['core:8081', 'callkey.default.svc.cluster.local:8081', 'core.internal', '192.0.2.7:8081'])).to.deep.equal([
-        '200',
+      const inCluster = ['core:8081', 'callkey.default.svc', 'callkey.default.svc.cluster.local:8081', 'callkey.service.consul'];
+      const inHouse = ['core.internal', 'core.lan', 'core.home.arpa', 'core.local.', '192.0.2.7:8081'];
+      expect(await statusesFor([...inCluster, ...inHouse])).to.deep.equal(['200']);
+      expect(await statusesFor(['evil.example:8081', 'internal.example', 'core.local.example', 'lan.example'])).to.deep.equal(['421']);
+    });
+
+    it('accepts the names in MANAGEMENT_NAMES, whatever its address is', async () => {
+      await start({ MANAGEMENT_NAMES: 'Core-1.example.com, *.service.example.net' });
+      expect(await statusesFor(['core-1.example.com:8081', 'CORE-1.example.com.', 'callkey.service.example.net'])).to.deep.equal(['200']);
+      expect(await statusesFor(['example.com', 'service.example.net', 'x.core-1.example.com', 'evilservice.example.net'])).to.deep.equal([
+        '421',
       ]);
-      expect(await statusesFor(['evil.example:8081', 'internal.example', 'core.local.example'])).to.deep.equal(['421']);
     });
 
     it("accepts the host name that it's bound to", async () => {

@@ -75,7 +75,6 @@ describe('a core that is told to stop', () => {
     for (const [name, signals, kind] of [
       ['two SIGTERMs', ['SIGTERM', 'SIGTERM'], 'sqlite'],
       ['SIGTERM and SIGINT', ['SIGTERM', 'SIGINT'], 'postgres'],
-      ['SIGHUP', ['SIGHUP'], 'sqlite'],
     ] as const) {
       it(`immediately finishes the accepted requests on ${name}, and exits with 0`, async () => {
         await start(kind);

@@ -4,6 +4,7 @@ import { closeSync, existsSync, openSync, readdirSync, readFileSync, statSync } 
 import { Agent as HttpsAgent, get as httpsGet } from 'node:https';
 import { connect } from 'node:net';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { freePort } from '../../scripts/support/postgres.ts';
@@ -12,7 +13,7 @@ import { bareEnvironment, buildWebConsole } from '../support/commands.ts';
 import { failToStart as fails, spawnCore, startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { skip } from '../support/skip.ts';
+import { findProgram, skip } from '../support/skip.ts';
 import { createKey, createTenants, databaseWithTenants, openDirect, password, placeCall, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -51,6 +52,54 @@ describe('the core process', () => {
     });
     child.kill('SIGTERM');
     expect([new Set(answers), (await ended)[0]]).to.deep.equal([new Set([401]), 0]);
+  });
+
+  it('keeps running on SIGHUP, as under nohup, unless it runs in a terminal (needs script)', async function () {
+    const core = await spawnCore(await freshDatabase('sqlite'));
+    core.child.kill('SIGHUP');
+    await until(() => core.stdout.some((line) => line.includes('SIGHUP ignored')));
+    expect((await ask('GET', `${core.managementUrl}/healthz`)).status).to.equal(200);
+    await core.stop();
+    if (findProgram('script') === undefined) skip(this, "script isn't installed");
+    const env = { ...bareEnvironment, PORT: '0', MANAGEMENT_PORT: 'off', DATABASE_URL: await freshDatabase('sqlite') };
+    const command = `${process.execPath} ${main} & echo pid $!; wait $!; echo exit $?`;
+    const terminal = spawn('script', ['--quiet', '--command', command, '/dev/null'], { env, stdio: ['pipe', 'pipe', 'inherit'] });
+    const closed = once(terminal, 'close');
+    let shown = '';
+    terminal.stdout.on('data', (chunk) => {
+      shown += String(chunk);
+    });
+    await until(() => shown.includes('"listening"'));
+    process.kill(Number(/pid (\d+)/.exec(shown)?.[1]), 'SIGHUP');
+    await closed;
+    expect(shown).to.match(/^exit 0\r?$/m);
+  });
+
+  it('keeps its management listener reachable, and warns, if it may open only 64 files (needs Linux)', async function () {
+    if (process.platform !== 'linux') skip(this, 'ulimit');
+    const env = { ...bareEnvironment, PORT: '0', MANAGEMENT_PORT: '0', DATABASE_URL: await freshDatabase('sqlite') };
+    const child = spawn('sh', ['-c', 'ulimit -n 64; exec "$0" "$1"', process.execPath, main], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+    const ended = once(child, 'exit');
+    const lines: { msg: string; url: string }[] = [];
+    createInterface({ input: child.stdout }).on('line', (line) => lines.push(JSON.parse(line)));
+    const url = (msg: string) => lines.find((line) => line.msg === msg)?.url ?? '';
+    await until(() => url('listening') !== '');
+    const { hostname, port } = new URL(url('listening'));
+    // Each has sent a part of a request, so none is idle.
+    const clients = Array.from({ length: 100 }, () => {
+      const socket = connect(Number(port), hostname).on('error', () => undefined);
+      socket.write('GET / HTTP/1.1\r\n');
+      return socket;
+    });
+    await Promise.all(clients.map((socket) => once(socket, 'connect')));
+    for (let request = 0; request < 5; request++) {
+      expect((await ask('GET', `${url('management listening')}/healthz`)).status).to.equal(200);
+      expect((await ask('GET', `${url('management listening')}/readyz`)).status).to.equal(200);
+    }
+    for (const socket of clients) socket.destroy();
+    child.kill('SIGTERM');
+    await ended;
+    expect(lines.filter(({ msg }) => msg.startsWith('this process may open so few files'))).to.have.length(1);
   });
 
   it("announces that it's listening even with LOG_LEVEL=fatal", async () => {

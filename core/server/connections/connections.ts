@@ -54,6 +54,25 @@ export const connectionLimits = {
   firstRequest: 1_000,
 };
 
+/**
+ * The number of files that the process keeps free: for the connections to the database that aren't open yet, a connection that's accepted only
+ * to be cut off, and the management listener, which must respond while clients use up everything else.
+ */
+const kept = { database: 14, management: 8, cut: 2 };
+
+/**
+ * Returns how many connections each listener may have, given the limit on open files.
+ *
+ * @param files null if there's no limit, or the system doesn't report it
+ * @param handoffs the maximum number of connections to the provider
+ */
+export function findRoom(files: { max: number; open: number } | null, handoffs: number) {
+  const { inAll } = connectionLimits;
+  const free = files ? files.max - files.open - handoffs - kept.database - kept.management - kept.cut : inAll;
+  if (free >= inAll) return { public: inAll, management: inAll, openFiles: files?.max };
+  return { public: Math.max(4, free), management: kept.management, openFiles: files?.max };
+}
+
 type Connection = {
   /** With TLS, `outer` carries `inner`. Without TLS, or until the handshake is complete, they're the same socket. */
   outer: Socket;

@@ -4,6 +4,7 @@ import { type OutgoingHttpHeader, type OutgoingHttpHeaders, ServerResponse } fro
 import type { Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
 import type { Logger } from 'pino';
+import type { Clock } from '../../domain/ports.ts';
 import { readTls, type Tls } from '../start/config.ts';
 
 type Headers = OutgoingHttpHeaders | OutgoingHttpHeader[];
@@ -88,14 +89,26 @@ export function limitHandshakes(server: TlsServer, limits: { atOnce: number; stu
 
 /** In ms. The files are polled, because a watcher would keep watching the old file if a renewal replaces a symbolic link. */
 const interval = 5_000;
+const day = 24 * 3_600_000;
+/** In ms. Programs that renew certificates do it earlier, so a certificate that's closer to its end wasn't renewed. */
+const renewalDue = 14 * day;
+
+export type WatchedCertificate = {
+  /** The Unix time in seconds at which the certificate in use expires. */
+  expiresAt(): number;
+  end(): void;
+};
 
 /**
- * Uses renewed certificates for new connections, without a restart.
- *
- * @returns a function that stops it
+ * Uses renewed certificates for new connections, without a restart. At startup, after a renewal and once a day, logs if clients don't accept
+ * the certificate, or soon won't.
  */
-export function reloadCertificate(tls: Tls, use: (renewed: Tls) => void, log: Logger): () => void {
+export function watchCertificate(tls: Tls, use: (renewed: Tls) => void, { log, clock }: { log: Logger; clock: Clock }): WatchedCertificate {
   let current = tls;
+  const complain = () => {
+    const complaint = describeValidity(current, clock.now());
+    if (complaint) log[complaint.level]({ file: tls.certFile }, complaint.text);
+  };
   const look = () => {
     try {
       const files = readTls(tls.certFile, tls.keyFile);
@@ -103,14 +116,30 @@ export function reloadCertificate(tls: Tls, use: (renewed: Tls) => void, log: Lo
       use(files);
       current = files;
       log.info({ validTo: new X509Certificate(files.cert).validToDate.toISOString() }, 'certificate reloaded');
+      complain();
     } catch (err) {
       // This also happens if only one of the two files has been replaced so far.
       log.warn({ err }, 'certificate not reloaded: still using the previous one');
     }
   };
+  complain();
+  const daily = setInterval(complain, day).unref();
   const files = [tls.certFile, tls.keyFile];
   for (const file of files) watchFile(file, { interval, persistent: false }, look);
-  return () => {
-    for (const file of files) unwatchFile(file, look);
+  return {
+    expiresAt: () => new X509Certificate(current.cert).validToDate.getTime() / 1_000,
+    end() {
+      clearInterval(daily);
+      for (const file of files) unwatchFile(file, look);
+    },
   };
+}
+
+/** Says if clients refuse a certificate because of its dates, or will within two weeks; otherwise, returns null. */
+export function describeValidity({ cert }: Pick<Tls, 'cert'>, now: number): { level: 'warn' | 'error'; text: string } | null {
+  const { validFromDate: from, validToDate: to } = new X509Certificate(cert);
+  if (to.getTime() <= now) return { level: 'error', text: `the TLS certificate expired at ${to.toISOString()}: renew it` };
+  if (from.getTime() > now)
+    return { level: 'error', text: `the TLS certificate isn't valid before ${from.toISOString()}: check the certificate and the clock` };
+  return to.getTime() - now > renewalDue ? null : { level: 'warn', text: `the TLS certificate expires at ${to.toISOString()}: renew it` };
 }

@@ -25,7 +25,7 @@ export type Config = Readonly<{
   port: number;
   /** The number of seconds for which a draining core still accepts requests, so that load balancers notice that it isn't ready. */
   drainDelay: number;
-  management: Readonly<{ host: string; port: number }> | null;
+  management: Readonly<{ host: string; port: number; names: readonly string[] }> | null;
   tls: Tls | null;
   database: DatabaseLocation;
   /** Newest first. If null, the core generates a secret and stores it next to the SQLite file. */
@@ -137,6 +137,11 @@ const schema = z.object({
   DRAIN_DELAY: wholeNumber(0, 300, 'a number of seconds from 0 to 300').optional(),
   MANAGEMENT_HOST: z.string().default('127.0.0.1'),
   MANAGEMENT_PORT: z.union([z.literal('off'), port(8081)], { error: 'must be a port from 0 to 65535, or off' }),
+  MANAGEMENT_NAMES: list
+    .refine((names) => names.every((name) => /^(\*\.)?[a-z\d_-]+(\.[a-z\d_-]+)*$/i.test(name)), {
+      error: 'must be host names such as core.example.com or *.example.com, without ports, separated by commas',
+    })
+    .transform((names) => names.map((name) => name.toLowerCase())),
   TLS_CERT_FILE: z.string().optional(),
   TLS_KEY_FILE: z.string().optional(),
   DATABASE_URL: databaseUrl,
@@ -190,7 +195,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     port: env.PORT,
     // There's no delay on loopback, because load balancers can't reach it.
     drainDelay: env.DRAIN_DELAY ?? (isLoopback(env.HOST) ? 0 : 5),
-    management: env.MANAGEMENT_PORT === 'off' ? null : { host: env.MANAGEMENT_HOST, port: env.MANAGEMENT_PORT },
+    management:
+      env.MANAGEMENT_PORT === 'off' ? null : { host: env.MANAGEMENT_HOST, port: env.MANAGEMENT_PORT, names: env.MANAGEMENT_NAMES },
     tls: toTls(env.TLS_CERT_FILE, env.TLS_KEY_FILE),
     database: env.DATABASE_URL,
     sessionSecrets: env.SESSION_SECRETS,
@@ -256,6 +262,8 @@ function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly
   // Trim values, because files of variables may end their lines with CR, and a space at the end of a path would name another file.
   const trimmed = Object.entries(environment).map(([name, value]) => [name, value?.trim()] as const);
   const set = Object.fromEntries(trimmed.filter(([, value]) => value !== ''));
+  // For a service called `management`, Kubernetes and Docker set MANAGEMENT_PORT to an address.
+  if (/^(tcp|udp|sctp):\/\//.test(set['MANAGEMENT_PORT'] ?? '')) delete set['MANAGEMENT_PORT'];
   // Read only the files of the requested variables, because the user who runs `admin` may not be allowed to read the others.
   for (const name of secretVariables.filter((secret) => secret in schema.shape)) {
     const variable = `${name}_FILE`;

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { instant } from '../../domain/instant.ts';
 import type { Clock, Randomness } from '../../domain/ports.ts';
 
@@ -19,4 +20,11 @@ const idSkew = 600_000;
 function firstIdAt(ms: number): string {
   const time = Math.max(0, ms).toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}`;
+}
+
+/** Returns how many files and connections this process has open, and may have open; null if there's no limit, or it isn't known. */
+export function countOpenFiles(): { max: number; open: number } | null {
+  if (process.platform !== 'linux') return null;
+  const [, max] = /^Max open files +(\d+) /m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+  return max === undefined ? null : { max: Number(max), open: readdirSync('/proc/self/fd').length };
 }
