@@ -119,11 +119,11 @@ describeBrowser('the console in a browser', () => {
         `${browser.harness.core.url}/#/calls/${browser.harness.tenants.campaign.id}?state=failed&from=2026-11-01&to=2026-11-08`,
         'partner',
       );
-      await eventually(async () => expect(await browser.page.getByLabel('From day').inputValue()).to.equal('2026-11-01'));
+      await eventually(async () => expect(await browser.page.getByLabel('From day').inputValue()).to.equal('1 Nov 2026'));
       await eventually(async () => expect(await browser.page.getByLabel('State').inputValue()).to.equal('failed'));
       await browser.page.goto(`${browser.harness.core.url}/#/activity?action=user.added&to=2026-11-08`);
       await heading('Activity').waitFor();
-      await eventually(async () => expect(await browser.page.getByLabel('To day').inputValue()).to.equal('2026-11-08'));
+      await eventually(async () => expect(await browser.page.getByLabel('To day').inputValue()).to.equal('8 Nov 2026'));
       await browser.page.goto(`${browser.harness.core.url}/#/directory/campaign?parent=${browser.harness.tenants.siblingAccount.id}`);
       await browser.page.getByRole('row', { name: 'Recalls' }).waitFor();
       expect(await browser.page.getByRole('row', { name: 'Appointment reminders' }).count()).to.equal(0);

@@ -66,9 +66,9 @@ describeBrowser('the console, for calls and users', () => {
       expect(await facts()).to.match(/Not before 1 Jan 2099, .* Not after 2 Jan 2099, .* Next attempt 1 Jan 2099, .* orderNumber 4711/),
     );
     await page.keyboard.press('Escape');
-    await page.getByLabel('Days', { exact: true }).selectOption({ index: 1 });
+    await page.getByLabel('Days', { exact: true }).selectOption('Today');
     await page.getByRole('listitem').filter({ hasText: 'Queued, dialing' }).getByText('1 · 100%').waitFor();
-    await page.getByLabel('Days', { exact: true }).selectOption({ index: 2 });
+    await page.getByLabel('Days', { exact: true }).selectOption('Yesterday');
     await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('0 · 0%').waitFor();
   });
 
@@ -133,10 +133,10 @@ describeBrowser('the console, for calls and users', () => {
     await button('By campaign').click();
     await eventually(async () => expect(await cells('Appointment reminders', 'Account', 'Calls')).to.deep.equal(['Blue Clinic', '3']));
     await eventually(async () => expect(await cells('Recalls', 'Calls', 'Completed', 'Failed, unknown')).to.deep.equal(['8', '6', '2']));
-    await page.getByLabel('Days', { exact: true }).selectOption({ index: 2 });
+    await page.getByLabel('Days', { exact: true }).selectOption('Yesterday');
     await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('6 · 75%').waitFor();
     await eventually(async () => expect(await cells('Appointment reminders', 'Calls')).to.deep.equal(['0']));
-    await page.getByLabel('Days', { exact: true }).selectOption('');
+    await page.getByLabel('Days', { exact: true }).selectOption('Last 30 days');
     await row('Appointment reminders').click();
     await page.getByText('3 calls, newest first').waitFor();
     const campaign = page.getByLabel('Campaign', { exact: true });

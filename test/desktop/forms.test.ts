@@ -119,7 +119,7 @@ describeBrowser('a form in the console', () => {
   it('stays open when Escape closes a picker inside it', async () => {
     await openProtection('Add numbers');
     await browser.page.getByLabel('Phone numbers').fill('+49 30 12345678');
-    await browser.page.getByRole('dialog').locator('[aria-haspopup="dialog"]').click();
+    await browser.page.getByRole('dialog').locator('.clip[aria-haspopup="dialog"]').click();
     const picker = browser.page.getByRole('dialog', { name: 'Choose' });
     await picker.waitFor();
     await browser.page.keyboard.press('Escape');
@@ -166,13 +166,22 @@ describeBrowser('a form in the console', () => {
     expect(await browser.page.getByRole('alertdialog').count()).to.equal(0);
   });
 
-  it("doesn't change the first day of a range while the year of its last day is typed", async () => {
+  it("doesn't change the first day of a range while its last day is typed, and marks a day that it can't read", async () => {
+    const { page } = browser;
     await open();
     await link('Activity').click();
-    await browser.page.getByLabel('From day').fill('2026-11-01');
-    await browser.page.getByLabel('To day').pressSequentially('11112026');
-    await eventually(async () => expect(await browser.page.getByLabel('To day').inputValue()).to.equal('2026-11-11'));
-    expect(await browser.page.getByLabel('From day').inputValue()).to.equal('2026-11-01');
+    await page.getByLabel('Days', { exact: true }).selectOption('Custom…');
+    await page.getByLabel('From day').fill('2026-11-01');
+    await page.getByLabel('To day').pressSequentially('11 nov 2026');
+    await page.getByLabel('To day').blur();
+    await eventually(async () => expect(await page.getByLabel('To day').inputValue()).to.equal('11 Nov 2026'));
+    expect(await page.getByLabel('From day').inputValue()).to.equal('1 Nov 2026');
+    expect(page.url()).to.match(/from=2026-11-01&to=2026-11-11$/);
+    await page.getByLabel('To day').fill('3/4/2027');
+    await page.getByLabel('To day').blur();
+    await page.getByText('Enter a day, such as 31 Jan 2027.').waitFor();
+    await page.getByLabel('Days', { exact: true }).selectOption('Any day');
+    await page.getByLabel('To day').waitFor({ state: 'detached' });
   });
 
   it('says if the browser refuses to copy', async () => {

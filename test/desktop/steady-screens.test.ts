@@ -112,7 +112,7 @@ describeBrowser('the screens in a browser', () => {
     await goTo('Calls');
     for (const campaign of [longName, 'Appointment reminders']) {
       await page().getByLabel('Campaign', { exact: true }).selectOption(campaign);
-      await page().getByLabel('From day').waitFor();
+      await page().getByLabel('Days', { exact: true }).waitFor();
       expect((await page().getByLabel('Campaign', { exact: true }).boundingBox())?.y).to.be.lessThan(60);
     }
     const { x: exportX = 0, y: exportY = 0, width: exportWidth = 0 } = (await button('Export CSV').boundingBox()) ?? {};
@@ -230,10 +230,11 @@ describeBrowser('the screens in a browser', () => {
     await page().getByLabel('State').selectOption('Failed');
     await chart('0 calls').waitFor();
     await page().getByLabel('State').selectOption('Any outcome');
+    await page().getByLabel('Days', { exact: true }).selectOption('Custom…');
     await page().getByLabel('From day').fill('2026-01-01');
     await page().getByLabel('To day').fill('2026-01-31');
     await page().getByRole('img', { name: '0 calls placed on 1 Jan 2026 – 31 Jan 2026, by day and outcome' }).waitFor();
-    for (const label of ['From day', 'To day']) await page().getByLabel(label).fill('');
+    await page().getByLabel('Days', { exact: true }).selectOption('Any day');
   });
 
   it('name every key in the dialog for revoking several keys, even in a narrow window', async () => {

@@ -1,4 +1,3 @@
-import { useState } from 'preact/hooks';
 import type { CallsSummaryView } from '#contract/console/calls.ts';
 import { type Chart, outcomeGroups, outcomesByDay, percentages, stack, sum } from '../state/calls.ts';
 import { formatIsoDay, formatNumber, pluralize } from '../state/format.ts';
@@ -39,23 +38,16 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
         classes={outcomeGroups.map(({ name }) => name)}
         what="calls"
         height={110}
+        labels={outcomeGroups.map(({ label }) => label)}
         text={`${pluralize(chart.total, 'call')} placed ${hasRange ? `on ${days}` : 'in the last 30 days'}, by day and outcome`}
         chosen={chosen?.day}
         onChoose={(pressed) => onChoose(pressed === day ? '' : pressed)}
       />
       <div>
-        <select aria-label="Days" value={chosen?.day ?? ''} onChange={({ currentTarget }) => onChoose(currentTarget.value)}>
-          <option value="">{days}</option>
-          {chart.columns.toReversed().map((column, ago) => (
-            <option key={column.day} value={column.day}>
-              {!hasRange && ['Today, ', 'Yesterday, '][ago]}
-              {formatIsoDay(column.day)}
-            </option>
-          ))}
-        </select>
+        <h2>{chosen ? formatIsoDay(chosen.day) : days}</h2>
         <ul class="legend">
           {groups.map(({ name, label, count }, index) => (
-            <li key={name}>
+            <li key={name} hidden={isFiltered && count === 0}>
               <svg viewBox="0 0 10 10" aria-hidden="true" focusable="false">
                 <rect class={name} width="10" height="10" rx="3" />
               </svg>
@@ -79,6 +71,8 @@ type DayChartProps = {
   chart: Chart;
   /** The CSS class of each series. */
   classes: readonly string[];
+  /** What each series is. */
+  labels?: readonly string[];
   /** What the numbers count: "placed". */
   what: string;
   /** In pixels. */
@@ -93,18 +87,28 @@ type DayChartProps = {
 const step = 10;
 const gap = 2;
 
-/** A chart with a column per day. Each column's tooltip shows its total, and screen readers read `text`. */
-export function DayChart({ chart: { columns }, classes, what, height, text, chosen, onChoose }: DayChartProps) {
+/**
+ * A chart with a column per day, and the highest count as its scale. Each column's tooltip shows its total and what it consists of, and screen
+ * readers read `text`.
+ */
+export function DayChart({ chart: { columns, highest }, classes, labels, what, height, text, chosen, onChoose }: DayChartProps) {
   const [first, last] = [columns[0], columns.at(-1)];
   return (
     <div class="chart">
+      <div class="scale" aria-hidden="true">
+        <span>{highest && formatNumber(highest.total)}</span>
+        <span>0</span>
+      </div>
       <svg role="img" aria-label={text} viewBox={`0 0 ${columns.length * step} 100`} height={height} preserveAspectRatio="none">
-        {columns.map(({ day, total, segments }, index) => (
+        {columns.map(({ day, total, counts, segments }, index) => (
           // biome-ignore lint/a11y/noStaticElementInteractions: Keyboard users choose the day from a list instead.
           <g
             key={day}
             class={day === chosen ? 'chosen' : undefined}
-            data-tip={`${formatIsoDay(day)}: ${formatNumber(total)} ${what}`}
+            data-tip={[
+              `${formatIsoDay(day)}: ${formatNumber(total)} ${what}`,
+              ...(labels ?? []).flatMap((label, series) => (counts[series] ? [`${label}: ${formatNumber(counts[series])}`] : [])),
+            ].join('\n')}
             onClick={onChoose && (() => onChoose(day))}
           >
             <rect class="hit" x={index * step} y={0} width={step} height={100} />
@@ -127,48 +131,4 @@ export function DayChart({ chart: { columns }, classes, what, height, text, chos
       </div>
     </div>
   );
-}
-
-type DayRangeProps = { from: string; to: string; onChange: (range: { from: string; to: string }) => void };
-
-/** Shows the first and last day of a filter, in the format of date inputs: "2026-11-21". If one is moved past the other, both move. */
-export function DayRange({ from, to, onChange }: DayRangeProps) {
-  // Keeps what the user is typing until the year is complete. Otherwise, the list would reload, and the other day would move.
-  const [typed, setTyped] = useState<{ end: 'from' | 'to'; value: string } | null>(null);
-  const change = (end: 'from' | 'to', value: string, range: { from: string; to: string }) => {
-    const isIncomplete = isYearIncomplete(value);
-    setTyped(isIncomplete ? { end, value } : null);
-    if (!isIncomplete) onChange(range);
-  };
-  return (
-    <div class="day-range">
-      <label>
-        <span>
-          From<span class="visually-hidden"> day</span>
-        </span>
-        <input
-          class="compact"
-          type="date"
-          value={typed?.end === 'from' ? typed.value : from}
-          onInput={({ currentTarget: { value } }) => change('from', value, { from: value, to: to !== '' && value > to ? value : to })}
-        />
-      </label>
-      <label>
-        <span>
-          To<span class="visually-hidden"> day</span>
-        </span>
-        <input
-          class="compact"
-          type="date"
-          value={typed?.end === 'to' ? typed.value : to}
-          onInput={({ currentTarget: { value } }) => change('to', value, { from: value !== '' && value < from ? value : from, to: value })}
-        />
-      </label>
-    </div>
-  );
-}
-
-/** While the user types 2026, the input reports the years 2, 20 and 202. */
-function isYearIncomplete(day: string): boolean {
-  return day !== '' && day < '1970';
 }

@@ -272,7 +272,7 @@ export function useFieldError(...names: readonly string[]): string | null {
 }
 
 /** The attributes that connect a control with its label, hint and error. */
-type FieldBinding = { id: string; 'aria-describedby': string | undefined; 'aria-invalid': 'true' | undefined };
+export type FieldBinding = { id: string; 'aria-describedby': string | undefined; 'aria-invalid': 'true' | undefined };
 
 type FieldProps = {
   /** Its name in the request, by which the form finds its error. */
@@ -358,7 +358,10 @@ export function SelectField<Name extends string>({ value, options, onChange, ...
   return <Field {...field}>{(binding) => <Select {...binding} value={value} options={options} onChange={onChange} />}</Field>;
 }
 
-type SelectProps<Name extends string> = Partial<FieldBinding> & Pick<SelectFieldProps<Name>, 'value' | 'options' | 'onChange'>;
+type SelectProps<Name extends string> = Partial<FieldBinding> & { 'aria-label'?: string | undefined } & Pick<
+    SelectFieldProps<Name>,
+    'value' | 'options' | 'onChange'
+  >;
 
 export function Select<Name extends string>({ value, options, onChange, ...binding }: SelectProps<Name>) {
   return (

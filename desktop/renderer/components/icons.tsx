@@ -17,6 +17,7 @@ const paths = {
   down: 'M12 4v15M6 13l6 6 6-6',
   refresh: 'M20 11a8 8 0 1 0-2.3 5.7M20 4v7h-7',
   close: 'M6 6l12 12M18 6L6 18',
+  calendar: 'M4 6h16v14H4zM4 10h16M8 3v4M16 3v4',
   search: 'M11 18a7 7 0 1 0 0-14 7 7 0 0 0 0 14ZM16 16l5 5',
 } as const;
 

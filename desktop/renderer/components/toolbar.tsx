@@ -29,11 +29,9 @@ type ChoiceProps<Name extends string> = {
 /** Shows a filter above a list. */
 export function FilterSelect<Name extends string>({ label, ...select }: ChoiceProps<Name>) {
   return (
-    // biome-ignore lint/a11y/noLabelWithoutControl: Select is the control.
-    <label>
-      <span class="visually-hidden">{label}</span>
-      <Select {...select} />
-    </label>
+    <div class="filter">
+      <Select aria-label={label} {...select} />
+    </div>
   );
 }
 

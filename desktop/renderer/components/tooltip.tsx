@@ -71,12 +71,13 @@ function follow(tip: HTMLElement): () => void {
   return () => off.abort();
 }
 
-/** Places the tooltip above the element, or below it if there's no room above, and always inside the window. */
-function place(tip: HTMLElement, element: HTMLElement): void {
+/** Places a popover above or below an element, or on the other side if there's no room, and always inside the window. */
+export function place(popover: HTMLElement, element: HTMLElement, side: 'above' | 'below' = 'above'): void {
   const around = element.getBoundingClientRect();
-  const { width, height } = tip.getBoundingClientRect();
+  const { width, height } = popover.getBoundingClientRect();
   const above = around.top - height - margin;
-  const left = Math.min(Math.max(margin, around.left), window.innerWidth - width - margin);
-  tip.style.left = `${left}px`;
-  tip.style.top = `${above < margin ? around.bottom + margin : above}px`;
+  const below = around.bottom + margin;
+  const isAbove = side === 'above' ? above >= margin : below + height > window.innerHeight && above >= margin;
+  popover.style.left = `${Math.min(Math.max(margin, around.left), window.innerWidth - width - margin)}px`;
+  popover.style.top = `${isAbove ? above : below}px`;
 }

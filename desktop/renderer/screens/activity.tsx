@@ -1,5 +1,5 @@
 import type { ActivityView } from '#contract/console/activity.ts';
-import { DayRange } from '../components/charts.tsx';
+import { DayRange } from '../components/dates.tsx';
 import { ExportAllButton } from '../components/export-buttons.tsx';
 import { Empty, MoreButton, ResetButton, useFilters, useList } from '../components/list.tsx';
 import { ListPage } from '../components/page.tsx';

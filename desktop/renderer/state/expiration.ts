@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon';
 import type { ApiKeyView } from '#contract/console/api-keys.ts';
 import { customRange, type Expiration, expiryInstant, isWithin } from '#contract/expiry.ts';
+import { isDay } from './days.ts';
 import { formatDay, formatInstant, formatIsoDay, formatRelative, pluralize } from './format.ts';
 
 export const expirationChoices = ['none', '1', '2', '3', '4', '5', 'custom'] as const;
@@ -30,7 +31,8 @@ export function resolve({ choice, date, timeZone }: ExpirationDraft, now: DateTi
   if (choice !== 'custom') return worksUntil({ kind: 'years', years: years[choice] }, now, timeZone);
   const range = customRange(now, timeZone);
   if (date === '') return { ok: false, field: 'date', problem: `Choose a date ${describeRange(now, timeZone)}.` };
-  if (!isWithin(date, range)) return { ok: false, field: 'date', problem: `The date must be ${describeRange(now, timeZone)}.` };
+  if (!isDay(date) || !isWithin(date, range))
+    return { ok: false, field: 'date', problem: `The date must be ${describeRange(now, timeZone)}.` };
   return worksUntil({ kind: 'custom', date }, now, timeZone);
 }
 

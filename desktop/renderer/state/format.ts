@@ -71,6 +71,11 @@ export function formatIsoDay(iso: string): string {
   return formatDay(DateTime.fromISO(iso, { zone: 'utc' }));
 }
 
+/** Formats the month of a calendar day: "January 2027". */
+export function formatMonth(iso: string): string {
+  return DateTime.fromISO(iso, { zone: 'utc' }).setLocale('en').toFormat('LLLL yyyy');
+}
+
 /** Formats minutes and seconds as a phone does: "2:16". */
 export function formatDuration(milliseconds: number): string {
   const seconds = Math.round(milliseconds / 1_000);

@@ -8,12 +8,14 @@ import type { Failure, Result } from '../../../ipc.ts';
 import { KeyAccess, ReferenceLink } from '../../components/api-key.tsx';
 import { type Campaign, ChooseCampaign, useCampaigns } from '../../components/choose.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
+import { DayInput } from '../../components/dates.tsx';
 import { Field, FormDialog, TextField, useFieldError, useForm } from '../../components/form.tsx';
 import { OneTimeSecret, SecretDialog } from '../../components/secret.tsx';
 import { toExpiry } from '../../components/time.tsx';
 import { warn } from '../../state/announcement.ts';
 import { exampleCall, isNameTaken, keyLine, summarizeLimits } from '../../state/api-keys.ts';
 import { clockLead, now, ownZone, readClock } from '../../state/clock.ts';
+import { isDay } from '../../state/days.ts';
 import {
   dateForChoice,
   describeClockLead,
@@ -153,7 +155,7 @@ function ExpirationFields({ draft, onChange }: ExpirationFieldsProps) {
   const resolved = resolve(draft, now.value);
   const range = customRange(now.value, timeZone);
   const problemAt = (field: 'choice' | 'date') =>
-    (!resolved.ok && resolved.field === field && (hasTried || (field === 'date' && date !== '')) ? resolved.problem : null) ??
+    (!resolved.ok && resolved.field === field && (hasTried || (field === 'date' && isDay(date))) ? resolved.problem : null) ??
     (field === (choice === 'custom' ? 'date' : 'choice') ? refused : null);
   const change = (changes: Partial<ExpirationDraft>) => {
     clearError();
@@ -170,15 +172,7 @@ function ExpirationFields({ draft, onChange }: ExpirationFieldsProps) {
       {choice === 'custom' && (
         <Field label="Last day" error={problemAt('date')} hint={`Any day ${describeRange(now.value, timeZone)}.`}>
           {(binding) => (
-            <input
-              {...binding}
-              type="date"
-              required
-              min={range.earliest}
-              max={range.latest}
-              value={date}
-              onInput={({ currentTarget }) => change({ date: currentTarget.value })}
-            />
+            <DayInput {...binding} min={range.earliest} max={range.latest} value={date} onInput={(day) => change({ date: day })} />
           )}
         </Field>
       )}

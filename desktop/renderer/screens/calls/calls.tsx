@@ -5,8 +5,9 @@ import type { CampaignsView } from '#contract/console/directory.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { RequestInput, Result } from '../../../ipc.ts';
 import { screensFor } from '../../../screens.ts';
-import { DayRange, OutcomeChart } from '../../components/charts.tsx';
+import { OutcomeChart } from '../../components/charts.tsx';
 import { type Campaign, ChooseCampaign, findCampaigns, focusCampaignChoice, type Matches, useCampaigns } from '../../components/choose.tsx';
+import { DayRange } from '../../components/dates.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
 import {
   Empty,
@@ -488,7 +489,9 @@ function AllCalls({ campaigns, onChoose, ...props }: AllCallsProps) {
   const { by, from, to, sort } = filters;
   const isByCampaign = by === 'campaigns';
   // Ignores the filters that aren't shown with the table of campaigns.
-  const chosen = isByCampaign ? chartFilter(screenFilters.initial, '', '') : chartFilter(filters, search, firstChartDay());
+  const chosen = isByCampaign
+    ? chartFilter({ ...screenFilters.initial, from, to }, '', firstChartDay())
+    : chartFilter(filters, search, firstChartDay());
   const filter = { ...chosen, timeZone: ownZone.value };
   const { list, isWhole } = useSearchedList<OutcomesView>({
     key: 'all-outcomes',
@@ -527,11 +530,12 @@ function AllCalls({ campaigns, onChoose, ...props }: AllCallsProps) {
       head={
         <>
           {chart}
-          {!campaigns.isAll && (
-            <search class="toolbar">
+          <search class="toolbar">
+            {!campaigns.isAll && (
               <SearchInput label="Search by campaign or account" value={filters.search} onInput={(typed) => onChange({ search: typed })} />
-            </search>
-          )}
+            )}
+            <DayRange from={from} to={to} any="Last 30 days" onChange={onChange} />
+          </search>
         </>
       }
       list={list}

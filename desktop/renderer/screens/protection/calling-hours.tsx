@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import { type HoursRule, hoursRulesSchema, type Weekday, weekdays } from '#contract/protection/calling-hours.ts';
 import type { CallingHoursView } from '#contract/protection/protection.ts';
 import { parseJson } from '#contract/text/json.ts';
+import { DayInput, TimeInput } from '../../components/dates.tsx';
 import { Field, FormDialog, useFieldError, useForm } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Empty, useList } from '../../components/list.tsx';
@@ -255,8 +256,6 @@ type RuleFieldsProps = { name: string; rule: HoursRule; onChange: (rule: HoursRu
 function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
   const error = useFieldError(name);
   const { prefix, days, date, from, to, closed } = rule;
-  // A time input doesn't accept 24:00, so 00:00 stands for the end of the day.
-  const setTime = (time: 'from' | 'to', text: string) => onChange({ ...rule, [time]: time === 'to' && text === '00:00' ? '24:00' : text });
   return (
     <fieldset class="rule" aria-invalid={error === null ? undefined : 'true'} tabIndex={error === null ? undefined : -1}>
       <legend class="visually-hidden">Rule</legend>
@@ -283,12 +282,7 @@ function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
           ))}
         </span>
       ) : (
-        <input
-          type="date"
-          aria-label="Date"
-          value={date}
-          onInput={({ currentTarget }) => onChange({ ...rule, date: currentTarget.value })}
-        />
+        <DayInput label="Date" value={date ?? ''} onInput={(day) => onChange({ ...rule, date: day })} />
       )}
       {!days && (
         <label class="check">
@@ -304,13 +298,8 @@ function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
       )}
       {!closed && (
         <span class="line">
-          <input type="time" aria-label="From" value={from} onInput={({ currentTarget }) => setTime('from', currentTarget.value)} /> –{' '}
-          <input
-            type="time"
-            aria-label="To"
-            value={to === '24:00' ? '00:00' : to}
-            onInput={({ currentTarget }) => setTime('to', currentTarget.value)}
-          />
+          <TimeInput label="From" value={from ?? ''} onInput={(time) => onChange({ ...rule, from: time })} /> –{' '}
+          <TimeInput label="To" value={to ?? ''} onInput={(time) => onChange({ ...rule, to: time === '00:00' ? '24:00' : time })} />
         </span>
       )}
       <button type="button" class="quiet icon-only" aria-label="Remove this rule" data-tip="Remove" onClick={onRemove}>

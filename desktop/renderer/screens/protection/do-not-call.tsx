@@ -7,6 +7,7 @@ import {
 } from '#contract/protection/do-not-call.ts';
 import { type DoNotCallView, optOutScopes } from '#contract/protection/protection.ts';
 import { toPhonePrefix } from '#contract/text/text.ts';
+import { DayInput, dayProblem } from '../../components/dates.tsx';
 import { type Fact, Facts } from '../../components/details.tsx';
 import { Dialog } from '../../components/dialog.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
@@ -19,6 +20,7 @@ import { Day } from '../../components/time.tsx';
 import { SearchInput } from '../../components/toolbar.tsx';
 import { announce } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
+import { isDay, today } from '../../state/days.ts';
 import { pluralize } from '../../state/format.ts';
 import { addChecked, describeAdded, type ReadFile, readFile, readNumbers } from '../../state/pasted-numbers.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
@@ -172,6 +174,7 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
   return (
     <FormDialog
       title="Add to the do-not-call list"
+      problems={{ until: until === '' || isDay(until) ? null : dayProblem }}
       act={() => addChecked(numbers, problems, chosenCountry, (phones) => window.callkey.request('addDoNotCall', { phones, ...fields }))}
       onDone={(added) => onAdded(describeAdded(added))}
       verb="Add"
@@ -236,7 +239,7 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
       />
       <TextField name="note" label="Note (optional)" value={note} onInput={setNote} />
       <Field name="until" label="Ends (optional)" hint="The last day. Leave it empty for an entry that doesn’t end.">
-        {(binding) => <input {...binding} type="date" value={until} onInput={({ currentTarget }) => setUntil(currentTarget.value)} />}
+        {(binding) => <DayInput {...binding} min={today()} value={until} onInput={setUntil} />}
       </Field>
       {own.kind === 'partner' && (
         <div class="field">

@@ -1,0 +1,34 @@
+import { expect } from 'chai';
+import { parseDay, parseTime } from '../../../desktop/renderer/state/days.ts';
+
+describe('a typed day', () => {
+  const days: readonly (readonly [string, string | null])[] = [
+    ['2027-01-31', '2027-01-31'],
+    ['31 Jan 2027', '2027-01-31'],
+    ['31. january 2027', '2027-01-31'],
+    ['jan 31, 2027', '2027-01-31'],
+    ['31.1.2027', '2027-01-31'],
+    ['31/01/2027', '2027-01-31'],
+    ['01/31/2027', '2027-01-31'],
+    ['31012027', '2027-01-31'],
+    ['5/5/2027', '2027-05-05'],
+    ['29 Feb 2027', null],
+    ['31 Jan 27', null],
+    ['3/4/2027', null],
+    ['soon', null],
+    ['', null],
+  ];
+  for (const [typed, day] of days) {
+    it(`is ${day ?? 'refused'} for "${typed}"`, () => {
+      expect(parseDay(typed)).to.equal(day);
+    });
+  }
+});
+
+describe('a typed time of day', () => {
+  it('can be written in several ways', () => {
+    const typed = ['9', '9:30', '0930', '9.30 am', '9 pm', '12 am', '24:00', '24:01', '9:3', '13 pm', 'noon'];
+    const times = ['09:00', '09:30', '09:30', '09:30', '21:00', '00:00', '24:00', null, null, null, null];
+    expect(typed.map(parseTime)).to.deep.equal(times);
+  });
+});
