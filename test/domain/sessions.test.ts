@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { plus } from '../../core/domain/instant.ts';
-import type { AuditEvent, Credentials, Session, Tenancy } from '../../core/domain/model.ts';
+import type { Credentials, Session } from '../../core/domain/model.ts';
 import type { SessionBounds, SessionStore } from '../../core/domain/ports.ts';
-import { authenticate, endSession, resumeSession, selectTenancy, startSession, sweepSessions } from '../../core/domain/sign-in/sessions.ts';
-import { fakePorts, readProblem, tenancies, viewers } from '../support/ports.ts';
+import { authenticate, resumeSession, sweepSessions } from '../../core/domain/sign-in/sessions.ts';
+import { fakePorts, readProblem, viewers } from '../support/ports.ts';
 
-const { account, partner, staff, staffInAccount } = viewers;
+const { account, partner } = viewers;
 const { tenancy: _, ...user } = account;
 const minute = 60_000;
 const hour = 60 * minute;
@@ -14,9 +14,7 @@ const refused = 'unauthorized: This request needs valid credentials.';
 
 /** Creates one session, started and last seen this many ms ago. */
 function createSession({ started = hour, seen = 0, isKnown = true } = {}) {
-  const events: AuditEvent[] = [];
   const touched: number[] = [];
-  const selected: (Tenancy | null)[] = [];
   const swept: SessionBounds[] = [];
   const now = fakePorts().clock.now();
   const session: Session = {
@@ -26,24 +24,11 @@ function createSession({ started = hour, seen = 0, isKnown = true } = {}) {
   };
   const sessions: Partial<SessionStore> = {
     find: async () => (isKnown ? session : null),
-    start: async (_session, _hash, event) => {
-      if (event) events.push(event);
-      return isKnown;
-    },
     touch: async (_id, at) => void touched.push(at),
-    end: async (_id, event) => {
-      if (event) events.push(event);
-      return true;
-    },
-    selectTenancy: async (_id, tenancy) => {
-      selected.push(tenancy);
-      return isKnown;
-    },
     sweep: async (bounds) => void swept.push(bounds),
     endDisallowed: async () => undefined,
   };
-  const throttle = { blockedUntil: async () => null, take: async () => true };
-  return { ports: fakePorts({ stores: { sessions, tenancies }, throttle }), session, events, touched, selected, swept, now };
+  return { ports: fakePorts({ stores: { sessions } }), session, touched, swept, now };
 }
 
 describe('a session', () => {
@@ -81,27 +66,6 @@ describe('a session', () => {
     await sweepSessions(ports);
     const ages = swept.map(({ startedAfter, seenAfter, before }) => [startedAfter, seenAfter, before].map((at) => now - at));
     expect(ages).to.deep.equal([[7 * day, day, -5 * minute]]);
-  });
-
-  it('starts, and records an event, unless the password was changed in the meantime', async () => {
-    const credentials = { user, hasSecondFactor: false, signInVersion: '' };
-    const { ports, events } = createSession();
-    await startSession(ports, 'id', credentials, '192.0.2.1');
-    expect(events[0]).to.deep.include({
-      ...{ action: 'session.started', actor: { id: 'ada', name: 'Ada Account' }, address: '192.0.2.1' },
-      ...{ subject: { kind: 'session', id: 'ada', name: 'Ada Account' }, owningScope: { accountId: 'a1', partnerId: 'p1' } },
-    });
-    expect(await readProblem(startSession(createSession({ isKnown: false }).ports, 'id', credentials, ''))).to.equal(refused);
-  });
-
-  it('records an event when it ends', async () => {
-    const { ports, events } = createSession();
-    await endSession(ports, 'id', { who: partner, address: '' }, partner);
-    expect(events[0]).to.deep.include({
-      action: 'session.ended',
-      subject: { kind: 'session', id: 'pat', name: 'Pat Partner' },
-      owningScope: { accountId: null, partnerId: 'p1' },
-    });
   });
 });
 
@@ -173,47 +137,5 @@ describe('signing in', () => {
     expect([await cleared({ isDisabled: true }), await cleared({ expiresIn: -1 }), await cleared({ right: false })]).to.deep.equal([
       0, 0, 0,
     ]);
-  });
-});
-
-describe('the tenancy that staff select', () => {
-  const select = (to: ReturnType<typeof createSession>, choice: { kind: 'account' | 'partner'; id: string } | null) =>
-    selectTenancy(to.ports, 'id', staff, choice);
-
-  for (const [kind, id, tenancy] of [
-    ['account', 'a1', { kind: 'account', id: 'a1', name: 'Blue Clinic', partnerId: 'p1', partnerName: 'Northwind Voice' }],
-    ['partner', 'p1', { kind: 'partner', id: 'p1', name: 'Northwind Voice', partnerId: 'p1', partnerName: 'Northwind Voice' }],
-  ] as const) {
-    it(`can be an existing ${kind}`, async () => {
-      const to = createSession();
-      expect(await select(to, { kind, id })).to.deep.equal({ ...staff, tenancy });
-      expect(to.selected).to.deep.equal([tenancy]);
-    });
-
-    it(`can't be a missing ${kind}`, async () => {
-      expect(await readProblem(select(createSession(), { kind, id: 'x' }))).to.equal(`not-found: This ${kind} doesn't exist.`);
-    });
-  }
-
-  it('can be cleared', async () => {
-    const to = createSession();
-    to.session.tenancy = staffInAccount.tenancy;
-    expect(await select(to, null)).to.deep.equal(staff);
-    expect(to.selected).to.deep.equal([null]);
-  });
-
-  it('can be selected again, which changes nothing', async () => {
-    const to = createSession();
-    expect(await select(to, null)).to.deep.equal(staff);
-    to.session.tenancy = staffInAccount.tenancy;
-    expect(await select(to, { kind: 'account', id: 'a1' })).to.deep.equal(staffInAccount);
-    expect(to.selected).to.deep.equal([]);
-  });
-
-  it('can be set only by staff with an open session', async () => {
-    const { ports } = createSession();
-    const asPartner = selectTenancy(ports, 'id', partner, null);
-    expect(await readProblem(asPartner)).to.equal('forbidden: Only service staff can select an account or partner.');
-    expect(await readProblem(select(createSession({ isKnown: false }), null))).to.equal(refused);
   });
 });

@@ -1,12 +1,11 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { changePassword, createUser, deleteUser, oneTimePasswordNote, resetPassword } from '../../core/domain/directory/users.ts';
-import { instant, oneDay, plus } from '../../core/domain/instant.ts';
-import type { Session, UserInput, Viewer } from '../../core/domain/model.ts';
-import { checkPassword } from '../../core/domain/sign-in/throttle.ts';
+import { createUser, oneTimePasswordNote } from '../../core/domain/directory/users.ts';
+import { oneDay, plus } from '../../core/domain/instant.ts';
+import type { UserInput, Viewer } from '../../core/domain/model.ts';
 import { createUsers, readProblem, viewers } from '../support/ports.ts';
 
-const { account, partner, staff } = viewers;
+const { partner, tied, staff, staffInAccount } = viewers;
 const caller = { ...operator, actor: { who: staff, address: '192.0.2.1' } };
 const oneTimePassword = '0123-4567-89ab-cdef-ghjk-mnpq';
 
@@ -76,87 +75,92 @@ describe('a new user', () => {
     expect((await createUser(ports, operator, input({}), 'a password')).password).to.equal(null);
     expect(created[0]?.password).to.deep.equal({ hash: 'hash of a password', expiresAt: null, isHandedOut: false });
   });
-});
 
-describe('deleting a user', () => {
-  it('deletes their keys and sessions as well', async () => {
-    const { ports, deleted, events } = createUsers();
-    expect(await deleteUser(ports, caller, account, true)).to.deep.equal({ apiKeys: 1, sessions: 2 });
-    expect(deleted).to.deep.equal([['ada', true]]);
-    expect(events[0]).to.deep.include({ action: 'user.deleted', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
-  });
+  describe('created in the console', () => {
+    const create = (viewer: Viewer, more: object, users = createUsers()) =>
+      createUser(
+        users.ports,
+        { viewer, actor: { who: viewer, address: '192.0.2.1' } },
+        { email: 'new@example.com', name: 'New', userType: 'account', ...more },
+      );
 
-  it('fails with not-found if the user was already deleted', async () => {
-    const { ports } = createUsers({ isThere: false, found: [] });
-    expect(await readProblem(deleteUser(ports, caller, account, false))).to.equal("not-found: This user doesn't exist.");
-  });
-});
-
-describe('a new password', () => {
-  const signedIn = (user: Viewer): Session => ({
-    ...{ user, tenancy: null, passwordChangeDue: false, issuer: null, hasSecondFactor: false, beganWithLink: false, signInVersion: 'v1' },
-    ...{ halfOpenUntil: null, startedAt: instant(1), lastSeenAt: instant(1) },
-  });
-  const change = (to: ReturnType<typeof createUsers>, newPassword = 'new password') =>
-    changePassword(to.ports, { who: account, address: '192.0.2.1' }, signedIn(account), { currentPassword: 'old password', newPassword });
-
-  it('replaces the current password', async () => {
-    const users = createUsers();
-    await change(users);
-    expect(users.passwords).to.deep.equal([
+    const noAccount = "invalid at accountId: This account doesn't exist, or you don't have access to it.";
+    for (const [what, viewer, more, refusal] of [
+      ['a partner user creates staff', partner, { userType: 'staff' }, "forbidden: You can't create users of this type."],
+      ['staff without a selected tenancy create customers', staff, {}, 'forbidden: Select an account or partner for the new user first.'],
       [
-        { id: 'ada', signInVersion: 'v1' },
-        { hash: 'hash of new password', expiresAt: null },
+        'staff in an account create staff',
+        staffInAccount,
+        { userType: 'staff' },
+        'forbidden: To create a staff user, clear the selected account or partner first.',
       ],
-    ]);
-    expect(users.events[0]).to.deep.include({ action: 'password.changed', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
-  });
-
-  for (const [what, options] of [
-    ['the current password is wrong', { right: false }],
-    ['the current password was changed in the meantime', { isThere: false }],
-  ] as const) {
-    it(`is refused if ${what}`, async () => {
-      expect(await readProblem(change(createUsers(options)))).to.equal('invalid at currentPassword: Incorrect current password.');
-    });
-  }
-
-  it('must differ from the current password', async () => {
-    const refusal = "invalid at newPassword: Choose a password that's different from your current one.";
-    expect(await readProblem(change(createUsers(), 'old password'))).to.equal(refusal);
-  });
-
-  it('is limited by a counter of wrong attempts that only its user has, separate from sign-ins', async () => {
-    const [changing, signingIn] = [createUsers(), createUsers()];
-    await change(changing);
-    await checkPassword(signingIn.ports, { email: account.email, address: '192.0.2.1', vouched: null }, account.email, 'x');
-    expect(changing.throttleKeys.filter((key) => signingIn.throttleKeys.includes(key))).to.deep.equal([]);
-    expect(changing.throttleKeys).to.have.length(1);
-    const other = createUsers();
-    await changePassword(other.ports, { who: partner, address: '192.0.2.1' }, signedIn(partner), {
-      currentPassword: 'old password',
-      newPassword: 'another one',
-    });
-    expect(changing.throttleKeys.filter((key) => other.throttleKeys.includes(key))).to.deep.equal([]);
-  });
-
-  it('set by someone else is valid for seven days if it was generated', async () => {
-    const users = createUsers();
-    const expiresAt = plus(users.ports.clock.now(), 7 * oneDay);
-    expect(await resetPassword(users.ports, caller, account, null)).to.deep.equal({ password: oneTimePassword });
-    expect(users.passwords).to.deep.equal([
       [
-        { id: 'ada', signInVersion: 'any' },
-        { hash: `hash of ${oneTimePassword}`, expiresAt, isHandedOut: true },
+        'a partner user without a partner creates users',
+        { ...partner, partner: null },
+        {},
+        "forbidden: You can't create users of this type.",
       ],
-    ]);
-    expect(users.events[0]).to.deep.include({ action: 'password.reset', subject: { kind: 'user', id: 'ada', name: 'Ada Account' } });
-    expect(await resetPassword(users.ports, caller, account, 'a given one')).to.deep.equal({ password: null });
-    expect(users.passwords[1]?.[1]).to.deep.equal({ hash: 'hash of a given one', expiresAt: null, isHandedOut: false });
-  });
+      [
+        'a partner user creates users of another partner',
+        partner,
+        { userType: 'partner', partnerId: 'p2' },
+        "invalid at partnerId: This partner doesn't exist, or you don't have access to it.",
+      ],
+      ['a limited user creates users of a sibling account', tied, { accountId: 'a3' }, noAccount],
+      ['a limited user creates users of another account', tied, { accountId: 'a2' }, noAccount],
+      ["a partner user creates users of another partner's account", partner, { accountId: 'a2' }, noAccount],
+      ['a partner user creates users of a missing account', partner, { accountId: 'a9' }, noAccount],
+      ['a partner user creates account users without an account', partner, {}, 'invalid at accountId: An account user needs an account.'],
+      [
+        'staff create staff with an account',
+        staff,
+        { userType: 'staff', accountId: 'a1' },
+        "invalid at accountId: A staff user can't have an account or a partner.",
+      ],
+      [
+        'staff create staff with a partner',
+        staff,
+        { userType: 'staff', partnerId: 'p1' },
+        "invalid at partnerId: A staff user can't have an account or a partner.",
+      ],
+      [
+        'a partner user creates account users with a partner',
+        partner,
+        { accountId: 'a1', partnerId: 'p1' },
+        "invalid at partnerId: An account user needs an account and can't have a partner.",
+      ],
+    ] as const) {
+      it(`isn't stored if ${what}`, async () => {
+        const users = createUsers();
+        expect(await readProblem(create(viewer, more, users))).to.equal(refusal);
+        expect(users.created).to.deep.equal([]);
+      });
+    }
 
-  it("is refused with not-found if the user doesn't exist", async () => {
-    const { ports } = createUsers({ isThere: false, found: [] });
-    expect(await readProblem(resetPassword(ports, caller, account, null))).to.equal("not-found: This user doesn't exist.");
+    for (const [what, viewer, more, place] of [
+      ['the service, for staff', staff, { userType: 'staff' }, { accountId: null, partnerId: null }],
+      ['the given account', partner, { accountId: 'a1' }, { accountId: 'a1', partnerId: 'p1' }],
+      ["the creator's account, when given", tied, { accountId: 'a1' }, { accountId: 'a1', partnerId: 'p1' }],
+      ["the creator's account", tied, {}, { accountId: 'a1', partnerId: 'p1' }],
+      ['the account that staff have selected', staffInAccount, {}, { accountId: 'a1', partnerId: 'p1' }],
+      ["the creator's partner", partner, { userType: 'partner' }, { accountId: null, partnerId: 'p1' }],
+      ["the creator's partner and account", tied, { userType: 'partner' }, { accountId: 'a1', partnerId: 'p1' }],
+      ['the given partner', partner, { userType: 'partner', partnerId: 'p1' }, { accountId: null, partnerId: 'p1' }],
+    ] as const) {
+      it(`belongs to ${what}`, async () => {
+        const users = createUsers();
+        const { user, password } = await create(viewer, more, users);
+        expect(users.created[0]).to.include(place);
+        expect(password).to.equal(oneTimePassword);
+        expect(user).to.deep.include({
+          id: 'id1',
+          name: 'New',
+          email: 'new@example.com',
+          createdAt: users.ports.clock.now(),
+          lastSignInAt: null,
+          apiKeys: 0,
+        });
+      });
+    }
   });
 });

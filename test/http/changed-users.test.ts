@@ -52,10 +52,8 @@ describe('changing a user in the console', () => {
         return [listed, apiKeyDetailsSchema.parse(details.json).apiKey].map((key) => [key?.ownerDisabled, key?.owner?.email]);
       };
       expect([await place(), await shown()]).to.deep.equal([202, Array(2).fill([undefined, 'tom@example.com'])]);
-      for (const _ of [1, 2]) {
-        const { user } = changedUserSchema.parse((await change('tia', 'teammate', { disabled: true })).json);
-        expect(user.disabledAt).to.be.a('string');
-      }
+      for (const { json } of await Promise.all([1, 2].map(() => change('tia', 'teammate', { disabled: true }))))
+        expect(changedUserSchema.parse(json).user.disabledAt).to.be.a('string');
       expect((await ask('GET', `${core.url}/console/session`, as('tom'))).status).to.equal(401);
       expect([await place(), await shown()]).to.deep.equal([401, Array(2).fill([true, 'tom@example.com'])]);
       const enabled = await change('tia', 'teammate', { disabled: false });
@@ -116,6 +114,14 @@ describe('changing a user in the console', () => {
           ['staff', { disabled: true }],
         ]),
       ).to.deep.equal([404, 409]);
+    });
+
+    it('records that the user was disabled in the account to which the same change moves them', async () => {
+      const { account, siblingAccount } = harness.tenants;
+      expect((await change('pat', 'teammate', { accountId: siblingAccount.id, disabled: true })).status).to.equal(200);
+      const events = harness.direct.storage.database.read('audit_events').where({ action: 'user.disabled' }).orderBy('id', 'desc');
+      expect((await events)[0]).to.include({ account_id: siblingAccount.id, subject_name: 'Tom Teammate' });
+      await change('pat', 'teammate', { accountId: account.id, disabled: false });
     });
 
     it('is refused for a body without changes or with unknown fields', async () => {

@@ -85,6 +85,14 @@ describe('an outcome report', () => {
     }
   });
 
+  it('is stored with the current time if it has no end time, or one in the future', async () => {
+    for (const endedAt of [{}, { endedAt: new Date(clock.now() + 1_000).toISOString() }]) {
+      const handoffId = await handedOff();
+      expect((await report(JSON.stringify({ handoffId, state: 'busy', ...endedAt }))).status).to.equal(204);
+      expect(await readCall(handoffId)).to.include({ ended_at: clock.now() });
+    }
+  });
+
   it("gets a response that says what is wrong, but only if it's signed", async () => {
     const answer = await report('{"handoffId":"x","state":"ringing"}');
     expect([answer.status, readCode(answer)]).to.deep.equal([422, 'invalid']);

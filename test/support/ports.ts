@@ -1,17 +1,6 @@
 import { operator } from '../../core/domain/audit/audit.ts';
 import { type ImportFile, importAll, importFileSchema } from '../../core/domain/directory/import.ts';
-import type { UserVisibility } from '../../core/domain/directory/scope.ts';
-import type {
-  AuditEvent,
-  Credentials,
-  ImportedEntity,
-  ImportKind,
-  ListedUser,
-  NewPassword,
-  NewUser,
-  TargetUser,
-  Viewer,
-} from '../../core/domain/model.ts';
+import type { AuditEvent, ImportedEntity, ImportKind, NewUser, Viewer } from '../../core/domain/model.ts';
 import type { ImportStore, Passwords, Ports, Stores, TenancyStore, ThrottleStore, UserStore } from '../../core/domain/ports.ts';
 import { Problem } from '../../core/domain/problem.ts';
 import { argon2Passwords } from '../../core/server/passwords.ts';
@@ -170,61 +159,19 @@ export function gatedPasswords() {
   };
 }
 
-/** Creates a fake store with these users, which records its calls. */
-export function createUsers({ isThere = true, right = true, found = [viewers.account] as Viewer[] } = {}) {
+/** Creates a fake store for new users, which records what it stores. */
+export function createUsers() {
   const created: NewUser[] = [];
   const events: AuditEvent[] = [];
-  const asked: UserVisibility[] = [];
-  const passwords: [TargetUser, NewPassword][] = [];
-  const deleted: [string, boolean | 'later'][] = [];
-  const listed = (user: Viewer): ListedUser => ({
-    ...{ ...user, createdAt: ports.clock.now() },
-    ...{ lastSignInAt: null, disabledAt: null, apiKeys: 0, link: null, hasSecondFactor: false, partnerName: null, signInVersion: 'v1' },
-  });
-  const users: Partial<UserStore> = {
-    create: async (user, event) => {
-      created.push(user);
-      events.push(event);
-    },
-    list: async (visibility) => {
-      asked.push(visibility);
-      return found.map(listed);
-    },
-    find: async (visibility) => {
-      asked.push(visibility);
-      return found.map(listed)[0] ?? null;
-    },
-    deletionImpact: async () => ({ apiKeys: [], sessions: 3 }),
-    delete: async ({ id }, { cancelQueuedCalls }, event) => {
-      deleted.push([id, cancelQueuedCalls]);
-      events.push(event);
-      return isThere ? { apiKeys: 1, sessions: 2 } : null;
-    },
-    setPassword: async ({ id, signInVersion = 'any' }, password, event) => {
-      passwords.push([{ id, signInVersion }, password]);
-      events.push(event);
-      return isThere;
-    },
-    findByEmail: async () => ({
-      ...{ user: viewers.account, passwordHash: 'old hash', passwordExpiresAt: null, disabledAt: null, hasSecondFactor: false },
-      signInVersion: 'v1',
-    }),
+  const create: UserStore['create'] = async (user, event) => {
+    created.push(user);
+    events.push(event);
   };
-  const throttleKeys: string[] = [];
-  const ports = fakePorts({
-    stores: { users, tenancies, secondFactors: { find: async () => null } },
-    throttle: {
-      blockedUntil: async (counters) => {
-        throttleKeys.push(...counters.map(({ key }) => key));
-        return null;
-      },
-      take: async () => true,
-      reset: async () => undefined,
-      giveBack: async () => undefined,
-    },
-    passwords: { verify: async (find: () => Promise<Credentials | null>) => (right ? find() : null) },
-  });
-  return { ports, created, events, asked, passwords, deleted, throttleKeys };
+  return {
+    ports: fakePorts({ stores: { users: { create }, tenancies }, throttle: { blockedUntil: async () => null, take: async () => true } }),
+    created,
+    events,
+  };
 }
 
 type Step = { kind: ImportKind } & Parameters<ImportStore['write']>[1];

@@ -44,6 +44,17 @@ describe('in sessions,', () => {
         expect((await select(cookie, { kind: 'nonsense', id: 'x' })).status).to.equal(422);
       });
 
+      it('must be selected before a key is created', async () => {
+        const body = { name: 'x', expiration: { kind: 'none' }, timeZone: 'UTC' };
+        const answer = await ask('POST', `${at.core.url}/console/api-keys`, {
+          cookie: await signIn(at.core.url, 'stan@example.com'),
+          body,
+        });
+        expect([answer.status, answer.json['detail']]).to.satisfy(
+          ([status, detail]: [number, string]) => status === 403 && detail.startsWith('Select an account or partner first.'),
+        );
+      });
+
       it('is searched by name, ignoring case and accents, best match first', async () => {
         const cookie = await signIn(at.core.url, 'stan@example.com');
         const search = async (text: string) => {
