@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Pace } from '#contract/protection/dialing.ts';
 import type { Settlement } from '../domain/calls/call-states.ts';
-import { dialingLimits, nextStep, toSettlement } from '../domain/calls/dialing.ts';
+import { dialingLimits, nextStep, putBack, toSettlement } from '../domain/calls/dialing.ts';
 import { clockSkew } from '../domain/deadlines.ts';
 import { type Millis, plus } from '../domain/instant.ts';
 import type { ClaimedCall } from '../domain/model.ts';
@@ -27,6 +27,29 @@ export type Dialer = {
 const pollEvery = 1_000;
 /** In ms. Must be much shorter than the lease, because saving a result is retried only until the lease expires. */
 export const settling = { every: 500 };
+
+/** The last call of a claim that has left within its pace: its moment, and how much later it left, in ms. */
+type Line = { at: number; lateness: number };
+
+/**
+ * In ms: how much shorter the time between two calls may become. Claims make it longer by as much (`storage/dialing/pace.ts`). Timers aren't
+ * exact enough for shorter ones than a few milliseconds.
+ */
+const tolerance = (between: number) => (between < 10 ? 10 : between / 25);
+
+/** Waits for a call's moment. If the one before it left late, so does this one. @returns false if it's too late for the call's pace */
+async function mayLeave({ leaves }: ClaimedCall, line: Line): Promise<boolean> {
+  if (leaves === null) return true;
+  for (;;) {
+    const at = leaves.at + Math.max(0, line.lateness - tolerance(leaves.at - line.at));
+    const now = performance.now();
+    if (now > leaves.by) return false;
+    if (now >= at) break;
+    await delay(at - now);
+  }
+  Object.assign(line, { at: leaves.at, lateness: performance.now() - leaves.at });
+  return true;
+}
 
 /**
  * Hands due calls to the provider, at most `concurrency` (`DIALER_CONCURRENCY`) at the same time. This only schedules:
@@ -57,11 +80,10 @@ export function startDialer(deps: {
   }
 
   /** Waits for `wake`, the next interval or, if calls have a pace, until the next one may leave. */
-  async function idle(next: Millis | null): Promise<void> {
+  async function idle(wait: number | null): Promise<void> {
     if (!isNotified) {
       await new Promise<void>((resolve) => {
-        const wait = next === null ? pollEvery : Math.min(pollEvery, Math.max(1, next - clock.now()));
-        const timer = setTimeout(resolve, wait);
+        const timer = setTimeout(resolve, Math.min(pollEvery, Math.max(1, wait ?? pollEvery)));
         notify = () => {
           clearTimeout(timer);
           resolve();
@@ -88,9 +110,8 @@ export function startDialer(deps: {
     return claimed;
   }
 
-  async function dial(call: ClaimedCall): Promise<void> {
-    if (call.leavesAt > clock.now()) await delay(call.leavesAt - clock.now());
-    const step = nextStep(call, provider, clock.now());
+  async function dial(call: ClaimedCall, line: Line): Promise<void> {
+    const step = (await mayLeave(call, line)) ? nextStep(call, provider, clock.now()) : putBack(call, clock.now());
     if (step === 'hand-off') return settle(call, await handOff(call));
     if (step.event === 'outcome') observer.onOutcome(step.to);
     if (step.event === 'must-not-repeat') observer.onHandoff('doubt');
@@ -120,8 +141,9 @@ export function startDialer(deps: {
   async function poll(): Promise<void> {
     const free = deps.concurrency - inFlight.size;
     const claimed = free > 0 ? await claim(free) : [];
-    for (const call of claimed) {
-      const dialing = dial(call)
+    const line = { at: 0, lateness: 0 };
+    for (const call of claimed.toSorted((a, b) => (a.leaves?.at ?? 0) - (b.leaves?.at ?? 0))) {
+      const dialing = dial(call, line)
         // Nothing else to do: when the lease has expired, a dialer claims the call again.
         .catch((err) => log.warn({ err, contactId: call.contactId }, "couldn't record the hand-off's result"))
         .finally(() => {
@@ -130,7 +152,7 @@ export function startDialer(deps: {
         });
       inFlight.add(dialing);
     }
-    if (claimed.length === 0) await idle(await store.nextInPace(clock.now()));
+    if (claimed.length === 0) await idle(await store.nextInPace());
   }
 
   const running = (async () => {

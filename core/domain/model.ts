@@ -302,7 +302,13 @@ export type CallReference = { contactId: string } | { requestId: string };
 /** A call's campaign as a provider gets it. */
 export type CallCampaign = Named & { settings: Readonly<Record<string, string>>; account: Named; partner: Named };
 
-/** A call that the dialer has claimed until `leaseUntil`. */
+/**
+ * When a call may leave within its paces, in ms of the process's own clock (`performance.now()`), which never steps. If it can't leave by
+ * then, it waits for another turn, because the next call leaves at a fixed distance.
+ */
+export type DepartureTime = { at: number; by: number };
+
+/** A call that the dialer has claimed until `leaseUntil`. @property leaves null if it has no pace */
 export type ClaimedCall = {
   contactId: string;
   requestId: string;
@@ -313,8 +319,7 @@ export type ClaimedCall = {
   variables: Readonly<Record<string, string>>;
   placedAt: Millis;
   campaign: CallCampaign;
-  /** The call's own moment within the pace of its scopes, at most a quarter of a second after the claim. */
-  leavesAt: Millis;
+  leaves: DepartureTime | null;
   notBefore: Millis | null;
   notAfter: Millis | null;
   firstAttemptAt: Millis;

@@ -130,6 +130,8 @@ export type Ports = {
 
 export type Clock = {
   now(): Millis;
+  /** Whether it also replaces the database's own clock, as a test's does. */
+  standsForDatabase?: true;
 };
 
 export type Randomness = {
@@ -365,8 +367,8 @@ export type DialingStore = {
    * @param serverPace the pace of all scopes together; every core must pass the same
    */
   claim(limit: number, provider: Provider['name'], now: Millis, leaseUntil: Millis, serverPace?: Pace | null): Promise<ClaimedCall[]>;
-  /** Returns when the next call of a scope with a pace may leave, if that's after `now`. */
-  nextInPace(now: Millis): Promise<Millis | null>;
+  /** Returns in how many milliseconds to claim the next call of a scope with a pace, if that's later than now. */
+  nextInPace(): Promise<number | null>;
   /** Returns when a number was called, as far as these limits count it, latest first. */
   contactTimes(limits: ScopeContactLimits, phone: string, now: Millis): Promise<readonly Millis[]>;
   /** @returns false, without changing anything, if another process has claimed the call since this claim, or the call has ended */

@@ -120,7 +120,7 @@ CREATE TABLE dialing_stops (
 );
 CREATE INDEX dialing_stops_of_partner ON dialing_stops (partner_id);
 
-CREATE TABLE dialing_paces (scope_id text COLLATE "C" PRIMARY KEY, next_at bigint NOT NULL);
+CREATE TABLE dialing_paces (scope_id text COLLATE "C" PRIMARY KEY, next_at bigint NOT NULL, spread_until bigint NOT NULL);
 
 CREATE TABLE do_not_call (
   id text COLLATE "C" PRIMARY KEY, scope_id text COLLATE "C" NOT NULL, phone text COLLATE "C" NOT NULL,

@@ -170,9 +170,10 @@ CREATE TABLE dialing_stops (
 ) STRICT;
 CREATE INDEX dialing_stops_of_partner ON dialing_stops (partner_id);
 
--- When the next call of a scope with a pace may leave. A claim locks the rows of its scopes, so it's also the lock for counting their live
--- calls and the calls to a number. scope_id: '' for the server.
-CREATE TABLE dialing_paces (scope_id text PRIMARY KEY, next_at integer NOT NULL) STRICT;
+-- When the next call of a scope with a pace may leave, by the database's clock. A claim locks the rows of its scopes, so it's also the lock for
+-- counting their live calls and the calls to a number. scope_id: '' for the server. spread_until: when the last call becomes due that waits
+-- for a campaign's pace.
+CREATE TABLE dialing_paces (scope_id text PRIMARY KEY, next_at integer NOT NULL, spread_until integer NOT NULL) STRICT;
 
 -- account_id: null for an entry of the partner. campaign_id, contact_id: the call in which the person asked not to be called.
 CREATE TABLE do_not_call (

@@ -63,7 +63,7 @@ describe("the dialer's loop", () => {
     ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: clock.now(), provider: 'webhook', attempt: 1 },
     ...{
       campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
-      leavesAt: instant(1),
+      leaves: null,
     },
     ...{ handoff: 'open', leaseUntil: instant(clock.now() + 30_000), stopped: null, ...more },
   });
@@ -153,6 +153,14 @@ describe("the dialer's loop", () => {
       ...['handed off: doubt', 'settle doubtful unknown', 'outcome busy', 'settle overdue busy', 'settle late retry'],
       ...['claim 1', 'claim 4'],
     ]);
+  });
+
+  it("lets a claim's calls leave one after the other, and puts those back that can't leave in time", async () => {
+    const at = performance.now();
+    due = [claimed('late', { leaves: { at: at - 100, by: at - 50 } }), claimed('next', { leaves: { at: at - 20, by: at + 60_000 } })];
+    await start();
+    await until(() => results.length === 1);
+    expect(seen.filter((what) => !String(what).startsWith('claim'))).to.deep.equal(['settle late retry', 'hand off next']);
   });
 
   it('reports a claim that was lost to another dialer', async () => {

@@ -15,7 +15,7 @@ const call: ClaimedCall = {
   ...{ placedAt: instant(1), notBefore: null, notAfter: null, firstAttemptAt: instant(1), provider: 'webhook', attempt: 1 },
   ...{
     campaign: { id: 'g', name: 'Recall', settings: {}, account: { id: 'a', name: 'Blue' }, partner: { id: 'p', name: 'North' } },
-    leavesAt: instant(1),
+    leaves: null,
   },
   ...{ handoff: 'open', leaseUntil: instant(30_000), stopped: null },
 };

@@ -179,7 +179,7 @@ describe('the dialing store', () => {
           firstAttemptAt: now,
           provider: 'webhook',
         },
-        ...{ attempt: 1, handoff: 'open', leaseUntil: instant(now + lease), leavesAt: now, stopped: null },
+        ...{ attempt: 1, handoff: 'open', leaseUntil: instant(now + lease), leaves: null, stopped: null },
         campaign: {
           ...{ id: tenants.campaign.id, name: tenants.campaign.name, settings: {} },
           account: { id: tenants.account.id, name: tenants.account.name },
@@ -208,7 +208,7 @@ describe('the dialing store', () => {
       await addCall('blocked', { due_at: instant(now - 2), ...premium });
       await addCall('blocked-later', { due_at: instant(now - 1), ...premium });
       let blocked = 0;
-      const failing = dialingStore(direct.storage.database, () => {
+      const failing = dialingStore(direct.storage.database, fakeClock(), () => {
         if (++blocked > 1) throw new Error('The connection was lost.');
       });
       const claimTwo = () => failing.claim(2, 'webhook', now, instant(now + lease));

@@ -1,3 +1,4 @@
+import { mock } from 'node:test';
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { resumeDialing, stopDialing } from '../../core/domain/calls/stops.ts';
@@ -6,6 +7,7 @@ import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall, Viewer } from '../../core/domain/model.ts';
 import type { DialingStore } from '../../core/domain/ports.ts';
 import { checkNumber, setContactLimits, setHours, setPace } from '../../core/domain/protection/rules.ts';
+import { keepPace, paceClock } from '../../core/storage/dialing/pace.ts';
 import { fakeClock } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
@@ -26,15 +28,22 @@ describe('a claim', () => {
       const opened = await databaseWithTenants(kind);
       ({ tenants } = opened);
       direct = await openDirect(opened.database, clock);
+      clock.set(new Date(now).toISOString());
+      mock.method(performance, 'now', clock.now);
       store = direct.ports.stores.dialing;
     });
-    afterEach(() => direct.close());
+    afterEach(() => {
+      mock.restoreAll();
+      return direct.close();
+    });
 
     const names = (count: number, prefix = 'c') => Array.from({ length: count }, (_, n) => `${prefix}${String(n).padStart(5, '0')}`);
     const add = (ids: readonly string[], more: Parameters<typeof insertCalls>[3] = {}) =>
       insertCalls(direct, tenants, ids, { due_at: now, ...more });
-    const claim = (at: number, limit = 10, pace: Parameters<DialingStore['claim']>[4] = null) =>
-      store.claim(limit, 'webhook', instant(at), instant(at + 30_000), pace);
+    const claim = (at: number, limit = 10, pace: Parameters<DialingStore['claim']>[4] = null) => {
+      clock.set(new Date(at).toISOString());
+      return store.claim(limit, 'webhook', instant(at), instant(at + 30_000), pace);
+    };
     /** Claims, and lets the provider take the calls. @returns their IDs */
     const take = async (at: number) => {
       const claimed = await claim(at);
@@ -55,9 +64,8 @@ describe('a claim', () => {
     const leaveUntil = async (until: number, pace: Parameters<DialingStore['claim']>[4] = null) => {
       const left: number[] = [];
       for (let at: number = now; at < until; ) {
-        for (const { leavesAt } of await claim(at, 10, pace)) left.push(leavesAt - now);
-        const next = await store.nextInPace(instant(at));
-        at = Math.min(at + 1_000, next ?? Number.POSITIVE_INFINITY);
+        for (const { leaves } of await claim(at, 10, pace)) left.push((leaves?.at ?? 0) - now);
+        at += Math.min(1_000, (await store.nextInPace()) ?? 1_000);
       }
       return left;
     };
@@ -124,6 +132,51 @@ describe('a claim', () => {
       let left = 0;
       for (let at = now + 2_000; at < now + 12_000; at += 500) left += (await claim(at)).length;
       expect(left).to.be.within(7, 10);
+    });
+
+    it('goes on at once after the calls that were to leave next were cancelled', async () => {
+      await add(names(700));
+      await setPace(direct.ports, operator, campaign(), { perSecond: 1, liveCalls: null });
+      await claim(now);
+      const { write } = direct.storage.database;
+      const next = write('calls').where({ held_for: 'pace' }).orderBy('due_at').limit(300).select('contact_id');
+      await write('calls')
+        .whereIn('contact_id', await next.pluck('contact_id'))
+        .update({ state: 'cancelled', due_at: null });
+      let left = 0;
+      for (let at = now + 1_500; at < now + 11_500; at += 500) left += (await claim(at)).length;
+      expect(left).to.be.within(8, 10);
+    });
+
+    it('keeps one pace on cores whose clocks differ', async () => {
+      await add(names(30), { due_at: instant(now - hour) });
+      await setPace(direct.ports, operator, account(), { perSecond: 1, liveCalls: null });
+      const left: number[] = [];
+      for (let at: number = now; at < now + 10_000; at += 250) {
+        clock.set(new Date(at).toISOString());
+        const core = instant(at + ([0, hour, -4 * minute][(at / 250) % 3] ?? 0));
+        for (const { leaves } of await store.claim(10, 'webhook', core, instant(core + 2 * hour))) left.push(leaves?.at ?? 0);
+      }
+      expect(left.length).to.be.within(9, 10);
+      for (const [n, at] of left.slice(1).entries()) expect(at - (left[n] ?? 0), JSON.stringify(left)).to.be.at.least(1_000);
+    });
+
+    it("waits for a pace's whole interval after its clock has jumped ahead", async () => {
+      await add(names(3), { due_at: instant(now - hour) });
+      await setPace(direct.ports, operator, account(), { perSecond: 1, liveCalls: null });
+      const { write } = direct.storage.database;
+      await write.transaction(async (trx) => {
+        const time = paceClock(direct.storage.database, { now: clock.now });
+        const read = async () => (await time.read(trx)).hasJumped;
+        const jumps = [await read(), await read()];
+        mock.method(performance, 'now', () => clock.now() - 2_000);
+        expect([...jumps, await read(), await read()]).to.deep.equal([false, false, true, false]);
+      });
+      const row = { scope_id: 'a', next_at: instant(now - minute), spread_until: instant(0) };
+      const pace = { scopeId: 'a', accountId: 'a', campaignId: null, perSecond: 1, liveCalls: null };
+      const keep = (hasJumped: boolean) =>
+        keepPace([{ paces: [pace], isLive: false }], 1, new Map([['a', row]]), { now, at: 0, hasJumped, lead: 20 }, async () => 0);
+      expect([(await keep(false)).open.length, (await keep(true)).over[0]?.inMs]).to.deep.equal([1, 1_050]);
     });
 
     it('forgets a moment that a clock recorded which was ahead', async () => {

@@ -12,6 +12,7 @@ export type FakeClock = Clock & {
 export function fakeClock(start = '2026-11-21T09:00:00.000Z'): FakeClock {
   let now = at(start);
   return {
+    standsForDatabase: true,
     now: () => now,
     set: (instant) => {
       now = at(instant);

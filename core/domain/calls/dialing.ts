@@ -52,16 +52,20 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
   // A hand-off begins within `dialingLimits.start` of its claim or not at all: a stop waits no longer for it to begin. Either this process
   // was paused, and another core may have claimed the call since then, or the clock has jumped ahead. Don't end the call here: the next
   // claim checks whether the clock can be trusted.
-  if (now >= plus(call.leaseUntil, -dialingLimits.lease.toMillis() + dialingLimits.start.toMillis()))
-    return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: now };
+  if (now >= plus(call.leaseUntil, -dialingLimits.lease.toMillis() + dialingLimits.start.toMillis())) return putBack(call, now);
   // Without `notAfter`, a call is tried for an hour. It must not ring long after that, even if no core was running then.
   if (now > endOfWindow(call)) {
     if (call.handoff === 'doubt' || call.notAfter === null)
       return ended('too-late', call, "The call's time window ended before the provider accepted it.", now);
-    // Make the call due now, so that the next claim lets it lapse.
-    return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: now };
+    // The next claim lets it lapse.
+    return putBack(call, now);
   }
   return 'hand-off';
+}
+
+/** Makes a call that wasn't handed off due again. */
+export function putBack(call: ClaimedCall, now: Millis): Settlement {
+  return { event: 'not-taken', to: stageAfter('not-taken', call.handoff), at: now, dueAt: now };
 }
 
 /** Asks the provider for an overdue outcome. A provider doesn't know calls that a different provider has accepted. */

@@ -2,8 +2,9 @@ import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import type { HeldFor, Pace } from '#contract/protection/dialing.ts';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
-import { type Millis, oneHour, plus } from '../../domain/instant.ts';
-import type { CallCampaign, CampaignRules, ClaimedCall, Objection, ScopePace, StopReason } from '../../domain/model.ts';
+import { instant, type Millis, oneHour, plus } from '../../domain/instant.ts';
+import type { CallCampaign, CampaignRules, ClaimedCall, DepartureTime, Objection, ScopePace, StopReason } from '../../domain/model.ts';
+import type { Clock } from '../../domain/ports.ts';
 import { describeObjection, doNotCallDetail, firstAllowed, judge, toStopReason } from '../../domain/protection/judge.ts';
 import type { Lane, Value } from '../engine/database.ts';
 import { required } from '../engine/database.ts';
@@ -15,7 +16,7 @@ import { callKey, isAt, isUndialed } from '../queue/call-stages.ts';
 import { type CallKeyPair, holdCalls, lapseBatch, lapsesAt, stopCalls, sweepBatchSize, unlocked } from '../queue/queue.ts';
 import { readContacts } from './contact-limits.ts';
 import { countLive } from './live-calls.ts';
-import { claimAhead, isPacedBy, keepPace, latestNext, lockScopes, spreader } from './pace.ts';
+import { claimAhead, isPacedBy, keepPace, latestNextOfAll, lockScopes, type PaceRow, paceClock, paceTimeSql, spread } from './pace.ts';
 
 /** The number of accounts that one claim considers. The next claim starts with the accounts after them. */
 const accountsPerClaim = 100;
@@ -36,7 +37,7 @@ const maxTurns = 10_000;
  * Returns a function that finds the next accounts with due calls in all shards, and divides a claim among them. Each account gets the same
  * number of calls, no matter how many shards have calls of it.
  */
-export function dueAccounts(database: Lane) {
+export function dueAccounts(database: Lane, clock: Clock) {
   const unanswered = new Set<Lane>();
   let lastAccount = '';
   /** The accounts of the latest claim. */
@@ -46,11 +47,12 @@ export function dueAccounts(database: Lane) {
 
   /** Queries with a reader, because an idle dialer must not take the writer's lock every second. */
   function find(shard: Lane, now: Millis, limit: number): Promise<string[]> {
-    if (!shard.isShard) return accountsWithDue(shard, lastAccount, now, limit);
+    const find = () => accountsWithDue(shard, lastAccount, now, limit, paceTimeSql(shard, clock));
+    if (!shard.isShard) return find();
     // A shard whose node hangs must not keep the others' calls from being dialed.
     if (unanswered.has(shard)) return Promise.resolve([]);
     unanswered.add(shard);
-    const finding = accountsWithDue(shard, lastAccount, now, limit).finally(() => unanswered.delete(shard));
+    const finding = find().finally(() => unanswered.delete(shard));
     return Promise.race([finding, setTimeout<string[]>(patience, [], { ref: false })]);
   }
 
@@ -106,10 +108,10 @@ function order(a: string, b: string, last: string): number {
 }
 
 /** Returns a function that claims the calls of a {@link Share} in one shard. */
-export function claimer(root: Lane, database: Lane, rules: KnownRules, onStopped: OnStopped) {
+export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRules, onStopped: OnStopped) {
   const turns = keyTurns(database);
   const claimCalls = claimStatement(database);
-  const spread = spreader(database);
+  const time = paceClock(database, clock);
 
   /** @returns the claimed calls, and how many calls it ended or postponed instead */
   function claimOnce(accounts: Share['accounts'], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
@@ -121,21 +123,25 @@ export function claimer(root: Lane, database: Lane, rules: KnownRules, onStopped
       const { claimed, blocked } = await claimCalls(trx, paced.open, judged.campaigns, claim);
       await paced.save(trx);
       if (blocked > 0) onStopped('do-not-call', blocked);
-      return { claimed, moved: blocked + (await moveStopped(database, trx, judged, claim.now, onStopped)) };
+      return { claimed, pacedAt: paced.at, moved: blocked + (await moveStopped(database, trx, judged, claim.now, onStopped)) };
     });
   }
 
   /** Picks the calls that may leave now, and holds those that only wait for their campaign's pace. */
   async function pace(trx: Knex.Transaction, judged: JudgedCalls, limit: number, { now }: Claim) {
-    if (judged.open.every(({ paces }) => paces.length === 0)) return { open: judged.open.slice(0, limit), save: async () => undefined };
-    const kept = await keepPace(judged.open, judged.next, now, (scope, max) => countLiveIn(trx, scope, max));
+    if (judged.open.every(({ paces }) => paces.length === 0))
+      return { open: judged.open.slice(0, limit), save: async () => undefined, at: null };
+    const at = await time.read(trx);
+    const kept = await keepPace(judged.open, limit, judged.scopes, at, (scope, max) => countLiveIn(trx, scope, max));
     for (const [pace, over] of Map.groupBy(kept.over, (each) => each.pace)) {
       const [first] = over;
-      if (pace.campaignId === null || !first) continue;
-      const dueAt = await spread(trx, pace, first.until);
-      for (const { call } of over) if (!call.isLive) hold(judged, call.key, dueAt(), 'pace');
+      const waiting = over.filter(({ call }) => !call.isLive);
+      if (pace.campaignId === null || !first || waiting.length === 0) continue;
+      const known = judged.scopes.get(pace.scopeId)?.spread_until ?? instant(0);
+      const times = await spread(trx, pace, { first: plus(now, Math.ceil(first.inMs)), count: waiting.length, known });
+      for (const [n, { call }] of waiting.entries()) hold(judged, call.key, times[n] ?? now, 'pace');
     }
-    return { open: kept.open.slice(0, limit).map(({ call, leavesAt }) => ({ ...call, leavesAt })), save: kept.save };
+    return { open: kept.open.map(({ call, leaves }) => ({ ...call, leaves })), save: kept.save, at };
   }
 
   /** Counts the live calls of all shards. Its own shard is read in the transaction. */
@@ -151,7 +157,8 @@ export function claimer(root: Lane, database: Lane, rules: KnownRules, onStopped
     // the calls behind them from being dialed.
     for (let round = 0, size = limit; round < maxRounds && all.length < limit; round++, size = sweepBatchSize) {
       try {
-        const { claimed, moved } = await claimOnce(accounts, limit - all.length, size, claim, others);
+        const { claimed, moved, pacedAt } = await claimOnce(accounts, limit - all.length, size, claim, others);
+        if (pacedAt) time.noteEnd(pacedAt);
         all.push(...claimed);
         if (moved === 0) break;
       } catch (error) {
@@ -173,7 +180,7 @@ export type OnStopped = (reason: StopReason, calls: number) => void;
  * account in the index, because one account may have a million due calls. It's a single statement, because idle dialers run it every
  * second.
  */
-async function accountsWithDue(database: Lane, after: string, now: Millis, limit: number): Promise<string[]> {
+async function accountsWithDue(database: Lane, after: string, now: Millis, limit: number, timeSql: string): Promise<string[]> {
   const rows = await database.query<{ account_id: string }>(
     `WITH RECURSIVE waiting (account_id, from_start) AS (
        SELECT min(account_id), 0 FROM calls WHERE due_at IS NOT NULL AND account_id > ?
@@ -185,11 +192,12 @@ async function accountsWithDue(database: Lane, after: string, now: Millis, limit
      SELECT account_id FROM waiting
      WHERE account_id IS NOT NULL AND (from_start = 0 OR account_id <= ?)
        AND EXISTS (SELECT 1 FROM calls WHERE calls.account_id = waiting.account_id AND due_at IS NOT NULL AND due_at <= ?)
-       AND NOT EXISTS (SELECT 1 FROM dialing_paces WHERE scope_id IN (waiting.account_id, '') AND next_at > ? AND next_at <= ?)
+       AND NOT EXISTS (SELECT 1 FROM dialing_paces WHERE scope_id IN (waiting.account_id, '')
+         AND next_at > ${timeSql} + ${claimAhead} AND next_at <= ${timeSql} + ${latestNextOfAll})
        AND NOT EXISTS (SELECT 1 FROM dialing_stops LEFT JOIN accounts ON accounts.id = waiting.account_id
          WHERE scope_id IN (waiting.account_id, accounts.partner_id, ''))
      LIMIT ?`,
-    [after, after, after, now, now + claimAhead, now + latestNext, limit],
+    [after, after, after, now, limit],
   );
   return rows.map(({ account_id }) => account_id);
 }
@@ -239,13 +247,14 @@ async function pick(
  * A call to claim.
  *
  * @property stopped why the call must not be handed off, although the provider may already have it; null if it may be
+ * @property leaves the call's moment within its paces; null if it may leave right away
  * @property paces those that its hand-off counts for; empty if it won't be handed off
  * @property isLive whether a provider may already have it. If not, it can still wait
  */
 type OpenCall = {
   key: CallKeyPair;
   stopped: string | null;
-  leavesAt: Millis;
+  leaves: DepartureTime | null;
   paces: readonly ScopePace[];
   isLive: boolean;
 };
@@ -256,8 +265,8 @@ type JudgedCalls = {
   held: Map<string, { until: Millis; heldFor: HeldFor | null; calls: CallKeyPair[] }>;
   refused: { objection: Objection; key: CallKeyPair }[];
   campaigns: CurrentRules['campaigns'];
-  /** When the next call of each scope with a pace may leave. */
-  next: ReadonlyMap<string, Millis>;
+  /** The locked scopes with a pace or contact limits. */
+  scopes: ReadonlyMap<string, PaceRow>;
 };
 
 function hold({ held }: JudgedCalls, key: CallKeyPair, until: Millis, heldFor: HeldFor | null): void {
@@ -282,16 +291,16 @@ async function judgeCalls(
   const forServer = serverPace === null ? [] : [{ ...serverPace, scopeId: '', accountId: null, campaignId: null }];
   const pacesOf = (row: PickedRow) => (row.handoff === 'taken' ? [] : [...forServer, ...rulesFor(row.campaign_id).paces]);
   const limited = rows.filter((row) => rulesFor(row.campaign_id).contactLimits !== null && !mayBeTaken(row));
-  const next = await lockScopes(trx, shard, [
+  const scopes = await lockScopes(trx, shard, [
     ...rows.flatMap((row) => pacesOf(row).map(({ scopeId }) => scopeId)),
     ...limited.flatMap((row) => countedFor(rulesFor(row.campaign_id)) ?? []),
   ]);
   const contacts = await contactTimes(root, limited, rulesFor, now, { shard, trx });
-  const judged: JudgedCalls = { open: [], held: new Map(), refused: [], campaigns, next };
+  const judged: JudgedCalls = { open: [], held: new Map(), refused: [], campaigns, scopes };
   for (const row of rows) {
     const key: CallKeyPair = [row.campaign_id, row.contact_id];
     const isLive = mayBeTaken(row);
-    const open = { key, leavesAt: now, isLive };
+    const open = { key, leaves: null, isLive };
     // If a provider already has the call, there's nothing left to decide, because the claim only asks for its outcome.
     if (row.handoff === 'taken' || row.phone === null) {
       judged.open.push({ ...open, stopped: null, paces: [] });
@@ -436,9 +445,9 @@ function claimStatement(database: Lane) {
     const { rows } = await claim([keys, provider, now, leaseUntil], undefined, trx);
     const opened = new Map(open.map((call) => [call.key[1], call]));
     const claimed = rows.map((row) => {
-      const { stopped = null, leavesAt = now } = opened.get(row.contact_id) ?? {};
+      const { stopped = null, leaves = null } = opened.get(row.contact_id) ?? {};
       const campaign = campaigns.get(row.campaign_id) ?? nameless(row.campaign_id);
-      return { ...claimedCall(row), campaign, leaseUntil, leavesAt, stopped: row.is_listed ? doNotCallDetail : stopped };
+      return { ...claimedCall(row), campaign, leaseUntil, leaves, stopped: row.is_listed ? doNotCallDetail : stopped };
     });
     if (claimed.length === keys.length) return { claimed, blocked: 0 };
     const done = new Set(rows.map((row) => row.contact_id));
@@ -458,7 +467,7 @@ function nameless(id: string): CallCampaign {
   return { id, name: '', settings: {}, account: none, partner: none };
 }
 
-function claimedCall(row: ClaimedRow): Omit<ClaimedCall, 'campaign' | 'leaseUntil' | 'leavesAt' | 'stopped'> {
+function claimedCall(row: ClaimedRow): Omit<ClaimedCall, 'campaign' | 'leaseUntil' | 'leaves' | 'stopped'> {
   if (row.handoff === null || row.handoff === 'retry')
     throw new Error(`The call ${row.contact_id} was claimed, but its hand-off is ${row.handoff}.`);
   return {

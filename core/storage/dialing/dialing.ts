@@ -4,7 +4,7 @@ import { troubleLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, plus } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
-import type { DialingStore, OptOut } from '../../domain/ports.ts';
+import type { Clock, DialingStore, OptOut } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { inShortTransactions, type Lane, required, requireSeen } from '../engine/database.ts';
 import { earliest, inEachShard, perShard, shardOf, sumOfShards } from '../engine/shards.ts';
@@ -16,20 +16,21 @@ import { columnsAt, endCalls, isAt, isDialing } from '../queue/call-stages.ts';
 import { endOverdueBatch, lapseBatch, markAllDue, sweepBatchSize } from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts, type OnStopped } from './claim.ts';
 import { readContacts } from './contact-limits.ts';
-import { nextInPace } from './pace.ts';
+import { fillGaps, nextInPace, paceTimeSql } from './pace.ts';
 
-export function dialingStore(database: Lane, onStopped: OnStopped = () => undefined): DialingStore {
+export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped = () => undefined): DialingStore {
   const { read, write } = database;
   const rules = knownRules(database);
   const inShard = perShard((shard) => ({
-    claim: claimer(database, shard, rules, onStopped),
+    claim: claimer(database, shard, clock, rules, onStopped),
     recordOutcome: outcomeStatement(shard),
     endOne: endingStatement(shard),
   }));
-  const accounts = dueAccounts(database);
+  const accounts = dueAccounts(database, clock);
+  let gapsFilledAt = Number.NEGATIVE_INFINITY;
 
   return {
-    nextInPace: (now) => nextInPace(database, now),
+    nextInPace: () => nextInPace(database, paceTimeSql(database, clock)),
 
     async contactTimes(limits, phone, now) {
       return (await readContacts(database, limits, [phone], now)).get(phone) ?? [];
@@ -45,6 +46,11 @@ export function dialingStore(database: Lane, onStopped: OnStopped = () => undefi
       // Calls that were claimed must be dialed, even if the claim failed in another shard.
       if (claimed.length === 0 && failure) throw failure.reason;
       accounts.goOnAfter(claimed);
+      // A claim that found nothing may have found only a gap. A busy dialer looks once a second.
+      if (claimed.length === 0 || performance.now() > gapsFilledAt + 1_000) {
+        gapsFilledAt = performance.now();
+        await fillGaps(database, now, paceTimeSql(database, clock));
+      }
       return claimed;
     },
 

@@ -3,7 +3,7 @@ import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, plus } from '../../domain/instant.ts';
 import type { DialingStop } from '../../domain/model.ts';
-import type { ProtectionAccess, StopStore, WaitingFor } from '../../domain/ports.ts';
+import type { Clock, ProtectionAccess, StopStore, WaitingFor } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { type Lane, type Lanes, requireSeen, type Value } from '../engine/database.ts';
@@ -13,6 +13,7 @@ import { markChanged } from '../protection/rules.ts';
 import { isAt } from '../queue/call-stages.ts';
 import { cancelForGood, countUndialed, isInScope } from '../queue/queue.ts';
 import { countLive, dialingSql } from './live-calls.ts';
+import { paceTimeSql } from './pace.ts';
 
 /**
  * In ms: how long a stop waits for hand-offs. Each begins at most `dialingLimits.start` after its claim, and ends at most
@@ -21,7 +22,7 @@ import { countLive, dialingSql } from './live-calls.ts';
 const patience = dialingLimits.start.toMillis() + dialingLimits.answer.toMillis() + 1_000;
 const pollEvery = 25;
 
-export function stopStore({ console: database, background }: Lanes): StopStore {
+export function stopStore({ console: database, background }: Lanes, clock: Clock): StopStore {
   const { read, write } = database;
 
   return {
@@ -70,7 +71,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
       return cancelled;
     },
 
-    countWaiting: (now) => countWaiting(background, now),
+    countWaiting: (now) => countWaiting(background, now, paceTimeSql(background, clock)),
   };
 }
 
@@ -155,16 +156,16 @@ async function cancelFor(database: Lane, row: DialingStopRow, signal?: AbortSign
 type WaitingRow = { why: WaitingFor; calls: number | string };
 
 /** Counts due and held calls by what they wait for. */
-async function countWaiting(database: Lane, now: Millis): Promise<ReadonlyMap<WaitingFor, number>> {
+async function countWaiting(database: Lane, now: Millis, timeSql: string): Promise<ReadonlyMap<WaitingFor, number>> {
   const isStopped = `EXISTS (SELECT 1 FROM dialing_stops s JOIN accounts a ON a.id = calls.account_id WHERE s.scope_id IN ('', a.id, a.partner_id))`;
-  const isPaced = `EXISTS (SELECT 1 FROM dialing_paces p WHERE p.scope_id IN ('', calls.account_id) AND p.next_at > ?)`;
+  const isPaced = `EXISTS (SELECT 1 FROM dialing_paces p WHERE p.scope_id IN ('', calls.account_id) AND p.next_at > ${timeSql})`;
   const rows = await inEachShard(database, ({ query }) =>
     query<WaitingRow>(
       `SELECT CASE WHEN ${isStopped} THEN 'stop' WHEN ${isPaced} THEN 'pace' ELSE 'dialer' END AS why, count(*) AS calls
        FROM calls WHERE due_at IS NOT NULL AND due_at <= ? AND ${isAt('queued', 'retry', 'doubt')} GROUP BY 1
        UNION ALL SELECT coalesce(held_for, 'calling-hours'), count(*)
        FROM calls WHERE held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ? GROUP BY 1`,
-      [now, now, now],
+      [now, now],
     ),
   );
   const counts = new Map<WaitingFor, number>();

@@ -38,7 +38,7 @@ declare module 'knex/types/tables.js' {
     do_not_call_additions: { partner_id: string; version: number; phones: string };
     protection_rules: ProtectionRulesRow;
     dialing_stops: DialingStopRow;
-    dialing_paces: { scope_id: string; next_at: Millis };
+    dialing_paces: { scope_id: string; next_at: Millis; spread_until: Millis };
   }
 }
 
