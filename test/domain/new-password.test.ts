@@ -11,7 +11,7 @@ describe('a new password', () => {
     ['a pattern', ['aaaaaaaa', '87654321', 'abcd1234', 'abcdefghijkl', 'xyz!xyz!xyz!', '0000000000000000'], 'a simple pattern'],
     [
       "the user's address",
-      ['ada.lovelace@example.org', 'AdaLovelace-2026', 'my name is Ada Lovelace', 'xx-ada_lovelace'],
+      ['ada.lovelace@example.org and more of it', 'AdaLovelace-2026', 'xx-ada_lovelace', 'I am Ada Lovelace'],
       'the email address',
     ],
     ["the server's name", ['callkey-staff-9', 'calls.example.com/42', 'For EXAMPLE, this one'], "the server's name"],
@@ -24,16 +24,12 @@ describe('a new password', () => {
     });
   }
 
-  it("can't contain a short address as a word", async () => {
-    expect(await check('ada and her engine', { email: 'ada@example.org' })).to.contain('the email address');
-    expect(await check('canada in the winter', { email: 'ada@example.org' })).to.contain('no problem');
-  });
-
   it('can be anything else, of any characters', async () => {
     for (const password of [
       'correct horse battery staple',
       'sieben rote Äpfel',
       'kq7v-zm2x',
+      'Ada Lovelace wrote four quiet words',
       '東京の夜は静かです',
       `${'long and quiet '.repeat(8)}.`,
     ])

@@ -1,10 +1,11 @@
+import { limits } from '#contract/limits.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { User } from '../model.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField } from '../problem.ts';
 
-/** The lengths of names that mustn't be in a password: as a whole word, and also within one. "Ada" is part of "Canada". */
-const name = { asWord: 3, anywhere: 4 };
+/** Names as short as this are part of many words: "Ada" is in "Canada". */
+const shortName = 3;
 
 /**
  * Checks a password that someone has chosen (NIST SP 800-63B §3.1.1.2): it mustn't be one that attackers try first, and mustn't contain the
@@ -16,7 +17,8 @@ const name = { asWord: 3, anywhere: 4 };
  */
 export async function requireGoodPassword({ serverName }: Ports, { email }: Pick<User, 'email'>, password: string, path: string) {
   const folded = foldText(password);
-  if (mentions(folded, email.slice(0, email.lastIndexOf('@'))))
+  const [user = ''] = email.split('@', 1);
+  if (mentions(folded, email) || (mentions(folded, user) && isShortWithout(folded, user)))
     throw invalidField(path, 'The password must not contain the email address, because attackers try that first.');
   if (['callkey', serverName, ...labels(serverName)].some((each) => mentions(folded, each)))
     throw invalidField(path, "The password must not contain the server's name, because attackers try that first.");
@@ -24,12 +26,20 @@ export async function requireGoodPassword({ serverName }: Ports, { email }: Pick
     throw invalidField(path, 'The password must not be a common one or a simple pattern, because attackers try these first.');
 }
 
+/** Reduces a name or a password to what makes it recognizable: its letters and digits. */
+function compact(text: string): string {
+  return foldText(text).replace(/[^\p{L}\p{N}]/gu, '');
+}
+
 /** Whether a password contains a name, also without its dots and hyphens. */
-function mentions(password: string, mentioned: string): boolean {
-  const compact = (text: string) => text.replace(/[^\p{L}\p{N}]/gu, '');
-  const word = compact(foldText(mentioned));
-  if (word.length >= name.anywhere) return compact(password).includes(word);
-  return word.length >= name.asWord && password.split(/[^\p{L}]+/u).includes(word);
+function mentions(password: string, name: string): boolean {
+  const word = compact(name);
+  return word.length > shortName && compact(password).includes(word);
+}
+
+/** Whether someone who knows a name has only a short rest to guess. "ada" in front of four random words does no harm. */
+function isShortWithout(password: string, name: string): boolean {
+  return compact(password).replaceAll(compact(name), '').length < limits.passwordMin;
 }
 
 /** The parts of a host name that tell whose it is: `example` of `calls.example.com`. */
@@ -37,7 +47,7 @@ function labels(host: string): string[] {
   return host
     .split('.')
     .slice(0, -1)
-    .filter((label) => label.length >= name.anywhere && /\p{L}/u.test(label));
+    .filter((label) => label.length > shortName && /\p{L}/u.test(label));
 }
 
 /** Whether a password repeats a few characters, or consists of at most two runs, such as "1234abcd". */
