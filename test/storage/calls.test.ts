@@ -118,13 +118,15 @@ describe('calls in the database', () => {
         return ran.splice(0);
       };
       const readBack = kind === 'sqlite' ? ['read back SELECT 1'] : [];
-      const cancel = kind === 'sqlite' ? 'write UPDATE calls' : 'write WITH changed';
       expect(await statementsFor(place('r'), place('s'))).to.deep.equal(['write INSERT INTO', ...readBack]);
       expect(await statementsFor(place('r', { contactId: 'fresh' }), place('t'))).to.deep.equal([
         ...['write INSERT INTO', 'write SELECT contact_id', ...readBack, 'read SELECT r.n,'],
       ]);
-      expect(await statementsFor(store.calls.cancel(request(), { requestId: 'r' }))).to.deep.equal([cancel, ...readBack]);
-      expect(await statementsFor(store.calls.cancel(request(), { requestId: 'none' }))).to.deep.equal([cancel, 'read SELECT r.n,']);
+      expect(await statementsFor(store.calls.cancel(request(), { requestId: 'r' }))).to.deep.equal(['end UPDATE calls', ...readBack]);
+      expect(await statementsFor(store.calls.cancel(request(), { requestId: 'none' }))).to.deep.equal([
+        'end UPDATE calls',
+        'read SELECT r.n,',
+      ]);
       expect(await statementsFor(store.calls.findActive(request()))).to.deep.equal(['read SELECT r.n,']);
     });
 

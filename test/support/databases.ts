@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sqlite3 from 'sqlite3';
 import { systemClock } from '../../core/server/start/system.ts';
-import type { Lane } from '../../core/storage/engine/database.ts';
+import type { Lane, Mode } from '../../core/storage/engine/database.ts';
 import { parseDatabaseUrl } from '../../core/storage/engine/database.ts';
 import { shardSchema } from '../../core/storage/engine/shards.ts';
 import { withoutComments } from '../../core/storage/engine/sql-file.ts';
@@ -262,7 +262,7 @@ export function recordStatements(database: Lane): { database: Lane; ran: string[
     ran,
     database: {
       ...database,
-      prepare: <Found extends object>(sql: string, mode: 'read' | 'read back' | 'write') => {
+      prepare: <Found extends object>(sql: string, mode: Mode) => {
         const run = database.prepare<Found>(sql, mode);
         return (...given: Parameters<typeof run>) => {
           ran.push(`${mode} ${withoutComments(sql).split(/\s+/, 2).join(' ')}`);

@@ -78,7 +78,7 @@ export const waitingStages = ['queued', 'retry', 'doubt'] as const satisfies rea
 export const transitions = [
   // At `retry`, the provider definitely hasn't accepted the call, so it hasn't been dialed.
   { event: 'cancel', from: ['queued', 'retry'], to: 'cancelled', notes: ['cancelledAt', 'endedAt'] },
-  // Housekeeping lapses calls each minute, and each claim those that it would otherwise dial too late: storage/queue/lapse.*.sql.
+  // Housekeeping lapses calls each minute, and each claim those that it would otherwise dial too late: storage/queue/lapse.sql.
   { event: 'lapse', from: ['queued', 'retry'], to: 'lapsed', notes: ['endedAt'] },
   // The number is on a do-not-call list, or its kind or country is no longer allowed.
   { event: 'block', from: ['queued', 'retry'], to: 'blocked', notes: ['endedAt'] },

@@ -1,32 +1,25 @@
--- Cancels the calls of one batch: see cancel.sqlite.sql. It also counts the ended calls for the charts, by adding rows that housekeeping adds
--- up, so that concurrent statements don't wait for each other. Return few columns, because each slows down every cancel.
-WITH changed AS ( -- not in a shard
-  UPDATE calls SET state = 'cancelled', due_at = NULL, cancelled_at = r.cancelled_at, ended_at = r.cancelled_at
+-- Cancels the calls of one batch: see cancel.sqlite.sql.
+UPDATE calls SET state = 'cancelled', due_at = NULL, cancelled_at = r.cancelled_at, ended_at = r.cancelled_at
+FROM (
+  SELECT g.campaign_id, e.value->>0 AS {{by}}, (e.value->>1)::bigint AS cancelled_at
   FROM (
-    SELECT g.campaign_id, e.value->>0 AS {{by}}, (e.value->>1)::bigint AS cancelled_at
+    SELECT c.id AS campaign_id, r.rows AS rows
     FROM (
-      SELECT c.id AS campaign_id, r.rows AS rows
-      FROM (
-        SELECT
-          e.value->>0 AS digest, e.value->>1 AS campaign_id, (e.value->>2)::bigint AS at, e.value->>3 AS limits_version,
-          e.value->4 AS rows
-        FROM jsonb_array_elements($1::jsonb) AS e(value)
-      ) AS r
-      CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE digest = r.digest LIMIT 1) k
-      CROSS JOIN users u
-      CROSS JOIN campaigns c
-      CROSS JOIN accounts a
-      WHERE k.digest = r.digest AND u.id = k.creator_id AND c.id = r.campaign_id AND a.id = c.account_id
-        AND {{isAllowed}}
-    ) AS g
-    CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
-    ORDER BY campaign_id, {{by}}
-  ) AS r
-  WHERE calls.campaign_id = r.campaign_id AND calls.{{by}} = r.{{by}}
-    AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
-  RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id
-), counted AS ( -- not in a shard
-  INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls) -- not in a shard
-  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*) FROM changed GROUP BY 1, 2, 3 -- not in a shard
-) -- not in a shard
-SELECT campaign_id, contact_id, request_id FROM changed -- not in a shard
+      SELECT
+        e.value->>0 AS digest, e.value->>1 AS campaign_id, (e.value->>2)::bigint AS at, e.value->>3 AS limits_version,
+        e.value->4 AS rows
+      FROM jsonb_array_elements($1::jsonb) AS e(value)
+    ) AS r
+    CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE digest = r.digest LIMIT 1) k
+    CROSS JOIN users u
+    CROSS JOIN campaigns c
+    CROSS JOIN accounts a
+    WHERE k.digest = r.digest AND u.id = k.creator_id AND c.id = r.campaign_id AND a.id = c.account_id
+      AND {{isAllowed}}
+  ) AS g
+  CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
+  ORDER BY campaign_id, {{by}}
+) AS r
+WHERE calls.campaign_id = r.campaign_id AND calls.{{by}} = r.{{by}}
+  AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
+RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id

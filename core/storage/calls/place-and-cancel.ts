@@ -13,7 +13,7 @@ import type { BatchRows, Lane, Row, Value } from '../engine/database.ts';
 import { isSingleRowError, isUndone } from '../engine/errors.ts';
 import { perShard, shardOf } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
-import { authorization, type KnownLimits, knownLimits, limitColumns } from '../keys/authorization.ts';
+import { authorization, type KnownLimits, keyByDigest, knownLimits, limitColumns } from '../keys/authorization.ts';
 import type { KeyUse } from '../keys/key-use.ts';
 import type { KnownLists } from '../protection/do-not-call.ts';
 import { knownRules } from '../protection/rules.ts';
@@ -398,7 +398,7 @@ function inserter(database: Lane) {
   const place = database.prepare(readSql(import.meta.url, 'place', database.kind, authorization), 'write');
   // Use the writing connection, which sees the rows before any other does. `readBack` later checks that other connections see them, too.
   const findInserted = database.prepare(
-    `SELECT contact_id FROM ${database.rows} CROSS JOIN calls
+    `SELECT contact_id FROM {{rows}} CROSS JOIN calls
      WHERE calls.campaign_id = e.value->>0 AND calls.contact_id = e.value->>1`,
     'write',
   );
@@ -426,17 +426,17 @@ function inserter(database: Lane) {
  * calls the key has placed on that day; null if the call wasn't inserted.
  */
 function countingInserter(database: Lane) {
-  const { kind, isShard } = database;
+  const { kind } = database;
+  const days = keyDays(database);
   const lockDays = kind === 'postgres' ? database.prepare(readSql(import.meta.url, 'lock-days', kind, authorization), 'write') : null;
-  const place = database.prepare(readSql(import.meta.url, 'place-with-limit', kind, authorization), 'write');
+  const place = database.prepare(readSql(import.meta.url, 'place-with-limit', kind, { ...authorization, ...days.parts }), 'write');
   const countPlaced = database.prepare(
     `INSERT INTO api_key_days (api_key_id, day, placed)
-     SELECT e.value->>0, e.value->>1, CAST(e.value->>2 AS bigint) FROM ${database.rows} WHERE true
+     SELECT e.value->>0, e.value->>1, CAST(e.value->>2 AS bigint) FROM {{rows}} WHERE true
      ON CONFLICT (api_key_id, day) DO UPDATE SET placed = api_key_days.placed + excluded.placed
      RETURNING api_key_id, day, placed`,
     'write',
   );
-  const readPlaced = isShard ? placedReader(database) : null;
   const confirmOne = readBack(database);
 
   const insert = (batch: Placing[], beforeCommit: () => void) =>
@@ -444,12 +444,11 @@ function countingInserter(database: Lane) {
       beforeCommit();
       const groups = placingGroups(batch);
       await lockDays?.(groups.map(toGroupRow), undefined, trx);
-      const placed = await readPlaced?.(groups.map(dayOfKey), trx);
-      const rows = groups.map((group, n) => (placed ? [...toGroupRow(group), placed[n] ?? 0] : toGroupRow(group)));
+      const rows = await days.addPlaced(groups.map(toGroupRow), groups.map(dayOfKey), trx);
       const inserted = await place(rows, undefined, trx);
-      const days = new Map(batch.map(({ call, checked: { day } }) => [call.contactId, day]));
+      const dayOf = new Map(batch.map(({ call, checked: { day } }) => [call.contactId, day]));
       return countByDay(
-        inserted.rows.map(({ contact_id, api_key_id }) => [String(contact_id), `${api_key_id} ${days.get(String(contact_id))}`]),
+        inserted.rows.map(({ contact_id, api_key_id }) => [String(contact_id), `${api_key_id} ${dayOf.get(String(contact_id))}`]),
         trx,
       );
     });
@@ -484,7 +483,7 @@ const dayOfKey = ({ first: { digest, limits }, at }: Group): DayOfKey => [digest
 type Cancelled = Row | 'shared' | null;
 
 function canceller(database: Lane, by: 'contact_id' | 'request_id') {
-  const cancel = database.prepare(readSql(import.meta.url, 'cancel', database.kind, { ...authorization, by }), 'write');
+  const cancel = database.prepare(readSql(import.meta.url, 'cancel', database.kind, { ...authorization, by }), 'end');
   const confirmOne = readBack(database);
   return {
     async run(batch: Naming[], beforeCommit: () => void): Promise<Cancelled[]> {
@@ -508,35 +507,41 @@ function canceller(database: Lane, by: 'contact_id' | 'request_id') {
 }
 
 function explainer(database: Lane, by: 'contact_id' | 'request_id') {
-  const { kind, isShard } = database;
-  const explain = database.prepare(readSql(import.meta.url, 'explain', kind, { ...authorization, by, limits: limitColumns(kind) }), 'read');
-  const readPlaced = isShard ? placedReader(database) : null;
+  const { kind } = database;
+  const days = keyDays(database);
+  const parts = { ...authorization, ...days.parts, by, key: keyByDigest[kind], limits: limitColumns(kind) };
+  const explain = database.prepare(readSql(import.meta.url, 'explain', kind, parts), 'read');
   return async (batch: Naming[]): Promise<Row[]> => {
-    const { rows } = await explain(
-      batch.map((naming, n) => [n, ...requestRow(naming), countingDay(naming.limits, naming.at), naming.name, naming.phone]),
-    );
-    const sorted = rows.toSorted((a, b) => Number(a['n']) - Number(b['n']));
-    // If a key's limits have just changed, this count isn't used, because the request is checked again with the new limits.
-    const placed = await readPlaced?.(batch.map(({ digest, limits, at }) => [digest, countingDay(limits, at)]));
-    return placed ? sorted.map((row, n) => ({ ...row, placed_today: placed[n] ?? 0 })) : sorted;
+    const ofKeys = batch.map(({ digest, limits, at }): DayOfKey => [digest, countingDay(limits, at)]);
+    const requests = batch.map((naming, n) => [n, ...requestRow(naming), ofKeys[n]?.[1] ?? null, naming.name, naming.phone]);
+    const { rows } = await explain(await days.addPlaced(requests, ofKeys));
+    return rows.toSorted((a, b) => Number(a['n']) - Number(b['n']));
   };
 }
 
 type DayOfKey = readonly [digest: Digest, day: string | null];
 
-/** Returns a function that reads in a shard how many calls keys have placed on days, because the counts may be on another node. */
-function placedReader(database: Lane) {
+/**
+ * How a statement finds out how many calls a key has placed on a day. In a shard, the counts may be on another node, so they're read first,
+ * and each row has its count.
+ */
+function keyDays(database: Lane) {
+  const ofDay = 'coalesce((SELECT d.placed FROM api_key_days d WHERE d.api_key_id = k.id AND d.day = r.day), 0)';
+  if (!database.isShard) return { parts: { placedToday: ofDay }, addPlaced: async (rows: readonly BatchRows[]) => rows };
   const read = database.prepare(
     `SELECT e.value->>0 AS digest, e.value->>1 AS day, d.placed
-     FROM ${database.rows} CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE digest = e.value->>0 LIMIT 1) k CROSS JOIN api_key_days d
+     FROM {{rows}} CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE digest = e.value->>0 LIMIT 1) k CROSS JOIN api_key_days d
      WHERE d.api_key_id = k.id AND d.day = e.value->>1`,
     'read',
   );
-  return async (days: readonly DayOfKey[], trx?: Knex.Transaction): Promise<number[]> => {
-    const counted = days.filter(([, day]) => day !== null);
-    const { rows } = counted.length === 0 ? { rows: [] } : await read(counted, undefined, trx);
-    const placed = new Map(rows.map((row) => [`${row['digest']} ${row['day']}`, Number(row['placed'])]));
-    return days.map(([digest, day]) => placed.get(`${digest} ${day}`) ?? 0);
+  return {
+    parts: { placedToday: 'r.placed' },
+    async addPlaced(rows: readonly BatchRows[], days: readonly DayOfKey[], trx?: Knex.Transaction): Promise<readonly BatchRows[]> {
+      const counted = days.filter(([, day]) => day !== null);
+      const found = counted.length === 0 ? { rows: [] } : await read(counted, undefined, trx);
+      const placed = new Map(found.rows.map((row) => [`${row['digest']} ${row['day']}`, Number(row['placed'])]));
+      return rows.map((row, n) => [...row, placed.get(days[n]?.join(' ') ?? '') ?? 0]);
+    },
   };
 }
 
@@ -559,10 +564,10 @@ function isUnknown({ limits }: ActiveKey): boolean {
  */
 function activeKeys(database: Lane, limits: KnownLimits) {
   const { kind } = database;
-  const findKey = database.prepare(readSql(import.meta.url, 'find-key', kind, authorization), 'read');
-  const keyOfRow = { sqlite: 'api_keys k', postgres: 'LATERAL (SELECT * FROM api_keys WHERE digest = e.value->>0 LIMIT 1) k' }[kind];
+  const findKey = database.prepare(readSql(import.meta.url, 'find-key', kind, { ...authorization, key: keyByDigest[kind] }), 'read');
   const readLimits = database.prepare(
-    `SELECT k.digest, ${limitColumns(kind)} FROM ${database.rows} CROSS JOIN ${keyOfRow} WHERE k.digest = e.value->>0`,
+    `SELECT k.digest, ${limitColumns(kind)}
+     FROM (SELECT e.value->>0 AS digest FROM {{rows}}) AS r CROSS JOIN ${keyByDigest[kind]} WHERE k.digest = r.digest`,
     'read',
   );
   return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<ActiveKey[]> => {

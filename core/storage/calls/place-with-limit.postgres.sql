@@ -1,6 +1,6 @@
 -- Places calls of keys that have a daily call limit: like place.postgres.sql, but only as many as the key has left on its day. Repeats don't
 -- count, so they're excluded before the rest is numbered. lock-days.postgres.sql runs before it and `countPlaced` after it, in the same
--- transaction. In a shard, the counts may be on another node, so they're read first and passed along.
+-- transaction.
 INSERT INTO calls (
   campaign_id, account_id, api_key_id, state, contact_id, request_id, phone, name, time_zone, variables,
   not_before, not_after, placed_at, due_at, held_until, response_held_until
@@ -28,15 +28,13 @@ FROM (
           THEN CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
         END AS listing,
         r.day AS day, k.calls_per_day AS calls_per_day,
-        coalesce((SELECT d.placed FROM api_key_days d WHERE d.api_key_id = k.id AND d.day = r.day), 0) AS placed, -- not in a shard
-        -- in a shard: r.placed AS placed,
+        {{placedToday}} AS placed,
         r.rows AS rows
       FROM (
         SELECT
           e.value->>0 AS digest, e.value->>1 AS campaign_id, (e.value->>2)::bigint AS at, e.value->>3 AS limits_version,
           (e.value->>4)::bigint AS rules_version, (e.value->>5)::bigint AS unlisted_at, e.value->>6 AS day,
-          -- in a shard: (e.value->>8)::bigint AS placed,
-          e.value->7 AS rows
+          e.value->7 AS rows, (e.value->>8)::bigint AS placed
         FROM jsonb_array_elements($1::jsonb) AS e(value)
       ) AS r
       CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE digest = r.digest LIMIT 1) k

@@ -28,7 +28,7 @@ FROM (
           THEN CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
         END AS listing,
         r.day AS day, k.calls_per_day AS calls_per_day,
-        coalesce((SELECT d.placed FROM api_key_days d WHERE d.api_key_id = k.id AND d.day = r.day), 0) AS placed,
+        {{placedToday}} AS placed,
         r.rows AS rows
       FROM (
         SELECT

@@ -12,7 +12,7 @@ import { shardsOf } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import type { CurrentRules, KnownRules } from '../protection/rules.ts';
-import { callKey, isAt, isUndialed } from '../queue/call-stages.ts';
+import { callKey, isAt, isListed, isUndialed } from '../queue/call-stages.ts';
 import { type CallKeyPair, holdCalls, lapseBatch, lapsesAt, stopCalls, sweepBatchSize, unlocked } from '../queue/queue.ts';
 import { readContacts } from './contact-limits.ts';
 import { countLive } from './live-calls.ts';
@@ -409,7 +409,7 @@ async function moveStopped(
   return moved;
 }
 
-/** The columns that claim.*.sql returns. */
+/** The columns that claim.sql returns. */
 type ClaimedRow = Pick<
   CallRow,
   | 'contact_id'
@@ -433,7 +433,10 @@ type ClaimedRow = Pick<
  * blocked ones.
  */
 function claimStatement(database: Lane) {
-  const claim = database.prepare<ClaimedRow>(readSql(import.meta.url, 'claim', database.kind), 'write');
+  const claim = database.prepare<ClaimedRow>(
+    readSql(import.meta.url, 'claim', database.kind, { isListed: isListed('CAST({{given}}->>2 AS bigint)') }),
+    'write',
+  );
   return async (
     trx: Knex.Transaction,
     open: readonly OpenCall[],

@@ -7,12 +7,13 @@ import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
 import type { Clock, DialingStore, OptOut } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { inShortTransactions, type Lane, required, requireSeen } from '../engine/database.ts';
+import { endCalls } from '../engine/ended-calls.ts';
 import { earliest, inEachShard, perShard, shardOf, sumOfShards } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/do-not-call.ts';
 import { knownRules } from '../protection/rules.ts';
-import { columnsAt, endCalls, isAt, isDialing } from '../queue/call-stages.ts';
+import { columnsAt, isAt, isDialing } from '../queue/call-stages.ts';
 import { endOverdueBatch, lapseBatch, markAllDue, sweepBatchSize } from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts, type OnStopped } from './claim.ts';
 import { readContacts } from './contact-limits.ts';
@@ -158,14 +159,14 @@ async function findShard(database: Lane, contactId: string): Promise<Lane | null
 
 /** Returns a function that ends a claimed call. */
 function endingStatement(database: Lane) {
-  const settle = database.prepare(readSql(import.meta.url, 'settle', database.kind), 'write');
+  const settle = database.prepare(readSql(import.meta.url, 'settle', database.kind), 'end');
   return async ({ contactId, attempt }: ClaimedCall, { to, detail, endedAt, durationSeconds }: Ending): Promise<boolean> =>
     (await settle([contactId, toState(to), detail, endedAt, durationSeconds, attempt])).changed > 0;
 }
 
 /** Returns a function that records an outcome. The function returns false if the call has ended, was erased or wasn't handed off. */
 function outcomeStatement(database: Lane) {
-  const record = database.prepare(readSql(import.meta.url, 'outcome', database.kind), 'write');
+  const record = database.prepare(readSql(import.meta.url, 'outcome', database.kind), 'end');
   return async (contactId: string, conclusion: Conclusion, now: Millis, trx?: Knex.Transaction): Promise<boolean> => {
     const { state, detail, endedAt, durationSeconds, answeredBy = null } = conclusion;
     return (await record([contactId, toState(state), detail, endedAt, durationSeconds, now, answeredBy], undefined, trx)).changed > 0;

@@ -18,6 +18,11 @@ export type Row = Readonly<Record<string, Value | boolean>>;
  */
 export type Statement<Found = Row> = (rows: BatchRows, beforeCommit?: () => void, transaction?: Knex) => Promise<Changed<Found>>;
 type Changed<Found> = { rows: Found[]; changed: number };
+/**
+ * What a statement does. `read back` reads through connections that no other statement uses. `end` ends calls, and returns their campaign_id,
+ * placed_at and state, because the database also counts them for the charts (queue/call-stages.ts).
+ */
+export type Mode = 'read' | 'read back' | 'write' | 'end';
 export type BatchRows = readonly (Value | BatchRows)[];
 
 /** What the stores need from a database, in either dialect: the connections of one of the {@link Lanes}, or of one of its shards. */
@@ -36,17 +41,10 @@ export type Lane = {
   /** The batch size, and the number of concurrent batches, that were fastest with 64 client connections. */
   batchSize: number;
   maxInFlight: number;
-  /**
-   * SQL: the rows of a prepared statement's parameter, as the table `e` with the column `value`, for statements that are the same on both
-   * databases.
-   */
-  rows: string;
   /** Runs a raw statement, by default on `read`. @returns its rows, hiding how each driver returns them */
   query<Found extends object>(sql: string, bindings?: readonly Value[], on?: Knex): Promise<Found[]>;
-  /**
-   * Prepares a statement, once on each connection. @param mode `read back` reads through connections that no other statement uses
-   */
-  prepare<Found extends object = Row>(sql: string, mode: 'read' | 'read back' | 'write'): Statement<Found>;
+  /** Prepares a statement, once on each connection. In it, `{{given}}` is its parameter, and `{{rows}}` are the rows `e.value` in it. */
+  prepare<Found extends object = Row>(sql: string, mode: Mode): Statement<Found>;
   /** Closes the writing connection. This rolls back its uncommitted changes. The next write opens another connection. */
   discardWriter(reason: Error): Promise<void>;
   /**

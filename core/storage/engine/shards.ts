@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { Lane } from './database.ts';
 
@@ -76,36 +75,4 @@ export function earliest(times: readonly (Millis | null)[]): Millis | null {
 /** Groups items by the shard with their campaign's calls. */
 export function byShard<Item>(database: Lane, items: readonly Item[], campaignOf: (item: Item) => string): Map<Lane, Item[]> {
   return Map.groupBy(items, (item) => shardOf(database, campaignOf(item)));
-}
-
-/**
- * Returns a statement as it runs in a shard: without the lines that end in `-- not in a shard`, and with those that begin with
- * `-- in a shard:`. A call must not depend on a node that it doesn't need, and Citus would need all nodes for a statement that changes two
- * tables.
- */
-export function toShardSql(sql: string): string {
-  return sql.replaceAll(/^.*-- not in a shard$\n/gm, '').replaceAll('-- in a shard: ', '');
-}
-
-/** Whether a statement also counts the calls that it ends. In a shard, it returns them, and `countSeparately` counts them. */
-export function countsEnded(sql: string): boolean {
-  return /^\), counted AS \(/m.test(sql);
-}
-
-/**
- * Counts the calls that a statement has ended, in the same transaction. A call with a late outcome was already counted as `unknown`, so that
- * count is taken back.
- */
-export async function countSeparately(trx: Knex.Transaction, ended: readonly object[]): Promise<void> {
-  if (ended.length === 0) return;
-  await trx.raw(
-    `WITH changed AS (
-       SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, late_outcome_at
-       FROM jsonb_to_recordset(?::jsonb) AS c (campaign_id text, placed_at bigint, state text, late_outcome_at bigint)
-     )
-     INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
-     SELECT campaign_id, quarter_at, state, count(*) FROM changed GROUP BY 1, 2, 3
-     UNION ALL SELECT campaign_id, quarter_at, 'unknown', -1 FROM changed WHERE late_outcome_at IS NOT NULL`,
-    [JSON.stringify(ended)],
-  );
 }

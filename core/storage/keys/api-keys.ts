@@ -354,7 +354,7 @@ export async function revokeKeys(
 ): Promise<string[]> {
   let ids: string[] = [];
   for (const step of revokeStatements(database)) {
-    const { rows } = await step([which, at, cancelQueuedCalls ? at : null], undefined, trx);
+    const { rows } = await step([which.map((id) => [id]), at, cancelQueuedCalls ? at : null], undefined, trx);
     ids = rows.map((row) => String(row['id']));
   }
   return ids;

@@ -33,6 +33,12 @@ const limitsAreCurrent = 'k.limits_version IS NOT DISTINCT FROM r.limits_version
 /** The parts of the statements in `calls/` that decide. */
 export const authorization = { isAllowed: `${keyIsActive} AND ${keyHasAccess} AND ${limitsAreCurrent}`, keyIsActive, keyHasAccess };
 
+/** SQL: the key with the digest of `r`. calls/place.postgres.sql says why. */
+export const keyByDigest: Readonly<Record<Dialect, string>> = {
+  sqlite: 'api_keys k',
+  postgres: 'LATERAL (SELECT * FROM api_keys WHERE digest = r.digest LIMIT 1) k',
+};
+
 /**
  * SQL for display, by the same rule: the account whose campaigns the key has access to. If that's null, the key has access to the campaigns
  * of all accounts of `reachedPartner`.

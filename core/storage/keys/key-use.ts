@@ -147,7 +147,7 @@ function lastUsedStatement(database: Lane) {
   // Only update rows, because a revoked key must not return. Only move the time forward, because another core may have written a later use.
   return database.prepare(
     `UPDATE api_keys SET last_used_at = r.at, last_used_address = r.address
-     FROM (SELECT e.value->>0 AS digest, CAST(e.value->>1 AS bigint) AS at, e.value->>2 AS address FROM ${database.rows}) AS r
+     FROM (SELECT e.value->>0 AS digest, CAST(e.value->>1 AS bigint) AS at, e.value->>2 AS address FROM {{rows}}) AS r
      WHERE api_keys.digest = r.digest AND (api_keys.last_used_at IS NULL OR api_keys.last_used_at < r.at)`,
     'write',
   );
@@ -156,7 +156,7 @@ function lastUsedStatement(database: Lane) {
 function addressesStatement(database: Lane) {
   return database.prepare(
     `INSERT INTO api_key_addresses (api_key_id, address, used_at)
-     SELECT k.id, e.value->>1, CAST(e.value->>2 AS bigint) FROM ${database.rows} CROSS JOIN api_keys k WHERE k.digest = e.value->>0
+     SELECT k.id, e.value->>1, CAST(e.value->>2 AS bigint) FROM {{rows}} CROSS JOIN api_keys k WHERE k.digest = e.value->>0
      ON CONFLICT (api_key_id, address) DO UPDATE SET used_at = excluded.used_at WHERE api_key_addresses.used_at < excluded.used_at`,
     'write',
   );
@@ -167,7 +167,7 @@ function usageStatement(database: Lane) {
   // Add to the counts, because other cores count the same keys.
   return database.prepare(
     `INSERT INTO api_key_usage (api_key_id, quarter_at, placed, cancelled, refused)
-     SELECT k.id, CAST(e.value->>1 AS bigint), ${counts} FROM ${database.rows} CROSS JOIN api_keys k WHERE k.digest = e.value->>0
+     SELECT k.id, CAST(e.value->>1 AS bigint), ${counts} FROM {{rows}} CROSS JOIN api_keys k WHERE k.digest = e.value->>0
      ON CONFLICT (api_key_id, quarter_at) DO UPDATE
      SET placed = api_key_usage.placed + excluded.placed, cancelled = api_key_usage.cancelled + excluded.cancelled,
        refused = api_key_usage.refused + excluded.refused`,

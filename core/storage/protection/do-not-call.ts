@@ -8,10 +8,11 @@ import type { DoNotCallStore, ProtectionAccess } from '../../domain/ports.ts';
 import { doNotCallDetail } from '../../domain/protection/judge.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { inChunks, inShortTransactions, type Lane, type Lanes, required, requireSeen } from '../engine/database.ts';
+import { endCalls } from '../engine/ended-calls.ts';
 import { sumOfShards } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/sqlite-file.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
-import { endCalls, isAt, stageAfterSql } from '../queue/call-stages.ts';
+import { isAt, isListed, stageAfterSql } from '../queue/call-stages.ts';
 import { type CallKeyPair, selectAmong, selectBatch, walkQueue } from '../queue/queue.ts';
 
 /** The number of entries that one statement deletes. */
@@ -349,7 +350,7 @@ export async function blockDoNotCall(database: Lane, now: Millis, signal?: Abort
 /** Blocks an account's waiting calls, except those that a dialer is claiming right now: the claim itself blocks them. */
 async function blockInAccount(database: Lane, accountId: string, now: Millis, signal: AbortSignal | undefined): Promise<number> {
   const { write } = database;
-  const isBlockable = `${isAt(...stagesBefore('block'))} AND ${isCallListed(String(now))}`;
+  const isBlockable = `${isAt(...stagesBefore('block'))} AND ${isListed(String(now))}`;
   const columns = { state: write.raw(stageAfterSql('block')), ended_at: now, due_at: null, detail: doNotCallDetail };
   let blocked = 0;
   for await (const rows of walkQueue(database, { flag: isBlockable, accountId, size: lookupBatchSize, signal })) {
@@ -360,14 +361,6 @@ async function blockInAccount(database: Lane, accountId: string, now: Millis, si
     }
   }
   return blocked;
-}
-
-/** SQL: the number of a row of `calls` is on a list: the same condition as in dialing/claim.*.sql. @param at the SQL of the time */
-function isCallListed(at: string): string {
-  const listing = 'CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END';
-  return `(SELECT 1 FROM accounts a CROSS JOIN partners p WHERE a.id = calls.account_id AND p.id = a.partner_id
-    AND ${listing} IS NOT NULL AND (SELECT 1 FROM do_not_call d WHERE d.partner_id = ${listing} AND d.phone = calls.phone
-      AND (d.account_id IS NULL OR d.account_id = a.id) AND (d.ends_at IS NULL OR d.ends_at >= ${at}) LIMIT 1) IS NOT NULL) IS NOT NULL`;
 }
 
 /** In ms. The lists are refreshed only while calls are placed. */

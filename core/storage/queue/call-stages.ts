@@ -1,4 +1,3 @@
-import type { Knex } from 'knex';
 import type { CallState } from '#contract/calls/calls.ts';
 import {
   type CallEvent,
@@ -11,8 +10,6 @@ import {
   toState,
   transitionsFor,
 } from '../../domain/calls/call-states.ts';
-import { getDialect, inTransaction, isOnShard } from '../engine/database.ts';
-import { countSeparately } from '../engine/shards.ts';
 
 /**
  * Builds the SQL that derives a call's stage (see domain/calls/call-states.ts) from `state` and `handoff`. A call that has ended keeps its
@@ -54,28 +51,10 @@ export function columnsAt(to: HandoffStage | EndState): object {
 /** The table's primary key. The index by contact alone contains only calls that were handed off. */
 export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', 'contact_id'];
 
-/*
- * Charts count ended calls by the quarter-hour when they were placed. On PostgreSQL, each statement that ends calls also counts them: triggers
- * can't, because Citus doesn't support them on distributed tables. On SQLite, triggers do this, because a statement can't change two tables
- * there, and cancelling in a transaction with two statements was 10% to 25% slower (measured).
- */
-
-/** Runs an update that ends calls, and counts these calls. @returns the number of ended calls */
-export async function endCalls(on: Knex, update: Knex.QueryBuilder): Promise<number> {
-  if (getDialect(on) === 'sqlite') return update;
-  const counted = ['campaign_id', 'placed_at', 'state'];
-  if (isOnShard(on))
-    return inTransaction(on, async (trx) => {
-      const ended: object[] = await update.returning(counted).transacting(trx);
-      await countSeparately(trx, ended);
-      return ended.length;
-    });
-  const count = `INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
-    SELECT campaign_id, placed_at - placed_at % 900000, state, count(*) FROM changed GROUP BY 1, 2, 3`;
-  const [row]: { calls: number | string }[] = await on
-    .with('changed', update.returning(counted))
-    .with('counted', on.raw(count))
-    .from('changed')
-    .count({ calls: '*' });
-  return Number(row?.calls ?? 0);
+/** SQL: the number of a row of `calls` is on a do-not-call list. @param at the SQL of the time */
+export function isListed(at: string): string {
+  const listing = 'CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END';
+  return `(SELECT 1 FROM accounts a CROSS JOIN partners p WHERE a.id = calls.account_id AND p.id = a.partner_id
+    AND ${listing} IS NOT NULL AND (SELECT 1 FROM do_not_call d WHERE d.partner_id = ${listing} AND d.phone = calls.phone
+      AND (d.account_id IS NULL OR d.account_id = a.id) AND (d.ends_at IS NULL OR d.ends_at >= ${at}) LIMIT 1) IS NOT NULL) IS NOT NULL`;
 }

@@ -7,11 +7,12 @@ import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
-import { getDialect, inChunks, type Lane, type Value } from '../engine/database.ts';
+import { getDialect, inChunks, type Lane, type Mode, type Value } from '../engine/database.ts';
+import { endCalls } from '../engine/ended-calls.ts';
 import { inEachShard, perShard, sumOfShards } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
-import { callKey, endCalls, isAt, isDialing, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
+import { callKey, isAt, isDialing, isListed, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
 
 /*
  * To find a key's queued calls, the core scans the queue's whole index, because another index by key would make every placed call too
@@ -245,12 +246,17 @@ const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(toSt
 
 /** The statements that move queued calls, prepared once for each database. */
 const statementsOf = perShard((database) => {
-  const prepare = (name: string, parts = {}) => database.prepare(readSql(import.meta.url, name, database.kind, parts), 'write');
+  const prepare = (name: string, mode: Mode = 'end', parts = {}) =>
+    database.prepare(readSql(import.meta.url, name, database.kind, parts), mode);
+  const lock = database.kind === 'postgres' ? 'FOR UPDATE OF calls' : '';
   return {
-    cancel: { skip: prepare('cancel-queued', { skip: 'SKIP LOCKED' }), wait: prepare('cancel-queued', { skip: '' }) },
+    cancel: {
+      skip: prepare('cancel-queued', 'end', { lock: lock && `${lock} SKIP LOCKED` }),
+      wait: prepare('cancel-queued', 'end', { lock }),
+    },
     lapse: prepare('lapse'),
-    stop: prepare('stop'),
-    hold: prepare('hold'),
+    stop: prepare('stop', 'end', { isListed: isListed('r.now') }),
+    hold: prepare('hold', 'write'),
   };
 });
 

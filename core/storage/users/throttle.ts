@@ -27,7 +27,7 @@ export function throttleStore({ 'sign-in': database }: Lanes): ThrottleStore {
   const { write } = database;
   const look = database.prepare(
     `SELECT asked.n, max(kept.expires_at) AS until FROM sign_in_attempts AS kept
-     JOIN (${asked(database, 'CAST(e.value->>4 AS bigint) AS n')}) AS asked ON asked.key = kept.key WHERE ${isFull} GROUP BY asked.n`,
+     JOIN (${asked('CAST(e.value->>4 AS bigint) AS n')}) AS asked ON asked.key = kept.key WHERE ${isFull} GROUP BY asked.n`,
     'read',
   );
   // Attempts in a flood share a statement. With separate statements, attempts whose turn had come had to wait for a connection, and got a
@@ -49,7 +49,7 @@ export function throttleStore({ 'sign-in': database }: Lanes): ThrottleStore {
   });
   // Use one statement, so that concurrent attempts are counted one by one, and no counter is increased if one of them is full.
   const count = database.prepare(
-    `WITH asked AS (${asked(database)})
+    `WITH asked AS (${asked()})
       INSERT INTO sign_in_attempts AS kept (key, attempts, expires_at) SELECT key, 1, until FROM asked
       WHERE NOT EXISTS (SELECT 1 FROM asked JOIN sign_in_attempts AS kept ON kept.key = asked.key WHERE ${isFull})
       ON CONFLICT (key) DO UPDATE SET
@@ -101,9 +101,9 @@ export function throttleStore({ 'sign-in': database }: Lanes): ThrottleStore {
 }
 
 /** SQL: the counters of the rows from {@link toRows}. */
-function asked({ rows }: Lane, ...more: string[]): string {
+function asked(...more: string[]): string {
   const numbers = ['max', 'now', 'until'].map((name, n) => `CAST(e.value->>${n + 1} AS bigint) AS ${name}`);
-  return `SELECT ${['e.value->>0 AS key', ...numbers, ...more].join(', ')} FROM ${rows}`;
+  return `SELECT ${['e.value->>0 AS key', ...numbers, ...more].join(', ')} FROM {{rows}}`;
 }
 
 function toRows(counters: readonly ThrottleCounter[], now: Millis): Value[][] {

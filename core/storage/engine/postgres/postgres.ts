@@ -9,13 +9,15 @@ import {
   inTransaction,
   isOnShard,
   type Lane,
+  type Mode,
   type OpenedDatabase,
   quiet,
   type Statement,
   type Value,
 } from '../database.ts';
-import { countSeparately, countsEnded, shardSchema, toShardSql } from '../shards.ts';
-import { withoutComments } from '../sql-file.ts';
+import { countSeparately, withCount } from '../ended-calls.ts';
+import { shardSchema } from '../shards.ts';
+import { toStatement } from '../sql-file.ts';
 import { requireCoordinator } from './cluster.ts';
 import { awaitNodes, hangUp, PostgresClient, PostgresListClient, send, timeLimits } from './postgres-connection.ts';
 
@@ -236,10 +238,10 @@ function createLane(pool: Knex, sharding: Sharding, shards: Lane['shards']): Lan
     // A shard gets only a part of the requests, so a single connection makes larger batches.
     maxInFlight: isShard ? 1 : 2,
     query: (sql, bindings, on = pool) => query(on, sql, bindings),
-    rows: 'jsonb_array_elements($1::jsonb) AS e(value)',
-    prepare<Found extends object>(sql: string): Statement<Found> {
-      const run = runner<Found>(withoutComments(isShard ? toShardSql(sql) : sql));
-      if (!isShard || !countsEnded(sql)) return run;
+    prepare<Found extends object>(sql: string, mode: Mode): Statement<Found> {
+      const text = toStatement(sql, 'postgres');
+      if (mode !== 'end' || !isShard) return runner(mode === 'end' ? withCount(text) : text);
+      const run = runner<Found>(text);
       return (rows, beforeCommit, transaction) =>
         inTransaction(transaction ?? pool, async (trx) => {
           const result = await run(rows, beforeCommit, trx, timeLimits.batch);

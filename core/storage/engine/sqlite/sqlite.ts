@@ -3,8 +3,8 @@ import knex, { type Knex } from 'knex';
 import type { Database as Connection } from 'sqlite3';
 import { deadlines } from '../../../domain/deadlines.ts';
 import { FairQueue, inOrder } from '../../../domain/fair-queue.ts';
-import { type Lane, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
-import { withoutComments } from '../sql-file.ts';
+import { type Lane, type Mode, type OpenedDatabase, quiet, type Statement, type Value } from '../database.ts';
+import { toStatement } from '../sql-file.ts';
 import { markBroken, runPrepared, SqliteClient, SqliteListClient, SqliteWriterClient, toText } from './sqlite-connection.ts';
 import { fileGuard, prepareFile } from './sqlite-file.ts';
 
@@ -82,10 +82,10 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
       const rows: unknown = await on.raw(sql, bindings);
       return rows as Found[];
     },
-    rows: 'jsonb_each(?1) AS e',
-    prepare<Found extends object>(sql: string, mode: keyof typeof pools): Statement<Found> {
-      const text = toText(withoutComments(sql));
-      return (rows, beforeCommit, transaction) => runPrepared(transaction ?? pools[mode], text, JSON.stringify(rows), beforeCommit);
+    prepare<Found extends object>(sql: string, mode: Mode): Statement<Found> {
+      const text = toText(toStatement(sql, 'sqlite'));
+      const pool = mode === 'end' ? write : pools[mode];
+      return (rows, beforeCommit, transaction) => runPrepared(transaction ?? pool, text, JSON.stringify(rows), beforeCommit);
     },
     async discardWriter(reason) {
       const connection: Connection = await write.client.acquireConnection();

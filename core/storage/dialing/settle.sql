@@ -3,9 +3,9 @@
 -- the index by contact ID.
 UPDATE calls SET state = r.outcome, due_at = NULL, detail = r.detail, ended_at = r.ended_at, duration_seconds = r.duration_seconds
 FROM (
-  SELECT ?1->>0 AS contact_id, ?1->>1 AS outcome, ?1->>2 AS detail, ?1->>3 AS ended_at, ?1->>4 AS duration_seconds, ?1->>5 AS attempt
+  SELECT
+    {{given}}->>0 AS contact_id, {{given}}->>1 AS outcome, {{given}}->>2 AS detail, CAST({{given}}->>3 AS bigint) AS ended_at,
+    CAST({{given}}->>4 AS bigint) AS duration_seconds, CAST({{given}}->>5 AS bigint) AS attempt
 ) AS r
-WHERE calls.contact_id = r.contact_id AND handoff IS NOT NULL
-  AND (state = 'dialing' AND handoff IN ('open', 'retry', 'doubt', 'taken'))
-  AND calls.attempt = r.attempt
-RETURNING calls.contact_id
+WHERE calls.contact_id = r.contact_id AND handoff IS NOT NULL AND state = 'dialing' AND calls.attempt = r.attempt
+RETURNING calls.campaign_id, calls.placed_at, calls.state

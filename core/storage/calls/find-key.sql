@@ -4,6 +4,6 @@ SELECT
   r.n, u.id IS NOT NULL AS is_active,
   CASE WHEN u.id IS NOT NULL THEN k.expires_at END AS expires_at,
   CASE WHEN u.id IS NOT NULL THEN k.limits_version END AS limits_version
-FROM (SELECT value->>0 AS n, value->>1 AS digest, value->>2 AS at FROM jsonb_each(?)) AS r
-LEFT JOIN api_keys k ON k.digest = r.digest
+FROM (SELECT CAST(e.value->>0 AS bigint) AS n, e.value->>1 AS digest, CAST(e.value->>2 AS bigint) AS at FROM {{rows}}) AS r
+LEFT JOIN {{key}} ON k.digest = r.digest
 LEFT JOIN users u ON u.id = k.creator_id AND {{keyIsActive}}

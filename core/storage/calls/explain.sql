@@ -3,9 +3,7 @@
 -- on a list, and the version of the rules. This only chooses the response: the statement has already decided.
 SELECT
   r.n, {{limits}},
-  CASE WHEN k.calls_per_day IS NOT NULL
-    THEN coalesce((SELECT d.placed FROM api_key_days d WHERE d.api_key_id = k.id AND d.day = r.day), 0)
-  END AS placed_today,
+  CASE WHEN k.calls_per_day IS NOT NULL THEN {{placedToday}} END AS placed_today,
   k.id IS NOT NULL AND {{keyIsActive}} AS is_active,
   c.id IS NOT NULL AND {{keyHasAccess}} AS has_access,
   x.contact_id, x.request_id, CASE x.state WHEN 'dialing' THEN x.handoff ELSE x.state END AS stage, x.placed_at, x.cancelled_at,
@@ -19,11 +17,12 @@ SELECT
   ) IS NOT NULL) AS is_listed
 FROM (
   SELECT
-    value->>0 AS n, value->>1 AS digest, value->>2 AS campaign_id, value->>3 AS at, value->>4 AS limits_version, value->>5 AS day,
-    value->>6 AS {{by}}, value->>7 AS phone
-  FROM jsonb_each(?)
+    CAST(e.value->>0 AS bigint) AS n, e.value->>1 AS digest, e.value->>2 AS campaign_id, CAST(e.value->>3 AS bigint) AS at,
+    e.value->>4 AS limits_version, e.value->>5 AS day, e.value->>6 AS {{by}}, e.value->>7 AS phone,
+    CAST(e.value->>8 AS bigint) AS placed
+  FROM {{rows}}
 ) AS r
-LEFT JOIN api_keys k ON k.digest = r.digest
+LEFT JOIN {{key}} ON k.digest = r.digest
 LEFT JOIN users u ON u.id = k.creator_id
 LEFT JOIN campaigns c ON c.id = r.campaign_id
 LEFT JOIN accounts a ON a.id = c.account_id
