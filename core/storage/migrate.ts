@@ -74,10 +74,26 @@ async function createSchema(trx: Knex.Transaction, dialect: Dialect): Promise<vo
   for (const statement of readStatements(dialect)) await trx.raw(statement);
 }
 
+/** What's different on each database in schema.sql. */
+const schemaParts = {
+  sqlite: { id: 'text', latest: 'max', includeCalls: '' },
+  postgres: { id: 'text COLLATE "C"', latest: 'greatest', includeCalls: ' INCLUDE (calls)' },
+} as const;
+/** The tables that SQLite stores in the order of their keys. */
+const ordered = ['api_key_usage', 'api_key_days', 'api_key_addresses', 'call_counts'];
+
 function readStatements(dialect: Dialect): string[] {
-  const text = readSql(import.meta.url, 'schema', dialect);
+  const text = readSql(import.meta.url, 'schema', dialect, schemaParts[dialect]);
   // A statement ends with a semicolon at the end of a line; the lines of a trigger's body are indented.
-  return text.split(/;\n(?! )/).filter((statement) => statement.trim() !== '');
+  const all = text.split(/;\n(?! )/).filter((statement) => statement.trim() !== '');
+  if (dialect === 'postgres') return all.filter((statement) => !statement.includes('-- Only on SQLite'));
+  return all.filter((statement) => !statement.includes('-- Only on PostgreSQL')).map(toSqlite);
+}
+
+function toSqlite(statement: string): string {
+  const table = /^CREATE TABLE (\w+)/m.exec(statement)?.[1];
+  const options = table === undefined ? '' : ordered.includes(table) ? ' STRICT, WITHOUT ROWID' : ' STRICT';
+  return `${statement.replaceAll('bigint', 'integer')}${options}`;
 }
 
 /** Returns the statements that create these tables, with their indexes. */

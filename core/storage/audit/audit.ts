@@ -229,7 +229,7 @@ type Events = { table: string; where: Condition; prefix: RowPrefix | null; other
 
 /**
  * Builds the parts of a query for events. There's an index for each filter and for most pairs of filters (see
- * schema.sqlite.sql). If several match the filters, uses the one with the fewest events.
+ * schema.sql). If several match the filters, uses the one with the fewest events.
  */
 export async function eventsIn(
   database: Lane,

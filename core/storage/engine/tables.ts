@@ -8,7 +8,7 @@ import type { EndState, HandoffStage } from '../../domain/calls/call-states.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { AuditSubject } from '../../domain/model.ts';
 
-/** The tables as the last migration leaves them. schema.sqlite.sql explains their columns. */
+/** The tables as the last migration leaves them. schema.sql explains their columns. */
 declare module 'knex/types/tables.js' {
   interface Tables {
     partners: PartnerRow;
