@@ -1,5 +1,5 @@
 // Fills an empty database with realistic sample data: a partner, two accounts, campaigns, a user of each type and a few API keys. Refuses a
-// database that already has users.
+// database that already has users. Prints only lines to paste into a shell, so its output can also be piped into one.
 import { randomBytes } from 'node:crypto';
 import { changeApiKey, createApiKey } from '../core/domain/api-keys.ts';
 import { operator } from '../core/domain/audit/audit.ts';
@@ -46,29 +46,12 @@ async function fill(ports: Ports): Promise<string> {
   await key(grace, 'Front desk tablet', { kind: 'none' });
   await key(paul, 'Nightly sync', { kind: 'years', years: 5 });
 
-  const port = process.env['PORT'] || '8080';
-  return `The database now has a partner with two accounts, three campaigns, five users and four API keys.
-
-Sign in with the password  ${password}  as
-  ada@harbour.example      an account user
-  grace@harbour.example    her teammate
-  paul@northwind.example   a partner user
-  tess@northwind.example   a partner user, limited to one account
-  sam@callkey.example      service staff
-
-Start the core with  ${port === '8080' ? '' : `PORT=${port} `}DIALER=simulated npm start  and, in another terminal, place a first call with the key of Ada's practice software.
-No phone rings: the simulated dialer makes up the outcome (core/docs/rehearsing.md), and the phone number doesn't belong to anyone.
-
-export CALLKEY_SERVER=http://127.0.0.1:${port}
+  const server = `http://127.0.0.1:${process.env['PORT'] || '8080'}`;
+  return `export CALLKEY_SERVER=${server}
 export CALLKEY_API_KEY=${keyValue}
-export CAMPAIGN=${reminders.id}
+export CALLKEY_CAMPAIGN=${reminders.id}
 export LIMITED_API_KEY=${limited.keyValue}
-printf 'X-API-Key: %s' "$CALLKEY_API_KEY" |
-  curl -i $CALLKEY_SERVER/api/v1/campaigns/$CAMPAIGN/contacts/on-demand \\
-  -H @- -H 'Content-Type: application/json' \\
-  -d '{"requestId":"first-call","contact":{"phone":"+493023125000","name":"Ada Lovelace"}}'
-
-(The key is passed through a pipe, because every user of the machine can see a command's arguments.)
+echo 'Sign in at ${server} as ada@harbour.example, with the password ${password}'
 `;
 }
 

@@ -75,7 +75,7 @@ export async function insertKeys(database: Lane, count: number, creator: User, {
 
 /** When, on which machine and at which commit figures were measured. The commit has a note if the working tree had changes. */
 export async function describeOrigin() {
-  const machine: Record<string, string> = {
+  const machine: Record<string, string> & { processor: string } = {
     processor: `${cpus().length} cores of ${cpus()[0]?.model}`,
     memory: `${Math.round(totalmem() / 2 ** 30)} GB`,
     system: `${type()} ${release()}`,

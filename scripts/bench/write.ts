@@ -32,17 +32,21 @@ export function fillIn(page: string, sections: Readonly<Record<string, string>>)
 
 /** Builds the sections of the pages that quote a full run, by section name. */
 export function buildSections(results: Results): Record<string, string> {
-  const { at, rows, budget } = results;
+  const { at, machine, rows, budget } = results;
   const cells = (name: string, ...formats: ((row: Row) => string)[]) =>
     databaseKinds
       .flatMap((kind) => rows.filter((row) => row.name === name && row.database === kind))
       .flatMap((row) => formats.map((format) => format(row)));
   const perSecond = ({ perSecond }: Row) => count(perSecond.median);
-  const share = ({ ratio }: Row) => ratio.median.toFixed(2);
-  const summary = ['place', 'cancel', 'refuse a revoked key'].map((name) => [name, ...cells(name, perSecond, share)]);
+  const summary = Object.entries({
+    'calls placed, each on disk first': 'place',
+    'calls cancelled': 'cancel',
+    'revoked keys refused': 'refuse a revoked key',
+  }).map(([text, name]) => [text, ...cells(name, perSecond)]);
   const ofCore = rows.filter(({ name, database }) => database === 'postgres' && name !== 'bare Koa').map(({ name }) => name);
   return {
-    summary: `${formatDate(at)}:\n\n${table(['', 'SQLite', 'share of bare Koa', 'PostgreSQL', 'share of bare Koa'], summary)}`,
+    summary: `${table(['per second', 'SQLite', 'PostgreSQL'], summary)}
+${formatDate(at)}, on ${machine.processor}, which also ran the database and the load generator.\n`,
     run: runText(results),
     ...figureSections(results),
     rows: rowTable(rows),
@@ -108,7 +112,7 @@ export function poolersSection({ at, machine, database, pooler, rows }: Poolers)
     rows.filter((row) => row.name === name).flatMap(({ perSecond, p99 }) => [counts(perSecond), `${p99.median.toFixed(1)} ms`]);
   const lines = ways.map((way) => [way, ...cells(`place, ${way}`), ...cells(`cancel, ${way}`)]);
   return `${table(['', 'place, per second', 'p99', 'cancel, per second', 'p99'], lines)}
-${formatDate(at)}, ${machine['processor']} for all programs together, ${machine['node']}, ${database}, ${pooler}: medians and ranges, with 64 wrk connections.\n`;
+${formatDate(at)}, ${machine.processor} for all programs together, ${machine['node']}, ${database}, ${pooler}: medians and ranges, with 64 wrk connections.\n`;
 }
 
 /** Builds the sections of the pages that quote these results, by section name. */
@@ -148,6 +152,6 @@ export function longFileSection({ at, machine, lines, megabytes, runs, firstCall
   const peak = Math.max(...runs.map(({ memory }) => memory));
   const rows = runs.map(({ step, memory, seconds }) => [step, `${memory.toFixed(0)} MB`, `${seconds.toFixed(0)} s`]);
   return `${table([`a file of ${count(lines)} lines, ${megabytes.toFixed(0)} MB`, 'peak memory', 'CPU time'], rows)}
-${formatDate(at)}, ${machine['processor']}, ${machine['node']}, with the core on the same machine: at most ${peak.toFixed(0)} MB (goal: ${withGoal('< 200 MB', peak)}).
+${formatDate(at)}, ${machine.processor}, ${machine['node']}, with the core on the same machine: at most ${peak.toFixed(0)} MB (goal: ${withGoal('< 200 MB', peak)}).
 The first call was placed ${(firstCall / 1_000).toFixed(2)} s after the check (goal: ${withGoal('≤ 2 s', firstCall / 1_000)}).\n`;
 }

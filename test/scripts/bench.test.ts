@@ -93,7 +93,14 @@ describe("the pages with the bench's results", () => {
     const leak = memoryOver(hour((minute) => 100 + minute / 2));
     expect(leak.slope).to.be.closeTo(30, 1e-6);
     expect(leak.isFlat).to.equal(false);
-    const about = { at: '2026-01-02T00:00:00Z', commit: 'abc', machine: {}, database: 'sqlite' as const, peakPerSecond: 1, samples: [] };
+    const about = {
+      at: '2026-01-02T00:00:00Z',
+      commit: 'abc',
+      machine: { processor: '' },
+      database: 'sqlite' as const,
+      peakPerSecond: 1,
+      samples: [],
+    };
     const section = soakSection({ ...about, otherLoad: { others: 0, stolen: 0 }, minutes: [], memory: leak });
     expect(section).to.contain('**not flat**').and.to.contain('30.0 MB per hour').and.to.contain('130 MB');
   });

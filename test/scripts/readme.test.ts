@@ -1,42 +1,94 @@
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { bareEnvironment } from '../support/commands.ts';
-import { spawnCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { findProgram, skip } from '../support/skip.ts';
 
 const cwd = fileURLToPath(new URL('../..', import.meta.url));
-const blocks = [...readFileSync(join(cwd, 'README.md'), 'utf8').matchAll(/^```sh\n(.*?)^```/gms)].map(([, text = '']) => text);
+const readme = readFileSync(join(cwd, 'README.md'), 'utf8');
 
-describe('the commands in README.md', () => {
-  it('load sample data, create a key, and place and cancel calls', async function () {
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  await new Promise((closed) => server.close(closed));
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+describe('README.md', () => {
+  it('has commands that start a core with sample data and place calls, and the demo prints only what to paste', async function () {
     this.timeout(120_000);
     if (findProgram('curl') === undefined) skip(this, "curl isn't installed");
+    const [start = '', ...others] = [...readme.matchAll(/^```sh\n(.*?)^```/gms)].map(([, text = '']) => text);
+    const calls = others.filter((block) => !block.startsWith('npm test'));
+    expect(calls).to.have.length(2);
     const home = freshDirectory();
-    const database = `sqlite:${join(home, 'callkey.db')}`;
-    const env = { ...bareEnvironment, HOME: home, TMPDIR: home, DATABASE_URL: database, XDG_RUNTIME_DIR: home };
-    const [start = ''] = blocks.filter((block) => block.includes('npm start'));
-    const [demo = ''] = /npm run .*(?= && npm start)/.exec(start) ?? [];
-    const loaded = execFileSync('bash', ['--norc', '-euc', demo], { cwd, env, encoding: 'utf8' });
-    const [, PASSWORD = ''] = /Sign in with the password {2}(\S+) /.exec(loaded) ?? [];
-    const core = await spawnCore(database);
-    const script = blocks.slice(
-      blocks.findIndex((block) => block.includes('PRIVATE=')),
-      blocks.findIndex((block) => block.includes('npm test')),
+    const [port, managementPort] = [String(await freePort()), String(await freePort())];
+    const state = { HOME: home, TMPDIR: home, XDG_RUNTIME_DIR: home, DATABASE_URL: `sqlite:${join(home, 'callkey.db')}` };
+    const env = { ...bareEnvironment, ...state, PORT: port, MANAGEMENT_PORT: managementPort };
+    // Everything but the installation, which would replace the packages of this test.
+    expect(start).to.match(/^npm ci\n/);
+    const core = spawn('bash', ['--norc', '-euc', start.replace('npm ci\n', '')], { cwd, env, detached: true });
+    const ended = once(core, 'exit');
+    const printed: string[] = [];
+    try {
+      for await (const line of createInterface({ input: core.stdout })) {
+        printed.push(line);
+        if (line.includes('"msg":"listening"')) break;
+      }
+      core.stdout.resume();
+      const pasted = printed.slice(0, 5).join('\n');
+      expect(pasted).to.match(/^(?:export [A-Z_]+=\S+\n){4}echo 'Sign in at http:\S+ as ada@harbour\.example, with the password \S+'$/);
+      const place = (block = '') =>
+        execFileSync('bash', ['--norc', '-euo', 'pipefail', '-c', `${pasted}\n${block}`], { cwd, env, encoding: 'utf8' });
+      expect(place(calls[0]))
+        .to.match(/^ok {4}key +accepted$/m)
+        .and.match(/^Placed a call to \+493023125000\.$/m);
+      const [first, second] = [place(calls[1]), place(calls[1])];
+      expect(first).to.contain('"requestId":"order-4711"').and.contain('"state":"queued"');
+      expect(second.split('\n').slice(1)).to.deep.equal(first.split('\n').slice(1));
+    } finally {
+      if (core.pid !== undefined && core.exitCode === null) process.kill(-core.pid, 'SIGTERM');
+      await ended;
+    }
+  });
+
+  it('has at most 600 words', () => {
+    expect(readme.split(/\s+/).length).to.be.at.most(600);
+  });
+});
+
+describe('the pages', () => {
+  /** Returns the anchor that GitHub gives a heading. */
+  const toAnchor = (heading: string) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-');
+  const withoutCode = (text: string) => text.replaceAll(/^```.*?^```/gms, '');
+
+  it('link only to files and headings that exist', () => {
+    const pages = globSync(['*.md', '.github/*.md', '{core,cli,desktop,scripts,test}/**/*.md'], {
+      cwd,
+      exclude: ['**/node_modules/**', 'core/docs/operations.md'],
+    });
+    expect(pages).to.include('core/docs/README.md');
+    const anchors = (page: string) =>
+      [...withoutCode(readFileSync(page, 'utf8')).matchAll(/^#+ (.*)$/gm)].map(([, text = '']) => toAnchor(text));
+    const broken = pages.flatMap((page) =>
+      [...withoutCode(readFileSync(join(cwd, page), 'utf8')).matchAll(/\]\((?!https?:|mailto:)([^)\s]*)\)/g)].flatMap(([, link = '']) => {
+        const [path = '', anchor] = link.split('#');
+        const target = path === '' ? join(cwd, page) : join(cwd, dirname(page), path);
+        const isRight = existsSync(target) && (anchor === undefined || !target.endsWith('.md') || anchors(target).includes(anchor));
+        return isRight ? [] : `${page}: ${link}`;
+      }),
     );
-    const text = script
-      .filter((block) => block !== 'npm run desktop\n')
-      .join('\n')
-      .replace('CORE=http://127.0.0.1:8080', `CORE=${core.url}`);
-    const printed = execFileSync('bash', ['--norc', '-euo', 'pipefail', '-c', text], { cwd, env: { ...env, PASSWORD }, encoding: 'utf8' });
-    await core.stop();
-    const calls = [...printed.matchAll(/^\{"requestId":"order-4711".*"state":"(\w+)"/gm)].map(([, state]) => state);
-    expect(calls, printed).to.deep.equal(['queued', 'cancelled']);
-    expect(printed)
-      .to.match(/^Placed a call to \+353861234567\.$/m)
-      .and.match(/^Cancelled\.$/m);
+    expect(broken).to.deep.equal([]);
   });
 });
