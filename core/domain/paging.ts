@@ -1,35 +1,75 @@
+import { z } from 'zod';
+import { parseJson } from '#contract/text/json.ts';
+import { identifierSchema } from '#contract/text/text.ts';
 import { instant, type Millis } from './instant.ts';
 import { Problem } from './problem.ts';
 
 /** A page of items. `nextCursor` is null on the last page. */
 export type Page<Item> = { items: Item[]; nextCursor: string | null };
 
-/** Reads a page. @param read reads this many rows: one more than a page has, to find out whether there's a next page */
-export async function readPage<Item>(
-  size: number,
-  read: (rows: number) => Promise<readonly Item[]>,
-  getCursor: (item: Item) => string,
-): Promise<Page<Item>> {
-  return toPage(size, await read(size + 1), getCursor);
+/** What the cursors of one list contain: the list's name, and the position of a page's last item. It stays valid if that item changes. */
+export type Cursors<Position> = {
+  write(position: Position): string;
+  /** @throws Problem `malformed-request` if the text isn't a cursor of this list */
+  read(text: string | null): Position | null;
+};
+
+function cursors<Position>(list: string, position: z.ZodType<Position>): Cursors<Position> {
+  const schema = z.tuple([z.literal(list), position]);
+  return {
+    write: (last) => Buffer.from(JSON.stringify([list, last])).toString('base64url'),
+    read(text) {
+      if (text === null) return null;
+      const { data } = schema.safeParse(parseJson(Buffer.from(text, 'base64url').toString()));
+      if (!data) throw invalidCursor();
+      return data[1];
+    },
+  };
 }
 
-export function toPage<Item>(size: number, rows: readonly Item[], getCursor: (item: Item) => string): Page<Item> {
-  const items = rows.slice(0, size);
-  const last = items.at(-1);
-  return { items, nextCursor: rows.length > size && last !== undefined ? getCursor(last) : null };
+export function invalidCursor(): Problem {
+  return new Problem('malformed-request', 'Invalid query parameter cursor: pass the nextCursor from the previous page.');
 }
 
-/** A position in a list that's ordered by time and ID. It stays valid if the item there is deleted. */
+/** Cursors of a list in the order of its items' IDs. */
+export function idCursors(list: string): Cursors<string> {
+  return cursors(list, identifierSchema);
+}
+
+/** A position in a list that's ordered by time and ID. */
 export type TimePosition = { at: Millis; id: string };
 
-export function timeCursor({ createdAt, id }: { createdAt: Millis; id: string }): string {
-  return `${createdAt.toString(36)}_${id}`;
+const time = z.int().min(0).max(8.64e15).transform(instant);
+
+export function timeCursors(list: string): Cursors<TimePosition> {
+  return cursors(list, z.object({ at: time, id: identifierSchema }));
 }
 
-/** Parses a cursor from {@link timeCursor}. @throws Problem `malformed-request` */
-export function timePosition(cursor: string | null): TimePosition | null {
-  if (cursor === null) return null;
-  const [, at = '', id = ''] = /^([0-9a-z]{1,9})_(.+)$/.exec(cursor) ?? [];
-  if (id === '') throw new Problem('malformed-request', 'Invalid query parameter cursor: pass the nextCursor from the previous page.');
-  return { at: instant(Number.parseInt(at, 36)), id };
+/** A position in a list that's ordered by phone number and ID. */
+export type PhonePosition = { phone: string; id: string };
+
+export const phoneCursors: Cursors<PhonePosition> = cursors(
+  'numbers',
+  z.object({ phone: z.string().regex(/^\+\d{1,15}$/), id: identifierSchema }),
+);
+
+/** Reads a page. @param read reads this many rows: one more than a page has, to find out whether there's a next page */
+export async function readPage<Item, Position>(
+  list: Cursors<Position>,
+  { cursor, size }: { cursor: string | null; size: number },
+  read: (after: Position | null, rows: number) => Promise<readonly Item[]>,
+  getPosition: (last: Item) => Position,
+): Promise<Page<Item>> {
+  return toPage(list, size, await read(list.read(cursor), size + 1), getPosition);
+}
+
+export function toPage<Item, Position>(
+  list: Cursors<Position>,
+  size: number,
+  rows: readonly Item[],
+  getPosition: (last: Item) => Position,
+): Page<Item> {
+  const items = rows.slice(0, size);
+  const last = items.at(-1);
+  return { items, nextCursor: rows.length > size && last !== undefined ? list.write(getPosition(last)) : null };
 }

@@ -75,7 +75,7 @@ import type {
   User,
   UserChange,
 } from './model.ts';
-import type { TimePosition } from './paging.ts';
+import type { PhonePosition, TimePosition } from './paging.ts';
 
 export type Stores = {
   apiKeys: ApiKeyStore;
@@ -455,13 +455,8 @@ export type DoNotCallStore = {
   findEntry(access: ProtectionAccess, id: string): Promise<DoNotCallEntry | null>;
   /** Lists newest first, after the cursor (an ID). */
   listNumbers(access: ProtectionAccess, cursor: string | null, limit: number): Promise<DoNotCallEntry[]>;
-  /** Lists numbers that start with the prefix, by number, after the cursor (a number and an ID). */
-  searchNumbers(
-    access: ProtectionAccess,
-    prefix: string,
-    cursor: { phone: string; id: string } | null,
-    limit: number,
-  ): Promise<DoNotCallEntry[]>;
+  /** Lists numbers that start with the prefix, by number, after a position among them. */
+  searchNumbers(access: ProtectionAccess, prefix: string, after: PhonePosition | null, limit: number): Promise<DoNotCallEntry[]>;
   /** Returns the entries that block a number in an account now. */
   findBlocking(owner: { accountId: string; partnerId: string }, phone: string, now: Millis): Promise<DoNotCallEntry[]>;
   /** Returns whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
@@ -582,9 +577,9 @@ export type TenancyStore = {
   allPartners(): Promise<ExternalNamed[]>;
   allAccounts(): Promise<(ExternalNamed & { partner: Named })[]>;
   allCampaigns(): Promise<(ExternalNamed & { account: Named })[]>;
-  /** Lists by name, after the cursor. */
+  /** Lists in the order of the IDs, after the cursor (an ID). */
   listAccounts(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Named[]>;
-  /** Lists campaigns by account and name. Searches the names of both, and finds a campaign by its ID. */
+  /** Lists campaigns like `listAccounts`. Searches the names of both, and finds a campaign by its ID. */
   listCampaigns(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Campaign[]>;
   /** Lists the best matches first. */
   search(text: string, limit: number): Promise<Tenancy[]>;
@@ -616,11 +611,11 @@ export type DirectoryStore = {
    * @returns what belongs to it, if it wasn't deleted because of that; null if it doesn't exist
    */
   delete(kind: 'partner' | 'account' | 'campaign', id: string, event: AuditEvent): Promise<Belonging[] | null>;
-  /** Lists by name, after the cursor. */
+  /** Lists in the order of the IDs, after the cursor (an ID). */
   partners(access: DirectoryAccess, filter: ListFilter, limit: number): Promise<ManagedPartner[]>;
-  /** Lists accounts by partner and name. @param partnerId null for the accounts of all partners */
+  /** Lists accounts like `partners`. @param partnerId null for the accounts of all partners */
   accounts(access: DirectoryAccess, partnerId: string | null, filter: ListFilter, limit: number): Promise<ManagedAccount[]>;
-  /** Lists campaigns by partner, account and name. @param accountId null for the campaigns of all accounts */
+  /** Lists campaigns like `partners`. @param accountId null for the campaigns of all accounts */
   campaigns(access: DirectoryAccess, accountId: string | null, filter: ListFilter, limit: number): Promise<ManagedCampaign[]>;
   findPartner(access: DirectoryAccess, id: string): Promise<ManagedPartner | null>;
   findAccount(access: DirectoryAccess, id: string): Promise<ManagedAccount | null>;

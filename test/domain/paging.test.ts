@@ -1,9 +1,11 @@
 import { expect } from 'chai';
 import { limits } from '#contract/limits.ts';
-import { toPage } from '../../core/domain/paging.ts';
+import { idCursors, toPage } from '../../core/domain/paging.ts';
 
+const cursors = idCursors('numbers');
 const page = (count: number) =>
   toPage(
+    cursors,
     limits.page,
     Array.from({ length: count }, (_, n) => n),
     String,
@@ -17,6 +19,6 @@ describe('a page', () => {
   });
   it("ends at its cursor, and doesn't include the extra row that shows that there is a next page", () => {
     const { items, nextCursor } = page(limits.page + 1);
-    expect([items.length, nextCursor]).to.deep.equal([limits.page, String(limits.page - 1)]);
+    expect([items.length, cursors.read(nextCursor)]).to.deep.equal([limits.page, String(limits.page - 1)]);
   });
 });

@@ -5,6 +5,7 @@ import { tenanciesSchema } from '#contract/console/session.ts';
 import { deletionSchema, usersSchema } from '#contract/console/users.ts';
 import { limits } from '#contract/limits.ts';
 import { instant } from '../../core/domain/instant.ts';
+import { idCursors } from '../../core/domain/paging.ts';
 import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
 import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
@@ -118,9 +119,40 @@ describe('console lists that are longer than a page', () => {
       expect(readUsers(next.json).items).to.deep.equal(['u501', 'u502']);
     });
 
-    it('refuse a forged cursor', async () => {
-      const answer = await ask('GET', `${core.url}/console/users?cursor=u7`, { cookie: partner });
-      expect([answer.status, readCode(answer)]).to.deep.equal([400, 'malformed-request']);
+    it('have each entry on exactly one page, even if entries are renamed or deleted while they are read', async () => {
+      const change = async (table: 'campaigns' | 'accounts', id: string, name: string | null) => {
+        const entry = direct.storage.database.write(table).where({ id });
+        await (name === null ? entry.delete() : entry.update({ name }));
+      };
+      for (const path of ['/console/campaigns', '/console/directory/campaigns']) {
+        const read = async (cursor: string) => readCampaigns((await ask('GET', `${core.url}${path}${cursor}`, { cookie: partner })).json);
+        const first = await read('');
+        const last = first.items.at(-1) ?? '';
+        const later = (await read(`?cursor=${first.nextCursor}`)).items;
+        await insert('campaigns (id, name, account_id, created_at)', `'${last}-gone', 'Z', 'a1', 1`, 1);
+        await change('campaigns', `${last}-gone`, null);
+        await change('campaigns', last, 'A first name');
+        await change('campaigns', first.items[9] ?? '', 'ZZ last name');
+        await change('campaigns', later[0] ?? '', 'A first name');
+        await change('accounts', 'a500', 'Z');
+        expect((await read(`?cursor=${first.nextCursor}`)).items).to.have.members(later);
+      }
+    });
+
+    it("refuse what isn't a cursor of theirs", async () => {
+      const { nextCursor: ofUsers } = readUsers((await ask('GET', `${core.url}/console/users`, { cookie: partner })).json);
+      const { nextCursor: ofCampaigns } = readCampaigns((await ask('GET', `${core.url}/console/campaigns`, { cookie: partner })).json);
+      const lists = ['accounts', 'campaigns', 'users', 'users/u1/deletion', 'calls', `campaigns/${tenants.campaign.id}/calls`, 'activity'];
+      const others = ['calls/summary', 'do-not-call', 'do-not-call?search=%2B49', 'directory/accounts', 'directory/campaigns'];
+      for (const list of [...lists, ...others]) {
+        const foreign = list.endsWith('campaigns') || list === 'calls/summary' ? ofUsers : ofCampaigns;
+        for (const cursor of ['zzz', 'u7', tenants.campaign.id, '493012_x', 'WyJjYWxscyJd', '%C3%A9', `${foreign}`, 'x'.repeat(257)]) {
+          const answer = await ask('GET', `${core.url}/console/${list}${list.includes('?') ? '&' : '?'}cursor=${cursor}`, {
+            cookie: partner,
+          });
+          expect([list, cursor, answer.status, readCode(answer)]).to.deep.equal([list, cursor, 400, 'malformed-request']);
+        }
+      }
     });
 
     it('show one page of the keys that a deletion affects, and the total number', async () => {
@@ -222,7 +254,7 @@ describe('a search for calls', () => {
       const older = search('?search=zoe');
       const newer = search('?search=zo');
       const stopped = (await Promise.all([older, newer])).find(({ searchedBackTo }) => searchedBackTo !== undefined);
-      expect(Date.parse(stopped?.searchedBackTo ?? '')).to.equal(since + Number(stopped?.nextCursor));
+      expect(Date.parse(stopped?.searchedBackTo ?? '')).to.equal(since + Number(idCursors('calls').read(stopped?.nextCursor ?? null)));
       expect(await searchAll('?search=zoe', older)).to.deep.equal(['9']);
     });
   });

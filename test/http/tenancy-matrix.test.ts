@@ -148,9 +148,6 @@ describe('under the tenancy rules,', () => {
             counts.push(accountsSchema.parse(answer.json).accounts.length);
           }
           expect(counts).to.deep.equal(Array(4).fill(inScope ? 1 : 0));
-          // A cursor from another scope must not reveal what sorts before it.
-          const after = await ask('GET', `${at.core.url}/console/campaigns?cursor=${at.tenants.otherCampaign.id}`, as(viewer));
-          expect(campaignsSchema.parse(after.json).campaigns).to.deep.equal([]);
         });
       }
     }

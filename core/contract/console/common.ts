@@ -13,8 +13,12 @@ export const tenancyKindSchema = z.enum(['account', 'partner']);
 
 export type TenancyKind = z.infer<typeof tenancyKindSchema>;
 
-/** Null for the first page. */
-export const cursorSchema = identifierSchema.optional().transform((cursor) => cursor ?? null);
+/** The `nextCursor` of the previous page; null for the first page. */
+export const cursorSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]{1,256}$/, { error: 'Must be the nextCursor from the previous page.' })
+  .optional()
+  .transform((cursor) => cursor ?? null);
 
 export const searchSchema = z
   .string()

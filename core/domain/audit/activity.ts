@@ -3,7 +3,7 @@ import { limits } from '#contract/limits.ts';
 import { capTotal } from '../calls/call-list.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { ActivityFilter, ListedEvent, SignedInCaller, Viewer } from '../model.ts';
-import { type Page, readPage } from '../paging.ts';
+import { idCursors, type Page, readPage } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { countRecorded } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
@@ -39,11 +39,14 @@ export function findEvents(
   size: number = limits.page,
 ): Promise<Page<ListedEvent>> {
   return readPage(
-    size,
-    (rows) => activity.list(scopeFor(viewer).activity, filter, cursor, rows),
+    eventCursors,
+    { cursor, size },
+    (after, rows) => activity.list(scopeFor(viewer).activity, filter, after, rows),
     ({ id }) => id,
   );
 }
+
+const eventCursors = idCursors('events');
 
 /** Returns the users and actions that occur in the viewer's activity. */
 export function activityFacets(ports: Ports, viewer: Viewer) {

@@ -4,7 +4,7 @@ import { listCampaigns } from '../directory/directory.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { Millis } from '../instant.ts';
 import type { CallCount, CallDetails, CallFilter, InstantRange, ListedCall, ListFilter, StretchEnd, Viewer } from '../model.ts';
-import { type Page, toPage } from '../paging.ts';
+import { idCursors, type Page, toPage } from '../paging.ts';
 import type { CallScope, CountOfCampaign, Ports } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { chartDays, type Day, type DayRange, firstDayStart, groupByDay, listDays, rangeEnd } from './days.ts';
@@ -38,17 +38,20 @@ export async function findCallsToExport(ports: Ports, viewer: Viewer, query: Cal
 
 async function findPage(ports: Ports, viewer: Viewer, scope: CallScope, query: CallQuery, turn: Turn, size: number = limits.page) {
   const calls: ListedCall[] = [];
-  for (let { cursor } = query; ; ) {
+  for (let after = callCursors.read(query.cursor); ; ) {
     const rows = size + 1 - calls.length;
-    const rowsFound = await ports.stores.callList.list(scope, query.filter, cursor, scopeFor(viewer).apiKeys, rows);
+    const rowsFound = await ports.stores.callList.list(scope, query.filter, after, scopeFor(viewer).apiKeys, rows);
     calls.push(...rowsFound.calls);
     const { end } = rowsFound;
-    if (calls.length > size || end === null) return { ...toPage(size, calls, ({ contactId }) => contactId), searchedBackTo: null };
+    if (calls.length > size || end === null)
+      return { ...toPage(callCursors, size, calls, ({ contactId }) => contactId), searchedBackTo: null };
     // A campaign may have ten million calls without a match, so an incomplete page is a valid result.
-    if (!(await turn.yieldTurn())) return { items: calls, nextCursor: end.contactId, searchedBackTo: end.placedAt };
-    cursor = end.contactId;
+    if (!(await turn.yieldTurn())) return { items: calls, nextCursor: callCursors.write(end.contactId), searchedBackTo: end.placedAt };
+    after = end.contactId;
   }
 }
+
+const callCursors = idCursors('calls');
 
 type Total = { total: number; totalIsMore: boolean };
 

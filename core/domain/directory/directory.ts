@@ -19,7 +19,7 @@ import type {
   Tenancy,
   Viewer,
 } from '../model.ts';
-import { type Page, readPage } from '../paging.ts';
+import { idCursors, type Page, readPage } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { selectTenancy } from '../sign-in/sessions.ts';
@@ -27,11 +27,11 @@ import { type DirectoryAccess, scopeFor } from './scope.ts';
 
 /** Lists the accounts whose campaigns the viewer can see. The form for a new user shows them. */
 export function listAccounts({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Named>> {
-  return listPage((rows) => stores.tenancies.listAccounts(scopeFor(viewer).campaigns, filter, rows));
+  return listPage('accounts', filter, (own, rows) => stores.tenancies.listAccounts(scopeFor(viewer).campaigns, own, rows));
 }
 
 export function listCampaigns({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Campaign>> {
-  return listPage((rows) => stores.tenancies.listCampaigns(scopeFor(viewer).campaigns, filter, rows));
+  return listPage('campaigns', filter, (own, rows) => stores.tenancies.listCampaigns(scopeFor(viewer).campaigns, own, rows));
 }
 
 export async function searchTenancies(ports: Ports, viewer: Viewer, text: string): Promise<Tenancy[]> {
@@ -41,7 +41,7 @@ export async function searchTenancies(ports: Ports, viewer: Viewer, text: string
 
 export async function listManagedPartners({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<ManagedPartner>> {
   const access = requireStaff(viewer);
-  return listPage((rows) => stores.directory.partners(access, filter, rows));
+  return listPage('partners', filter, (own, rows) => stores.directory.partners(access, own, rows));
 }
 
 export async function listManagedAccounts(
@@ -51,7 +51,7 @@ export async function listManagedAccounts(
   filter: ListFilter,
 ): Promise<Page<ManagedAccount>> {
   const access = toAccess(viewer);
-  return listPage((rows) => stores.directory.accounts(access, partnerId, filter, rows));
+  return listPage('accounts', filter, (own, rows) => stores.directory.accounts(access, partnerId, own, rows));
 }
 
 export async function listManagedCampaigns(
@@ -61,11 +61,35 @@ export async function listManagedCampaigns(
   filter: ListFilter,
 ): Promise<Page<ManagedCampaign>> {
   const access = toAccess(viewer);
-  return listPage((rows) => stores.directory.campaigns(access, accountId, filter, rows));
+  return listPage('campaigns', filter, (own, rows) => stores.directory.campaigns(access, accountId, own, rows));
 }
 
-function listPage<Item extends Named>(read: (rows: number) => Promise<readonly Item[]>): Promise<Page<Item>> {
-  return readPage(limits.directoryPage, read, ({ id }) => id);
+/**
+ * Reads a page in the order of the IDs, because an entry that's renamed between two pages would otherwise be on both or on neither, and then
+ * sorts it by name.
+ */
+async function listPage<Item extends Entry>(
+  kind: string,
+  { search, cursor }: ListFilter,
+  read: (filter: ListFilter, rows: number) => Promise<readonly Item[]>,
+): Promise<Page<Item>> {
+  const page = { cursor, size: limits.directoryPage };
+  const { items, nextCursor } = await readPage(
+    idCursors(kind),
+    page,
+    (after, rows) => read({ search, cursor: after }, rows),
+    ({ id }) => id,
+  );
+  return { items: items.toSorted(compare), nextCursor };
+}
+
+type Entry = Named & { partner?: Named; account?: Named };
+const names = new Intl.Collator('en', { numeric: true });
+
+/** Compares the names of partners, accounts and entries, in this order. */
+function compare(a: Entry, b: Entry): number {
+  const compareNames = (one?: Named, other?: Named) => names.compare(one?.name ?? '', other?.name ?? '');
+  return compareNames(a.partner, b.partner) || compareNames(a.account, b.account) || compareNames(a, b) || (a.id < b.id ? -1 : 1);
 }
 
 /** Creates the first partner, account and campaign together, and selects the account. */

@@ -17,7 +17,7 @@ import type {
   UserInput,
   Viewer,
 } from '../model.ts';
-import { type Page, readPage, timeCursor, timePosition, toPage } from '../paging.ts';
+import { type Page, readPage, type TimePosition, timeCursors, toPage } from '../paging.ts';
 import type { Ports } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requireGoodPassword } from '../sign-in/new-password.ts';
@@ -40,10 +40,16 @@ export function awaySince(now: Millis): Millis {
 type UserFilter = ListFilter & { away: boolean };
 
 export async function listUsers(ports: Ports, viewer: Viewer, { search, cursor, away }: UserFilter): Promise<Page<ListedUser>> {
-  const after = timePosition(cursor);
   const filter = { search, awaySince: away ? awaySince(ports.clock.now()) : null };
   const visibility = toVisibility(viewer);
-  return readPage(limits.directoryPage, (rows) => ports.stores.users.list(visibility, filter, after, rows), timeCursor);
+  const page = { cursor, size: limits.directoryPage };
+  return readPage(userCursors, page, (after, rows) => ports.stores.users.list(visibility, filter, after, rows), toPosition);
+}
+
+const userCursors = timeCursors('users');
+
+function toPosition({ createdAt, id }: { createdAt: Millis; id: string }): TimePosition {
+  return { at: createdAt, id };
 }
 
 /** `accountId` and `partnerId` default to those of the caller's scope. */
@@ -235,11 +241,13 @@ export type DeletionPreview = { user: ListedUser; sessions: number; apiKeys: Pag
 
 /** Shows what deleting the user would also delete: a page of the user's keys, newest first. `user.apiKeys` is their number. */
 export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, cursor: string | null): Promise<DeletionPreview> {
-  const after = timePosition(cursor);
+  const after = keyCursors.read(cursor);
   const user = await findUser(ports, viewer, { id });
   const { apiKeys, sessions } = await ports.stores.users.deletionImpact(id, after, limits.directoryPage + 1);
-  return { user, sessions, apiKeys: toPage(limits.directoryPage, apiKeys, timeCursor) };
+  return { user, sessions, apiKeys: toPage(keyCursors, limits.directoryPage, apiKeys, toPosition) };
 }
+
+const keyCursors = timeCursors('keys');
 
 /** Deletes a user and their keys and sessions. */
 export async function deleteUser(

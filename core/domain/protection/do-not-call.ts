@@ -13,7 +13,7 @@ import { auditEvent } from '../audit/audit.ts';
 import { type CampaignAccess, scopeFor } from '../directory/scope.ts';
 import { instant } from '../instant.ts';
 import type { Actor, Caller, DoNotCallEntry, ImportedNumber, ImportedNumbers, OwningScope } from '../model.ts';
-import { type Page, toPage } from '../paging.ts';
+import { idCursors, invalidCursor, type Page, type PhonePosition, phoneCursors, readPage } from '../paging.ts';
 import type { Ports, ProtectionAccess } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { isCountry, notACountry } from './numbers.ts';
@@ -84,20 +84,23 @@ export async function listNumbers(
   size: number = limits.page,
 ): Promise<Page<DoNotCallEntry>> {
   if (access.kind === 'nothing') return { items: [], nextCursor: null };
-  if (search.trim() === '') return toPage(size, await doNotCall.listNumbers(access, cursor, size + 1), ({ id }) => id);
+  if (search.trim() === '')
+    return readPage(
+      entryCursors,
+      { cursor, size },
+      (after, rows) => doNotCall.listNumbers(access, after, rows),
+      ({ id }) => id,
+    );
   const prefix = toPhonePrefix(search);
   if (prefix === null) return { items: [], nextCursor: null };
-  const rows = await doNotCall.searchNumbers(access, prefix, parsePosition(cursor), size + 1);
-  return toPage(size, rows, ({ phone, id }) => `${phone.slice(1)}_${id}`);
+  const searchAfter = (after: PhonePosition | null, rows: number) => {
+    if (after && !after.phone.startsWith(prefix)) throw invalidCursor();
+    return doNotCall.searchNumbers(access, prefix, after, rows);
+  };
+  return readPage(phoneCursors, { cursor, size }, searchAfter, ({ phone, id }) => ({ phone, id }));
 }
 
-function parsePosition(cursor: string | null): { phone: string; id: string } | null {
-  if (cursor === null) return null;
-  const [, digits, id] = /^(\d{1,15})_(.+)$/.exec(cursor) ?? [];
-  if (digits === undefined || id === undefined)
-    throw new Problem('malformed-request', 'Invalid query parameter cursor: pass the nextCursor from the previous page.');
-  return { phone: `+${digits}`, id };
-}
+const entryCursors = idCursors('entries');
 
 /** Removes a number from a do-not-call list. The audit log keeps the reason. */
 export async function liftNumber(ports: Ports, { viewer, actor }: Caller, id: string, reason: string): Promise<void> {

@@ -7,20 +7,13 @@ import type { Belonging, DirectoryStore, TenancyStore } from '../../domain/ports
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { type Condition, either, equal, matching } from '../engine/conditions.ts';
-import type { Lane, Lanes } from '../engine/database.ts';
+import type { Dialect, Lane, Lanes } from '../engine/database.ts';
 import { inChunks } from '../engine/database.ts';
 import { isForeignKeyViolation } from '../engine/errors.ts';
 import { parseSettings } from '../protection/rules.ts';
 
 type AccountRow = Named & { partner_id: string; partner_name: string };
 type CampaignRow = AccountRow & { account_id: string; account_name: string; settings: string | null };
-
-/** The directory's tables and the order of their lists. Partners are named `p`, accounts `a`, and campaigns `c`. */
-const orders = {
-  partners: { name: 'p.name', id: 'p.id', order: ['p.name', 'p.id'] },
-  accounts: { name: 'a.name', id: 'a.id', order: ['p.name', 'a.name', 'a.id'] },
-  campaigns: { name: 'c.name', id: 'c.id', order: ['p.name', 'a.name', 'c.name', 'c.id'] },
-} as const;
 
 export function directoryStore({ console, lists }: Lanes): DirectoryStore {
   const { kind, write } = console;
@@ -31,20 +24,6 @@ export function directoryStore({ console, lists }: Lanes): DirectoryStore {
     const all = read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id').join('partners as p', 'p.id', 'a.partner_id');
     return within(all, access);
   };
-
-  /** Queries a page. @param from creates the query; it's also called to find the cursor's position */
-  function page(table: keyof typeof orders, from: () => Knex.QueryBuilder, { search, cursor }: ListFilter, limit: number) {
-    const { name, id, order } = orders[table];
-    const rows = from()
-      .orderBy([...order])
-      .limit(limit);
-    if (search !== '') {
-      const { sql, values } = either(matching(kind, name, search, 'anywhere'), equal(id, search));
-      rows.whereRaw(sql, values);
-    }
-    if (cursor !== null) rows.whereRaw(`(${order}) > ?`, [from().where(id, cursor).select(order)]);
-    return rows;
-  }
 
   /** Counts the accounts of each of these partners, or the campaigns of each of these accounts. */
   async function countBy({ read }: Lane, table: 'accounts' | 'campaigns', column: 'partner_id' | 'account_id', rows: readonly Named[]) {
@@ -133,17 +112,19 @@ export function directoryStore({ console, lists }: Lanes): DirectoryStore {
     },
 
     async partners(access, filter, limit) {
-      return withAccounts(lists, await page('partners', () => partners(lists, access), filter, limit).select(partnerColumns));
+      return withAccounts(lists, await page(kind, partners(lists, access), 'p', filter, limit).select(partnerColumns));
     },
 
     async accounts(access, partnerId, filter, limit) {
-      const from = () => (partnerId === null ? accounts(lists, access) : accounts(lists, access).where('p.id', partnerId));
-      return withCampaigns(lists, await page('accounts', from, filter, limit).select(accountColumns));
+      const from = accounts(lists, access);
+      if (partnerId !== null) from.where('p.id', partnerId);
+      return withCampaigns(lists, await page(kind, from, 'a', filter, limit).select(accountColumns));
     },
 
     async campaigns(access, accountId, filter, limit) {
-      const from = () => (accountId === null ? campaigns(lists, access) : campaigns(lists, access).where('a.id', accountId));
-      const rows: CampaignRow[] = await page('campaigns', from, filter, limit).select(campaignColumns);
+      const from = campaigns(lists, access);
+      if (accountId !== null) from.where('a.id', accountId);
+      const rows: CampaignRow[] = await page(kind, from, 'c', filter, limit).select(campaignColumns);
       return rows.map(toCampaign);
     },
 
@@ -162,6 +143,21 @@ export function directoryStore({ console, lists }: Lanes): DirectoryStore {
       return campaign ? toCampaign(campaign) : null;
     },
   };
+}
+
+/**
+ * Narrows a query on partners (`p`), accounts (`a`) or campaigns (`c`) to a page, in the order of the IDs. Hides that order from the
+ * planners, because they'd read all entries until a page is full, and a partner may have few of a million.
+ *
+ * @param alsoNamed another table whose names are searched
+ */
+function page(kind: Dialect, from: Knex.QueryBuilder, of: string, { search, cursor }: ListFilter, limit: number, alsoNamed?: string) {
+  if (search !== '') {
+    const names = [of, ...(alsoNamed === undefined ? [] : [alsoNamed])].map((table) => matching(kind, `${table}.name`, search, 'anywhere'));
+    narrow(from, either(...names, equal(`${of}.id`, search)));
+  }
+  if (cursor !== null) from.where(`${of}.id`, '>', cursor);
+  return from.orderByRaw(`${of}.id || ''`).limit(limit);
 }
 
 /** What has to be gone before a partner, account or campaign can be deleted. */
@@ -299,27 +295,15 @@ export function tenancyStore({ console: { read, write, kind }, lists }: Lanes): 
       return rows.map((row) => ({ ...externalNamed(row), account: { id: row.account_id, name: row.account_name } }));
     },
 
-    async listAccounts(access, { search, cursor }, limit) {
-      const accounts = inReach(lists.read('accounts as a'), access).select('a.id', 'a.name').orderBy(['a.name', 'a.id']).limit(limit);
-      if (search !== '') narrow(accounts, either(matching(kind, 'a.name', search, 'anywhere'), equal('a.id', search)));
-      if (cursor !== null) {
-        const last = inReach(lists.read('accounts as a'), access).where('a.id', cursor).select('a.name', 'a.id');
-        accounts.whereRaw('(a.name, a.id) > ?', [last]);
-      }
-      const rows: Named[] = await accounts;
+    async listAccounts(access, filter, limit) {
+      const accounts = inReach(lists.read('accounts as a'), access).select('a.id', 'a.name');
+      const rows: Named[] = await page(kind, accounts, 'a', filter, limit);
       return rows.map(({ id, name }) => ({ id, name }));
     },
 
-    async listCampaigns(access, { search, cursor }, limit) {
-      const order = ['a.name', 'c.name', 'c.id'];
+    async listCampaigns(access, filter, limit) {
       const campaigns = selectCampaigns(lists.read, access).select('c.id', 'c.name', 'c.account_id', 'a.name as account_name');
-      campaigns.orderBy(order).limit(limit);
-      if (search !== '') {
-        const names = ['c.name', 'a.name'].map((column) => matching(kind, column, search, 'anywhere'));
-        narrow(campaigns, either(...names, equal('c.id', search)));
-      }
-      if (cursor !== null) campaigns.whereRaw(`(${order}) > ?`, [selectCampaigns(lists.read, access).where('c.id', cursor).select(order)]);
-      const rows: (Named & { account_id: string; account_name: string })[] = await campaigns;
+      const rows: (Named & { account_id: string; account_name: string })[] = await page(kind, campaigns, 'c', filter, limit, 'a');
       return rows.map((row) => ({ id: row.id, name: row.name, account: { id: row.account_id, name: row.account_name } }));
     },
 

@@ -78,9 +78,7 @@ export function doNotCallStore({ console: database, lists, background }: Lanes):
       return toEntries(lists.read, rows);
     },
 
-    async searchNumbers(access, prefix, cursor, limit) {
-      // Set only one lower bound, because SQLite could start at the other one, and read everything up to the cursor.
-      const after = cursor && cursor.phone >= prefix ? cursor : null;
+    async searchNumbers(access, prefix, after, limit) {
       const page = lists.read('do_not_call').limit(limit);
       if (access.kind === 'account') {
         // The index by account isn't in the order of numbers. The one by scope is, and each number is unique in it.
@@ -90,6 +88,7 @@ export function doNotCallStore({ console: database, lists, background }: Lanes):
         narrow(page, access).orderBy(['phone', 'id']);
         if (after) page.whereRaw('(phone, id) > (?, ?)', [after.phone, after.id]);
       }
+      // Set only one lower bound, because SQLite could start at the other one, and read everything up to the position.
       if (!after) page.where('phone', '>=', prefix);
       // ':' sorts right after the digits.
       const rows: DoNotCallRow[] = await page.where('phone', '<', `${prefix}:`);
