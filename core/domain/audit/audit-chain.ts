@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { clockSkew } from '../deadlines.ts';
 import { oneDay, plus } from '../instant.ts';
 import type { Actor, AuditSubject, ChainedEvent, Seal } from '../model.ts';
 import type { AuditChainStore, Ports } from '../ports.ts';
@@ -115,28 +116,28 @@ type Prunable = { first: number; last: Seal };
 
 /**
  * Finds events older than this many days. Returns null until the oldest one is a day overdue, because otherwise each hourly deletion would
- * add an event of its own.
+ * add an event of its own. An event from the future was recorded by a clock that was ahead, so it's as old as the events after it.
  *
  * @throws Problem `conflict` if an event is missing or was changed, because deleting the events around it would hide that
  */
 export async function findPrunable({ stores: { auditChain }, clock, adminCommand }: Ports, days: number): Promise<Prunable | null> {
-  const before = plus(clock.now(), -days * oneDay);
-  const oldest = (await auditChain.oldestAt()) ?? Infinity;
-  if (oldest >= before - oneDay) return null;
+  const now = clock.now();
+  const before = plus(now, -days * oneDay);
   const { seq: newest, prunedSeq, prunedHash } = await auditChain.state();
-  const last = { seq: prunedSeq, hash: prunedHash };
-  const readNext = () => auditChain.read(last.seq, newest, readBatchSize);
-  let isOld = true;
-  for (let events = await readNext(); isOld && events.length > 0; events = await readNext()) {
+  let last: Seal | null = null;
+  let seal = { seq: prunedSeq, hash: prunedHash };
+  const found = () => last && { first: prunedSeq + 1, last };
+  for (;;) {
+    const events = await auditChain.read(seal.seq, newest, readBatchSize);
     for (const event of events) {
-      if (!follows(last.hash, event)) throw brokenChain(event.seq, adminCommand);
-      isOld &&= event.at < before;
-      if (isOld) Object.assign(last, { seq: event.seq, hash: event.hash });
-      else break;
+      const isFromFuture = event.at > now + clockSkew.toMillis();
+      if (!isFromFuture && event.at >= (last ? before : before - oneDay)) return found();
+      if (!follows(seal.hash, event)) throw brokenChain(event.seq, adminCommand);
+      seal = { seq: event.seq, hash: event.hash };
+      if (!isFromFuture) last = seal;
     }
+    if (events.length < readBatchSize) return found();
   }
-  // There may be nothing left, because another core may have deleted the events during this check.
-  return last.seq === prunedSeq ? null : { first: prunedSeq + 1, last };
 }
 
 function brokenChain(seq: number, adminCommand: string): Problem {
