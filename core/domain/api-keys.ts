@@ -53,6 +53,7 @@ export async function createApiKey(
     expiresAt: expiresAt === null ? null : instant(expiresAt),
     expiryTimeZone: expiration.kind === 'none' ? null : timeZone,
     timeZone,
+    callsCountedFrom: null,
     limits: null,
   };
   const event = auditEvent(ports, actor, 'api-key.created', { kind: 'api-key', id: apiKey.id, name }, owningScope);
@@ -123,26 +124,14 @@ export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZ
   return { ...details, usage, activity: events, today };
 }
 
-async function countToday(ports: Ports, apiKey: ApiKey, now: Millis): Promise<KeyDetails['today']> {
-  const { id, limits } = apiKey;
+async function countToday({ stores }: Ports, { id, limits, callsCountedFrom }: ApiKey, now: Millis): Promise<KeyDetails['today']> {
   const day = countingDay(limits, now);
   if (day === null || limits === null) return null;
   const { timeZone } = limits;
-  const placed = await ports.stores.apiKeys.placedOn(id, day);
-  const limitedAt = await findLimitedAt(ports, apiKey);
-  const countedFrom = limitedAt !== null && limitedAt >= startOfDay(day, timeZone) ? limitedAt : null;
+  const placed = await stores.apiKeys.placedOn(id, day);
+  const countedFrom = callsCountedFrom !== null && callsCountedFrom >= startOfDay(day, timeZone) ? callsCountedFrom : null;
   return { day, timeZone, placed, countedFrom, resetsAt: nextMidnight(now, timeZone) };
 }
-
-/** Returns when a key got its daily call limit, which only the audit log says; null if that was too long ago. */
-async function findLimitedAt({ stores }: Ports, { id, eventScope: { partnerId } }: ApiKey): Promise<Millis | null> {
-  const filter = { at: { from: null, before: null }, actor: null, action: 'api-key.limited', subject: id };
-  const changes = await stores.activity.list({ kind: 'partner', partnerId }, filter, null, limits.page);
-  const before = changes.findIndex(({ detail }) => !detail?.endsWith(perDay));
-  return (before < 0 ? changes.at(-1) : changes[before - 1])?.at ?? null;
-}
-
-const perDay = 'per day';
 
 /** Returns the effects of revoking a key. */
 export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<RevocationPreview> {
@@ -270,9 +259,10 @@ export async function changeApiKey(ports: Ports, { viewer, actor }: Caller, id: 
   const store = ports.stores.apiKeys;
   const apiKey = await findKeyToChange(ports, viewer, id);
   const before = apiKey.limits?.version ?? null;
-  if (change.limitsVersion !== undefined && change.limitsVersion !== before) throw concurrentChange();
   const limits = applyChange(ports, apiKey, change);
+  // A repeated change isn't refused, because the response to the first one may have been lost.
   if (describeLimits(limits) === describeLimits(apiKey.limits)) return apiKey;
+  if (change.limitsVersion !== undefined && change.limitsVersion !== before) throw concurrentChange();
   const event = auditEvent(ports, actor, 'api-key.limited', { kind: 'api-key', id, name: apiKey.name }, apiKey.eventScope);
   if (!(await store.limit(id, before, limits, { ...event, detail: describeLimits(limits) }))) {
     if (await store.find(scopeFor(viewer).apiKeys, id)) throw concurrentChange();
@@ -293,7 +283,7 @@ export function describeLimits(limits: KeyLimits | null): string {
   if (limits === null) return 'no limits';
   const { addresses, callsPerDay } = limits;
   const from = addresses === null ? [] : [`only from ${addresses.join(', ')}`];
-  const calls = callsPerDay === null ? [] : [`at most ${counted(callsPerDay, 'call')} ${perDay}`];
+  const calls = callsPerDay === null ? [] : [`at most ${counted(callsPerDay, 'call')} per day`];
   return [...from, ...calls].join('; ');
 }
 

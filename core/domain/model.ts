@@ -153,6 +153,8 @@ export type ApiKey = {
   expiryTimeZone: string | null;
   /** The creator's time zone. `limits` counts calls by the days of this zone. */
   timeZone: string;
+  /** When the key got its daily call limit. */
+  callsCountedFrom: Millis | null;
   limits: KeyLimits | null;
 };
 

@@ -181,6 +181,7 @@ const unreleased: Omit<Migration, 'name'> = {
       'ALTER TABLE accounts RENAME COLUMN lists_numbers TO has_do_not_call',
       'DROP INDEX retired_api_keys_cancelling',
       'CREATE INDEX revoked_api_keys_cancelling ON revoked_api_keys (id) WHERE cancelling_since IS NOT NULL',
+      `ALTER TABLE api_keys ADD COLUMN calls_counted_from ${dialect === 'sqlite' ? 'integer' : 'bigint'}`,
       'ALTER TABLE campaigns ADD COLUMN settings text',
       'ALTER TABLE protection_rules RENAME COLUMN hours_changed TO changed',
       'ALTER TABLE protection_rules ADD COLUMN pace text',

@@ -108,13 +108,14 @@ CREATE TABLE sign_in_attempts (key text PRIMARY KEY, attempts integer NOT NULL D
 -- time_zone: the creator's; null for a key that was created before time zones were recorded.
 -- limits_version: changes with each change of addresses and calls_per_day, so that the statement that places or cancels a call needs only
 --   one comparison to make sure that the process checked the current limits; null if there are none.
+-- calls_counted_from: when the key got its daily limit.
 -- addresses: networks in CIDR notation, as JSON. last_used_address: the client's in the last request that was recorded.
 CREATE TABLE api_keys (
   id {{id}} PRIMARY KEY, digest {{id}} NOT NULL UNIQUE, name text NOT NULL,
   creator_id {{id}} NOT NULL REFERENCES users (id), creator_partner_id {{id}},
   account_id {{id}} REFERENCES accounts (id), partner_id {{id}} NOT NULL REFERENCES partners (id),
   created_at bigint NOT NULL, expires_at bigint, expiry_time_zone text, time_zone text,
-  limits_version text, addresses text, calls_per_day bigint,
+  limits_version text, addresses text, calls_per_day bigint, calls_counted_from bigint,
   last_used_at bigint, last_used_address text
 );
 -- Each scope's newest keys are one range of an index. The last column lets a list skip the keys of users who are being deleted or moved.

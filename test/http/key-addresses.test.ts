@@ -194,6 +194,8 @@ describe("an API key's addresses", () => {
       expect((await details()).apiKey.addresses).to.deep.equal(['10.0.0.0/8']);
       const stale = await limit({ addresses: null, limitsVersion: opened.apiKey.limitsVersion });
       expect([stale.status, readCode(stale)]).to.deep.equal([409, 'conflict']);
+      // The response to the first of two equal changes may have been lost.
+      expect((await limit({ callsPerDay: 5, limitsVersion: opened.apiKey.limitsVersion })).status).to.equal(200);
       const { limitsVersion } = (await details()).apiKey;
       expect((await limit({ addresses: null, limitsVersion })).status).to.equal(200);
     });

@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
+import { operator } from '../../core/domain/audit/audit.ts';
+import { changeUser } from '../../core/domain/directory/users.ts';
 import { type FakeClock, fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
@@ -146,6 +148,22 @@ describe("an API key's calls per day", () => {
       expect(await today())
         .to.include({ placed: 0 })
         .and.not.to.have.property('countedFrom');
+    });
+
+    it('say when the limit was set even if the owner has moved to another partner and back since', async () => {
+      const { limit, today } = await limitedKey(3);
+      const { tenants, direct } = harness;
+      const move = (accountId: string) =>
+        changeUser(direct.ports, operator, tenants.users.account, { userType: 'account', accountId, partnerId: null });
+      await move(tenants.otherAccount.id);
+      expect(await today()).to.include({ countedFrom: '2026-11-21T09:00:00.000Z' });
+      clock.advance({ hours: 1 });
+      await limit(null);
+      clock.advance({ hours: 1 });
+      await limit(2);
+      expect(await today()).to.include({ countedFrom: '2026-11-21T11:00:00.000Z' });
+      await move(tenants.account.id);
+      expect(await today()).to.include({ countedFrom: '2026-11-21T11:00:00.000Z' });
     });
 
     it("follow the key's time zone, even after a repeated call to a contact in a different zone", async () => {

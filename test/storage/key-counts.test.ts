@@ -35,7 +35,14 @@ describe('the total number of keys', () => {
         const owner = { ...creator, isStaff: false, isDisabled: false, lastSignInAt: null };
         const key = { id: `key-${++made}`, name: 'A key', creator: owner, owningScope, createdAt: instant(made), lastUsedAt: null };
         const event = auditEvent(direct.ports, operator.actor, 'api-key.created', { kind: 'api-key', id: key.id, name: key.name }, null);
-        const forever = { eventScope: owningScope, expiresAt: null, expiryTimeZone: null, timeZone: 'UTC', limits: null };
+        const forever = {
+          eventScope: owningScope,
+          expiresAt: null,
+          expiryTimeZone: null,
+          timeZone: 'UTC',
+          callsCountedFrom: null,
+          limits: null,
+        };
         await direct.ports.stores.apiKeys.create({ ...key, ...forever }, String(made).padStart(64, '0'), 1_000, event);
       }
     }

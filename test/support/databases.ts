@@ -222,6 +222,7 @@ export async function toUnreleased({ write, kind, shards }: Lane): Promise<void>
       `CREATE INDEX calls_being_dialed ON ${table} (phone) WHERE state = 'dialing'`,
       ...['held_for', 'answered_by'].map((column) => `ALTER TABLE ${table} DROP COLUMN ${column}`),
     ]),
+    'ALTER TABLE api_keys DROP COLUMN calls_counted_from',
     'ALTER TABLE campaigns DROP COLUMN settings',
     'ALTER TABLE protection_rules RENAME COLUMN changed TO hours_changed',
     ...['pace', 'contact_limits'].map((column) => `ALTER TABLE protection_rules DROP COLUMN ${column}`),

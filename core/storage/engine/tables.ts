@@ -129,6 +129,7 @@ export type ApiKeyRow = {
   limits_version: string | null;
   addresses: string | null;
   calls_per_day: number | null;
+  calls_counted_from: Millis | null;
 };
 
 type RevokedApiKeyRow = Pick<ApiKeyRow, 'id' | 'name' | 'creator_id' | 'creator_partner_id' | 'account_id' | 'partner_id'> & {

@@ -233,14 +233,17 @@ export function apiKeyStore({ console: database, lists, background }: Lanes): Ap
       return write.transaction(async (trx) => {
         const key = await trx('api_keys').where({ id, limits_version: before }).forUpdate().first('calls_per_day');
         if (!key) return false;
-        const columns = {
-          limits_version: after?.version ?? null,
-          addresses: after?.addresses ? JSON.stringify(after.addresses) : null,
-          calls_per_day: after?.callsPerDay ?? null,
-        };
-        await trx('api_keys').where({ id }).update(columns);
+        const startsCounting = key.calls_per_day === null;
+        await trx('api_keys')
+          .where({ id })
+          .update({
+            limits_version: after?.version ?? null,
+            addresses: after?.addresses ? JSON.stringify(after.addresses) : null,
+            calls_per_day: after?.callsPerDay ?? null,
+            ...(startsCounting && { calls_counted_from: event.at }),
+          });
         // The key may have had a limit earlier today.
-        if (key.calls_per_day === null) await trx('api_key_days').where({ api_key_id: id }).delete();
+        if (startsCounting) await trx('api_key_days').where({ api_key_id: id }).delete();
         await recordAudit(trx, event);
         return true;
       });
@@ -320,6 +323,7 @@ function toApiKey(row: ListedRow): ApiKey {
     expiresAt: row.expires_at,
     expiryTimeZone: row.expiry_time_zone,
     timeZone: effectiveTimeZone(row),
+    callsCountedFrom: row.calls_counted_from,
     limits: row.limits_version === null ? null : parseLimits(row.limits_version, row),
   };
 }
