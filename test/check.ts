@@ -1,6 +1,7 @@
 // Runs the linter, the type checker and the tests that need only npm's packages. Ends with one line of totals, and fails if anything failed
 // or nothing ran:
 //   npm test -- --all                                every test
+//   npm test -- --rest                               what `npm test` has left out, for a machine on which it has just passed
 //   npm test -- test/cli test/http/console.test.ts   only the tests of these folders and files, without linter and type checker
 //   npm test -- --grep revoke                        other options are passed to mocha
 import { spawn } from 'node:child_process';
@@ -21,12 +22,14 @@ process.chdir(fileURLToPath(new URL('..', import.meta.url)));
 const bin = (name: string) => join('node_modules', '.bin', name);
 const print = (line: string) => process.stdout.write(`${line}\n`);
 
-const args = process.argv.slice(2).filter((arg) => arg !== '--all');
+const args = process.argv.slice(2).filter((arg) => arg !== '--all' && arg !== '--rest');
 // The value of an option, as in `--grep test`, isn't a path.
 const paths = args.filter((arg, index) => !args[index - 1]?.startsWith('-') && existsSync(arg));
 const mochaArgs = args.filter((arg) => !paths.includes(arg));
-/** Whether every test runs, and not just the quick ones. */
-const isWhole = process.argv.includes('--all') || paths.length > 0;
+/** Whether only those tests run that the quick ones leave out. */
+const isRest = process.argv.includes('--rest');
+/** Whether the tests aren't limited to the quick ones. */
+const isWhole = isRest || process.argv.includes('--all') || paths.length > 0;
 
 /** The tests that only `--all` runs, because they need other programs, or more than three minutes. */
 const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = [
@@ -45,6 +48,8 @@ const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = 
 ];
 /** These tests run on SQLite only, unless `--all` runs them on both databases. */
 const sqliteOnly = /test.(?:admin|chaos|dialer|http|process)\b/;
+/** These tests do more with `--all`, or as root. */
+const doesMoreLater = /QUICK_TESTS|getuid|mountDisk|only root|(?:needs|requires) root/;
 
 // Use memory if there's enough: the tests create hundreds of databases, each of which takes 10 MB.
 process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
@@ -66,17 +71,25 @@ const expectedSeconds = (file: string) => (isSkipped(file) ? 0 : (seconds[file] 
 const hasElectron = whyNoElectron === undefined;
 const isSkipped = (file: string) => !hasElectron && readFileSync(file, 'utf8').includes('describeDesktop(');
 
-/** One mocha process, and how many seconds it is expected to take. */
-type Run = { files: string[]; expected: number; onSqlite: boolean };
+/** One mocha process, how many seconds it is expected to take, and the value of TEST_DATABASES, which is empty for both. */
+type Run = { files: string[]; expected: number; databases: '' | 'sqlite' | 'postgres' };
 
 const found = (paths.length > 0 ? paths : ['test']).flatMap((path) =>
   statSync(path).isDirectory() ? globSync(join(path, '**', '*.test.ts')) : path,
 );
-const whyLeftOut = Map.groupBy(isWhole ? [] : found, (file) => {
+const whyLeftOut = Map.groupBy(isWhole && !isRest ? [] : found, (file) => {
   const text = readFileSync(file, 'utf8');
   return leftOut.find(({ folder, mentions }) => new RegExp(`^${folder}`).test(file) && (mentions?.test(text) ?? true))?.what;
 });
-const files = isWhole ? found : (whyLeftOut.get(undefined) ?? []);
+const quick = whyLeftOut.get(undefined) ?? [];
+const repeated = quick.filter((file) => isRest && !sqliteOnly.test(file) && !doesMoreLater.test(readFileSync(file, 'utf8')));
+const files = isWhole ? found.filter((file) => !repeated.includes(file)) : quick;
+
+function whichDatabases(file: string): Run['databases'] {
+  if (!sqliteOnly.test(file)) return '';
+  if (!isWhole) return 'sqlite';
+  return isRest && quick.includes(file) && !doesMoreLater.test(readFileSync(file, 'utf8')) ? 'postgres' : '';
+}
 const showsConsole = (file: string) => file.includes(join('test', 'desktop'));
 const consoles = toRuns(files.filter(showsConsole).sort());
 const others = toRuns(files.filter((file) => !showsConsole(file)).sort());
@@ -86,12 +99,12 @@ function toRuns(sorted: readonly string[]): Run[] {
   const made: Run[] = [];
   for (const file of sorted) {
     const expected = expectedSeconds(file);
-    const onSqlite = !isWhole && sqliteOnly.test(file);
+    const databases = whichDatabases(file);
     const last = made.at(-1);
-    if (last && last.onSqlite === onSqlite && last.expected + expected < 120) {
+    if (last && last.databases === databases && last.expected + expected < 180) {
       last.files.push(file);
       last.expected += expected;
-    } else made.push({ files: [file], expected, onSqlite });
+    } else made.push({ files: [file], expected, databases });
   }
   return made.sort((a, b) => b.expected - a.expected);
 }
@@ -157,7 +170,7 @@ async function checkSources(): Promise<boolean[]> {
 const mocha = [join('node_modules', 'mocha', 'bin', 'mocha.js'), '--reporter', 'test/support/reporter.ts'];
 
 /** Runs files in a separate process, and prints its output in one piece. */
-async function run({ files: ownFiles, onSqlite }: Run): Promise<void> {
+async function run({ files: ownFiles, databases }: Run): Promise<void> {
   const [first = '', ...others] = ownFiles;
   const name = others.length > 0 ? `${first} and ${others.length} more` : first;
   const countsFile = join(directory, `${results.length}-${Math.random()}.json`);
@@ -167,7 +180,7 @@ async function run({ files: ownFiles, onSqlite }: Run): Promise<void> {
     ...process.env,
     ...bareEnvironment,
     COUNTS_FILE: countsFile,
-    ...(onSqlite ? { TEST_DATABASES: 'sqlite' } : {}),
+    ...(databases === '' ? {} : { TEST_DATABASES: databases }),
     ...(isWhole ? {} : { QUICK_TESTS: '1' }),
     CONSOLE_IS_BUILT: isBuilt ? '1' : '0',
     WEB_CONSOLE_IS_BUILT: webIsBuilt ? '1' : '0',
@@ -176,7 +189,8 @@ async function run({ files: ownFiles, onSqlite }: Run): Promise<void> {
   // A failure that mocha doesn't count, such as a file that can't be loaded, counts as one.
   results.push({ ...counts, name, failed: ok ? counts.failed : Math.max(1, counts.failed) });
   if (mochaArgs.length > 0 && ok && counts.passed === 0) return;
-  if (isWhole && mochaArgs.length === 0) for (const [file, took] of Object.entries(counts.seconds)) seconds[file] = Math.round(took);
+  if (isWhole && !isRest && mochaArgs.length === 0)
+    for (const [file, took] of Object.entries(counts.seconds)) seconds[file] = Math.round(took);
   print(`\n── ${name} (${Math.round((performance.now() - startedAt) / 1_000)} s)\n${output}`.trimEnd());
 }
 
@@ -184,7 +198,7 @@ async function run({ files: ownFiles, onSqlite }: Run): Promise<void> {
 let isInterrupted = false;
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => (isInterrupted = true));
 
-const sources = paths.length > 0 ? Promise.resolve([]) : checkSources();
+const sources = paths.length > 0 || isRest ? Promise.resolve([]) : checkSources();
 // Built once for all files, because two builds at the same time would overwrite each other and the files of running tests.
 const build = (name: string, script: string) => check(name, 'npm', ['run', '--silent', script]);
 const needsConsole = isWhole && hasElectron && consoles.length + others.length > 1 && files.some(showsConsole);
@@ -220,8 +234,12 @@ const passed = passedTests + checks.filter((ok) => ok).length;
 const failed = sum((result) => result.failed) + checks.filter((ok) => !ok).length + (isInterrupted ? 1 : 0);
 const skipped = results.flatMap((result) => result.skipped);
 print('');
-for (const [what, { length }] of whyLeftOut)
+for (const [what, { length }] of isRest ? [] : whyLeftOut)
   if (what !== undefined) print(`left out: ${what} (${length} ${length === 1 ? 'file' : 'files'})`);
+if (isRest)
+  print(
+    `not repeated: lint, types, ${repeated.length} files, and SQLite for admin, dialer, HTTP and processes, which npm test has checked`,
+  );
 if (!isWhole) print('left out: PostgreSQL for admin, dialer, HTTP and processes. Run everything with: npm test -- --all');
 for (const title of skipped) print(`skipped: ${title}`);
 // Repeated at the end, because a CI log often shows only its end.

@@ -15,8 +15,9 @@ import { skip } from './skip.ts';
 
 const kinds = ['sqlite', 'postgres'] as const;
 export type DatabaseKind = (typeof kinds)[number];
-/** Both kinds, except in `npm run mutants`. */
-export const databaseKinds: readonly DatabaseKind[] = process.env['TEST_DATABASES'] === 'sqlite' ? ['sqlite'] : kinds;
+const { TEST_DATABASES } = process.env;
+/** Both kinds, unless only one is asked for. */
+export const databaseKinds: readonly DatabaseKind[] = kinds.filter((kind) => !TEST_DATABASES || kind === TEST_DATABASES);
 
 let postgres: Promise<PostgresServer> | undefined;
 const templates = new Set<Map<DatabaseKind, unknown>>();
