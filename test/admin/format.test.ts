@@ -1,8 +1,6 @@
-import { PassThrough } from 'node:stream';
-import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
 import { stripControls } from '#contract/text/terminal-text.ts';
-import { oneLine, outputTo, shortName, table } from '../../core/admin/command-line.ts';
+import { oneLine, shortName, table } from '../../core/admin/command-line.ts';
 
 describe('formatting a table', () => {
   it('makes each column as wide as its widest cell, with two spaces between columns and no trailing space', () => {
@@ -66,35 +64,5 @@ describe('stripping control characters', () => {
 
   it("puts text on one line if it's part of a line", () => {
     expect(oneLine('  a\n\tb \u001b[2Jc ')).to.equal('a b c');
-  });
-});
-
-describe("admin's output", () => {
-  async function written(asJson: boolean): Promise<string> {
-    const stdout = new PassThrough();
-    outputTo({ stdout, stderr: new PassThrough() }, asJson).answer({ name: 'a\u202eb\u009bc\u001b' }, 'the \u001b[31mtext');
-    stdout.end();
-    return text(stdout);
-  }
-
-  it('is one JSON object on one line, with control characters escaped', async () => {
-    const line = await written(true);
-    expect(line).to.equal('{"name":"a\\u202eb\\u009bc\\u001b"}\n');
-    expect(JSON.parse(line)).to.deep.equal({ name: 'a\u202eb\u009bc\u001b' });
-  });
-
-  it("is text without control characters if JSON isn't requested", async () => {
-    expect(await written(false)).to.equal('the text\n');
-  });
-
-  it("goes to standard error in the same form if it's an error", async () => {
-    const shown: string[] = [];
-    for (const asJson of [true, false]) {
-      const stderr = new PassThrough();
-      outputTo({ stdout: new PassThrough(), stderr }, asJson).error('not-found', 'no \u001b[31mAda');
-      stderr.end();
-      shown.push(await text(stderr));
-    }
-    expect(shown).to.deep.equal(['{"error":{"code":"not-found","message":"no \\u001b[31mAda"}}\n', 'error: no Ada\n']);
   });
 });

@@ -99,28 +99,6 @@ describeAdmin('admin import', ({ admin, json, kind, database }) => {
     });
   }
 
-  it('refuses to move an account, and imports nothing from that file', async () => {
-    await json('import', file(all));
-    const partners = [...all.partners, { externalId: 'p2', name: 'Two' }];
-    const { code, stderr } = await admin(['import', file({ partners, accounts: [{ ...all.accounts[0], partner: 'p2' }] })]);
-    expect(code, stderr).to.equal(2);
-    expect(stderr).to.include('belongs elsewhere');
-    expect((await json('import', file({ partners }))).partners).to.deep.equal({ added: 1, changed: 0, unchanged: 1 });
-  });
-  it("imports nothing if a user in the file has another user's email address", async () => {
-    await json('user', 'add', 'stan@example.com', '--name', 'Stan', '--type', 'staff');
-    const { code, stderr } = await admin(['import', file(all)]);
-    expect([code, stderr]).to.deep.equal([4, 'error: Another user already has the email address stan@example.com.\n']);
-    expect((await json('import', file({ partners: all.partners }))).partners).to.include({ added: 1 });
-  });
-
-  it('lets a new user take over the email address of another user in the same file', async () => {
-    const user = (externalId: string, email: string) => ({ externalId, email, name: 'S', userType: 'staff' });
-    await json('import', file({ users: [user('u1', 'info@example.com')] }));
-    const { users } = await json('import', file({ users: [user('u1', 'one@example.com'), user('u3', 'info@example.com')] }));
-    expect(users).to.include({ added: 1, changed: 1 });
-  });
-
   describe('with a running core', () => {
     let core: RunningCore;
     let direct: DirectAccess;

@@ -42,7 +42,6 @@ describeDesktop('a secret in the console', () => {
     const { stdout } = await run('xclip', ['-o', '-selection', name], { env: await consoleEnvironment() }).catch(() => ({ stdout: '' }));
     return stdout;
   };
-  const isProtected = () => harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.isContentProtected());
   const closeWindow = () => harness.desktop.app.evaluate(({ BrowserWindow }) => BrowserWindow.getAllWindows()[0]?.close());
 
   for (const [way, dismiss] of [
@@ -187,15 +186,6 @@ describeDesktop('a secret in the console', () => {
     await create();
     const hint = saveDialog().getByText('This window can’t be hidden from screen sharing');
     expect(await hint.count()).to.equal(process.platform === 'linux' ? 1 : 0);
-  });
-
-  it("protects the window from screen capture while it's visible", async function () {
-    if (process.platform === 'linux') skip(this, "Linux doesn't have this protection");
-    await create();
-    expect(await isProtected()).to.equal(true);
-    await button("I've Saved It").click();
-    await saveDialog().waitFor({ state: 'detached' });
-    expect(await isProtected()).to.equal(false);
   });
 
   it('can be saved in a file that only the user can read', async () => {

@@ -16,6 +16,7 @@ const refused = 'unauthorized: This request needs valid credentials.';
 function createSession({ started = hour, seen = 0, isKnown = true } = {}) {
   const touched: number[] = [];
   const swept: SessionBounds[] = [];
+  const allowed: object[] = [];
   const now = fakePorts().clock.now();
   const session: Session = {
     ...{ user, tenancy: null, passwordChangeDue: false, issuer: null, hasSecondFactor: false, halfOpenUntil: null },
@@ -26,9 +27,9 @@ function createSession({ started = hour, seen = 0, isKnown = true } = {}) {
     find: async () => (isKnown ? session : null),
     touch: async (_id, at) => void touched.push(at),
     sweep: async (bounds) => void swept.push(bounds),
-    endDisallowed: async () => undefined,
+    endDisallowed: async (ways) => void allowed.push(ways),
   };
-  return { ports: fakePorts({ stores: { sessions } }), session, touched, swept, now };
+  return { ports: fakePorts({ stores: { sessions } }), session, touched, swept, allowed, now };
 }
 
 describe('a session', () => {
@@ -62,10 +63,10 @@ describe('a session', () => {
   });
 
   it('is deleted by the sweep under the same conditions under which it would be refused', async () => {
-    const { ports, swept, now } = createSession();
+    const { ports, swept, allowed, now } = createSession();
     await sweepSessions(ports);
     const ages = swept.map(({ startedAfter, seenAfter, before }) => [startedAfter, seenAfter, before].map((at) => now - at));
-    expect(ages).to.deep.equal([[7 * day, day, -5 * minute]]);
+    expect([ages, allowed]).to.deep.equal([[[7 * day, day, -5 * minute]], [{ password: true, issuer: null }]]);
   });
 });
 

@@ -111,6 +111,26 @@ describe('a disabled user', () => {
       expect(await connection.read('api_keys').where({ id })).to.have.length(1);
     });
 
+    // Only PostgreSQL can make a query wait for a lock.
+    if (kind === 'postgres') {
+      it('gets a 401 for a list that was still waiting for its turn', async () => {
+        const [{ url }] = cores;
+        const [ada, pat] = [await signIn(url, 'ada@example.com'), await signIn(url, 'pat@example.com')];
+        const list = (cookie: string) => ask('GET', `${url}/console/campaigns`, { cookie });
+        const answers = await direct.storage.database.write.transaction(async (trx) => {
+          await trx.raw('LOCK TABLE campaigns IN ACCESS EXCLUSIVE MODE');
+          const first = list(ada);
+          const blocked = `SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'campaigns'::regclass`;
+          await until(async () => (await trx.raw(blocked)).rows.length > 0);
+          const second = list(pat);
+          await ask('GET', `${url}/console/session`, { cookie: pat });
+          await disableUser(direct.ports, operator, tenants.users.partner);
+          return { first, second };
+        });
+        expect([(await answers.first).status, (await answers.second).status]).to.deep.equal([200, 401]);
+      });
+    }
+
     it("doesn't get a session if the password was checked before they were disabled", async () => {
       const { ports } = direct;
       const credentials = await ports.stores.users.findByEmail('sue@example.com');

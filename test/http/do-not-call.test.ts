@@ -10,6 +10,7 @@ import { type CoreHarness, openCore } from '../support/core.ts';
 import { freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask, readCode } from '../support/http.ts';
 import { createKey, placeCall, signIn, somePhone } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
 
 describe('a do-not-call list', () => {
   onEachDatabase((kind) => {
@@ -64,6 +65,13 @@ describe('a do-not-call list', () => {
       expect(readCode(answer)).to.equal('campaign-refused');
       const bad = await placeCall(harness.core.url, harness.tenants.campaign.id, `${key.slice(0, -1)}!`, { contact: { phone } });
       expect(bad.status).to.equal(401);
+    });
+
+    it('blocks queued calls as soon as their number is added, without a dialer', async () => {
+      const phone = somePhone();
+      await place(phone);
+      await add([phone]);
+      await until(async () => (await readState(phone))[0]?.state === 'blocked');
     });
 
     it('blocks a queued call when a dialer claims it', async () => {

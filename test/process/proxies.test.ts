@@ -71,7 +71,7 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
             if (typeof gone === 'string' || gone.status !== 200) failures.push(gone);
             else cancelled++;
           }
-          await setTimeout(20);
+          await setTimeout(80);
         }
       };
       const loads = Promise.all([1, 2, 3, 4].map(load));
@@ -80,14 +80,14 @@ describe('two cores behind a proxy configured as in core/deploy', () => {
         await until(() => placed >= goal);
       };
       try {
-        await another(50);
+        await another(25);
         for (const [host, core] of cores) {
           expect(await core.stop()).to.equal(0);
           const again = await start(host);
           cores.set(host, again);
           // As the documentation says: restart the next core when the proxy uses this core again.
           await until(async () => (await send({ method: 'GET', url: `${again.managementUrl}/metrics` })).text.includes('status="202"'));
-          await another(50);
+          await another(25);
         }
       } finally {
         isOver = true;

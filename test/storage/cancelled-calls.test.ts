@@ -90,14 +90,6 @@ describe('calls in the database', () => {
       ]);
     });
 
-    it('require a key that has access to the campaign', async () => {
-      expect([
-        await store.calls.authorize(request()),
-        await store.calls.authorize(request({ campaignId: store.tenants.otherCampaign.id })),
-        await store.calls.authorize(request({ by: 'no key' })),
-      ]).to.deep.equal(['authorized', 'campaign-refused', 'unauthorized']);
-    });
-
     it('make a request fail after five tries, with a Retry-After, if they change each time between its statement and its lookup', async () => {
       const { database } = store.direct.storage;
       let tries = 0;

@@ -44,7 +44,8 @@ describe('the dialing store', () => {
       const older = await claimOne();
       await claimOne({ at: instant(now + lease) });
       const between = await call('c');
-      expect(await store.settle(older, taken)).to.equal(false);
+      const ended = { event: 'outcome', to: 'failed', endedAt: now, durationSeconds: null, detail: null } as const;
+      expect([await store.settle(older, taken), await store.settle(older, ended)]).to.deep.equal([false, false]);
       expect(await call('c')).to.deep.equal(between);
     });
 

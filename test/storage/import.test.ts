@@ -74,13 +74,6 @@ describe('imported entries', () => {
       expect(days).to.be.within(6.9, 7);
     });
 
-    it('each record an event', async () => {
-      await run({ partners });
-      await run({ partners: [{ externalId: 'p1', name: 'Renamed' }] });
-      const events: string[] = await direct.storage.database.read('audit_events').orderBy('id').pluck('action');
-      expect(events).to.deep.equal(['partner.added', 'partner.added', 'partner.changed']);
-    });
-
     it('are found even if there are too many for one statement', async () => {
       await run({ partners: ids('p', 501).map((externalId) => ({ externalId, name: externalId })) });
       const entities = await direct.storage.imports.find('partners', ids('p', 501));

@@ -49,22 +49,22 @@ describe('callkey call place --from, which places each call exactly once,', () =
     const otherTenants = await createTenants(other.ports);
     const keyValue = (await createKey(first.url, await signIn(first.url, 'ada@example.com'))).keyValue;
     const environment = { CALLKEY_API_KEY: keyValue, CALLKEY_SERVER: first.url };
-    const args = ['call', 'place', otherTenants.campaign.id, '--from', file(createCsv(1_000))];
+    const args = ['call', 'place', otherTenants.campaign.id, '--from', file(createCsv(400))];
 
-    const killed = its.home.start([...args, '--rate', '400'], { environment });
+    const killed = its.home.start([...args, '--rate', '200'], { environment });
     await killed.printed(/"placed"/);
     killed.child.kill('SIGKILL');
     await killed.ended;
 
-    const run = its.home.start([...args, '--rate', '800'], { environment });
+    const run = its.home.start([...args, '--rate', '400'], { environment });
     await run.printed(/"replayed":false/);
     await first.stop('SIGKILL');
     const second = await spawnCore(database, { DIALER: 'off', PORT: new URL(first.url).port });
     const { code, stdout, stderr } = await run.ended;
     expect(code, stderr).to.equal(0);
-    expect(new Set(ndjson(stdout).map(({ line }) => line)).size).to.equal(1_000);
+    expect(new Set(ndjson(stdout).map(({ line }) => line)).size).to.equal(400);
     expect(await other.storage.database.read('calls').countDistinct({ n: 'phone' }).count({ all: '*' })).to.deep.equal([
-      { n: 1_000, all: 1_000 },
+      { n: 400, all: 400 },
     ]);
     await other.close();
     await second.stop();
@@ -170,7 +170,7 @@ describe('callkey call place --from, which places each call exactly once,', () =
 
   it('survives a series of faults, and after each fault every acknowledged call is in the database', async function () {
     this.timeout(60_000);
-    const path = file(createCsv(1_000));
+    const path = file(createCsv(600));
     const acknowledged = new Map<unknown, unknown>();
     const account = async (stdout: string) => {
       for (const { status, requestId, contactId } of ndjson(stdout.slice(0, stdout.lastIndexOf('\n') + 1)))
@@ -191,7 +191,7 @@ describe('callkey call place --from, which places each call exactly once,', () =
       ({ child }) => child.kill('SIGKILL'),
     ];
     for (const fault of faults) {
-      const run = started(path, '--rate', '800');
+      const run = started(path, '--rate', '600');
       await run.printed(/"replayed":false/);
       fault(run);
       await account((await run.ended).stdout);
@@ -201,7 +201,7 @@ describe('callkey call place --from, which places each call exactly once,', () =
     const last = await its.home.run(['call', 'resume']);
     expect(last.code, last.stderr).to.equal(0);
     await account(last.stdout);
-    expect(acknowledged.size).to.equal(1_000);
-    expect(await calls()).to.deep.equal(onceEach(1_000));
+    expect(acknowledged.size).to.equal(600);
+    expect(await calls()).to.deep.equal(onceEach(600));
   });
 });

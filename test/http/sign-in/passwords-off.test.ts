@@ -88,6 +88,14 @@ describe('with PASSWORD_SIGN_IN=off', () => {
     expect(status).to.equal(401);
   });
 
+  it('a session that began with a password on another core, which still allows them, is refused', async () => {
+    const other = await startCoreHere(harness.database);
+    const cookie = await signIn(other.url, 'sue@example.com');
+    const statuses = await Promise.all([other.url, harness.url].map((url) => ask('GET', `${url}/console/session`, { cookie })));
+    await other.close();
+    expect(statuses.map(({ status }) => status)).to.deep.equal([200, 401]);
+  });
+
   it("a first start doesn't create a user with an unusable password, and says what to do", async () => {
     const core = await startCoreHere(await emptyDatabase('sqlite'), {
       environment: { ...harness.provider.environment(harness.url), PASSWORD_SIGN_IN: 'off' },

@@ -117,12 +117,15 @@ describe('sessions', () => {
     });
 
     describe('are refused', () => {
-      it("if they end while a body is being received, and the request doesn't create a key", async () => {
+      it('if they end while a body is being received, so that the request neither creates nor finds a key', async () => {
         const cookie = await signIn(at.core.url, 'ada@example.com');
         const body = { name: 'Too late', expiration: { kind: 'none' }, timeZone: 'UTC' };
         const answer = await slowly('/console/api-keys', cookie, body, () => ask('DELETE', `${at.core.url}/console/session`, { cookie }));
         expect(answer).to.match(/^HTTP\/1\.1 401 /);
         expect(await at.direct.storage.database.read('api_keys').where({ name: 'Too late' })).to.deep.equal([]);
+        const reader = await signIn(at.core.url, 'ada@example.com');
+        const end = () => ask('DELETE', `${at.core.url}/console/session`, { cookie: reader });
+        expect(await slowly('/console/api-keys/identify', reader, { sha256: '0'.repeat(64) }, end)).to.match(/^HTTP\/1\.1 401 /);
       });
 
       it('immediately after signing out, which also removes the cookie', async () => {

@@ -91,36 +91,6 @@ describe('the sign-in throttle', () => {
       expect(await counters()).to.deep.equal([]);
     });
 
-    it('still blocks attempts after expired counters were deleted', async () => {
-      await fill('pair', 10);
-      await direct.storage.throttle.sweep(clock.now());
-      expect((await tryPassword('ada@example.com', password)).status).to.equal(429);
-    });
-
-    for (const [counter, most] of [
-      ['address', 100],
-      ['pair', 10],
-    ] as const) {
-      it(`doesn't block anyone for longer than the window of the ${counter} counter if the clock is set back`, async () => {
-        clock.advance({ days: 400 });
-        await fill(counter, most);
-        expect((await tryPassword('ada@example.com', password)).status).to.equal(429);
-        clock.advance({ days: -400 });
-        expect((await tryPassword('ada@example.com', 'wrong')).status).to.equal(401);
-        await fill(counter, most);
-        const answer = await tryPassword('ada@example.com', password);
-        expect([answer.status, Number(answer.headers['retry-after'])]).to.deep.equal([429, 15 * 60]);
-      });
-    }
-
-    it('deletes counters that a clock change left in the future', async () => {
-      clock.advance({ days: 400 });
-      await fill('pair', 10);
-      clock.advance({ days: -400 });
-      await direct.storage.throttle.sweep(clock.now());
-      expect(await counters()).to.deep.equal([]);
-    });
-
     it('counts wrong current passwords, but still lets that user sign in', async () => {
       const cookie = await signIn(core.url, 'ada@example.com');
       const statuses: number[] = [];
@@ -170,6 +140,8 @@ describe('the sign-in throttle', () => {
         it('count only for that browser', async () => {
           for (const counter of ['address', 'account', 'pair']) await fillFor('otto@example.com', counter);
           expect((await tryPassword('otto@example.com', password)).status).to.equal(429);
+          const unsigned = device.replaceAll(/; [^;]*\.sig=[^;]*/g, '');
+          expect((await tryPassword('otto@example.com', password, { cookie: unsigned })).status).to.equal(429);
           expect((await tryPassword('otto@example.com', password, { cookie: device })).status).to.equal(201);
           expect(await guess('otto@example.com', 11)).to.deep.equal([...Array.from({ length: 10 }, () => 401), 429]);
           await counters().whereNot('key', 'like', 'device:%').delete();
