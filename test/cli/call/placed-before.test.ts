@@ -34,7 +34,8 @@ describe('callkey call place --from, for lines that were already placed', () => 
     expect(code, stderr).to.equal(5);
     expect(its.network.seen).to.deep.equal([]);
     file(createCsv(2));
-    expect((await its.home.run(['call', 'resume'])).code).to.equal(0);
+    const resumed = await its.home.run(['call', 'resume']);
+    expect([resumed.code, ndjson(resumed.stdout).length], resumed.stderr).to.deep.equal([0, 2]);
     expect(await calls()).to.deep.equal(onceEach(2));
   });
 
