@@ -263,10 +263,12 @@ export type Objection =
   /** Calling hours don't allow the call in time. `opensAt` is null if they don't open within 31 days. */
   | { kind: 'outside-calling-hours'; opensAt: Millis | null }
   /** The number has had as many calls as it may have in the time that's left. */
-  | { kind: 'contact-limit' };
+  | { kind: 'contact-limit' }
+  /** Dialing was stopped, or the pace was too slow, for as long as a call without `notAfter` may wait. */
+  | { kind: 'stop' | 'pace' };
 
 /** Why calls were stopped, for the metrics. */
-export type StopReason = 'do-not-call' | 'number' | 'calling-hours' | 'contact-limit';
+export type StopReason = 'do-not-call' | 'number' | 'calling-hours' | 'contact-limit' | 'stop' | 'pace';
 
 /** A number that an account, or all accounts of a partner, must not call. @property endsAt null if the entry doesn't end */
 export type DoNotCallEntry = {

@@ -56,11 +56,17 @@ describe('stopping', () => {
         201,
         {
           ...{ id: Object(first.json).stop.id, scope: 'campaign', target: { id: campaign.id, name: campaign.name } },
-          ...{ at: Object(first.json).stop.at, by: { id: dialer.tenants.users.account.id, name: 'Ada Account' }, reason: 'Lunch' },
+          ...{
+            at: Object(first.json).stop.at,
+            by: { id: dialer.tenants.users.account.id, name: 'Ada Account' },
+            reason: 'Lunch',
+            mayResume: true,
+          },
         },
       ]);
       const again = await stop(pat, { scope: 'campaign', id: campaign.id });
       expect([again.status, Object(again.json).stop]).to.deep.equal([200, Object(first.json).stop]);
+      expect((await list(teammate)).map(({ mayResume }: { mayResume: boolean }) => mayResume)).to.deep.equal([false]);
       const made = new Map<string, string>();
       for (const [who, name, body] of [
         [pat, 'account', { scope: 'account', id: account.id }],
@@ -118,13 +124,15 @@ describe('paces and contact limits', () => {
       const { account, campaign, partner } = dialer.tenants;
       const pat = await signIn(dialer.core.url, 'pat@example.com');
       const pace = `pace?scope=campaign&id=${campaign.id}`;
-      expect((await send('GET', pace, dialer.cookie)).json).to.deep.equal({ perSecond: null, liveCalls: null });
-      expect((await send('PUT', pace, pat, { perSecond: 0.5, liveCalls: 20 })).json).to.deep.equal({ perSecond: 0.5, liveCalls: 20 });
-      expect((await send('GET', pace, dialer.cookie)).json).to.deep.equal({ perSecond: 0.5, liveCalls: 20 });
+      const none = (await send('GET', pace, dialer.cookie)).json;
+      expect(none).to.deep.include({ perSecond: null, liveCalls: null });
+      expect((await send('PUT', pace, pat, { perSecond: 0.5, liveCalls: 20 })).json).to.deep.include({ perSecond: 0.5, liveCalls: 20 });
+      expect((await send('GET', pace, dialer.cookie)).json).to.deep.include({ perSecond: 0.5, liveCalls: 20 });
       const limits = { calls: 3, days: 1, minutesBetween: 240 };
       expect((await send('PUT', `contact-limits?scope=partner&id=${partner.id}`, pat, { limits })).status).to.equal(200);
       expect((await send('GET', `contact-limits?scope=account&id=${account.id}`, dialer.cookie)).json).to.deep.equal({
         limits: null,
+        version: Object((await send('GET', `contact-limits?scope=campaign&id=${campaign.id}`, pat)).json).version,
         effective: { from: { kind: 'partner', id: partner.id, name: partner.name }, limits },
       });
       for (const [path, body, status] of [
@@ -143,6 +151,27 @@ describe('paces and contact limits', () => {
       ] as const)
         expect((await send('PUT', path, pat, body)).status, JSON.stringify(body)).to.equal(status);
       expect((await send('PUT', pace, dialer.cookie, { perSecond: 1, liveCalls: null })).status).to.equal(403);
+    });
+
+    it('are not changed by someone who saw older ones, but a repeated change is accepted', async () => {
+      await dialer.start({ DIALER: 'off' });
+      const pat = await signIn(dialer.core.url, 'pat@example.com');
+      const { campaign } = dialer.tenants;
+      const [one, other] = [
+        { calls: 1, days: 1, minutesBetween: 0 },
+        { calls: 2, days: 1, minutesBetween: 0 },
+      ];
+      for (const [path, first, second] of [
+        ['pace', { perSecond: 1, liveCalls: null }, { perSecond: null, liveCalls: 4 }],
+        ['contact-limits', { limits: one }, { limits: other }],
+      ] as const) {
+        const at = `${path}?scope=campaign&id=${campaign.id}`;
+        const { version } = Object((await send('GET', at, pat)).json);
+        const change = async (body: object) => (await send('PUT', at, pat, { ...body, version })).status;
+        expect([await change(first), await change(first), await change(second)], path).to.deep.equal([200, 200, 409]);
+        expect(Object((await send('GET', at, pat)).json)).to.deep.include(first);
+        expect((await send('PUT', at, pat, second)).status).to.equal(200);
+      }
     });
 
     it('let a webhook get as many calls as the pace of the server allows', async () => {

@@ -297,6 +297,34 @@ describe('a claim', () => {
         expect(await claim(now + 3)).to.have.length(10);
       });
 
+    for (const scope of ['server', 'partner', 'account', 'campaign'] as const)
+      it(`says that dialing was stopped in the details of a call that lapses while its ${scope} is stopped`, async () => {
+        const detail = 'Dialing was stopped until the time window ended.';
+        await add(['before'], { not_after: instant(now - 1) });
+        await add(['during', 'until resumed'], { not_after: instant(now + 5) });
+        await add(['held'], { placed_at: instant(now - 29 * day) });
+        const { stop } = await stopDialing(direct.ports, operator, { scope, id: scope === 'server' ? undefined : tenants[scope].id });
+        await direct.storage.database
+          .write('calls')
+          .where({ contact_id: 'until resumed' })
+          .update({ not_after: instant(now + 15) });
+        await claim(now + 10);
+        await store.lapse(instant(now + 10));
+        clock.set(new Date(now + 20).toISOString());
+        await resumeDialing(direct.ports, operator, stop.id);
+        const ended = async (id: string) => [(await call(id))?.state, (await call(id))?.detail];
+        expect(await Promise.all(['before', 'during', 'until resumed'].map(ended))).to.deep.equal([
+          ['lapsed', null],
+          ['lapsed', detail],
+          ['lapsed', detail],
+        ]);
+        // A call without `notAfter` isn't dialed a month later, no matter how long dialing was stopped.
+        await stopDialing(direct.ports, operator, { scope, id: scope === 'server' ? undefined : tenants[scope].id });
+        for (const at of [hour, 12 * hour, day + hour]) await claim(now + at);
+        await store.endForgotten(instant(now + 31 * day));
+        expect(await ended('held')).to.deep.equal(['lapsed', detail]);
+      });
+
     it("takes other campaigns' calls from behind those of a stopped campaign", async () => {
       const other = await newCampaign('Other');
       await add(names(700));

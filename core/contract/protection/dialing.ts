@@ -3,7 +3,7 @@ import { namedSchema } from '../console/common.ts';
 import { limits } from '../limits.ts';
 import { route } from '../route.ts';
 import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
-import { protectionScopes, ruledSchema, scopeError } from './protection.ts';
+import { expectedVersionSchema, protectionScopes, ruledSchema, rulesVersionSchema, scopeError } from './protection.ts';
 
 const stopScopes = ['server', 'partner', 'account', 'campaign'] as const;
 export type StopScope = (typeof stopScopes)[number];
@@ -18,6 +18,8 @@ export const stopSchema = z.object({
   /** Null for the operator on the server itself. */
   by: namedSchema.nullable(),
   reason: z.string().nullable(),
+  /** Whether the user who asks may resume dialing. */
+  mayResume: z.boolean(),
 });
 export type StopView = z.infer<typeof stopSchema>;
 
@@ -58,6 +60,11 @@ export const paceSchema = z.strictObject({
 });
 export type Pace = z.infer<typeof paceSchema>;
 
+export const scopePaceSchema = z.object({ ...paceSchema.shape, version: rulesVersionSchema });
+export type PaceView = z.infer<typeof scopePaceSchema>;
+
+export const setPaceSchema = paceSchema.extend({ version: expectedVersionSchema });
+
 export const contactLimitsQuerySchema = z.strictObject({ scope: z.enum(protectionScopes, scopeError), id: identifierSchema });
 
 const countError = { error: 'Must be a whole number from 1 to 100.' };
@@ -72,10 +79,11 @@ export const contactLimitsSchema = z.strictObject({
 export type ContactLimits = z.infer<typeof contactLimitsSchema>;
 
 /** Null removes the scope's own limits, so that those of its account or partner apply. */
-export const setContactLimitsSchema = z.strictObject({ limits: contactLimitsSchema.nullable() });
+export const setContactLimitsSchema = z.strictObject({ limits: contactLimitsSchema.nullable(), version: expectedVersionSchema });
 
 export const scopeContactLimitsSchema = z.object({
   limits: contactLimitsSchema.nullable(),
+  version: rulesVersionSchema,
   /** The limits in effect for the scope's calls, and where they come from; null if there are none. */
   effective: z.object({ from: ruledSchema, limits: contactLimitsSchema }).nullable(),
 });
@@ -110,16 +118,16 @@ export const dialingRoutes = {
     by: 'session',
     summary: 'Show how fast the calls of an account or campaign leave the core',
     query: paceQuerySchema,
-    answer: paceSchema,
+    answer: scopePaceSchema,
     problems: ['not-found'],
   }),
   setPace: route('PUT', '/console/pace', {
     by: 'session',
     summary: 'Set how fast the calls of an account or campaign leave the core (partner users and staff only)',
     query: paceQuerySchema,
-    body: paceSchema,
-    answer: paceSchema,
-    problems: ['forbidden', 'not-found'],
+    body: setPaceSchema,
+    answer: scopePaceSchema,
+    problems: ['forbidden', 'not-found', 'conflict'],
   }),
   showContactLimits: route('GET', '/console/contact-limits', {
     by: 'session',
@@ -134,6 +142,6 @@ export const dialingRoutes = {
     query: contactLimitsQuerySchema,
     body: setContactLimitsSchema,
     answer: scopeContactLimitsSchema,
-    problems: ['forbidden', 'not-found'],
+    problems: ['forbidden', 'not-found', 'conflict'],
   }),
 } as const;

@@ -69,13 +69,13 @@ export const ruledSchema = namedSchema.extend({ kind: z.enum(protectionScopes) }
 export const callingHoursQuerySchema = z.strictObject({ scope: z.enum(protectionScopes, scopeError), id: identifierSchema });
 
 /** Changes with the scope's own rules. */
-const rulesVersionSchema = z.string();
+export const rulesVersionSchema = z.string();
 
 /**
  * The version of the scope's rules that the change is based on. If they have changed since, the change is refused. If omitted, the last
  * change wins.
  */
-const expectedVersionSchema = z.string().optional();
+export const expectedVersionSchema = z.string().optional();
 
 export const callingHoursSchema = z.object({
   scope: ruledSchema,

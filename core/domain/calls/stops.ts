@@ -1,5 +1,6 @@
 import type { StopDialing, StopScope } from '#contract/protection/dialing.ts';
 import { auditEvent } from '../audit/audit.ts';
+import { findDoubt } from '../clock.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { AuditSubject, Caller, DialingStop, RuleScope } from '../model.ts';
 import type { Ports, ProtectionAccess } from '../ports.ts';
@@ -57,6 +58,9 @@ export async function resumeDialing(ports: Ports, { viewer, actor }: Caller, id:
   const stop = (await listStops(ports, viewer)).find((each) => each.id === id);
   if (!stop) throw notInScope();
   if (!mayResume(viewer, stop)) throw new Problem('forbidden', `Only ${describeResumers(stop)} can resume this.`);
+  // What has passed its time by now lapses because of the stop, and its details say so only while the stop is there.
+  const now = ports.clock.now();
+  if (findDoubt(await ports.stores.clock.read(), now) === null) await ports.stores.dialing.lapse(now);
   const event = auditEvent(ports, actor, 'dialing.resumed', toSubject(stop), stop.owner);
   if (!(await ports.stores.stops.resume(stop, event))) throw notInScope();
   ports.onRulesChanged();
@@ -66,7 +70,7 @@ export async function resumeDialing(ports: Ports, { viewer, actor }: Caller, id:
  * Account users can resume only what they stopped themselves, and partner users what isn't stopped by the service and is theirs: someone
  * who's limited to one account sees the partner's stop, but can't end it.
  */
-function mayResume(viewer: Caller['viewer'], { by, byType, scope, owner }: DialingStop): boolean {
+export function mayResume(viewer: Caller['viewer'], { by, byType, scope, owner }: DialingStop): boolean {
   switch (viewer.userType) {
     case 'account':
       return by?.id === viewer.id;

@@ -80,14 +80,18 @@ function isZoneUnclear(rules: readonly HoursRule[], zones: readonly string[], fr
 }
 
 /** Why calls were stopped, for the metrics. */
-export const stopReasons: readonly StopReason[] = ['do-not-call', 'number', 'calling-hours', 'contact-limit'];
+export const stopReasons: readonly StopReason[] = ['do-not-call', 'number', 'calling-hours', 'contact-limit', 'stop', 'pace'];
 
 export function toStopReason({ kind }: Objection): StopReason {
-  return kind === 'number-kind' || kind === 'country' ? 'number' : kind === 'contact-limit' ? kind : 'calling-hours';
+  if (kind === 'number-kind' || kind === 'country') return 'number';
+  return kind === 'unknown-time-zone' || kind === 'outside-calling-hours' ? 'calling-hours' : kind;
 }
 
 /** The detail of a call that ends because its number is on a do-not-call list. */
 export const doNotCallDetail = 'The number is on a do-not-call list.';
+
+/** The detail of a call that lapses while dialing is stopped. */
+export const stoppedDetail = 'Dialing was stopped until the time window ended.';
 
 /** Says why a call that was placed can no longer be made. Never contains the number. */
 export function describeObjection(objection: Objection): string {
@@ -102,6 +106,10 @@ export function describeObjection(objection: Objection): string {
       return "Calling hours don't allow the call in time.";
     case 'contact-limit':
       return 'The number has had as many calls as its contact limits allow.';
+    case 'stop':
+      return stoppedDetail;
+    case 'pace':
+      return "The pace didn't allow the call within 30 days.";
   }
 }
 
@@ -116,7 +124,9 @@ export function toProblem(objection: Objection, notAfter: Millis | null): Proble
     case 'outside-calling-hours':
       return new Problem('outside-calling-hours', describeClosed(objection.opensAt, notAfter));
     case 'contact-limit':
-      throw new Error("Contact limits don't refuse a call that's being placed.");
+    case 'stop':
+    case 'pace':
+      throw new Error("This doesn't refuse a call that's being placed.");
   }
 }
 

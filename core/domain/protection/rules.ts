@@ -126,12 +126,13 @@ export async function showPace(ports: Ports, viewer: Caller['viewer'], reference
 
 const noPace: Pace = { perSecond: null, liveCalls: null };
 
-export async function setPace(ports: Ports, caller: Caller, reference: Reference, pace: Pace): Promise<Pace> {
+/** @throws Problem `conflict` if a version is passed and the pace has changed since */
+export async function setPace(ports: Ports, caller: Caller, reference: Reference, pace: Pace, version?: string): Promise<Pace> {
   requireAdministrator(caller.viewer, 'change the pace');
   const { perSecond, liveCalls } = pace;
   const change = { pace: perSecond === null && liveCalls === null ? null : pace };
   const detail = `${perSecond ?? 'any number of'} per second, ${liveCalls ?? 'any number of'} live calls`;
-  await setRules(ports, caller, reference, change, { action: 'pace.changed', detail }, null);
+  await setRules(ports, caller, reference, change, { action: 'pace.changed', detail }, checkVersion(version, change, paceVersion));
   return pace;
 }
 
@@ -148,18 +149,22 @@ export async function showContactLimits(ports: Ports, viewer: Caller['viewer'], 
   return { limits: all[0]?.limits ?? null, effective: effective[0] ?? null };
 }
 
+/** @throws Problem `conflict` if a version is passed and the limits have changed since */
 export async function setContactLimits(
   ports: Ports,
   caller: Caller,
   reference: Reference,
   limits: ContactLimits | null,
+  version?: string,
 ): Promise<ShownContactLimits> {
   requireAdministrator(caller.viewer, 'change contact limits');
   const detail =
     limits === null
       ? 'no limits of its own'
       : `${counted(limits.calls, 'call')} in ${counted(limits.days, 'day')}, ${counted(limits.minutesBetween, 'minute')} apart`;
-  await setRules(ports, caller, reference, { contactLimits: limits }, { action: 'contact-limits.changed', detail }, null);
+  const change = { contactLimits: limits };
+  const check = checkVersion(version, change, contactLimitsVersion);
+  await setRules(ports, caller, reference, change, { action: 'contact-limits.changed', detail }, check);
   return showContactLimits(ports, caller.viewer, reference);
 }
 
@@ -170,6 +175,14 @@ export function hoursVersion({ hours }: Pick<ScopeRules, 'hours'>): string {
 
 export function numbersVersion({ countries, kinds }: Pick<ScopeRules, 'countries' | 'kinds'>): string {
   return toVersion([countries, kinds]);
+}
+
+export function paceVersion({ pace }: Pick<ScopeRules, 'pace'>): string {
+  return toVersion([pace?.perSecond ?? null, pace?.liveCalls ?? null]);
+}
+
+export function contactLimitsVersion({ contactLimits }: Pick<ScopeRules, 'contactLimits'>): string {
+  return toVersion([contactLimits?.calls, contactLimits?.days, contactLimits?.minutesBetween]);
 }
 
 function toVersion(rules: readonly unknown[]): string {

@@ -1,12 +1,12 @@
 import { limits } from '#contract/limits.ts';
-import type { ContactLimitsView, StopView } from '#contract/protection/dialing.ts';
+import type { ContactLimitsView, Pace, PaceView, StopView } from '#contract/protection/dialing.ts';
 import type { DoNotCallEntryView } from '#contract/protection/do-not-call.ts';
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import type { CallingHoursView, NumbersView } from '#contract/protection/protection.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as stops from '../../domain/calls/stops.ts';
 import { scopeFor } from '../../domain/directory/scope.ts';
-import type { DialingStop, DoNotCallEntry, RuleScope } from '../../domain/model.ts';
+import type { DialingStop, DoNotCallEntry, RuleScope, Viewer } from '../../domain/model.ts';
 import * as list from '../../domain/protection/do-not-call.ts';
 import * as rules from '../../domain/protection/rules.ts';
 import { sendCsv } from './csv.ts';
@@ -57,34 +57,43 @@ export const setNumbers: Handler<'setNumbers'> = async ({ ports, caller, query, 
   return numbersView(await rules.setNumberRules(ports, caller, query, change, version));
 };
 
-export const stopDialing: Handler<'stopDialing'> = async ({ ctx, ports, caller, body }) => {
+export const stopDialing: Handler<'stopDialing'> = async ({ ctx, ports, viewer, caller, body }) => {
   const { stop, isNew, queuedCalls, withProvider } = await stops.stopDialing(ports, caller, body);
   ctx.state.isRepeated = !isNew;
-  return { stop: stopView(stop), queuedCalls, withProvider };
+  return { stop: stopView(viewer, stop), queuedCalls, withProvider };
 };
 
 export const listStops: Handler<'listStops'> = async ({ ports, viewer }) => ({
-  stops: (await stops.listStops(ports, viewer)).map(stopView),
+  stops: (await stops.listStops(ports, viewer)).map((stop) => stopView(viewer, stop)),
 });
 
 export const resumeDialing: Handler<'resumeDialing'> = ({ ports, caller, params }) => stops.resumeDialing(ports, caller, params.id);
 
-function stopView({ id, scope, target, at, by, reason }: DialingStop): StopView {
-  return { id, scope, target, at: timestamp(at), by, reason };
+function stopView(viewer: Viewer, stop: DialingStop): StopView {
+  const { id, scope, target, at, by, reason } = stop;
+  return { id, scope, target, at: timestamp(at), by, reason, mayResume: stops.mayResume(viewer, stop) };
 }
 
-export const showPace: Handler<'showPace'> = ({ ports, viewer, query }) => rules.showPace(ports, viewer, query);
+export const showPace: Handler<'showPace'> = ({ ports, viewer, query }) => rules.showPace(ports, viewer, query).then(paceView);
 
-export const setPace: Handler<'setPace'> = ({ ports, caller, query, body }) => rules.setPace(ports, caller, query, body);
+export const setPace: Handler<'setPace'> = async ({ ports, caller, query, body }) => {
+  const { version, ...pace } = body;
+  return paceView(await rules.setPace(ports, caller, query, pace, version));
+};
+
+function paceView(pace: Pace): PaceView {
+  return { ...pace, version: rules.paceVersion({ pace }) };
+}
 
 export const showContactLimits: Handler<'showContactLimits'> = async ({ ports, viewer, query }) =>
   contactLimitsView(await rules.showContactLimits(ports, viewer, query));
 
 export const setContactLimits: Handler<'setContactLimits'> = async ({ ports, caller, query, body }) =>
-  contactLimitsView(await rules.setContactLimits(ports, caller, query, body.limits));
+  contactLimitsView(await rules.setContactLimits(ports, caller, query, body.limits, body.version));
 
 function contactLimitsView({ limits, effective }: rules.ShownContactLimits): ContactLimitsView {
-  return { limits, effective: effective && { from: scopeView(effective.from), limits: effective.limits } };
+  const version = rules.contactLimitsVersion({ contactLimits: limits });
+  return { limits, version, effective: effective && { from: scopeView(effective.from), limits: effective.limits } };
 }
 
 export const showOptOuts: Handler<'showOptOuts'> = async ({ ports, viewer, params }) => ({

@@ -139,7 +139,7 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
       if (pace.campaignId === null || !first || waiting.length === 0) continue;
       const known = judged.scopes.get(pace.scopeId)?.spread_until ?? instant(0);
       const times = await spread(trx, pace, { first: plus(now, Math.ceil(first.inMs)), count: waiting.length, known });
-      for (const [n, { call }] of waiting.entries()) hold(judged, call.key, times[n] ?? now, 'pace');
+      for (const [n, { call }] of waiting.entries()) holdOrLapse(judged, call, times[n] ?? now, 'pace');
     }
     return { open: kept.open.map(({ call, leaves }) => ({ ...call, leaves })), save: kept.save, at };
   }
@@ -250,6 +250,7 @@ async function pick(
  * @property leaves the call's moment within its paces; null if it may leave right away
  * @property paces those that its hand-off counts for; empty if it won't be handed off
  * @property isLive whether a provider may already have it. If not, it can still wait
+ * @property waitsUntil how long it can wait for a stop or its pace; null if `notAfter` decides
  */
 type OpenCall = {
   key: CallKeyPair;
@@ -257,6 +258,7 @@ type OpenCall = {
   leaves: DepartureTime | null;
   paces: readonly ScopePace[];
   isLive: boolean;
+  waitsUntil: Millis | null;
 };
 
 /** The rules' verdict on the selected calls. */
@@ -274,6 +276,17 @@ function hold({ held }: JudgedCalls, key: CallKeyPair, until: Millis, heldFor: H
   const group = held.get(name) ?? { until, heldFor, calls: [] };
   group.calls.push(key);
   held.set(name, group);
+}
+
+/** Lets a call wait for a stop or its pace, but without `notAfter` not for longer than any other. */
+function holdOrLapse(judged: JudgedCalls, { key, waitsUntil }: Pick<OpenCall, 'key' | 'waitsUntil'>, until: Millis, kind: 'stop' | 'pace') {
+  if (waitsUntil !== null && until > waitsUntil) judged.refused.push({ objection: { kind }, key });
+  else hold(judged, key, until, kind);
+}
+
+/** A call that waits for a stop or its pace becomes due again and again, so that its due time doesn't tell how long it has waited. */
+function waitsUntil({ placed_at, not_before, not_after }: PickedRow): Millis | null {
+  return not_after === null ? plus(instant(Math.max(placed_at, not_before ?? 0)), dialingLimits.life.toMillis()) : null;
 }
 
 /**
@@ -300,7 +313,7 @@ async function judgeCalls(
   for (const row of rows) {
     const key: CallKeyPair = [row.campaign_id, row.contact_id];
     const isLive = mayBeTaken(row);
-    const open = { key, leaves: null, isLive };
+    const open = { key, leaves: null, isLive, waitsUntil: waitsUntil(row) };
     // If a provider already has the call, there's nothing left to decide, because the claim only asks for its outcome.
     if (row.handoff === 'taken' || row.phone === null) {
       judged.open.push({ ...open, stopped: null, paces: [] });
@@ -312,7 +325,7 @@ async function judgeCalls(
     if (['', campaign.partner.id, campaign.account.id].some((id) => stopped.has(id))) continue;
     if (stopped.has(row.campaign_id)) {
       // Resuming makes it due before that.
-      if (!isLive) hold(judged, key, plus(now, oneHour), 'stop');
+      if (!isLive) holdOrLapse(judged, open, plus(now, oneHour), 'stop');
       continue;
     }
     const judgement = judgeNow(row, rulesFor(row.campaign_id), contacts, now);

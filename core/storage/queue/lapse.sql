@@ -1,6 +1,6 @@
 -- Lapses calls whose notAfter has passed, up to a number of calls, except those that another process has locked. Records that time as their
 -- end, no matter how late this runs, because the retention period starts then. Reads the two stages separately, because each has its own
--- index, and no index covers both.
+-- index, and no index covers both. The detail says so if dialing was stopped then.
 WITH late AS MATERIALIZED (
   SELECT * FROM (
     SELECT campaign_id, contact_id FROM calls
@@ -14,7 +14,8 @@ WITH late AS MATERIALIZED (
     LIMIT CAST({{given}}->>1 AS bigint) {{skipLocked}}
   ) AS waiting
 )
-UPDATE calls SET state = 'lapsed', ended_at = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, due_at = NULL
+UPDATE calls SET state = 'lapsed', ended_at = CASE WHEN not_after > placed_at THEN not_after ELSE placed_at END, due_at = NULL,
+  detail = {{detail}}
 WHERE (campaign_id, contact_id) IN (SELECT campaign_id, contact_id FROM late LIMIT CAST({{given}}->>1 AS bigint))
   AND state IN ('queued', 'dialing')
 RETURNING calls.campaign_id, calls.placed_at, calls.state

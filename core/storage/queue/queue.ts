@@ -7,6 +7,7 @@ import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
+import { stoppedDetail } from '../../domain/protection/judge.ts';
 import { getDialect, inChunks, type Lane, type Mode, type Value } from '../engine/database.ts';
 import { endCalls } from '../engine/ended-calls.ts';
 import { inEachShard, perShard, sumOfShards } from '../engine/shards.ts';
@@ -244,6 +245,14 @@ export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
 /** The states of calls that haven't ended. */
 const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(toState))];
 
+/** Builds the SQL for the detail of a call that lapses. @param lapsesAt SQL for that time */
+function stoppedDetailSql(lapsesAt: string): string {
+  return `CASE WHEN EXISTS (
+      SELECT 1 FROM dialing_stops s LEFT JOIN accounts a ON a.id = calls.account_id
+      WHERE s.scope_id IN (calls.campaign_id, calls.account_id, a.partner_id, '') AND s.at <= ${lapsesAt}
+    ) THEN '${stoppedDetail}' ELSE detail END`;
+}
+
 /** The statements that move queued calls, prepared once for each database. */
 const statementsOf = perShard((database) => {
   const prepare = (name: string, mode: Mode = 'end', parts = {}) =>
@@ -254,7 +263,7 @@ const statementsOf = perShard((database) => {
       skip: prepare('cancel-queued', 'end', { lock: lock && `${lock} SKIP LOCKED` }),
       wait: prepare('cancel-queued', 'end', { lock }),
     },
-    lapse: prepare('lapse'),
+    lapse: prepare('lapse', 'end', { detail: stoppedDetailSql('not_after') }),
     stop: prepare('stop', 'end', { isListed: isListed('r.now') }),
     hold: prepare('hold', 'write'),
   };
@@ -309,7 +318,9 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
     .whereNotNull('due_at')
     .where('due_at', '<', now - life)
     .where((endless) => endless.whereRaw(`NOT ${isUndialed}`).orWhereNull('not_after'));
-  const columns = { state: on.raw(stageAfterSql('forgotten')), ended_at: on.raw(`due_at + ${life}`), due_at: null };
+  const endsAt = `due_at + ${life}`;
+  const detail = on.raw(`CASE WHEN ${isUndialed} THEN ${stoppedDetailSql(endsAt)} ELSE detail END`);
+  const columns = { state: on.raw(stageAfterSql('forgotten')), ended_at: on.raw(endsAt), due_at: null, detail };
   return endCalls(on, selectBatch(on, forgotten, limit).update(columns));
 }
 

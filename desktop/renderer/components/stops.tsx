@@ -2,7 +2,7 @@ import { createContext } from 'preact';
 import { useContext, useState } from 'preact/hooks';
 import type { Pace, StoppedDialingView, StopScope, StopsView, StopView } from '#contract/protection/dialing.ts';
 import type { Result } from '../../ipc.ts';
-import { describePace, describePlace, mayResume, type Place } from '../state/dialing.ts';
+import { describePace, describePlace, type Place } from '../state/dialing.ts';
 import { isNotFound } from '../state/failure-text.ts';
 import { pluralize } from '../state/format.ts';
 import { capitalized } from '../state/labels.ts';
@@ -84,7 +84,7 @@ function StopBanner({ stop, onResume }: { stop: StopView; onResume: (stop: StopV
           </>
         )}
       </p>
-      {viewer && mayResume(viewer, stop) && (
+      {stop.mayResume && (
         <button type="button" onClick={() => onResume(stop)}>
           Resume…
         </button>

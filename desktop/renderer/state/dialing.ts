@@ -1,4 +1,3 @@
-import type { SessionView } from '#contract/console/session.ts';
 import type { ContactLimits, Pace, StopView } from '#contract/protection/dialing.ts';
 import { formatNumber, pluralize } from './format.ts';
 
@@ -7,15 +6,6 @@ export type Place = Pick<StopView, 'scope' | 'target'>;
 /** Says where dialing is stopped: "the campaign Reminders". */
 export function describePlace({ scope, target }: Place): string {
   return target ? `the ${scope} ${target.name}` : 'the whole server';
-}
-
-/**
- * Whether the viewer may be able to resume dialing. The core decides: it also knows whether service staff stopped it.
- */
-export function mayResume({ userType, id, account }: SessionView['viewer'], { by, scope }: StopView): boolean {
-  if (userType === 'staff') return true;
-  if (userType === 'account') return by?.id === id;
-  return by !== null && scope !== 'server' && !(account && scope === 'partner');
 }
 
 /** @returns null if there is no limit */
