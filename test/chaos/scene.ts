@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { inEachShard } from '../../core/storage/engine/shards.ts';
+import { inCallLanes } from '../../core/storage/engine/call-lanes.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
@@ -81,7 +81,7 @@ export async function openScene(trial: Trial, { behavior = takes, deduplicates =
 export async function listCalls(database: string): Promise<FoundCall[]> {
   await using direct = await openDirect(database);
   const columns = { requestId: 'request_id', contactId: 'contact_id', state: 'state', phone: 'phone' } as const;
-  const calls = await inEachShard(direct.storage.database, async ({ read }): Promise<FoundCall[]> => read('calls').select(columns));
+  const calls = await inCallLanes(direct.storage.database, async ({ read }): Promise<FoundCall[]> => read('calls').select(columns));
   return calls.flat();
 }
 

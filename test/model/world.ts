@@ -10,8 +10,8 @@ import { operator } from '../../core/domain/audit/audit.ts';
 import { verifyChain } from '../../core/domain/audit/audit-chain.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import type { Randomness } from '../../core/domain/ports.ts';
+import { callLane, callLanes, inCallLanes } from '../../core/storage/engine/call-lanes.ts';
 import type { Lane } from '../../core/storage/engine/database.ts';
-import { inEachShard, shardOf, shardsOf } from '../../core/storage/engine/shards.ts';
 import { type FakeClock, fakeClock, testRandomness } from '../support/clock.ts';
 import { type RunningCore, startCoreHere } from '../support/core.ts';
 import { type DatabaseKind, freshDirectory } from '../support/databases.ts';
@@ -338,14 +338,14 @@ export class World {
   }
 
   async #lock(places: readonly Place[] | undefined): Promise<Knex.Transaction[]> {
-    const shards = shardsOf(this.#storage);
+    const shards = callLanes(this.#storage);
     const transactions = await Promise.all(shards.map((shard) => shard.write.transaction()));
     if (this.#kind === 'sqlite') return transactions;
     try {
       for (const [n, trx] of places ? [] : transactions.entries())
         await trx.raw(`LOCK TABLE calls${n === 0 ? ', users' : ''} IN EXCLUSIVE MODE`);
       for (const place of places ?? [])
-        await transactions[shards.indexOf(shardOf(this.#storage, place[1]))]?.raw(placeElsewhere, [testRandomness.id(), ...place]);
+        await transactions[shards.indexOf(callLane(this.#storage, place[1]))]?.raw(placeElsewhere, [testRandomness.id(), ...place]);
       return transactions;
     } catch (error) {
       // Otherwise, a walk that fails here would never end, because closing the database waits for the transactions.
@@ -362,7 +362,7 @@ export class World {
 
   /** Returns the stage of each call, how many times the provider was asked to make it, and the number of do-not-call entries. */
   async look() {
-    const rows = await inEachShard(this.#storage, (shard) => shard.query<{ id: Id; seen: string }>(selectCalls));
+    const rows = await inCallLanes(this.#storage, (shard) => shard.query<{ id: Id; seen: string }>(selectCalls));
     const [listed] = await this.#storage.query<{ numbers: number }>('SELECT count(*) AS numbers FROM do_not_call');
     const calls = new Map(rows.flat().map(({ id, seen }) => [id, seen]));
     return { calls, handoffs: this.provider.handoffs, listed: Number(listed?.numbers) };

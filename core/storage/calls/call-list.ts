@@ -8,10 +8,10 @@ import { type Millis, quarterHour } from '../../domain/instant.ts';
 import type { CallDetails, CallFilter, ListedCall, StretchEnd } from '../../domain/model.ts';
 import type { CallListStore, CallScope } from '../../domain/ports.ts';
 import { selectCampaigns } from '../directory/directory.ts';
+import { callLane, callLanes, groupByLane, inCallLanes } from '../engine/call-lanes.ts';
 import { both, type Condition, either, idsIn, inRange, matching, splitRange } from '../engine/conditions.ts';
 import type { Dialect, Lane, Lanes, Value } from '../engine/database.ts';
 import { required } from '../engine/database.ts';
-import { byShard, inEachShard, shardOf, shardsOf } from '../engine/shards.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { keysById, narrowFoundToVisible, narrowToVisible } from '../keys/api-keys.ts';
 
@@ -38,8 +38,8 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
     },
 
     async list(scope, filter, cursor, visibility, limit) {
-      const { shards, end } = await findStretch(database, scope, filter, cursor, limit);
-      const pages = await Promise.all(shards.map(({ shard, calls }) => shard.query<ListedRow>(pageSql(calls, limit), valuesOf(calls))));
+      const { lanes, end } = await findStretch(database, scope, filter, cursor, limit);
+      const pages = await Promise.all(lanes.map(({ lane, calls }) => lane.query<ListedRow>(pageSql(calls, limit), valuesOf(calls))));
       const rows = pages.length === 1 ? pages.flat() : newestOf(pages.flat(), limit);
       return { calls: await withNames(read, visibility, rows), end };
     },
@@ -47,10 +47,10 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
     countUpTo: (scope, filter, max) => countUpTo(database, scope, filter, max),
 
     async count(scope, filter, cursor) {
-      const { shards, end } = await findStretch(database, scope, filter, cursor, 0);
+      const { lanes, end } = await findStretch(database, scope, filter, cursor, 0);
       const rows = await Promise.all(
-        shards.map(({ shard, calls }) =>
-          shard.query<CountRow & { campaign_id: string }>(
+        lanes.map(({ lane, calls }) =>
+          lane.query<CountRow & { campaign_id: string }>(
             `SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
          FROM (${unionSql(calls, 'campaign_id, placed_at, state')}) AS matching GROUP BY 1, 2, 3`,
             valuesOf(calls),
@@ -66,7 +66,7 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
 
     async find(campaignId, contactId, visibility) {
       const columns = [...listedColumns, ...shownColumns];
-      const calls = shardOf(database, campaignId).read('calls');
+      const calls = callLane(database, campaignId).read('calls');
       const [row]: ShownRow[] = await calls.select(columns).where({ campaign_id: campaignId, contact_id: contactId }).limit(1);
       if (!row) return null;
       const [call] = await withNames(read, visibility, [row]);
@@ -76,7 +76,7 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
     async summary(campaignId, since) {
       const sql = summarySql(kind === 'postgres' ? ['call_counts', 'call_count_changes'] : ['call_counts']);
       const bindings = kind === 'postgres' ? [campaignId, since, campaignId, since] : [campaignId, since];
-      const rows = await shardOf(database, campaignId).query<CountRow>(sql, [...bindings, campaignId, campaignId, since]);
+      const rows = await callLane(database, campaignId).query<CountRow>(sql, [...bindings, campaignId, campaignId, since]);
       return rows.map(({ quarter_at, state, calls }) => ({ quarterAt: quarter_at, state, calls }));
     },
 
@@ -84,16 +84,16 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
       if (campaignIds.length === 0) return [];
       const bounds = days.flatMap((from, index) => [from, days[index + 1] ?? before ?? Number.MAX_SAFE_INTEGER]);
       const rows = await Promise.all(
-        Array.from(byShard(database, campaignIds, String), ([shard, ids]) => {
+        Array.from(groupByLane(database, campaignIds, String), ([lane, ids]) => {
           const sql = summaryOfAll(kind, ids.length, days.length);
-          return shard.query<CountRow & { campaign_id: string }>(sql, [...bounds, ...ids, days[0] ?? 0]);
+          return lane.query<CountRow & { campaign_id: string }>(sql, [...bounds, ...ids, days[0] ?? 0]);
         }),
       );
       return rows.flat().map(countOfCampaign);
     },
 
     async compactCounts() {
-      if (kind === 'postgres') await inEachShard(background, async ({ write }) => write.raw(compaction));
+      if (kind === 'postgres') await inCallLanes(background, async ({ write }) => write.raw(compaction));
     },
   };
 }
@@ -250,12 +250,12 @@ function campaignsIn(scope: CallScope): Condition {
 
 /** See `CallListStore.countUpTo`. */
 async function countUpTo(database: Lane, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
-  const counts = await Promise.all(shardsIn(database, scope).map((shard) => countInShard(shard, scope, filter, max)));
+  const counts = await Promise.all(lanesIn(database, scope).map((lane) => countInLane(lane, scope, filter, max)));
   if (counts.includes(max)) return max;
   return counts.reduce((sum, count) => (sum === null || count === null ? null : Math.min(sum + count, max)), 0);
 }
 
-async function countInShard(database: Lane, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
+async function countInLane(database: Lane, scope: CallScope, filter: CallFilter, max: number): Promise<number | null> {
   const { kind } = database;
   if (isDense(filter)) return (await countStored(database, scope, filter)) < max ? null : max;
   const ofKey = filter.search === '' ? await buildKeyConditions(database, scope, filter) : null;
@@ -307,15 +307,15 @@ const stretchOfDense = 60;
 
 /**
  * @property callsUntil returns the conditions that select the stretch's calls back to an end: its own, or that of a shorter stretch in
- * another shard. Each of these calls matches exactly one condition
+ * another lane. Each of these calls matches exactly one condition
  */
 type Stretch = { callsUntil: (end: StretchEnd) => readonly Condition[]; end: StretchEnd };
 
-/** The calls of a stretch in a shard. */
-type StretchOfShard = { shard: Lane; calls: readonly Condition[] };
+/** The calls of a stretch in a lane. */
+type StretchOfLane = { lane: Lane; calls: readonly Condition[] };
 
 /**
- * Finds the next stretch in all shards. It ends where the shortest of their stretches ends, because that shard's older calls haven't been
+ * Finds the next stretch in all lanes. It ends where the shortest of their stretches ends, because that lane's older calls haven't been
  * searched yet.
  */
 async function findStretch(
@@ -324,17 +324,17 @@ async function findStretch(
   filter: CallFilter,
   cursor: string | null,
   limit: number,
-): Promise<{ shards: StretchOfShard[]; end: StretchEnd }> {
-  const inShards = await Promise.all(
-    shardsIn(database, scope).map(async (shard) => ({ shard, ...(await findInShard(shard, scope, filter, cursor, limit)) })),
+): Promise<{ lanes: StretchOfLane[]; end: StretchEnd }> {
+  const found = await Promise.all(
+    lanesIn(database, scope).map(async (lane) => ({ lane, ...(await findInLane(lane, scope, filter, cursor, limit)) })),
   );
-  const end = inShards.reduce<StretchEnd>((last, { end }) => (last === null || (end && end.contactId > last.contactId) ? end : last), null);
-  return { shards: inShards.map(({ shard, callsUntil }) => ({ shard, calls: callsUntil(end) })), end };
+  const end = found.reduce<StretchEnd>((last, { end }) => (last === null || (end && end.contactId > last.contactId) ? end : last), null);
+  return { lanes: found.map(({ lane, callsUntil }) => ({ lane, calls: callsUntil(end) })), end };
 }
 
-/** Returns the shards that may have calls in a scope. */
-function shardsIn(database: Lane, scope: CallScope): readonly Lane[] {
-  return scope.kind === 'campaigns' ? [...new Set(scope.ids.map((id) => shardOf(database, id)))] : shardsOf(database);
+/** Returns the lanes that may have calls in a scope. */
+function lanesIn(database: Lane, scope: CallScope): readonly Lane[] {
+  return scope.kind === 'campaigns' ? [...new Set(scope.ids.map((id) => callLane(database, id)))] : callLanes(database);
 }
 
 /**
@@ -344,7 +344,7 @@ function shardsIn(database: Lane, scope: CallScope): readonly Lane[] {
  *
  * @param limit the number of requested calls. If all calls in the range match, a stretch of this length is enough
  */
-async function findInShard(database: Lane, scope: CallScope, filter: CallFilter, cursor: string | null, limit: number): Promise<Stretch> {
+async function findInLane(database: Lane, scope: CallScope, filter: CallFilter, cursor: string | null, limit: number): Promise<Stretch> {
   const { kind } = database;
   const until = (calls: readonly Condition[]) => (end: StretchEnd) => {
     const inPage = inRange(timeColumns, filter.placed, { from: end?.contactId ?? null, before: cursor });

@@ -1,9 +1,9 @@
 import type { ContactCall } from '../../domain/model.ts';
 import type { ContactStore } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
+import { groupByLane, inCallLanes } from '../engine/call-lanes.ts';
 import type { Lane } from '../engine/database.ts';
 import { inChunks, required } from '../engine/database.ts';
-import { byShard, inEachShard } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/sqlite-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { callKey } from '../queue/call-stages.ts';
@@ -21,11 +21,11 @@ type FoundRow = CallRow & { campaign_name: string; account_name: string };
 export function contactStore(database: Lane, atOnce = lookupBatchSize): ContactStore {
   return {
     async findCalls(phone) {
-      const found = await inEachShard(database, async (shard) => {
+      const found = await inCallLanes(database, async (lane) => {
         const calls: ContactCall[] = [];
         for (let after: Position | undefined = ['', '']; after; ) {
-          const last: Position | undefined = await positionAfter(shard, after, atOnce);
-          calls.push(...(await callsBetween(shard, phone, after, last)));
+          const last: Position | undefined = await positionAfter(lane, after, atOnce);
+          calls.push(...(await callsBetween(lane, phone, after, last)));
           after = last;
         }
         return calls;
@@ -36,11 +36,11 @@ export function contactStore(database: Lane, atOnce = lookupBatchSize): ContactS
     async erase(calls, at, toEvent) {
       let cancelled = 0;
       let erased = 0;
-      for (const [shard, own] of byShard(database, calls, ({ campaignId }) => campaignId)) {
+      for (const [lane, own] of groupByLane(database, calls, ({ campaignId }) => campaignId)) {
         for (const chunk of inChunks(own)) {
           const keys = chunk.map(({ campaignId, contactId }) => ({ campaign_id: campaignId, contact_id: contactId }));
-          await shard.write.transaction(async (trx) => {
-            cancelled += await cancelFound(shard, keys, { at, locked: 'wait' }, trx);
+          await lane.write.transaction(async (trx) => {
+            cancelled += await cancelFound(lane, keys, { at, locked: 'wait' }, trx);
             const ended = trx('calls').whereNotNull('ended_at');
             const count = await ended
               .whereIn(

@@ -9,9 +9,9 @@ import { Problem, ResultUnknown } from '../../domain/problem.ts';
 import { judge } from '../../domain/protection/judge.ts';
 import { toNetworks } from '../../domain/sign-in/throttle.ts';
 import { type BatchObserver, batched } from '../engine/batch.ts';
+import { callLane, perLane } from '../engine/call-lanes.ts';
 import type { BatchRows, Lane, Row, Value } from '../engine/database.ts';
 import { isSingleRowError, isUndone } from '../engine/errors.ts';
-import { perShard, shardOf } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import { authorization, type KnownLimits, keyByDigest, knownLimits, limitColumns } from '../keys/authorization.ts';
 import type { KeyUse } from '../keys/key-use.ts';
@@ -70,8 +70,8 @@ export function callStore(
 ): CallStore {
   const limits = knownLimits();
   const rules = knownRules(database);
-  const { findActive, loadRules, inShard } = batches(database, limits, rules, onBatch);
-  const of = ({ campaignId }: KeyedRequest) => inShard(shardOf(database, campaignId));
+  const { findActive, loadRules, inLane } = batches(database, limits, rules, onBatch);
+  const of = ({ campaignId }: KeyedRequest) => inLane(callLane(database, campaignId));
 
   return {
     async place(request, call) {
@@ -281,19 +281,19 @@ function batches(database: Lane, limits: KnownLimits, rules: ReturnType<typeof k
       },
       observe: () => undefined,
     }),
-    inShard: perShard((shard) => {
-      const options = { ...batching, maxInFlight: shard.maxInFlight };
+    inLane: perLane((lane) => {
+      const options = { ...batching, maxInFlight: lane.maxInFlight };
       const placing = { ...options, countBytes: countVariableBytes, isUndone, observe: observer('place') };
       return {
-        insert: batched({ ...placing, ...inserter(shard) }),
-        insertCounted: batched({ ...placing, ...countingInserter(shard) }),
+        insert: batched({ ...placing, ...inserter(lane) }),
+        insertCounted: batched({ ...placing, ...countingInserter(lane) }),
         cancel: {
-          request_id: batched({ ...options, ...canceller(shard, 'request_id'), isUndone, observe: observer('cancel') }),
-          contact_id: batched({ ...options, ...canceller(shard, 'contact_id'), isUndone, observe: observer('cancel') }),
+          request_id: batched({ ...options, ...canceller(lane, 'request_id'), isUndone, observe: observer('cancel') }),
+          contact_id: batched({ ...options, ...canceller(lane, 'contact_id'), isUndone, observe: observer('cancel') }),
         },
         explain: {
-          request_id: batched({ ...options, run: explainer(shard, 'request_id'), observe: observer('explain') }),
-          contact_id: batched({ ...options, run: explainer(shard, 'contact_id'), observe: observer('explain') }),
+          request_id: batched({ ...options, run: explainer(lane, 'request_id'), observe: observer('explain') }),
+          contact_id: batched({ ...options, run: explainer(lane, 'contact_id'), observe: observer('explain') }),
         },
       };
     }),
@@ -522,12 +522,12 @@ function explainer(database: Lane, by: 'contact_id' | 'request_id') {
 type DayOfKey = readonly [digest: Digest, day: string | null];
 
 /**
- * How a statement finds out how many calls a key has placed on a day. In a shard, the counts may be on another node, so they're read first,
- * and each row has its count.
+ * How a statement finds out how many calls a key has placed on a day. If the counts may be on another node than the calls, they're read
+ * first, and each row has its count.
  */
 function keyDays(database: Lane) {
   const ofDay = 'coalesce((SELECT d.placed FROM api_key_days d WHERE d.api_key_id = k.id AND d.day = r.day), 0)';
-  if (!database.isShard) return { parts: { placedToday: ofDay }, addPlaced: async (rows: readonly BatchRows[]) => rows };
+  if (!database.hasOnlyCalls) return { parts: { placedToday: ofDay }, addPlaced: async (rows: readonly BatchRows[]) => rows };
   const read = database.prepare(
     `SELECT e.value->>0 AS digest, e.value->>1 AS day, d.placed
      FROM {{rows}} CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE digest = e.value->>0 LIMIT 1) k CROSS JOIN api_key_days d

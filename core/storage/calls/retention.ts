@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { Millis } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import type { RetentionStore } from '../../domain/ports.ts';
+import { earliest, inCallLanes, sumOfCalls } from '../engine/call-lanes.ts';
 import { getDialect, inShortTransactions, type Lane } from '../engine/database.ts';
-import { earliest, inEachShard, sumOfShards } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/sqlite-file.ts';
 import { selectUnlocked } from '../queue/queue.ts';
 
@@ -49,7 +49,7 @@ export function retentionStore(database: Lane): RetentionStore {
     },
 
     async countErasable(endedBefore) {
-      const counts = await inEachShard(database, async ({ read }) => {
+      const counts = await inCallLanes(database, async ({ read }) => {
         const [counted, oldest] = await Promise.all([
           erasable(read, endedBefore).count({ calls: '*' }).first<{ calls: number | string }>(),
           erasable(read, Number.MAX_SAFE_INTEGER).first<{ since: Millis | null }>(read.raw(`min(${retainedSince(read)}) AS since`)),
@@ -66,7 +66,7 @@ export function retentionStore(database: Lane): RetentionStore {
         onErased?.(calls);
         return calls;
       };
-      const erased = await sumOfShards(database, ({ write }) =>
+      const erased = await sumOfCalls(database, ({ write }) =>
         inShortTransactions((limit) => eraseBatch(write, limit), eraseBatchSize, signal),
       );
       if (erased > 0) await emptyLog(database);
@@ -83,7 +83,7 @@ export function retentionStore(database: Lane): RetentionStore {
         return inShortTransactions(forgetBatch, forgetBatchSize, signal);
       };
       forgotten += await forget(write, counts.ofKeys);
-      forgotten += await sumOfShards(database, ({ write }) => forget(write, counts.ofCalls));
+      forgotten += await sumOfCalls(database, ({ write }) => forget(write, counts.ofCalls));
       // Days in UTC can be used here: in any time zone, a day ends within 14 hours of the same day in UTC, and `before` is a month ago.
       const days = (limit: number) => {
         const batch = write('api_key_days')

@@ -6,9 +6,9 @@ import { instant, type Millis, oneHour, plus } from '../../domain/instant.ts';
 import type { CallCampaign, CampaignRules, ClaimedCall, DepartureTime, Objection, ScopePace, StopReason } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports.ts';
 import { describeObjection, doNotCallDetail, firstAllowed, judge, toStopReason } from '../../domain/protection/judge.ts';
+import { callLanes } from '../engine/call-lanes.ts';
 import type { Lane, Value } from '../engine/database.ts';
 import { required } from '../engine/database.ts';
-import { shardsOf } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import type { CurrentRules, KnownRules } from '../protection/rules.ts';
@@ -25,64 +25,64 @@ const accountsPerClaim = 100;
  * the ones behind them.
  */
 const maxRounds = 20;
-/** In ms: how long a claim waits for shards that don't respond. */
+/** In ms: how long a claim waits for lanes that don't respond. */
 const patience = 1_000;
 
-/** The part of a claim that a shard gets: how many calls in total, and in what proportion from which accounts. */
+/** The part of a claim that a lane gets: how many calls in total, and in what proportion from which accounts. */
 type Share = { accounts: Map<string, number>; limit: number };
-/** The number of accounts for which the process remembers which shard has the next turn. */
+/** The number of accounts for which the process remembers which lane has the next turn. */
 const maxTurns = 10_000;
 
 /**
- * Returns a function that finds the next accounts with due calls in all shards, and divides a claim among them. Each account gets the same
- * number of calls, no matter how many shards have calls of it.
+ * Returns a function that finds the next accounts with due calls in all lanes, and divides a claim among them. Each account gets the same
+ * number of calls, no matter how many lanes have calls of it.
  */
 export function dueAccounts(database: Lane, clock: Clock) {
   const unanswered = new Set<Lane>();
   let lastAccount = '';
   /** The accounts of the latest claim. */
   let inTurn: string[] = [];
-  /** How many turns each account with due calls in several shards has had. */
+  /** How many turns each account with due calls in several lanes has had. */
   const turns = new Map<string, number>();
 
   /** Queries with a reader, because an idle dialer must not take the writer's lock every second. */
-  function find(shard: Lane, now: Millis, limit: number): Promise<string[]> {
-    const find = () => accountsWithDue(shard, lastAccount, now, limit, paceTimeSql(shard, clock));
-    if (!shard.isShard) return find();
-    // A shard whose node hangs must not keep the others' calls from being dialed.
-    if (unanswered.has(shard)) return Promise.resolve([]);
-    unanswered.add(shard);
-    const finding = find().finally(() => unanswered.delete(shard));
+  function find(lane: Lane, now: Millis, limit: number): Promise<string[]> {
+    const find = () => accountsWithDue(lane, lastAccount, now, limit, paceTimeSql(lane, clock));
+    if (!lane.hasOnlyCalls) return find();
+    // A lane whose node hangs must not keep the others' calls from being dialed.
+    if (unanswered.has(lane)) return Promise.resolve([]);
+    unanswered.add(lane);
+    const finding = find().finally(() => unanswered.delete(lane));
     return Promise.race([finding, setTimeout<string[]>(patience, [], { ref: false })]);
   }
 
   async function findDue(limit: number, now: Millis): Promise<{ shares: Map<Lane, Share>; failures: PromiseRejectedResult[] }> {
     const max = Math.min(limit, accountsPerClaim);
-    const shards = shardsOf(database);
-    const found = await Promise.allSettled(shards.map((shard) => find(shard, now, max)));
-    const shardsByAccount = new Map<string, Lane[]>();
-    for (const [n, shard] of shards.entries()) {
+    const lanes = callLanes(database);
+    const found = await Promise.allSettled(lanes.map((lane) => find(lane, now, max)));
+    const lanesByAccount = new Map<string, Lane[]>();
+    for (const [n, lane] of lanes.entries()) {
       const result = found[n];
       for (const account of result?.status === 'fulfilled' ? result.value : [])
-        shardsByAccount.set(account, [...(shardsByAccount.get(account) ?? []), shard]);
+        lanesByAccount.set(account, [...(lanesByAccount.get(account) ?? []), lane]);
     }
-    const accounts = [...shardsByAccount.keys()].sort((a, b) => order(a, b, lastAccount)).slice(0, max);
+    const accounts = [...lanesByAccount.keys()].sort((a, b) => order(a, b, lastAccount)).slice(0, max);
     inTurn = accounts;
     lastAccount = accounts.at(-1) ?? lastAccount;
     if (turns.size > maxTurns) turns.clear();
     const shares = new Map<Lane, Share>();
     for (let slot = 0; accounts.length > 0 && slot < limit; slot++) {
       const account = accounts[slot % accounts.length] ?? '';
-      const own = shardsByAccount.get(account) ?? [];
+      const own = lanesByAccount.get(account) ?? [];
       const turn = turns.get(account) ?? 0;
       if (own.length > 1) turns.set(account, turn + 1);
-      const shard = own[turn % own.length] ?? database;
-      const share = shares.get(shard) ?? { accounts: new Map(), limit: 0 };
-      // In each turn, the account gets as many calls as it has slots in this shard. An account that also has calls in other shards has
+      const lane = own[turn % own.length] ?? database;
+      const share = shares.get(lane) ?? { accounts: new Map(), limit: 0 };
+      // In each turn, the account gets as many calls as it has slots in this lane. An account that also has calls in other lanes has
       // fewer.
-      share.accounts.set(account, shard.isShard ? (share.accounts.get(account) ?? 0) + 1 : 1);
+      share.accounts.set(account, lane.hasOnlyCalls ? (share.accounts.get(account) ?? 0) + 1 : 1);
       share.limit++;
-      shares.set(shard, share);
+      shares.set(lane, share);
     }
     return { shares, failures: found.filter((result) => result.status === 'rejected') };
   }
@@ -107,7 +107,7 @@ function order(a: string, b: string, last: string): number {
   return a < b ? -1 : 1;
 }
 
-/** Returns a function that claims the calls of a {@link Share} in one shard. */
+/** Returns a function that claims the calls of a {@link Share} in one lane. */
 export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRules, onStopped: OnStopped) {
   const turns = keyTurns(database);
   const claimCalls = claimStatement(database);
@@ -118,7 +118,7 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
     return database.write.transaction(async (trx) => {
       await lapseBatch(database, claim.now, sweepBatchSize, trx);
       const picked = await pick(trx, accounts, { now: claim.now, size, turns, others });
-      const judged = await judgeCalls({ root, shard: database, trx }, rules, picked.slice(0, size), claim);
+      const judged = await judgeCalls({ root, lane: database, trx }, rules, picked.slice(0, size), claim);
       const paced = await pace(trx, judged, limit, claim);
       const { claimed, blocked } = await claimCalls(trx, paced.open, judged.campaigns, claim);
       await paced.save(trx);
@@ -144,9 +144,9 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
     return { open: kept.open.map(({ call, leaves }) => ({ ...call, leaves })), save: kept.save, at };
   }
 
-  /** Counts the live calls of all shards. Its own shard is read in the transaction. */
+  /** Counts the live calls of all lanes. Its own lane is read in the transaction. */
   async function countLiveIn(trx: Knex.Transaction, scope: ScopePace, max: number): Promise<number> {
-    const counts = shardsOf(root).map((shard) => countLive(shard, isPacedBy(scope), { max, on: shard === database ? trx : undefined }));
+    const counts = callLanes(root).map((lane) => countLive(lane, isPacedBy(scope), { max, on: lane === database ? trx : undefined }));
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
 
@@ -294,21 +294,21 @@ function waitsUntil({ placed_at, not_before, not_after }: PickedRow): Millis | n
  * locked the calls, so it sees every change that was acknowledged before.
  */
 async function judgeCalls(
-  { root, shard, trx }: { root: Lane; shard: Lane; trx: Knex.Transaction },
+  { root, lane, trx }: { root: Lane; lane: Lane; trx: Knex.Transaction },
   rules: KnownRules,
   rows: readonly PickedRow[],
   { now, serverPace = null }: Pick<Claim, 'now' | 'serverPace'>,
 ): Promise<JudgedCalls> {
   const { rulesFor, campaigns, hasStops } = await rules.current(rows, trx);
-  const stopped = new Set(hasStops ? await shard.query<{ scope_id: string }>('SELECT scope_id FROM dialing_stops', [], trx).then(ids) : []);
+  const stopped = new Set(hasStops ? await lane.query<{ scope_id: string }>('SELECT scope_id FROM dialing_stops', [], trx).then(ids) : []);
   const forServer = serverPace === null ? [] : [{ ...serverPace, scopeId: '', accountId: null, campaignId: null }];
   const pacesOf = (row: PickedRow) => (row.handoff === 'taken' ? [] : [...forServer, ...rulesFor(row.campaign_id).paces]);
   const limited = rows.filter((row) => rulesFor(row.campaign_id).contactLimits !== null && !mayBeTaken(row));
-  const scopes = await lockScopes(trx, shard, [
+  const scopes = await lockScopes(trx, lane, [
     ...rows.flatMap((row) => pacesOf(row).map(({ scopeId }) => scopeId)),
     ...limited.flatMap((row) => countedFor(rulesFor(row.campaign_id)) ?? []),
   ]);
-  const contacts = await contactTimes(root, limited, rulesFor, now, { shard, trx });
+  const contacts = await contactTimes(root, limited, rulesFor, now, { lane, trx });
   const judged: JudgedCalls = { open: [], held: new Map(), refused: [], campaigns, scopes };
   for (const row of rows) {
     const key: CallKeyPair = [row.campaign_id, row.contact_id];
@@ -385,7 +385,7 @@ async function contactTimes(
   limited: readonly PickedRow[],
   rulesFor: CurrentRules['rulesFor'],
   now: Millis,
-  own: { shard: Lane; trx: Knex },
+  own: { lane: Lane; trx: Knex },
 ): Promise<Contacts> {
   const contacts: Contacts = new Map();
   for (const [id, rows] of Map.groupBy(limited, (row) => countedFor(rulesFor(row.campaign_id)))) {

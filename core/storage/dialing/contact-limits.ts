@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
 import { type Millis, oneDay, oneMinute } from '../../domain/instant.ts';
 import type { ScopeContactLimits } from '../../domain/model.ts';
+import { inCallLanes } from '../engine/call-lanes.ts';
 import { inChunks, type Lane } from '../engine/database.ts';
-import { inEachShard } from '../engine/shards.ts';
 import { isAt } from '../queue/call-stages.ts';
 
 /** SQL: a provider has, had or may have the call. One that a provider refused doesn't count. */
@@ -12,7 +12,7 @@ const handedOffAt = 'coalesce(dialed_at, first_attempt_at)';
 /**
  * Reads when numbers were called, as far as limits count these calls.
  *
- * @param own a transaction in one shard, which also sees what it has changed itself; the other shards are read through their pools
+ * @param own a transaction in one of the lanes with calls, which also sees what it has changed itself; the others are read through their pools
  * @returns the times of each number, latest first
  */
 export async function readContacts(
@@ -20,18 +20,18 @@ export async function readContacts(
   { limits, counts }: Pick<ScopeContactLimits, 'limits' | 'counts'>,
   phones: readonly string[],
   now: Millis,
-  own?: { shard: Lane; trx: Knex },
+  own?: { lane: Lane; trx: Knex },
 ): Promise<Map<string, Millis[]>> {
   const since = now - Math.max(limits.days * oneDay, limits.minutesBetween * oneMinute);
   const scope = counts.accountId === null ? 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)' : 'account_id = ?';
   const times = new Map<string, Millis[]>();
   for (const chunk of inChunks(phones)) {
-    const rows = await inEachShard(database, (shard) =>
-      shard.query<{ phone: string; at: Millis }>(
+    const rows = await inCallLanes(database, (lane) =>
+      lane.query<{ phone: string; at: Millis }>(
         `SELECT phone, ${handedOffAt} AS at FROM calls
          WHERE phone IN (${chunk.map(() => '?')}) AND handoff IS NOT NULL AND ${scope} AND ${wasHandedOff} AND ${handedOffAt} > ?`,
         [...chunk, counts.accountId ?? counts.partnerId, since],
-        own?.shard === shard ? own.trx : undefined,
+        own?.lane === lane ? own.trx : undefined,
       ),
     );
     for (const { phone, at } of rows.flat()) times.set(phone, [...(times.get(phone) ?? []), at]);

@@ -6,9 +6,9 @@ import { type Millis, plus } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
 import type { Clock, DialingStore, OptOut } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
+import { callLane, earliest, findCallLane, inCallLanes, perLane, sumOfCalls } from '../engine/call-lanes.ts';
 import { inShortTransactions, type Lane, required, requireSeen } from '../engine/database.ts';
 import { endCalls } from '../engine/ended-calls.ts';
-import { earliest, inEachShard, perShard, shardOf, sumOfShards } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/do-not-call.ts';
@@ -22,10 +22,10 @@ import { fillGaps, nextInPace, paceTimeSql } from './pace.ts';
 export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped = () => undefined): DialingStore {
   const { read, write } = database;
   const rules = knownRules(database);
-  const inShard = perShard((shard) => ({
-    claim: claimer(database, shard, clock, rules, onStopped),
-    recordOutcome: outcomeStatement(shard),
-    endOne: endingStatement(shard),
+  const inLane = perLane((lane) => ({
+    claim: claimer(database, lane, clock, rules, onStopped),
+    recordOutcome: outcomeStatement(lane),
+    endOne: endingStatement(lane),
   }));
   const accounts = dueAccounts(database, clock);
   let gapsFilledAt = Number.NEGATIVE_INFINITY;
@@ -40,11 +40,11 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
     async claim(limit, provider, now, leaseUntil, serverPace = null) {
       const { shares, failures } = await accounts.findDue(limit, now);
       const claims = await Promise.allSettled(
-        Array.from(shares, ([shard, share]) => inShard(shard).claim(share, { provider, now, leaseUntil, serverPace })),
+        Array.from(shares, ([lane, share]) => inLane(lane).claim(share, { provider, now, leaseUntil, serverPace })),
       );
       const claimed = claims.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
       const [failure] = [...failures, ...claims.filter((result) => result.status === 'rejected')];
-      // Calls that were claimed must be dialed, even if the claim failed in another shard.
+      // Calls that were claimed must be dialed, even if the claim failed in another lane.
       if (claimed.length === 0 && failure) throw failure.reason;
       accounts.goOnAfter(claimed);
       // A claim that found nothing may have found only a gap. A busy dialer looks once a second.
@@ -56,9 +56,9 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
     },
 
     async settle(call, settlement) {
-      const shard = shardOf(database, call.campaignId);
-      const { write } = shard;
-      const { endOne } = inShard(shard);
+      const lane = callLane(database, call.campaignId);
+      const { write } = lane;
+      const { endOne } = inLane(lane);
       if ('endedAt' in settlement) return endOne(call, settlement);
       const settle = (on: Knex) =>
         handedOff(on, call.contactId).whereRaw(isDialing).where({ attempt: call.attempt }).update(toColumns(settlement));
@@ -67,17 +67,17 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
         const settled = await settle(trx);
         await cancelIfRevoked(trx, call);
         // Block the call now, because its number may have been listed during the hand-off, and the next attempt may be hours away.
-        const blocked = await blockIfListed(shard, trx, [[call.campaignId, call.contactId]], settlement.at);
+        const blocked = await blockIfListed(lane, trx, [[call.campaignId, call.contactId]], settlement.at);
         if (blocked > 0) onStopped('do-not-call', blocked);
         return settled > 0;
       });
     },
 
     async reportOutcome(contactId, conclusion, now, optOut) {
-      const shard = await findShard(database, contactId);
-      if (shard === null) return null;
-      const { read, write } = shard;
-      const { recordOutcome } = inShard(shard);
+      const lane = await findCallLane(database, async (each) => (await handedOff(each.read, contactId).first('contact_id')) !== undefined);
+      if (lane === null) return null;
+      const { read, write } = lane;
+      const { recordOutcome } = inLane(lane);
       if (!optOut) {
         if (conclusion && (await recordOutcome(contactId, conclusion, now))) return 'recorded';
         const row = await handedOff(read, contactId).first('contact_id');
@@ -93,10 +93,10 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
     },
 
     lapse: (now, signal) =>
-      sumOfShards(database, (shard) => inShortTransactions((limit) => lapseBatch(shard, now, limit), sweepBatchSize, signal)),
+      sumOfCalls(database, (lane) => inShortTransactions((limit) => lapseBatch(lane, now, limit), sweepBatchSize, signal)),
 
     endForgotten: (now, signal) =>
-      sumOfShards(database, ({ write }) => inShortTransactions((limit) => endOverdueBatch(write, now, limit), sweepBatchSize, signal)),
+      sumOfCalls(database, ({ write }) => inShortTransactions((limit) => endOverdueBatch(write, now, limit), sweepBatchSize, signal)),
 
     async recoverFromClockStep(now, hasStepped, signal) {
       const clock = await read('clock').first('newest_at');
@@ -104,7 +104,7 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
       // If a core was killed while its clock was ahead, the trouble that it noted would be reported until the clock catches up.
       await write('dialer_troubles').where('noted_at', '>', plus(now, clockSkew.toMillis())).delete();
       const options = { size: sweepBatchSize, judgesHeldAgain: hasStepped || wasAhead, signal };
-      return sumOfShards(database, (shard) => markAllDue(shard, now, options));
+      return sumOfCalls(database, (lane) => markAllDue(lane, now, options));
     },
 
     async noteTrouble(core, trouble, now) {
@@ -120,7 +120,7 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
     },
 
     async queue(now) {
-      const rows = await inEachShard(database, async ({ read }) =>
+      const rows = await inCallLanes(database, async ({ read }) =>
         read('calls')
           .whereNotNull('due_at')
           .where('due_at', '<=', now)
@@ -132,29 +132,6 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
       return { due: rows.reduce((sum, { due }) => sum + Number(due), 0), oldestDueAt: earliest(rows.map(({ oldest }) => oldest)) };
     },
   };
-}
-
-/**
- * Finds the shard with a call that was handed off, by its contact ID alone. Without shards, returns the database without looking up the
- * call.
- *
- * @returns null if no shard has it
- */
-async function findShard(database: Lane, contactId: string): Promise<Lane | null> {
-  const shards = database.shards();
-  if (shards.length === 0) return database;
-  const isMissing = new Error("The shard doesn't have this call.");
-  const lookups = shards.map(async (shard) => {
-    if ((await handedOff(shard.read, contactId).first('contact_id')) === undefined) throw isMissing;
-    return shard;
-  });
-  try {
-    return await Promise.any(lookups);
-  } catch (error) {
-    const failure = error instanceof AggregateError && error.errors.find((each) => each !== isMissing);
-    if (failure) throw failure;
-    return null;
-  }
 }
 
 /** Returns a function that ends a claimed call. */

@@ -6,20 +6,20 @@ import { isAt } from '../queue/call-stages.ts';
 export const dialingSql = ({ kind }: Lane) => (kind === 'sqlite' ? 'calls INDEXED BY calls_being_dialed' : 'calls');
 
 /**
- * Counts the calls in a shard that a provider has or may have.
+ * Counts the calls in one lane that a provider has or may have.
  *
  * @param among an SQL condition
  * @param options.max where to stop counting
  * @param options.on a transaction. Otherwise, uses the pool
  */
 export async function countLive(
-  shard: Lane,
+  lane: Lane,
   among: { sql: string; bindings: readonly Value[] },
   { max = Number.MAX_SAFE_INTEGER, on }: { max?: number; on?: Knex | undefined } = {},
 ): Promise<number> {
-  const [row] = await shard.query<{ live: number | string }>(
+  const [row] = await lane.query<{ live: number | string }>(
     `SELECT count(*) AS live FROM
-     (SELECT 1 FROM ${dialingSql(shard)} WHERE state = 'dialing' AND ${isAt('open', 'doubt', 'taken')} AND ${among.sql} LIMIT ?) AS live_calls`,
+     (SELECT 1 FROM ${dialingSql(lane)} WHERE state = 'dialing' AND ${isAt('open', 'doubt', 'taken')} AND ${among.sql} LIMIT ?) AS live_calls`,
     [...among.bindings, max],
     on,
   );

@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import { instant, type Millis, oneHour } from '../../domain/instant.ts';
 import type { DepartureTime, ScopePace } from '../../domain/model.ts';
 import type { Clock } from '../../domain/ports.ts';
+import { callLane } from '../engine/call-lanes.ts';
 import type { Lane } from '../engine/database.ts';
-import { shardOf } from '../engine/shards.ts';
 import { isUndialed } from '../queue/call-stages.ts';
 import { type CallKeyPair, queueSql, selectAmong } from '../queue/queue.ts';
 
@@ -65,7 +65,7 @@ export async function lockScopes(trx: Knex.Transaction, { kind }: Lane, scopeIds
 }
 
 /**
- * Returns the clock of paces for one shard. It's read once scopes are locked. It tells whether the clock has jumped ahead since the last
+ * Returns the clock of paces for one lane. It's read once scopes are locked. It tells whether the clock has jumped ahead since the last
  * time, because then no one knows how long ago the last call left.
  */
 export function paceClock(database: Lane, clock: Clock) {
@@ -198,17 +198,17 @@ export async function fillGaps(database: Lane, now: Millis, timeSql: string): Pr
     [now],
   );
   for (const { id, account_id, spread_until } of campaigns) {
-    const shard = shardOf(database, id);
-    const due = await shard.query(
+    const lane = callLane(database, id);
+    const due = await lane.query(
       `SELECT 1 FROM (
-         SELECT campaign_id FROM ${queueSql(shard)} WHERE account_id = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ${maxRead}
+         SELECT campaign_id FROM ${queueSql(lane)} WHERE account_id = ? AND due_at IS NOT NULL AND due_at <= ? ORDER BY due_at LIMIT ${maxRead}
        ) AS first_due WHERE campaign_id = ?`,
       [account_id, now, id],
     );
     if (due.length > 0) continue;
     const isSpread = `due_at > ? AND held_for = 'pace' AND ${isUndialed}`;
-    const waiting = await shard.query<{ contact_id: string; due_at: Millis }>(
-      `SELECT contact_id, due_at FROM ${queueSql(shard)}
+    const waiting = await lane.query<{ contact_id: string; due_at: Millis }>(
+      `SELECT contact_id, due_at FROM ${queueSql(lane)}
        WHERE account_id = ? AND due_at IS NOT NULL AND ${isSpread} AND campaign_id = ? ORDER BY due_at LIMIT ${maxMoved}`,
       [account_id, now, id],
     );
@@ -222,8 +222,8 @@ export async function fillGaps(database: Lane, now: Millis, timeSql: string): Pr
     }
     const early = first.due_at - now;
     const keys = waiting.map(({ contact_id }): CallKeyPair => [id, contact_id]);
-    const columns = { due_at: shard.write.raw('due_at - ?', [early]), held_until: shard.write.raw('held_until - ?', [early]) };
-    await selectAmong(shard.write, keys)
+    const columns = { due_at: lane.write.raw('due_at - ?', [early]), held_until: lane.write.raw('held_until - ?', [early]) };
+    await selectAmong(lane.write, keys)
       .whereRaw(isSpread, [first.due_at - 1])
       .update(columns);
   }

@@ -6,8 +6,8 @@ import type { DialingStop } from '../../domain/model.ts';
 import type { Clock, ProtectionAccess, StopStore, WaitingFor } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
+import { queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
 import { type Lane, type Lanes, requireSeen, type Value } from '../engine/database.ts';
-import { inEachShard, sumOfShards } from '../engine/shards.ts';
 import type { DialingStopRow } from '../engine/tables.ts';
 import { markChanged } from '../protection/rules.ts';
 import { isAt } from '../queue/call-stages.ts';
@@ -44,7 +44,7 @@ export function stopStore({ console: database, background }: Lanes, clock: Clock
 
     async count(stop) {
       const scope = { scope: stop.scope, scopeId: stop.target?.id ?? '' };
-      const live = sumOfShards(database, (shard) => countLive(shard, isInScope(scope)));
+      const live = sumOfCalls(database, (lane) => countLive(lane, isInScope(scope)));
       const [queuedCalls, withProvider] = await Promise.all([countUndialed(database, scope), live]);
       return { queuedCalls, withProvider };
     },
@@ -122,18 +122,14 @@ async function awaitHandoffs(database: Lane, { scope, target, at }: DialingStop)
   // A lease that ended before the stop belongs to a core that died or hangs, and doesn't begin a hand-off anymore.
   // A call in doubt whose next attempt is due by then has a detail, which claims remove.
   const under = `state = 'dialing' AND (${isAt('open')} OR (${isAt('doubt')} AND detail IS NULL)) AND due_at > ? AND due_at <= ? AND ${sql}`;
-  const find = (shard: Lane) =>
-    shard.query<{ contact_id: string; attempt: number }>(`SELECT contact_id, attempt FROM ${dialingSql(shard)} WHERE ${under}`, [
-      at,
-      lastLease,
-      ...bindings,
-    ]);
-  const name = (rows: { contact_id: string; attempt: number }[][]) =>
-    rows.flat().map(({ contact_id, attempt }) => `${contact_id} ${attempt}`);
-  const before = new Set(name(await inEachShard(database, find)));
+  const find = async () => {
+    const select = `SELECT contact_id, attempt FROM ${dialingSql(database)} WHERE ${under}`;
+    const rows = await queryCalls<{ contact_id: string; attempt: number }>(database, select, [at, lastLease, ...bindings]);
+    return rows.map(({ contact_id, attempt }) => `${contact_id} ${attempt}`);
+  };
+  const before = new Set(await find());
   for (const deadline = performance.now() + patience; before.size > 0; await setTimeout(pollEvery)) {
-    const now = name(await inEachShard(database, find));
-    if (!now.some((each) => before.has(each))) return;
+    if (!(await find()).some((each) => before.has(each))) return;
     // What's left belongs to a core that was killed or hangs, and can't begin a hand-off anymore: see `dialingLimits.start`.
     if (performance.now() > deadline) return;
   }
@@ -159,16 +155,15 @@ type WaitingRow = { why: WaitingFor; calls: number | string };
 async function countWaiting(database: Lane, now: Millis, timeSql: string): Promise<ReadonlyMap<WaitingFor, number>> {
   const isStopped = `EXISTS (SELECT 1 FROM dialing_stops s JOIN accounts a ON a.id = calls.account_id WHERE s.scope_id IN ('', a.id, a.partner_id))`;
   const isPaced = `EXISTS (SELECT 1 FROM dialing_paces p WHERE p.scope_id IN ('', calls.account_id) AND p.next_at > ${timeSql})`;
-  const rows = await inEachShard(database, ({ query }) =>
-    query<WaitingRow>(
-      `SELECT CASE WHEN ${isStopped} THEN 'stop' WHEN ${isPaced} THEN 'pace' ELSE 'dialer' END AS why, count(*) AS calls
-       FROM calls WHERE due_at IS NOT NULL AND due_at <= ? AND ${isAt('queued', 'retry', 'doubt')} GROUP BY 1
-       UNION ALL SELECT coalesce(held_for, 'calling-hours'), count(*)
-       FROM calls WHERE held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ? GROUP BY 1`,
-      [now, now],
-    ),
+  const rows = await queryCalls<WaitingRow>(
+    database,
+    `SELECT CASE WHEN ${isStopped} THEN 'stop' WHEN ${isPaced} THEN 'pace' ELSE 'dialer' END AS why, count(*) AS calls
+     FROM calls WHERE due_at IS NOT NULL AND due_at <= ? AND ${isAt('queued', 'retry', 'doubt')} GROUP BY 1
+     UNION ALL SELECT coalesce(held_for, 'calling-hours'), count(*)
+     FROM calls WHERE held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ? GROUP BY 1`,
+    [now, now],
   );
   const counts = new Map<WaitingFor, number>();
-  for (const { why, calls } of rows.flat()) counts.set(why, (counts.get(why) ?? 0) + Number(calls));
+  for (const { why, calls } of rows) counts.set(why, (counts.get(why) ?? 0) + Number(calls));
   return counts;
 }

@@ -28,8 +28,11 @@ export type BatchRows = readonly (Value | BatchRows)[];
 /** What the stores need from a database, in either dialect: the connections of one of the {@link Lanes}, or of one of its shards. */
 export type Lane = {
   kind: Dialect;
-  /** Whether this is one of several shards, each of which Citus keeps on one node. */
-  isShard: boolean;
+  /**
+   * Whether this is a shard: one of several parts of the calls, each of which Citus keeps on one node. The node also has the tables that
+   * statements about calls read, but no others.
+   */
+  hasOnlyCalls: boolean;
   /** The shards, in the order of their numbers. Empty if the tables of calls aren't divided into shards. */
   shards(): readonly Lane[];
   /** Makes all lanes use the shards that the database was set up with. */

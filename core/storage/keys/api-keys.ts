@@ -6,9 +6,9 @@ import type { ApiKey, ApiKeyDetails, Place } from '../../domain/model.ts';
 import type { ApiKeyStore, DaysLeft, RevokeOptions } from '../../domain/ports.ts';
 import { CallsNotCancelled, Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
+import { perLane } from '../engine/call-lanes.ts';
 import type { Lane, Lanes } from '../engine/database.ts';
 import { inChunks, required } from '../engine/database.ts';
-import { perShard } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
 import { cancelForGood, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
@@ -343,7 +343,7 @@ function toPlace(accountId: string | null, accountName: string | null, partner: 
     : { kind: 'account', id: accountId, name: required(accountName, "the account's name") };
 }
 
-const revokeStatements = perShard((database) =>
+const revokeStatements = perLane((database) =>
   readSql(import.meta.url, 'revoke', database.kind)
     .split(/^;$/m)
     .map((sql) => database.prepare(sql, 'write')),

@@ -7,9 +7,9 @@ import type { AuditEvent, DoNotCallEntry, ImportedNumber, ImportedNumbers, NewDo
 import type { DoNotCallStore, ProtectionAccess } from '../../domain/ports.ts';
 import { doNotCallDetail } from '../../domain/protection/judge.ts';
 import { recordAudit } from '../audit/audit.ts';
+import { countCalls, sumOfCalls } from '../engine/call-lanes.ts';
 import { inChunks, inShortTransactions, type Lane, type Lanes, required, requireSeen } from '../engine/database.ts';
 import { endCalls } from '../engine/ended-calls.ts';
-import { sumOfShards } from '../engine/shards.ts';
 import { emptyLog } from '../engine/sqlite/sqlite-file.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 import { isAt, isListed, stageAfterSql } from '../queue/call-stages.ts';
@@ -172,14 +172,8 @@ export async function countBeingDialed(database: Lane, owner: OwningScope, phone
   const scope = owner.accountId === null ? 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)' : 'account_id = ?';
   let calls = 0;
   for (const chunk of inChunks(phones)) {
-    calls += await sumOfShards(database, async (shard) => {
-      const [row] = await shard.query<{ calls: number | string }>(
-        `SELECT count(*) AS calls FROM calls
-       WHERE state = 'dialing' AND phone IN (${chunk.map(() => '?')}) AND ${isAt('open', 'doubt', 'taken')} AND ${scope}`,
-        [...chunk, owner.accountId ?? owner.partnerId],
-      );
-      return Number(row?.calls ?? 0);
-    });
+    const from = `calls WHERE state = 'dialing' AND phone IN (${chunk.map(() => '?')}) AND ${isAt('open', 'doubt', 'taken')} AND ${scope}`;
+    calls += await countCalls(database, from, [...chunk, owner.accountId ?? owner.partnerId]);
   }
   return calls;
 }
@@ -339,7 +333,7 @@ export async function blockDoNotCall(database: Lane, now: Millis, signal?: Abort
   await database.awaitWriters();
   for (const { scope_id, account_id, partner_id, token } of sweeps) {
     for await (const account of accountsIn(database, { accountId: account_id, partnerId: partner_id }))
-      blocked += await sumOfShards(database, (shard) => blockInAccount(shard, account, now, signal));
+      blocked += await sumOfCalls(database, (lane) => blockInAccount(lane, account, now, signal));
     // If numbers were added in the meantime, the token has changed, and the next run starts again.
     await database.write('do_not_call_sweeps').where({ scope_id, token }).delete();
   }

@@ -9,8 +9,8 @@ import type { CallCampaign, CampaignRules, RuleScope, ScopeContactLimits } from 
 import type { CheckRules, ProtectionAccess, RuleStore, ScopeRules } from '../../domain/ports.ts';
 import { defaultRules } from '../../domain/protection/judge.ts';
 import { recordAudit } from '../audit/audit.ts';
+import { sumOfCalls } from '../engine/call-lanes.ts';
 import { inChunks, type Lane, type Lanes, requireSeen } from '../engine/database.ts';
-import { sumOfShards } from '../engine/shards.ts';
 import type { ProtectionRulesRow } from '../engine/tables.ts';
 import { markHeldDue } from '../queue/queue.ts';
 import { accountsIn } from './do-not-call.ts';
@@ -310,7 +310,7 @@ export async function makeHeldDue(database: Lane, now: Millis, signal: AbortSign
   await eachDespiteErrors(scopes, signal, async (scope) => {
     const { scope_id, campaign_id: campaignId, account_id, partner_id, changed } = scope;
     for await (const accountId of accountsIn(database, { accountId: account_id, partnerId: partner_id }))
-      due += await sumOfShards(database, (shard) => markHeldDue(shard, now, { accountId, campaignId }, signal));
+      due += await sumOfCalls(database, (lane) => markHeldDue(lane, now, { accountId, campaignId }, signal));
     // If the hours were changed again in the meantime, the next run starts again.
     await database.write('protection_rules').where({ scope_id, changed }).update({ changed: null });
   });

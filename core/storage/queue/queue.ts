@@ -8,9 +8,9 @@ import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
 import { stoppedDetail } from '../../domain/protection/judge.ts';
+import { countCalls, perLane, queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
 import { getDialect, inChunks, type Lane, type Mode, type Value } from '../engine/database.ts';
 import { endCalls } from '../engine/ended-calls.ts';
-import { inEachShard, perShard, sumOfShards } from '../engine/shards.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { callKey, isAt, isDialing, isListed, isQueued, isUndialed, stageAfterSql } from './call-stages.ts';
@@ -71,14 +71,13 @@ export function isInScope({ scope, scopeId }: Pick<StoppedCalls, 'scope' | 'scop
 export async function countQueued(database: Lane, keyIds: readonly string[]): Promise<Map<string, number>> {
   const counts = new Map<string, number>();
   for (const ids of inChunks(keyIds)) {
-    const rows = await inEachShard(database, (shard) =>
-      shard.query<{ api_key_id: string; calls: number }>(
-        `SELECT api_key_id, count(*) AS calls FROM ${queueSql(database)}
+    const rows = await queryCalls<{ api_key_id: string; calls: number }>(
+      database,
+      `SELECT api_key_id, count(*) AS calls FROM ${queueSql(database)}
        WHERE due_at IS NOT NULL AND api_key_id IN (${ids.map(() => '?')}) AND ${isUndialed} GROUP BY api_key_id`,
-        ids,
-      ),
+      ids,
     );
-    for (const row of rows.flat()) counts.set(row.api_key_id, (counts.get(row.api_key_id) ?? 0) + row.calls);
+    for (const row of rows) counts.set(row.api_key_id, (counts.get(row.api_key_id) ?? 0) + row.calls);
   }
   return counts;
 }
@@ -86,13 +85,8 @@ export async function countQueued(database: Lane, keyIds: readonly string[]): Pr
 /** Counts the calls of a stop's scope that wait. */
 export function countUndialed(database: Lane, scope: Pick<StoppedCalls, 'scope' | 'scopeId'>): Promise<number> {
   const { sql, bindings } = isInScope(scope);
-  return sumOfShards(database, async ({ query }) => {
-    const [row] = await query<{ calls: number | string }>(
-      `SELECT count(*) AS calls FROM ${queueSql(database)} WHERE due_at IS NOT NULL AND ${isUndialed} AND ${sql}`,
-      bindings,
-    );
-    return Number(row?.calls ?? 0);
-  });
+  const from = `${queueSql(database)} WHERE due_at IS NOT NULL AND ${isUndialed} AND ${sql}`;
+  return countCalls(database, from, bindings);
 }
 
 /**
@@ -101,14 +95,12 @@ export function countUndialed(database: Lane, scope: Pick<StoppedCalls, 'scope' 
  */
 export async function keysHandingOff(database: Lane, keys: KeysWithCalls, now: Millis): Promise<Set<string>> {
   const { sql, bindings } = isAmong(keys);
-  const rows = await inEachShard(database, (shard) =>
-    shard.query<{ api_key_id: string }>(
-      `SELECT DISTINCT api_key_id FROM ${queueSql(database)}
-     WHERE due_at IS NOT NULL AND due_at > ? AND ${sql} AND ${isAt('open')}`,
-      [now, ...bindings],
-    ),
+  const rows = await queryCalls<{ api_key_id: string }>(
+    database,
+    `SELECT DISTINCT api_key_id FROM ${queueSql(database)} WHERE due_at IS NOT NULL AND due_at > ? AND ${sql} AND ${isAt('open')}`,
+    [now, ...bindings],
   );
-  return new Set(rows.flat().map((row) => row.api_key_id));
+  return new Set(rows.map((row) => row.api_key_id));
 }
 
 /** The number of calls per statement. One statement for 300,000 calls would lock SQLite for seconds, and exceed PostgreSQL's time limit. */
@@ -132,7 +124,7 @@ export function cancelQueued(
   signal?: AbortSignal,
   size = cancelBatchSize,
 ): Promise<number> {
-  return sumOfShards(database, (shard) => cancelInShard(shard, calls, at, signal, size));
+  return sumOfCalls(database, (lane) => cancelInLane(lane, calls, at, signal, size));
 }
 
 /**
@@ -146,7 +138,7 @@ export async function cancelForGood(database: Lane, calls: CallsToCancel, at: Mi
   return (await database.awaitWriters()) ? cancelled + (await cancelQueued(database, calls, at, signal)) : null;
 }
 
-async function cancelInShard(
+async function cancelInLane(
   database: Lane,
   calls: CallsToCancel,
   at: Millis,
@@ -254,7 +246,7 @@ function stoppedDetailSql(lapsesAt: string): string {
 }
 
 /** The statements that move queued calls, prepared once for each database. */
-const statementsOf = perShard((database) => {
+const statementsOf = perLane((database) => {
   const prepare = (name: string, mode: Mode = 'end', parts = {}) =>
     database.prepare(readSql(import.meta.url, name, database.kind, parts), mode);
   const lock = database.kind === 'postgres' ? 'FOR UPDATE OF calls' : '';

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
+import { callLane, callLanes } from '../../../core/storage/engine/call-lanes.ts';
 import { createShards } from '../../../core/storage/engine/postgres/cluster.ts';
-import { shardNumber, shardOf, shardsOf } from '../../../core/storage/engine/shards.ts';
+import { shardNumber } from '../../../core/storage/engine/shards.ts';
 import { adminOn } from '../../support/admin.ts';
 import { type CoreProcess, spawnCore } from '../../support/core.ts';
 import { freshDatabase } from '../../support/databases.ts';
@@ -84,7 +85,7 @@ export function testCreation(its: SharedCluster): void {
     await until(async () => (await coordinator.query(name, 'SELECT 1 FROM pg_locks WHERE NOT granted')).length > 0);
     await placing.commit();
     await creating;
-    expect(await shardOf(database, campaign.id).read('calls').pluck('contact_id')).to.deep.equal(['c']);
+    expect(await callLane(database, campaign.id).read('calls').pluck('contact_id')).to.deep.equal(['c']);
   });
 
   it('store the existing calls of a database once the commands in scaling.md have run', async () => {
@@ -119,7 +120,7 @@ export function testCreation(its: SharedCluster): void {
     for (const id of ids) expect(await place(again, id, key, 'r3')).to.equal(202);
     expect(await listCalls(again, partnerAgain)).to.deep.equal(before);
     const moved = await openDirect(url);
-    for (const [n, shard] of shardsOf(moved.storage.database).entries())
+    for (const [n, shard] of callLanes(moved.storage.database).entries())
       for (const { campaign_id } of await shard.read('calls').select('campaign_id')) expect(shardNumber(campaign_id, 8)).to.equal(n);
     await moved.close();
 

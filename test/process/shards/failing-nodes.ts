@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
-import { shardNumber, shardOf } from '../../../core/storage/engine/shards.ts';
+import { callLane } from '../../../core/storage/engine/call-lanes.ts';
+import { shardNumber } from '../../../core/storage/engine/shards.ts';
 import { adminOn } from '../../support/admin.ts';
 import { type CoreProcess, spawnCore } from '../../support/core.ts';
 import { type Answer, ask } from '../../support/http.ts';
@@ -97,7 +98,7 @@ export function testFailingNodes(its: SharedCluster): void {
     const { json } = await ask('GET', `${core.url}/console/api-keys/${keys.id}`, { cookie: keys.partner });
     expect(json).to.have.nested.property('apiKey.limitsVersion', null);
     await using direct = await openDirect(its.cluster.nodes[0].url(name));
-    const ids = await shardOf(direct.storage.database, onNode.second)
+    const ids = await callLane(direct.storage.database, onNode.second)
       .read('calls')
       .where({ campaign_id: onNode.second })
       .orderBy('placed_at')
@@ -200,7 +201,7 @@ export function testFailingNodes(its: SharedCluster): void {
     isOver = true;
     await Promise.all(placers);
     await using direct = await openDirect(coordinator.url(name));
-    const calls = await shardOf(direct.storage.database, onNode.second)
+    const calls = await callLane(direct.storage.database, onNode.second)
       .read('calls')
       .where('request_id', 'like', 'move-%')
       .pluck('request_id');

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { plus } from '../../../core/domain/instant.ts';
+import { callLane, callLanes } from '../../../core/storage/engine/call-lanes.ts';
 import { parseDatabaseUrl } from '../../../core/storage/engine/database.ts';
 import { openDatabase } from '../../../core/storage/engine/open.ts';
-import { shardOf, shardsOf } from '../../../core/storage/engine/shards.ts';
 import { migrate } from '../../../core/storage/migrate.ts';
 import { spawnCore } from '../../support/core.ts';
 import { toUnreleased } from '../../support/databases.ts';
@@ -36,12 +36,12 @@ export function testTwoShards(its: SharedCluster): void {
         const rows = Array.from({ length: 30 }, (_, n) => ({
           ...{ ...call, contact_id: `${campaign_id}-${n}`, request_id: `${n}`, phone: somePhone() },
         }));
-        await shardOf(direct.storage.database, campaign_id).write.batchInsert('calls', rows, 30);
+        await callLane(direct.storage.database, campaign_id).write.batchInsert('calls', rows, 30);
       }
     const claim = (limit: number) => dialing.claim(limit, 'simulated', now, plus(now, 30_000));
     const claimed = Map.groupBy(await claim(30), ({ campaignId }) => accountOf.get(campaignId));
     expect([account, siblingAccount, otherAccount].map(({ id }) => claimed.get(id)?.length)).to.deep.equal([10, 10, 10]);
-    for (const { write } of shardsOf(direct.storage.database)) await write('calls').where({ account_id: otherAccount.id }).delete();
+    for (const { write } of callLanes(direct.storage.database)) await write('calls').where({ account_id: otherAccount.id }).delete();
     const campaigns: string[] = [];
     for (let n = 0; n < 8; n++) campaigns.push(...(await claim(1)).map(({ campaignId }) => campaignId));
     const counts = [...Map.groupBy(campaigns, (id) => id).values()].map(({ length }) => length);

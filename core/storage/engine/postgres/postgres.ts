@@ -193,7 +193,7 @@ function repeatDeadlocked(pool: Knex): Knex {
 }
 
 function createLane(pool: Knex, sharding: Sharding, shards: Lane['shards']): Lane {
-  const isShard = isOnShard(pool);
+  const hasOnlyCalls = isOnShard(pool);
   let looking: Promise<void> | undefined;
   /** Whether a batch found that the disk is full. A commit alone doesn't show that, because space for its log was already allocated. */
   let isFull = false;
@@ -227,7 +227,7 @@ function createLane(pool: Knex, sharding: Sharding, shards: Lane['shards']): Lan
 
   return {
     kind: 'postgres',
-    isShard,
+    hasOnlyCalls,
     shards,
     useShards(count) {
       sharding.count = count;
@@ -236,11 +236,11 @@ function createLane(pool: Knex, sharding: Sharding, shards: Lane['shards']): Lan
     write: pool,
     batchSize: 32,
     // A shard gets only a part of the requests, so a single connection makes larger batches.
-    maxInFlight: isShard ? 1 : 2,
+    maxInFlight: hasOnlyCalls ? 1 : 2,
     query: (sql, bindings, on = pool) => query(on, sql, bindings),
     prepare<Found extends object>(sql: string, mode: Mode): Statement<Found> {
       const text = toStatement(sql, 'postgres');
-      if (mode !== 'end' || !isShard) return runner(mode === 'end' ? withCount(text) : text);
+      if (mode !== 'end' || !hasOnlyCalls) return runner(mode === 'end' ? withCount(text) : text);
       const run = runner<Found>(text);
       return (rows, beforeCommit, transaction) =>
         inTransaction(transaction ?? pool, async (trx) => {

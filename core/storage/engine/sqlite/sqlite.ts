@@ -71,7 +71,7 @@ function createLane(filename: string, pools: Record<'read' | 'read back' | 'writ
   const { read, write } = pools;
   return {
     kind: 'sqlite',
-    isShard: false,
+    hasOnlyCalls: false,
     shards: () => noShards,
     useShards: () => undefined,
     read,

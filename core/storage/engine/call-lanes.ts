@@ -1,0 +1,88 @@
+import type { Millis } from '../../domain/instant.ts';
+import type { Lane, Value } from './database.ts';
+import { shardNumber } from './shards.ts';
+
+/*
+ * Which lanes have calls: the store's own one or, if the calls are divided into shards, one for each shard. Stores that use these functions
+ * work for both.
+ */
+
+export function callLanes(database: Lane): readonly Lane[] {
+  const shards = database.shards();
+  return shards.length === 0 ? [database] : shards;
+}
+
+/** Returns the lane with a campaign's calls. */
+export function callLane(database: Lane, campaignId: string): Lane {
+  const shards = database.shards();
+  return shards.length === 0 ? database : (shards[shardNumber(campaignId, shards.length)] ?? database);
+}
+
+/** Finds the lane that has a call. If there's only one, doesn't look for the call. @returns null if none of them has it */
+export async function findCallLane(database: Lane, has: (lane: Lane) => Promise<boolean>): Promise<Lane | null> {
+  const [only, ...others] = callLanes(database);
+  if (only && others.length === 0) return only;
+  const isMissing = new Error("The lane doesn't have this call.");
+  const lookups = callLanes(database).map(async (lane) => {
+    if (!(await has(lane))) throw isMissing;
+    return lane;
+  });
+  try {
+    return await Promise.any(lookups);
+  } catch (error) {
+    const failure = error instanceof AggregateError && error.errors.find((each) => each !== isMissing);
+    if (failure) throw failure;
+    return null;
+  }
+}
+
+/** Groups items by the lane with their campaign's calls. */
+export function groupByLane<Item>(database: Lane, items: readonly Item[], campaignOf: (item: Item) => string): Map<Lane, Item[]> {
+  return Map.groupBy(items, (item) => callLane(database, campaignOf(item)));
+}
+
+/** Returns a function that makes something for each lane the first time that it's needed. */
+export function perLane<Made>(make: (lane: Lane) => Made): (lane: Lane) => Made {
+  const made = new WeakMap<Lane, Made>();
+  return (lane) => {
+    const existing = made.get(lane);
+    if (existing !== undefined) return existing;
+    const created = make(lane);
+    made.set(lane, created);
+    return created;
+  };
+}
+
+/**
+ * Runs a step in each lane that has calls, at the same time. Each has its own connections, so one that doesn't respond doesn't delay the
+ * others.
+ *
+ * @throws the first error, after all steps have ended
+ */
+export async function inCallLanes<Result>(database: Lane, step: (lane: Lane) => Promise<Result>): Promise<Result[]> {
+  const results = await Promise.allSettled(callLanes(database).map(step));
+  return results.map((result) => {
+    if (result.status === 'rejected') throw result.reason;
+    return result.value;
+  });
+}
+
+export async function sumOfCalls(database: Lane, count: (lane: Lane) => Promise<number>): Promise<number> {
+  return (await inCallLanes(database, count)).reduce((sum, each) => sum + each, 0);
+}
+
+/** Runs a query on all calls. @returns the rows of all lanes */
+export async function queryCalls<Found extends object>(database: Lane, sql: string, bindings?: readonly Value[]): Promise<Found[]> {
+  return (await inCallLanes(database, ({ query }) => query<Found>(sql, bindings))).flat();
+}
+
+/** @param from SQL: `calls`, and what follows it in a query */
+export async function countCalls(database: Lane, from: string, bindings: readonly Value[]): Promise<number> {
+  const rows = await queryCalls<{ calls: number | string }>(database, `SELECT count(*) AS calls FROM ${from}`, bindings);
+  return rows.reduce((sum, { calls }) => sum + Number(calls), 0);
+}
+
+/** Returns the earliest of several times; null if there's none. */
+export function earliest(times: readonly (Millis | null)[]): Millis | null {
+  return times.reduce((first, at) => (first === null || (at !== null && at < first) ? at : first), null);
+}
