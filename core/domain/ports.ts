@@ -279,7 +279,7 @@ export type CallListStore = {
    * short, no matter how many calls the campaign has.
    */
   list(scope: CallScope, filter: CallFilter, cursor: string | null, visibility: KeyVisibility, limit: number): Promise<CallStretch>;
-  /** Counts matching calls, up to `max`. @returns null if it would have to read too many calls that don't match */
+  /** Counts the calls in scope, up to `max`. @returns null if not all of them match, so that they have to be counted stretch by stretch */
   countUpTo(scope: CallScope, filter: CallFilter, max: number): Promise<number | null>;
   /** Counts the matching calls in one stretch, as in `list`, by the quarter-hour when they were placed. */
   count(scope: CallScope, filter: CallFilter, cursor: string | null): Promise<{ counts: CountOfCampaign[]; end: StretchEnd }>;

@@ -235,11 +235,6 @@ CREATE UNIQUE INDEX calls_handed_off ON calls (contact_id) WHERE handoff IS NOT 
 CREATE INDEX calls_being_dialed ON calls (account_id, campaign_id) WHERE state = 'dialing';
 -- A number's calls, for contact limits, and to count those that can no longer be stopped. Placing a call doesn't touch these indexes.
 CREATE INDEX calls_of_number ON calls (phone, account_id) WHERE handoff IS NOT NULL AND phone IS NOT NULL;
--- The console's filters. A call is added to these indexes when it ends, so a placed call doesn't cost more. They contain what else is
--- needed to count matches without reading their rows.
-CREATE INDEX calls_in_uncommon_states ON calls (campaign_id, state, contact_id, placed_at, api_key_id)
-  WHERE state NOT IN ('queued', 'dialing', 'completed');
-CREATE INDEX calls_by_api_key ON calls (api_key_id, state, contact_id, campaign_id) WHERE due_at IS NULL;
 -- The retention period begins at the end, but not before the call was dialed, or its outcome reported.
 CREATE INDEX calls_to_erase ON calls (({{latest}}(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at))))
   WHERE ended_at IS NOT NULL AND phone IS NOT NULL;

@@ -51,7 +51,7 @@ describe("a key's calls", () => {
       }
     }
 
-    it('are found immediately, however many calls of other keys are newer', async () => {
+    it('are found stretch by stretch, newest first, however many calls of other keys are newer', async () => {
       const { campaign, partner, siblingCampaign } = tenants;
       const others = Array.from({ length: 12_000 }, (_, n) => ({ number: 100 + n, campaign, key: 'other', state: 'completed' as const }));
       const own = Array.from(
@@ -61,11 +61,9 @@ describe("a key's calls", () => {
       await addCalls([...others, ...own]);
       const scope = { kind: 'partner', partnerId: partner.id } as const;
       const chosen = { ...filter, apiKey: 'own' };
-      const { calls } = await list(scope, chosen, null);
-      expect(calls.map(({ contactId }) => contactId)).to.deep.equal(Array.from({ length: 51 }, (_, n) => toId(59 - n)));
-      expect(await direct.ports.stores.callList.countUpTo(scope, chosen, 10_001)).to.equal(60);
-      const ofCampaign = await list({ kind: 'campaigns', ids: [campaign.id] }, chosen, null);
-      expect([ofCampaign.calls.length, ofCampaign.end]).to.deep.equal([30, null]);
+      const first = await list(scope, chosen, null);
+      expect([first.calls, first.end !== null]).to.deep.equal([[], true]);
+      expect(await listAll(scope, chosen)).to.deep.equal(Array.from({ length: 60 }, (_, n) => toId(59 - n)));
     });
 
     it('are the same as in the list of all calls, with every filter', async () => {
@@ -107,8 +105,6 @@ describe("a key's calls", () => {
               expect(await listAll(scope, query), JSON.stringify([scope, query])).to.deep.equal(ids);
               const { counts } = await direct.ports.stores.callList.count(scope, query, null);
               expect(counts.reduce((sum, { calls }) => sum + calls, 0)).to.equal(ids.length);
-              const counted = await direct.ports.stores.callList.countUpTo(scope, query, 1_000);
-              expect(counted === null ? search : counted).to.equal(search === '' ? ids.length : search);
             }
     });
   });

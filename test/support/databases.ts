@@ -221,6 +221,8 @@ export async function toUnreleased({ write, kind, shards }: Lane): Promise<void>
       `ALTER TABLE ${table} RENAME COLUMN response_held_until TO answered_held_until`,
       ...['calls_of_number', 'calls_being_dialed'].map((index) => `DROP INDEX ${table.replace(/calls$/, index)}`),
       `CREATE INDEX calls_being_dialed ON ${table} (phone) WHERE state = 'dialing'`,
+      `CREATE INDEX calls_in_uncommon_states ON ${table} (campaign_id, state) WHERE state NOT IN ('queued', 'dialing', 'completed')`,
+      `CREATE INDEX calls_by_api_key ON ${table} (api_key_id, state) WHERE due_at IS NULL`,
       ...['held_for', 'answered_by'].map((column) => `ALTER TABLE ${table} DROP COLUMN ${column}`),
     ]),
     'ALTER TABLE api_keys DROP COLUMN calls_counted_from',

@@ -37,22 +37,6 @@ import type { Millis } from '../instant.ts';
  */
 export const handoffStages = ['open', 'retry', 'doubt', 'taken'] as const;
 export type HandoffStage = (typeof handoffStages)[number];
-/** States that many calls of a campaign are in, or that a call leaves soon. */
-export const commonStates = ['queued', 'dialing', 'completed'] as const satisfies readonly CallState[];
-
-/** Whether storage has an index of the calls in these states, because there are few such calls. */
-export function areUncommon(states: readonly CallState[]): boolean {
-  return states.length > 0 && !states.some((state) => commonStates.some((common) => common === state));
-}
-
-/** Whether calls in these states haven't ended. */
-export function areOpen(states: readonly CallState[]): boolean {
-  return states.length > 0 && states.every(isOpen);
-}
-
-export function isOpen(state: CallState): boolean {
-  return state === 'queued' || state === 'dialing';
-}
 
 export type EndState = Exclude<CallState, 'queued' | 'dialing'>;
 export type Stage = 'queued' | HandoffStage | EndState;

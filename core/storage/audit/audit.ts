@@ -8,7 +8,7 @@ import type { ActivityFilter, AuditEvent, ChainedEvent, Digest, ListedEvent, Per
 import type { ActivityStore, AuditChainStore } from '../../domain/ports.ts';
 import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { changesSignIn } from '../../domain/sign-in/sessions.ts';
-import { both, type Condition, either, equal, inRange, type RowPrefix, splitRange } from '../engine/conditions.ts';
+import { both, type Condition, countUpTo, either, equal, inRange, type RowPrefix, splitRange } from '../engine/conditions.ts';
 import type { Dialect, Lane, Lanes } from '../engine/database.ts';
 import { inChunks, inShortTransactions, required } from '../engine/database.ts';
 import type { AuditEventRow, UserRow } from '../engine/tables.ts';
@@ -210,16 +210,6 @@ function distinct(database: Lane, visibility: ActivityVisibility, column: 'actor
 }
 
 type Column = 'actor_id' | 'account_id' | 'partner_id' | 'subject_id' | 'action';
-
-/** Counts rows up to `max`. @param parts conditions. Each row matches at most one */
-export async function countUpTo(database: Lane, table: string, parts: readonly Condition[], max: number): Promise<number> {
-  const selects = parts.map(({ sql }) => `SELECT 1 FROM ${table} WHERE ${sql}`).join(' UNION ALL ');
-  const [row] = await database.query<{ events: number | string }>(
-    `SELECT count(*) AS events FROM (${selects} LIMIT ${max}) AS matching`,
-    parts.flatMap(({ values }) => values),
-  );
-  return Number(row?.events ?? 0);
-}
 
 /**
  * The table with the index to use, the condition for everything but the time range, and the order, newest first. In a sorted query on

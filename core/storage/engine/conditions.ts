@@ -1,6 +1,6 @@
 import { foldText, withoutHidden } from '#contract/text/text.ts';
 import type { InstantRange } from '../../domain/model.ts';
-import type { Dialect, Value } from './database.ts';
+import type { Dialect, Lane, Value } from './database.ts';
 
 /** An SQL condition with its values. */
 export type Condition = { sql: string; values: Value[] };
@@ -151,4 +151,14 @@ function rowsBetween({ columns, values }: RowPrefix, id: string, from: string | 
     return { sql: `(${names.join(', ')}) ${operator} (${row.map(() => '?').join(', ')})`, values: [...row] };
   };
   return both(bound('>=', from), bound(before === null ? '<=' : '<', before));
+}
+
+/** Counts rows up to `max`. @param parts conditions. Each row matches at most one */
+export async function countUpTo({ query }: Lane, table: string, parts: readonly Condition[], max: number): Promise<number> {
+  const selects = parts.map(({ sql }) => `SELECT 1 FROM ${table} WHERE ${sql}`).join(' UNION ALL ');
+  const [row] = await query<{ events: number | string }>(
+    `SELECT count(*) AS events FROM (${selects} LIMIT ${max}) AS matching`,
+    parts.flatMap(({ values }) => values),
+  );
+  return Number(row?.events ?? 0);
 }
