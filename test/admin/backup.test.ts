@@ -1,12 +1,12 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import pg from 'pg';
 import { adminOn } from '../support/admin.ts';
-import { bareEnvironment, canTrace, runScript, runTraced } from '../support/commands.ts';
+import { bareEnvironment, canTrace, mountDisk, runScript, runTraced } from '../support/commands.ts';
 import { startCoreHere } from '../support/core.ts';
 import { emptyDatabase, freshDatabase, freshDirectory, onToolDatabases } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
@@ -51,6 +51,38 @@ describe('admin backup', () => {
     expect(stderr).to.include("doesn't exist. Set DATABASE_URL");
     expect(readdirSync(directory)).to.deep.equal([]);
     expect(existsSync(database.slice('sqlite:'.length))).to.equal(false);
+  });
+
+  it("copies a database on a read-only disk, with what's only in its write-ahead log (needs root)", async function () {
+    const database = await freshDatabase('sqlite');
+    const direct = await openDirect(database);
+    await createTenants(direct.ports);
+    const from = database.slice('sqlite:'.length);
+    const disk = mountDisk(this, 'size=20m');
+    try {
+      for (const suffix of ['', '-wal', '-shm']) copyFileSync(`${from}${suffix}`, join(disk, `callkey.db${suffix}`));
+      execFileSync('mount', ['-o', 'remount,ro', disk]);
+      await direct.close();
+      const folder = freshDirectory();
+      const { backup, recorded } = await adminOn(`sqlite:${disk}/callkey.db`).json('backup', join(folder, 'backup.db'));
+      expect([recorded, readdirSync(folder)]).to.deep.equal([false, ['backup.db']]);
+      const { partners } = await adminOn(`sqlite:${backup.file}`).json('partner', 'list');
+      expect(partners).to.have.length(2);
+    } finally {
+      execFileSync('umount', [disk]);
+    }
+  });
+
+  it("refuses to keep a copy that couldn't be restored", async () => {
+    const database = await freshDatabase('sqlite');
+    const direct = await openDirect(database);
+    await direct.storage.database.write.raw('PRAGMA ignore_check_constraints = ON');
+    await direct.storage.database.write.raw('INSERT INTO clock (one) VALUES (2)');
+    await direct.close();
+    const folder = freshDirectory();
+    const { code, stderr } = await adminOn(database).admin(['backup', join(folder, 'backup.db')]);
+    expect([code, readdirSync(folder)]).to.deep.equal([1, []]);
+    expect(stderr).to.contain('The copy is damaged: CHECK constraint failed in clock');
   });
 
   it('never overwrites a file', async () => {

@@ -1,18 +1,36 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, createWriteStream, existsSync, linkSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  copyFileSync,
+  createWriteStream,
+  existsSync,
+  linkSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
+import type { Knex } from 'knex';
 import { auditEvent } from '../../domain/audit/audit.ts';
 import { errorCode, Problem } from '../../domain/problem.ts';
+import { adminCommand } from '../../program.ts';
 import { flushToDisk } from '../../server/start/session-secrets.ts';
 import type { Lane } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/errors.ts';
 import { ownTables } from '../../storage/engine/tables.ts';
 import { schemaState } from '../../storage/migrate.ts';
+import type { Storage } from '../../storage/storage.ts';
 import type { AdminContext, Runner } from '../command-line.ts';
 import { withExamples } from '../command-line.ts';
 import { ownSchema, quoted, requireSameServer, startPostgresTool, waitForTool } from './postgres-tools.ts';
+import { openSqliteFile } from './restore-sqlite.ts';
 
 export function backupCommand(program: Command, { withDatabase }: Runner): void {
   const command = program
@@ -26,21 +44,12 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
   const { storage, location, output, resolveFile } = context;
   const file = resolveFile(path);
   refuseExisting(file);
-  // Read the schema to find out whether there are shards. Ignore the error about a newer schema, because a database with a newer schema can
-  // be backed up, too.
-  await storage.schema().catch((error) => {
-    if (!(error instanceof Problem && error.code === 'conflict')) throw error;
-  });
-  if (storage.database.shards().length > 0)
-    throw new Problem(
-      'conflict',
-      "A copy of a database with shards wouldn't be consistent. Back up its nodes instead: see core/docs/scaling.md.",
-    );
+  if (location.kind === 'postgres') await refuseShards(storage);
   const unfinished = findUnfinished(file);
   const partial = `${file}.unfinished-${randomUUID().slice(0, 8)}`;
   createFile(partial);
   try {
-    if (location.kind === 'sqlite') await storage.database.read.raw('VACUUM INTO ?', [partial]);
+    if (location.kind === 'sqlite') await copyDatabase(storage.database, location.filename, partial);
     else await dump(storage.database, location.url, partial);
     flushToDisk(partial);
     moveIntoPlace(partial, file);
@@ -49,7 +58,7 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
     const explained = explainDatabaseError(error);
     throw explained ? new Error(`Couldn't create the backup ${file}: ${explained.cause}. ${explained.remedy}`.trimEnd()) : error;
   } finally {
-    for (const suffix of ['', '-journal']) rmSync(`${partial}${suffix}`, { force: true });
+    for (const suffix of ['', ...companions]) rmSync(`${partial}${suffix}`, { force: true });
   }
   const recorded = await record(context, file);
   const lines = [recorded ? `Wrote ${file}.` : `Wrote ${file}, but couldn't record the backup in the database.`];
@@ -58,13 +67,72 @@ async function runBackup(context: AdminContext, path: string): Promise<void> {
   output.answer({ backup: { file }, recorded, unfinished }, lines.join('\n'));
 }
 
+/** The files that belong to an unfinished backup. */
+const companions = ['-journal', '-source', '-source-wal', '-source-shm'];
+
+async function refuseShards(storage: Storage): Promise<void> {
+  // Read the schema to find out whether there are shards. Ignore the error about a newer schema, because a database with a newer schema can
+  // be backed up, too.
+  await storage.schema().catch((error) => {
+    if (!(error instanceof Problem && error.code === 'conflict')) throw error;
+  });
+  if (storage.database.shards().length === 0) return;
+  const why = "A copy of a database with shards wouldn't be consistent.";
+  throw new Problem('conflict', `${why} Back up its nodes instead: see core/docs/scaling.md.`);
+}
+
+/**
+ * Copies a SQLite database to a file, and checks the file. SQLite can't open a database on a read-only disk, because it creates the WAL's
+ * index next to it, so the database is then copied first.
+ */
+async function copyDatabase({ read }: Lane, filename: string, file: string): Promise<void> {
+  if (!isOnReadOnlyDisk(filename)) await read.raw('VACUUM INTO ?', [file]);
+  else {
+    copyUnchanged(filename, `${file}-source`);
+    await useFile(`${file}-source`, (source) => source.raw('VACUUM INTO ?', [file]));
+  }
+  const [health]: { quick_check: string }[] = await useFile(file, (copy) => copy.raw('PRAGMA quick_check(1)'));
+  if (health?.quick_check !== 'ok') throw new Error(`The copy is damaged: ${health?.quick_check}. Run ${adminCommand} check.`);
+}
+
+async function useFile<Result>(filename: string, use: (database: Knex) => Promise<Result>): Promise<Result> {
+  const database = openSqliteFile(filename);
+  return use(database).finally(() => database.destroy());
+}
+
+function isOnReadOnlyDisk(filename: string): boolean {
+  try {
+    accessSync(dirname(filename), constants.W_OK);
+    return false;
+  } catch (error) {
+    return errorCode(error) === 'EROFS';
+  }
+}
+
+/** Copies a database and its WAL. @throws Problem `conflict` if a core is writing to them, through another mount of the same disk */
+function copyUnchanged(from: string, to: string): void {
+  const files = ['', '-wal'].filter((suffix) => existsSync(`${from}${suffix}`));
+  const look = () =>
+    files.map((suffix) => {
+      const { mtimeNs, size } = statSync(`${from}${suffix}`, { bigint: true });
+      return `${mtimeNs} ${size}`;
+    });
+  const before = look();
+  for (const suffix of files) {
+    copyFileSync(`${from}${suffix}`, `${to}${suffix}`);
+    chmodSync(`${to}${suffix}`, 0o600);
+  }
+  if (look().join() !== before.join())
+    throw new Problem('conflict', `A core is writing to ${from}. Run the backup where the disk isn't mounted read-only.`);
+}
+
 /**
  * Finds the files of unfinished backups. A backup has a different name while it's being written, so that an interrupted one is never
  * mistaken for a complete backup.
  */
 function findUnfinished(file: string): string[] {
   try {
-    const names = readdirSync(dirname(file)).filter((name) => /\.unfinished-[0-9a-f]{8}(-journal)?$/.test(name));
+    const names = readdirSync(dirname(file)).filter((name) => /\.unfinished-[0-9a-f]{8}(-journal|-source(-wal|-shm)?)?$/.test(name));
     return names.map((name) => join(dirname(file), name));
   } catch {
     // Ignore the error, because creating a file in that folder will report it.
@@ -124,6 +192,8 @@ async function dump(database: Lane, url: string, file: string): Promise<void> {
   // its locks and block migrations.
   const written = tool.child.stdout ? pipeline(tool.child.stdout, createWriteStream(file, { flags: 'r+' })) : undefined;
   await Promise.all([waitForTool(tool), written]);
+  // Reads all of the dump, and writes it nowhere.
+  await waitForTool(startPostgresTool(url, 'pg_restore', ['--file=/dev/null', file]));
 }
 
 /**

@@ -72,7 +72,7 @@ function refuseLiveFile(file: string, target: string): void {
 
 /** Checks and prepares the copy of a backup. @returns the migrations that the backup doesn't have yet */
 async function prepare(copy: string, file: string): Promise<string[]> {
-  const database = open(copy);
+  const database = openSqliteFile(copy);
   try {
     const [health]: { quick_check: string }[] = await database.raw('PRAGMA quick_check(1)');
     if (health?.quick_check !== 'ok') throw new Problem('invalid', `${file} is damaged: ${health?.quick_check}. Restore another backup.`);
@@ -100,7 +100,7 @@ function place(target: string, copy: string, before: string): Omit<RestoreResult
 }
 
 async function replace(target: string, copy: string, before: string): Promise<Omit<RestoreResult, 'missing'>> {
-  const database = open(target);
+  const database = openSqliteFile(target);
   try {
     const revived = await lock(database, copy, target);
     linkSync(target, before);
@@ -196,7 +196,8 @@ function copyOwner(copy: string, like: string): void {
 }
 
 /** Opens a single connection without the core's settings, because they would change the file. */
-function open(filename: string): Knex {
+/** Opens a file by itself, without the lanes and guards of a database in use. */
+export function openSqliteFile(filename: string): Knex {
   return knex({
     client: 'sqlite3',
     connection: { filename, flags: ['OPEN_READWRITE'] },
