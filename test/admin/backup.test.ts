@@ -60,7 +60,7 @@ describe('admin backup', () => {
     const from = database.slice('sqlite:'.length);
     const disk = mountDisk(this, 'size=20m');
     try {
-      for (const suffix of ['', '-wal', '-shm']) copyFileSync(`${from}${suffix}`, join(disk, `callkey.db${suffix}`));
+      for (const suffix of ['', '-wal']) copyFileSync(`${from}${suffix}`, join(disk, `callkey.db${suffix}`));
       execFileSync('mount', ['-o', 'remount,ro', disk]);
       await direct.close();
       const folder = freshDirectory();
