@@ -1,10 +1,10 @@
 // Builds the package @callkey/core: dist/callkey-core-VERSION.tgz. It contains the core and `admin`, bundled to JavaScript, the console
-// (npm run build:web), the package @callkey/cli, which the core offers for download, the page for integrators, and core/deploy. You can
+// (npm run build:web), the package @callkey/cli, which the core offers for download, the page for integrators, and core/deploy and core/docs. You can
 // pass a folder other than dist.
-import { copyFileSync, cpSync, globSync, mkdirSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { copyFileSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import { newestNode } from '#contract/node-release.ts';
-import { bundle, emptyFolder, pack, pickDependencies, root, rootPackage, run } from './pack.ts';
+import { bundle, emptyFolder, pack, pickDependencies, repository, root, rootPackage, run } from './pack.ts';
 
 /** Packages that can't be bundled: they're native, or load parts of themselves by name. */
 const external = ['argon2', 'knex', 'pg', 'sqlite3'];
@@ -34,8 +34,9 @@ run(process.execPath, [join('scripts', 'pack-cli.ts'), dirname(out)]);
 const commandLine = `callkey-cli-${rootPackage.version}.tgz`;
 copyFileSync(join(dirname(out), commandLine), join(out, 'dist', commandLine));
 cpSync(join(root, 'core', 'reference'), join(out, 'reference'), { recursive: true });
-cpSync(join(root, 'core', 'deploy'), join(out, 'deploy'), { recursive: true });
+for (const folder of ['deploy', 'docs']) cpSync(join(root, 'core', folder), join(out, folder), { recursive: true });
 copyFileSync(join(root, 'core', 'deploy', 'README.md'), join(out, 'README.md'));
+linkWithinPackage();
 for (const file of ['LICENSE', 'CHANGELOG.md']) copyFileSync(join(root, file), join(out, file));
 pack(out, 'core', {
   name: '@callkey/core',
@@ -43,5 +44,20 @@ pack(out, 'core', {
   bin: Object.fromEntries(Object.keys(commands).map((command) => [command, `bin/${command}.js`])),
   engines: { node: `>=${newestNode}` },
   dependencies: pickDependencies(external),
-  files: ['bin', 'lib', 'dist', 'deploy', 'reference', 'openapi.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
+  files: ['bin', 'lib', 'dist', 'deploy', 'docs', 'reference', 'openapi.json', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt'],
 });
+
+/** Makes the pages' links to files that aren't in the package point to the repository. */
+function linkWithinPackage(): void {
+  for (const page of ['README.md', ...globSync('docs/**/*.md', { cwd: out })]) {
+    const source = page === 'README.md' ? 'core/deploy/README.md' : `core/${page}`;
+    const text = readFileSync(join(out, page), 'utf8').replace(/\]\((?!\w+:)([^)#\s]+)/g, (_link, path: string) => {
+      const target = join(dirname(source), path);
+      const packed = target.replace(/^core\//, '');
+      return existsSync(join(out, packed))
+        ? `](${relative(dirname(page), packed)}`
+        : `](${repository}/blob/v${rootPackage.version}/${target}`;
+    });
+    writeFileSync(join(out, page), text);
+  }
+}

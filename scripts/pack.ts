@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';
 
 /** npm accepts provenance only from this repository. */
-const repository = 'https://github.com/callkey/callkey';
+export const repository = 'https://github.com/callkey/callkey';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 

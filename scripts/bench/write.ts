@@ -5,7 +5,7 @@ import { databaseKinds } from './processes.ts';
 import { computeSpread, count, counts, databaseLabel, formatDate, range, reaches, table, tableOf, withGoal } from './spread.ts';
 
 const root = new URL('../../', import.meta.url);
-export const pages = ['README.md', 'scripts/bench/README.md', 'core/docs/scaling.md', 'core/docs/operations.md', 'cli/README.md'];
+export const pages = ['README.md', 'scripts/bench/README.md', 'core/docs/scaling.md', 'cli/README.md'];
 
 /** Replaces the stored results of the same name, and the sections of the pages that quote them. */
 export function keep(name: string, results: object, sections: Readonly<Record<string, string>>): void {

@@ -85,24 +85,6 @@ describe('a core started by systemd (needs systemd-notify and python3)', () => {
   });
 });
 
-describe('the commands in core/docs/operations.md', () => {
-  it("give a second core the first core's settings, but different addresses", () => {
-    const page = readFileSync(new URL('../../core/docs/operations.md', import.meta.url), 'utf8');
-    const [, commands = ''] = /^```sh\n(cd [^`]*> callkey-2\.service\n[^`]*)^```/m.exec(page) ?? [];
-    const etc = freshDirectory();
-    for (const folder of ['callkey', 'systemd/system']) mkdirSync(join(etc, folder), { recursive: true });
-    const unit = readFileSync(join(deploy, 'callkey.service'), 'utf8');
-    writeFileSync(join(etc, 'systemd/system/callkey.service'), unit.replaceAll('/etc/', `${etc}/`));
-    writeFileSync(join(etc, 'callkey/environment'), 'HOST=127.0.0.1\nRETENTION_DAYS=off\n');
-    const script = `set -e\nsystemctl() { :; }\n${commands.replaceAll('/etc/', `${etc}/`)}`;
-    const { status, stderr } = spawnSync('sh', ['-c', script], { encoding: 'utf8' });
-    expect([status, stderr]).to.deep.equal([0, '']);
-    const lines = readFileSync(join(etc, 'callkey/environment-2'), 'utf8').split('\n');
-    expect(Object.fromEntries(lines.map((line) => line.split('=')))).to.include({ RETENTION_DAYS: 'off', HOST: '127.0.0.2' });
-    expect(readFileSync(join(etc, 'systemd/system/callkey-2.service'), 'utf8')).to.contain(`${etc}/callkey/environment-2\n`);
-  });
-});
-
 describe('the script that prepares PostgreSQL for Compose (needs psql)', function () {
   this.timeout(60_000);
   it("creates a role for the core that isn't a superuser and owns only its database", async function () {

@@ -117,6 +117,16 @@ describe("the core's package", () => {
     expect(run('callkey-admin', '--help').stdout).to.contain('Usage: callkey-admin');
   });
 
+  it('contains the pages, whose links lead to files of the package or to the repository', () => {
+    const pages = ['README.md', ...globSync('docs/**/*.md', { cwd: folder })];
+    expect(pages).to.include('docs/operations/install.md');
+    const links = pages.flatMap((page) =>
+      [...readFileSync(join(folder, page), 'utf8').matchAll(/\]\((?!\w+:)([^)#\s]+)/g)].map(([, path = '']) => join(page, '..', path)),
+    );
+    expect(links.length).to.be.above(100);
+    expect(links.filter((path) => !existsSync(join(folder, path)))).to.deep.equal([]);
+  });
+
   it('contains everything that an installation needs', () => {
     for (const file of ['README.md', 'LICENSE', 'CHANGELOG.md', 'THIRD-PARTY-LICENSES.txt', 'deploy/callkey.service'])
       expect(existsSync(join(folder, file)), file).to.equal(true);

@@ -21,7 +21,7 @@ describe('a core on PostgreSQL whose role can only read and change rows in its o
     const name = new URL(database).pathname.slice(1);
     const client = new pg.Client(database);
     await client.connect();
-    // As described in core/docs/operations.md.
+    // As described in core/docs/operations/postgresql.md.
     await client.query(`
       CREATE ROLE ${owner} LOGIN PASSWORD 'owner';
       CREATE ROLE ${core} LOGIN PASSWORD 'core';

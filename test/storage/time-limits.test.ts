@@ -7,7 +7,7 @@ import { timeLimits } from '../../core/storage/engine/postgres/postgres-connecti
 
 describe('time limits of the storage and dialer', () => {
   const lease = dialingLimits.lease.toMillis();
-  /** How far apart the clocks of cores that dial may be: see core/docs/operations.md. */
+  /** How far apart the clocks of cores that dial may be: see core/docs/operations/install.md. */
   const leaseSkew = 5_000;
   const ordered: [string, number, number][] = [
     ["a request's deadline is longer than the longest wait for PostgreSQL", timeLimits.connection + timeLimits.batch, deadlines.answer],

@@ -48,7 +48,7 @@ export function clientAddress(
       if ('encrypted' in ctx.req.socket) return true;
       if (!isTrusted(peerAddress(ctx.req))) return false;
       // If proxies append to the header, the scheme of the client's connection comes first. The outermost proxy must replace the header,
-      // because otherwise the client could choose the scheme: see docs/operations.md.
+      // because otherwise the client could choose the scheme: see docs/operations/proxy-and-tls.md.
       return ctx.get('X-Forwarded-Proto').split(',')[0]?.trim().toLowerCase() === 'https';
     },
   };

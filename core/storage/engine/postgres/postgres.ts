@@ -94,7 +94,7 @@ async function tooLate(): Promise<never> {
 }
 
 /**
- * The maximum number of connections in each lane. Their sum is in operations.md, because poolers and `max_connections` must allow for it.
+ * The maximum number of connections in each lane. Their sum is in operations/postgresql.md, because poolers and `max_connections` must allow for it.
  */
 const connections = { keys: 4, console: 2, lists: 2, 'sign-in': 1, background: 2 };
 /** The maximum number of connections to each shard, in each lane. */

@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { freshDirectory, memoryFolder } from './databases.ts';
+import { skip } from './skip.ts';
+import { until } from './until.ts';
+
+const checkout = fileURLToPath(new URL('../..', import.meta.url));
+
+/**
+ * Makes a copy-on-write clone of this machine's files, without its network, and starts systemd in it. Mounts only what systemd needs. The
+ * checkout's packages are in /opt/node_modules, which every user can read.
+ */
+const boot = String.raw`
+set -eu
+mount --make-rprivate /
+mkdir upper work root
+mount -t overlay overlay -o "lowerdir=/,upperdir=$PWD/upper,workdir=$PWD/work" root
+cd root
+mkdir -p opt/node_modules old
+mount --bind "$CHECKOUT/node_modules" opt/node_modules
+mount -t proc proc proc
+mount -t sysfs sysfs sys
+for folder in run tmp dev root home; do mount -t tmpfs tmpfs $folder -o mode=1755; done
+chmod 1777 tmp
+for device in null zero full random urandom tty; do touch dev/$device; mount --bind /dev/$device dev/$device; done
+mkdir dev/pts dev/shm
+mount -t devpts devpts dev/pts -o newinstance,ptmxmode=666
+mount -t tmpfs tmpfs dev/shm
+ln -s pts/ptmx dev/ptmx
+ln -s /proc/self/fd dev/fd
+for n in 0:stdin 1:stdout 2:stderr; do ln -s /proc/self/fd/\${n%:*} dev/\${n#*:}; done
+if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+  mount -t cgroup2 cgroup2 sys/fs/cgroup
+else
+  mount -t tmpfs tmpfs sys/fs/cgroup
+  mkdir sys/fs/cgroup/systemd sys/fs/cgroup/unified
+  mount -t cgroup -o none,name=systemd cgroup sys/fs/cgroup/systemd
+  mount -t cgroup2 cgroup2 sys/fs/cgroup/unified
+fi
+rm -rf etc/systemd/system/*.wants
+mkdir -p usr/local/bin
+ln -sf /opt/node_modules/node/bin/node usr/local/bin/node
+pivot_root . old
+umount -l /old
+# systemd passes credentials through mounts that propagate.
+mount --make-rshared /
+ip link set lo up
+exec env -i container=test PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin /lib/systemd/systemd --system --unit=basic.target
+`.replaceAll('\\$', '$');
+
+export type Ran = { code: number; output: string };
+
+export type ClonedMachine = {
+  /** Runs a script in bash as root, in root's home folder. @returns the exit code, and standard output and standard error together */
+  run(script: string): Promise<Ran>;
+  /** Copies a file of this machine, with its mode. */
+  copy(from: string, to: string): void;
+  stop(): Promise<void>;
+};
+
+/** Boots a clone of this machine, in which a test may do anything. Skips the tests if that's impossible. */
+export async function cloneMachine(context: Mocha.Context): Promise<ClonedMachine> {
+  if (process.getuid?.() !== 0) skip(context, 'only root can clone the machine');
+  if (spawnSync('/lib/systemd/systemd', ['--version']).status !== 0) skip(context, "systemd isn't installed");
+  const memory = memoryFolder(2_000_000_000);
+  const directory = memory === undefined ? freshDirectory() : join(memory, `callkey-test-machine-${process.pid}`);
+  mkdirSync(directory, { recursive: true });
+  const script = join(directory, 'boot');
+  writeFileSync(script, boot);
+  const namespaces = ['--mount', '--pid', '--fork', '--uts', '--ipc', '--net', '--cgroup', '--kill-child'];
+  const child = spawn('unshare', [...namespaces, 'bash', script], {
+    cwd: directory,
+    env: { PATH: process.env['PATH'] ?? '', CHECKOUT: checkout },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const ended = once(child, 'exit');
+  const messages = text(child.stderr);
+  const clone: ClonedMachine = {
+    run: (input) => runIn(child, input),
+    copy: (from, to) => copyFileSync(from, `/proc/${firstProcess(child)}/root${to}`),
+    async stop() {
+      child.kill('SIGKILL');
+      await ended;
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+  const isRunning = async () => child.exitCode !== null || /running|degraded/.test((await clone.run('systemctl is-system-running')).output);
+  await until(isRunning).catch(() => undefined);
+  if (child.exitCode === null) return clone;
+  rmSync(directory, { recursive: true, force: true });
+  skip(context, `the machine can't be cloned here: ${(await messages).trim().split('\n').at(-1)}`);
+}
+
+/** Returns the ID of the clone's first process; empty if it isn't running. */
+const firstProcess = ({ pid = 0 }: ChildProcess) => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+
+async function runIn(machine: ChildProcess, script: string): Promise<Ran> {
+  const first = firstProcess(machine);
+  if (first === '') return { code: 1, output: '' };
+  const enter = ['--target', first, '--mount', '--pid', '--net', '--uts', '--ipc', '--cgroup'];
+  const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/root', LANG: 'C.UTF-8' };
+  const child = spawn('nsenter', [...enter, 'bash', '-c', `exec 2>&1\ncd /root\n${script}`], { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
+  return { code, output };
+}
