@@ -44,7 +44,10 @@ const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = 
   { what: 'proxies', folder: 'test/process/proxies' },
   { what: 'examples in nine languages', folder: 'test/http/retrying' },
   { what: 'packages', folder: 'test/(?:scripts/pack-|cli/package)' },
-  { what: 'alerts, deployment, its pages and what tests leave behind', folder: 'test/scripts/(?:alerts|deploy|leftovers|operations|rehearsing)' },
+  {
+    what: 'alerts, deployment, its pages and what tests leave behind',
+    folder: 'test/scripts/(?:alerts|deploy|leftovers|operations|rehearsing)',
+  },
 ];
 /** These tests run on SQLite only, unless `--all` runs them on both databases. */
 const sqliteOnly = /test.(?:admin|chaos|dialer|http|process)\b/;
