@@ -53,6 +53,17 @@ describe("a SQLite file's writer", () => {
     expect(values.flat()).to.deep.equal([{ journal_mode: 'wal' }, { synchronous: 2 }, { foreign_keys: 1 }, { secure_delete: 1 }]);
   });
 
+  it('waits for a write in progress when the storage closes, such as one of a request whose client has hung up', async () => {
+    const other = await openDirect(database);
+    const writing = await other.storage.database.write.transaction();
+    await writing('partners').update({ name: 'Renamed' });
+    const closed = other.close();
+    await new Promise(setImmediate);
+    await writing.commit();
+    await closed;
+    expect(await direct.storage.database.read('partners').distinct().pluck('name')).to.deep.equal(['Renamed']);
+  });
+
   /** Returns the calls that another process finds in the database. */
   async function found(): Promise<string[]> {
     const other = await openDirect(database);

@@ -59,8 +59,10 @@ export function openSqlite(filename: string, ifMissing: 'make' | 'refuse'): Open
     },
     pools,
     async close() {
-      await Promise.all(Array.from(pools.values(), ([each]) => each.destroy()));
+      // First the writer, which waits for the statements in progress. When knex destroys a client that was given its pool, it forgets the
+      // pool immediately, so the client's last statement could no longer return its connection, and the writer would wait forever.
       await writer.destroy();
+      await Promise.all(Array.from(pools.values(), ([each]) => each.destroy()));
     },
   };
 }
