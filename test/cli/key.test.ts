@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
@@ -122,18 +122,6 @@ describe('callkey key', () => {
           .map(({ path }) => path)
           .toSorted(),
       ).to.deep.equal(['c/callkey/profiles.json', 'd/callkey/keys/default@http.127.0.0.1:1']);
-    });
-
-    it("doesn't write through a symbolic link", async () => {
-      const home = new CliHome();
-      const elsewhere = join(home.directory, 'elsewhere');
-      writeFileSync(elsewhere, 'untouched');
-      mkdirSync(join(home.directory, '.local/share/callkey/keys'), { recursive: true });
-      symlinkSync(elsewhere, join(home.directory, stored));
-      const { code, stderr } = await home.run(['key', 'set', '--insecure-storage', '--server', server], { input: keyValue });
-      expect(code).to.equal(1);
-      expect(stderr).to.match(/link/);
-      expect(home.files().find(({ path }) => path === 'elsewhere')?.text).to.equal('untouched');
     });
 
     it('refuses a server to which the key would be sent unencrypted', async () => {

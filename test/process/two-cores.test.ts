@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { emptyDatabase, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, somePhone, type Tenants } from '../support/tenants.ts';
+import { createKey, createTenants, type DirectAccess, openDirect, placeCall, signIn, type Tenants } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 describe('two cores on one database', () => {
@@ -35,20 +35,6 @@ describe('two cores on one database', () => {
     it('hash passwords with the parameters recommended by OWASP', async () => {
       const [hash]: string[] = await direct.storage.database.read('users').where({ email: 'admin@localhost' }).pluck('password_hash');
       expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,p=1,t=2\$/);
-    });
-
-    it('place one call for a hundred concurrent requests with the same request ID', async () => {
-      const { keyValue } = await createKey(here.url, await signIn(here.url, 'ada@example.com'));
-      for (let round = 0; round < 5; round++) {
-        const body = { requestId: `both-${round}`, contact: { phone: somePhone() } };
-        const answers = await Promise.all(
-          Array.from({ length: 100 }, (_, n) => placeCall(n % 2 ? here.url : there.url, tenants.campaign.id, keyValue, body)),
-        );
-        const [first = '', ...others] = new Set(answers.map(({ status, text }) => `${status} ${text}`));
-        expect(others, first).to.deep.equal([]);
-        expect(first).to.match(/^202 /);
-        expect(answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined)).to.have.length(1);
-      }
     });
 
     it('refuse a key that was revoked on the other core', async () => {
