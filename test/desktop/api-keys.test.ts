@@ -148,6 +148,9 @@ describeBrowser('the console, for API keys', () => {
     await harness.page.getByText('200 / 200').waitFor();
     await name().fill('📞'.repeat(201));
     await harness.page.getByText('201 / 200').waitFor();
+    expect(await name().getAttribute('aria-invalid')).to.equal(null);
+    await harness.page.getByRole('button', { name: 'Create Key' }).click();
+    await harness.page.getByText('Choose an expiration.').waitFor();
     await harness.page.getByText('Must be at most 200 characters.').waitFor();
   });
 

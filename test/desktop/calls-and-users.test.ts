@@ -45,6 +45,65 @@ describeBrowser('the console, for calls and users', () => {
     await harness.page.getByRole('complementary').getByText('Practice software Tom Teammate').waitFor();
   });
 
+  it('holds the list while new calls arrive, says how many, and then shows them', async () => {
+    const { tenants, page } = harness;
+    const placed = (count: number, name: string) =>
+      Promise.all(
+        Array.from({ length: count }, (_, index) =>
+          placeCallIn(harness, tenants.campaign.id, keyValue, call(`${name} ${index}`, `${name}-${index}`)),
+        ),
+      );
+    const first = () => page.locator('tbody th').first().innerText();
+    await placed(3, 'Old');
+    await signInAs(harness, 'tied');
+    await link('Calls').click();
+    await row('Old 2').waitFor();
+    const [before, top] = [await first(), (await row('Old 0').boundingBox())?.y];
+    await placed(6, 'New');
+    await page.evaluate("dispatchEvent(new Event('focus'))");
+    await button('6 new calls').waitFor();
+    expect([await first(), (await row('Old 0').boundingBox())?.y, await row('New').count()]).to.deep.equal([before, top, 0]);
+    await button('6 new calls').click();
+    await row('New 5').waitFor();
+    expect(await page.locator('tbody tr').count()).to.equal(9);
+    expect(await button('6 new calls').count()).to.equal(0);
+  });
+
+  it('dims the rows of another filter until those of the new one have arrived', async () => {
+    const { tenants, page } = harness;
+    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'));
+    await signInAs(harness, 'tied');
+    await link('Calls').click();
+    await row('Ada Lovelace').waitFor();
+    const arrival = Promise.withResolvers<void>();
+    await page.route(/calls\?.*state=failed/, async (route) => {
+      await arrival.promise;
+      await route.fallback();
+    });
+    await page.getByLabel('State').selectOption('Failed');
+    const dimmed = page.locator('.list[aria-busy=true]');
+    await dimmed.getByRole('row', { name: 'Ada Lovelace' }).waitFor();
+    expect(Number(await dimmed.locator('tbody').evaluate((body) => getComputedStyle(body).opacity))).to.be.lessThan(0.6);
+    arrival.resolve();
+    await page.getByText('No matching calls').waitFor();
+    await dimmed.waitFor({ state: 'detached' });
+  });
+
+  it('shows the whole reason of an outcome in the list', async () => {
+    const { tenants, page } = harness;
+    const detail = 'The carrier refused the call: the number was ported twice in the last 24 hours';
+    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'failed', detail });
+    await signInAs(harness, 'tied');
+    await link('Calls').click();
+    for (const width of [390, 768, 1280, 1600]) {
+      await page.setViewportSize({ width, height: 800 });
+      const cut = await row('Ada Lovelace')
+        .getByText(detail)
+        .evaluate((each) => [each.scrollHeight - each.clientHeight, each.scrollWidth - each.clientWidth]);
+      expect(cut, `at ${width}`).to.deep.equal([0, 0]);
+    }
+  });
+
   it("shows a call’s time window and variables in its details, and the day's outcomes", async () => {
     const { tenants, core, page } = harness;
     const window = { notBefore: '2099-01-01T08:00:00.000Z', notAfter: '2099-01-02T08:00:00.000Z' };
@@ -179,7 +238,7 @@ describeBrowser('the console, for calls and users', () => {
     await button("I've Saved It").click();
     expect(await cells('Nora New', 'Type', 'Belongs to', 'Keys', 'Last sign-in')).to.deep.equal([
       'Account user',
-      'Green Clinic, Northwind Voice',
+      'Green Clinic',
       '0',
       'Never',
     ]);

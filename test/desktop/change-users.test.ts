@@ -34,6 +34,7 @@ describeBrowser('a partner user', () => {
     await page()
       .getByRole('row', { name: /tom@example.com/ })
       .click();
+    await button('More').click();
     await button('Disable…').click();
     await inDialog('Disable').click();
     await page().getByText('User Tom Teammate was disabled.').waitFor();
@@ -53,6 +54,7 @@ describeBrowser('a partner user', () => {
     await page()
       .getByRole('row', { name: /tom@example.com/ })
       .click();
+    await button('More').click();
     await button('Enable…').click();
     await inDialog('Enable').click();
     await page().getByText('User Tom Teammate was enabled.').waitFor();
@@ -66,7 +68,7 @@ describeBrowser('a partner user', () => {
     await inDialog('Save').click();
     await page().getByText('User Thomas was changed.').waitFor();
     await page()
-      .getByRole('row', { name: /Thomas.*Green Clinic, Northwind Voice/ })
+      .getByRole('row', { name: /Thomas.*Green Clinic/ })
       .waitFor();
     expect(await place()).to.equal(403);
   });

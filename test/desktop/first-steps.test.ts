@@ -72,14 +72,19 @@ describeBrowser('a new administrator', () => {
     const command = await page().locator('dialog pre:not([aria-busy="true"])').innerText();
     const keyValue = await page().getByLabel('Key value').inputValue();
     await button("I've Saved It").click();
-    await link('Calls').click();
-    await page().getByText('DIALER=simulated npm start').waitFor();
-    await heading('No calls yet').waitFor();
+    const details = page().getByRole('complementary', { name: 'Details for First' });
+    await details.getByText('Waiting for the first call…').waitFor();
+    await details.getByText('DIALER=simulated npm start').waitFor();
+    expect(await details.locator('pre:not([aria-busy="true"])').innerText()).to.equal(command);
+    expect(await violationsOn(page())).to.deep.equal([]);
     const placing = run('bash', ['-c', command]);
     placing.child.stdin?.end(`${keyValue}\n`);
     expect((await placing).stdout).to.contain('"state":"queued"');
     // The administrator returns from the terminal.
     await page().evaluate("dispatchEvent(new Event('focus'))");
+    await details.getByRole('status').getByText('Queued').waitFor();
+    await eventually(async () => expect(await page().getByRole('row', { name: 'First' }).innerText()).not.to.include('Never'));
+    await details.getByRole('link', { name: 'The first call' }).click();
     await page().getByRole('row', { name: '+493023125000' }).waitFor();
   });
 

@@ -126,6 +126,7 @@ describeBrowser('the screens of the console', () => {
     await signInAs(harness, 'partner');
     await link('Users').click();
     await row('Tom Teammate').click();
+    await button('More').click();
     await button('Reset password…').click();
     await dialog('Reset password?').getByRole('button', { name: 'Reset password' }).click();
     await eventually(async () => expect((await harness.page.getByLabel('One-time password').inputValue()).length).to.be.greaterThan(8));

@@ -52,6 +52,63 @@ describeBrowser('the console in a browser window', () => {
     expect(cut).to.deep.equal([0]);
   });
 
+  it('shows the first key in the upper half of a phone, and a whole row at 200%', async () => {
+    for (const [width, height, limit] of [
+      [390, 844, 422],
+      [640, 400, 400],
+    ] as const) {
+      await page().setViewportSize({ width, height });
+      await goTo('API keys');
+      const { y = 0, height: rowHeight = 0 } = (await rows().first().boundingBox()) ?? {};
+      expect(y + (width === 390 ? 24 : rowHeight), `at ${width}`).to.be.at.most(limit);
+    }
+  });
+
+  it('offers rarely used actions in a menu, with the keyboard, too', async () => {
+    await resize(1280);
+    await goTo('Users');
+    await page().getByRole('row', { name: 'Tom Teammate' }).focus();
+    await page().keyboard.press('Enter');
+    await button('More').press('Enter');
+    const focused = page().locator('button:focus');
+    await eventually(async () => expect(await focused.innerText()).to.equal('Reset password…'));
+    await page().keyboard.press('ArrowDown');
+    await eventually(async () => expect(await focused.innerText()).to.equal('Disable…'));
+    await page().keyboard.press('Escape');
+    await eventually(async () => expect((await focused.innerText()).trim()).to.equal('More'));
+    expect(await page().getByRole('complementary').count()).to.equal(1);
+    await page().keyboard.press('Escape');
+  });
+
+  it('keeps a dialog where it is when it grows, and marks the chosen expiration in forced colors', async () => {
+    await resize(1280);
+    await goTo('API keys');
+    await button('Create API key').click();
+    const dialog = page().getByRole('dialog', { name: 'Create API key' });
+    const before = await readTop(dialog);
+    await page().getByRole('radio', { name: 'Custom', exact: true }).check();
+    await page().getByLabel('Last day').waitFor();
+    await button('Create Key').click();
+    await page().getByText('Enter a name for the key.').waitFor();
+    expect(await readTop(dialog)).to.equal(before);
+    await page().emulateMedia({ forcedColors: 'active' });
+    const outlines = await page()
+      .locator('.choice')
+      .evaluateAll((all) => all.map((each) => getComputedStyle(each).outlineStyle));
+    expect(outlines.filter((style) => style === 'solid')).to.have.length(1);
+    await page().emulateMedia({ forcedColors: 'none' });
+    await button('Cancel').click();
+    await button('Discard')
+      .or(page().getByRole('heading', { name: 'API keys' }))
+      .first()
+      .click();
+  });
+
+  it("doesn't repeat the server's address, which the browser shows", async () => {
+    const { host } = new URL(page().url());
+    expect([await page().title(), await page().locator('body').innerText()].join(' ')).not.to.include(host);
+  });
+
   it('has no filters for calls before there are any', async () => {
     await resize(1280);
     await goTo('Calls');

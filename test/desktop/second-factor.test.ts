@@ -240,6 +240,7 @@ describeBrowser('a second factor in a browser', () => {
     passTime(clock);
 
     await page.getByRole('row', { name: tenants.users.tied.name }).click();
+    await button(page, 'More').click();
     await button(page, 'Reset second factor…').click();
     const reset = page.getByRole('alertdialog', { name: 'Reset second factor?' });
     await reset.getByLabel('Code', { exact: true }).fill('000000');

@@ -182,6 +182,7 @@ export async function showOneTimePasswords(page: Page, account: string): Promise
   await page.getByRole('dialog').getByRole('button', { name: 'Create user' }).click();
   const first = await shown();
   await page.getByRole('row', { name: 'canary@example.com' }).click();
+  await button('More').click();
   await button('Reset password…').click();
   await page.getByRole('alertdialog').getByRole('button', { name: 'Reset password' }).click();
   const second = await shown();

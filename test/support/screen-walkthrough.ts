@@ -155,7 +155,9 @@ export async function* visitUsers<Shown extends EnginePage>(
   await page.getByRole('complementary').waitFor();
   yield stop('user-details');
   yield* dialog('edit-user', 'Edit…', page.getByRole('dialog', { name: 'Edit user' }));
+  await button('More').click();
   yield* dialog('disable-user', 'Disable…', page.getByRole('alertdialog', { name: 'Disable user?' }));
+  await button('More').click();
   yield* dialog('reset-password', 'Reset password…', page.getByRole('alertdialog', { name: 'Reset password?' }));
   await button('Close details').click();
   yield* dialog('delete-user', 'Delete Tom Teammate', page.getByText('stop working'));

@@ -1,6 +1,7 @@
 import type { CallsSummaryView } from '#contract/console/calls.ts';
 import { type Chart, outcomeGroups, outcomesByDay, percentages, stack, sum } from '../state/calls.ts';
 import { formatIsoDay, formatNumber, pluralize } from '../state/format.ts';
+import { isSmall } from './menu.tsx';
 import { Moment } from './time.tsx';
 
 /**
@@ -31,8 +32,9 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
   const shown = chosen ? [chosen] : chart.columns;
   const groups = outcomeGroups.map((group, index) => ({ ...group, count: sum(shown.map(({ counts }) => counts[index] ?? 0)) }));
   const shares = percentages(groups.map(({ count }) => count));
-  return (
-    <section class="outcomes" aria-label={hasRange ? `Outcomes, ${days}` : 'Outcomes in the last 30 days'} aria-busy={isLoading}>
+  const label = hasRange ? `Outcomes, ${days}` : 'Outcomes in the last 30 days';
+  const outcomes = (
+    <section class="outcomes" aria-label={label} aria-busy={isLoading}>
       <DayChart
         chart={chart}
         classes={outcomeGroups.map(({ name }) => name)}
@@ -64,6 +66,13 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
         )}
       </div>
     </section>
+  );
+  if (!isSmall.value) return outcomes;
+  return (
+    <details>
+      <summary>{label}</summary>
+      {outcomes}
+    </details>
   );
 }
 

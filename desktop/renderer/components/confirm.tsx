@@ -4,7 +4,7 @@ import type { Result } from '../../ipc.ts';
 import { isNotFound } from '../state/failure-text.ts';
 import { pluralize } from '../state/format.ts';
 import type { List } from '../state/list.ts';
-import { Dialog } from './dialog.tsx';
+import { CloseAction, Dialog } from './dialog.tsx';
 import { FormDialog, TextField } from './form.tsx';
 import { Loadable } from './list.tsx';
 
@@ -119,11 +119,7 @@ export function AlreadyRemoved({ onAlreadyRemoved }: { onAlreadyRemoved: () => v
       isAlert
       onDismiss={onAlreadyRemoved}
     >
-      <div class="actions">
-        <button type="button" class="primary" data-autofocus onClick={onAlreadyRemoved}>
-          OK
-        </button>
-      </div>
+      <CloseAction label="OK" onClose={onAlreadyRemoved} />
     </Dialog>
   );
 }

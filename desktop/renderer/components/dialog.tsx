@@ -115,13 +115,25 @@ export function Question({ title, verb, onConfirm, onGoBack, children }: Questio
         <strong>{title}</strong> {children}
       </p>
       <div class="actions">
-        <button type="button" class="danger" onClick={onConfirm}>
-          {verb}
-        </button>
         <button ref={back} type="button" onClick={onGoBack}>
           Go back
         </button>
+        <button type="button" class="danger" onClick={onConfirm}>
+          {verb}
+        </button>
       </div>
+    </div>
+  );
+}
+
+/** Shows the button at the end of a dialog that only says something. @property children other buttons */
+export function CloseAction({ label = 'Close', onClose, children }: { label?: string; onClose: () => void; children?: ComponentChildren }) {
+  return (
+    <div class="actions">
+      {children}
+      <button type="button" data-autofocus onClick={onClose}>
+        {label}
+      </button>
     </div>
   );
 }

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Named } from '#contract/console/common.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { Failure, Result } from '../../ipc.ts';
@@ -9,6 +9,7 @@ import { describeFailure, isTransient } from '../state/failure-text.ts';
 import type { ScreenFilters } from '../state/filters.ts';
 import { pluralize } from '../state/format.ts';
 import { List, type Loaded, nextCursor, type Source } from '../state/list.ts';
+import { startAtHeading } from '../state/navigation.ts';
 import { remember } from '../state/remembered.ts';
 import { refreshKey, tenancyKey } from '../state/session.ts';
 
@@ -115,10 +116,12 @@ export function useSearchedList<View>({
   const isWhole = nextCursor(view) === null;
   const settled = useSettled(search);
   const asked = isWhole || search === '' ? '' : settled;
+  const isTyping = !isWhole && settled !== search;
   const matching = useList<View>({
     key: `${options.key}/matching`,
     filter: `${asked} ${options.filter ?? ''}`,
     every: null,
+    isTyping,
     load: asked === '' ? null : (cursor) => load(asked, cursor),
     join: options.join,
   });
@@ -190,6 +193,59 @@ export function useOpen<Row extends { id: string }>(
   if (row || !isMissing) return { row: row ?? null, failure: null };
   const { view, failure } = alone.state.value;
   return { row: view, failure: view ? null : failure };
+}
+
+type Held<Row> = { shown: readonly Row[] /** New rows that aren't shown yet. */; fresh: readonly Row[]; release: () => void };
+
+/**
+ * Keeps the rows of a list that's followed live in place while the user reads them: new rows wait until the user asks for them. What has
+ * changed in a row is shown, and rows that have left the list's filter go.
+ *
+ * @param of identifies what's listed. For something else, all rows are shown
+ * @param compare orders rows, the one to list first being less
+ */
+export function useHeld<Row>(
+  rows: readonly Row[],
+  of: string,
+  getId: (row: Row) => string,
+  compare: (a: Row, b: Row) => number,
+): Held<Row> {
+  const [releases, setReleases] = useState(0);
+  const held = useRef<{ of: string; rows: readonly Row[] }>({ of: '', rows: [] });
+  const name = `${of} ${releases} ${refreshKey.value}`;
+  return useMemo(() => {
+    const before = held.current.of === name ? held.current.rows : [];
+    const [oldest, last] = [before.at(-1), rows.at(-1)];
+    const byId = new Map(rows.map((row) => [getId(row), row]));
+    // A row that's older than all that were loaded has only been pushed off the page.
+    const kept = before.flatMap((row) => byId.get(getId(row)) ?? (last && compare(row, last) > 0 ? row : []));
+    const known = new Set(before.map(getId));
+    const others = rows.filter((row) => !known.has(getId(row)));
+    const isFresh = (row: Row) => oldest !== undefined && compare(row, oldest) < 0;
+    const shown = [...kept, ...others.filter((row) => !isFresh(row))];
+    held.current = { of: name, rows: shown };
+    return { shown, fresh: others.filter(isFresh), release: () => setReleases(releases + 1) };
+  }, [rows, name]);
+}
+
+/** Announces the new rows of a list over its first row, and shows them when it's pressed. */
+export function FreshRows<Row>({ held: { fresh, release }, noun }: { held: Held<Row>; noun: string }) {
+  return (
+    <div class="fresh-rows" role="status">
+      {fresh.length > 0 && (
+        <button
+          type="button"
+          class="primary"
+          onClick={() => {
+            release();
+            startAtHeading();
+          }}
+        >
+          {pluralize(fresh.length, `new ${noun}`)}
+        </button>
+      )}
+    </div>
+  );
 }
 
 /**

@@ -5,7 +5,7 @@ import { linkTo } from '../state/addresses.ts';
 import { formatAge } from '../state/format.ts';
 import { formatMembership, userTypeLabels } from '../state/labels.ts';
 import type { List } from '../state/list.ts';
-import { session } from '../state/session.ts';
+import { refreshKey, session } from '../state/session.ts';
 import { CopyButton } from './copy-button.tsx';
 import { Icon } from './icons.tsx';
 import { Loadable, type LoadableProps, Stale } from './list.tsx';
@@ -43,7 +43,9 @@ export function Page<View>({ title, actions, head, details, list, foot, children
       <StopBanners />
       {head}
       <div class="body">
-        <div class="list">{children}</div>
+        <div class="list" aria-busy={list?.isOld}>
+          {children}
+        </div>
         {details}
       </div>
       {isLoaded && (foot || loaded?.failure) && (
@@ -93,7 +95,9 @@ function Freshness<View>({ list }: { list: List<View> }) {
         aria-label="Refresh"
         data-tip="Refresh"
         aria-disabled={isLoading}
-        onClick={() => void list.refresh()}
+        onClick={() => {
+          refreshKey.value += 1;
+        }}
       >
         <Icon name="refresh" />
       </button>

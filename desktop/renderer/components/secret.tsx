@@ -123,7 +123,7 @@ export function SecretDialog({ title, lead, label, secret, rows = 2, asLine, chi
       </div>
       {children}
       {asking === null ? (
-        <div class="actions at-start">
+        <div class="actions">
           {/* The second click of a double-click on the button that opened this dialog must not close it. */}
           <button
             type="button"

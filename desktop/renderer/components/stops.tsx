@@ -10,7 +10,7 @@ import type { List } from '../state/list.ts';
 import { session } from '../state/session.ts';
 import { ownTenancy, type Tenancy } from '../state/tenancy.ts';
 import { Facts } from './details.tsx';
-import { Dialog } from './dialog.tsx';
+import { CloseAction, Dialog } from './dialog.tsx';
 import { FormDialog, SelectField, TextField } from './form.tsx';
 import { useDialogs, useList } from './list.tsx';
 import { Time } from './time.tsx';
@@ -54,11 +54,7 @@ function Banners({ list }: { list: List<StopsView> }) {
           {stops.map((stop) => (
             <StopBanner key={stop.id} stop={stop} onResume={onResume} />
           ))}
-          <div class="actions">
-            <button type="button" data-autofocus onClick={close}>
-              Close
-            </button>
-          </div>
+          <CloseAction onClose={close} />
         </Dialog>
       )}
       {dialog?.name === 'resume' && <Resume stop={dialog.stop} onResumed={(text) => void done(text)} onClose={close} />}
@@ -300,11 +296,7 @@ function Stopped({ place, counts, onCancelled, onClose }: StoppedProps) {
     return (
       <Dialog {...{ title, lead }} onDismiss={onClose}>
         {facts}
-        <div class="actions">
-          <button type="button" class="primary" data-autofocus onClick={onClose}>
-            Close
-          </button>
-        </div>
+        <CloseAction onClose={onClose} />
       </Dialog>
     );
   }

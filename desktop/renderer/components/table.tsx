@@ -65,7 +65,6 @@ const widths = {
   type: '8.25rem',
   moment: '9.75rem',
   end: '11.75rem',
-  state: '15%',
   number: '5.5rem',
   count: '5.75rem',
   act: '3rem',

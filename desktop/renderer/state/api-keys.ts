@@ -274,13 +274,14 @@ const phone = '+493023125000';
 
 /**
  * Builds a shell command that asks for the key and places a call. The key's value appears neither in the shell's history nor in the process
- * list: `read` and `printf` are built into the shell, and curl reads the header from its input.
+ * list: `read` and `printf` are built into the shell, and curl reads the header from its input. If the command was pasted with another Enter
+ * after it, the shell asks for the key once more, instead of sending an empty one.
  *
  * @param requestId must differ for each key, because the same ID doesn't place a second call
  */
 export function exampleCall(server: string, campaignId: string, requestId: string): string {
   const url = server.replace(/\/+$/, '') + decodeURIComponent(pathTo({ path: placeCallPath }, { campaignId }));
-  return `printf 'API key: ' && read -rs ${keyVariable} && printf '${apiKeyHeader}: %s' "$${keyVariable}" |
+  return `${keyVariable}=; printf 'API key: '; while [ -z "$${keyVariable}" ]; do read -rs ${keyVariable} || break; done; printf '${apiKeyHeader}: %s' "$${keyVariable}" |
   curl ${shellWord(url)} \\
   -H @- -H 'Content-Type: application/json' \\
   -d ${shellWord(JSON.stringify({ requestId, contact: { phone } }))}`;

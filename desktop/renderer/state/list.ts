@@ -22,12 +22,14 @@ export type Loaded<View> = {
  * How a list is loaded.
  *
  * @property filter identifies what's filtered. Until the view with another filter has loaded, the last view is shown
+ * @property isTyping whether the user is still typing another filter
  * @property load loads a page. Null if there's nothing to load at the moment
  * @property merge adds a new first page to what was loaded before. Without it, all pages are loaded again
  * @property join adds the next page. Without it, the arrays of both views are joined
  */
 export type Source<View> = {
   filter: string;
+  isTyping?: boolean | undefined;
   load: ((cursor: string | null) => Promise<Result<View>>) | null;
   merge?: ((newest: View, before: View) => View) | undefined;
   join?: ((view: View, next: View) => View) | undefined;
@@ -53,6 +55,12 @@ export class List<View> {
   follow(source: Source<View>): void {
     if (source.filter !== this.#source.filter) this.pages = 1;
     this.#source = source;
+  }
+
+  /** Whether the view is still that of another filter. */
+  get isOld(): boolean {
+    const { view, filter } = this.state.value;
+    return view !== null && (filter !== this.#source.filter || this.#source.isTyping === true);
   }
 
   /** Forgets what was loaded with another filter. */

@@ -22,6 +22,11 @@ describe('the example command for placing a call', () => {
     ]);
   });
 
+  it('asks again after an empty line, such as a second Enter after pasting the command', () => {
+    const shown = execFileSync('bash', ['-c', `curl() { cat; }\n${command}`], { input: '\n\nsvc_sk_live_some\n', encoding: 'utf8' });
+    expect(shown).to.equal('API key: X-API-Key: svc_sk_live_some');
+  });
+
   it("passes the server's address to curl unchanged, whatever it contains", () => {
     for (const server of ["https://calls.example.com/it's;x&$(id)`id`", 'http://[::1]:8080/a b', 'https://a.example/*?"']) {
       const shown = execFileSync('bash', ['-c', `curl() { printf '%s\n' "$1"; }\n${exampleCall(server, 'c1', 'test-1')}`], {

@@ -13,6 +13,7 @@ import { stack } from '../../state/calls.ts';
 import { ownZone } from '../../state/clock.ts';
 import { formatInstant, formatIsoDay, formatNumber, pluralize } from '../../state/format.ts';
 import { actionLabel, capitalized } from '../../state/labels.ts';
+import { FirstCall } from './create-api-key.tsx';
 
 type ApiKeyDetailsProps = {
   apiKey: ApiKeyView;
@@ -22,16 +23,19 @@ type ApiKeyDetailsProps = {
   /** Called with the changed key. */
   onLimited: (apiKey: ApiKeyView) => void;
   onRevoke: (apiKey: ApiKeyView) => void;
+  /** Called if the key has been used for the first time. */
+  onUsed: () => void;
   onClose: () => void;
 };
 
 /** Shows everything about a key, and the actions for it. */
-export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevoke, onClose }: ApiKeyDetailsProps) {
+export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevoke, onUsed, onClose }: ApiKeyDetailsProps) {
   const { id, name } = apiKey;
   const zone = ownZone.value;
   const list = useList({ key: `api-key/${id}/${zone}`, load: () => window.callkey.request('showApiKey', { id, timeZone: zone }) });
   const { view } = list.state.value;
   const [isLimiting, setLimiting] = useState(false);
+  const [isUnused] = useState(apiKey.lastUsedAt === null && apiKey.owner?.isYou !== false && !apiKey.expired);
   return (
     <Details
       title={name}
@@ -61,6 +65,7 @@ export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevok
         </button>
       </div>
       <Facts facts={buildFacts(apiKey, view)} />
+      {isUnused && <FirstCall apiKey={apiKey} onUsed={onUsed} />}
       {sameNamed.length > 0 && <KeysWithSameName keys={[apiKey, ...sameNamed]} />}
       <Loadable list={list} noun="usage">
         {(view) => (

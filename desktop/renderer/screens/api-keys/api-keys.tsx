@@ -7,10 +7,11 @@ import { ExportRowsButton } from '../../components/export-buttons.tsx';
 import { Field, FormDialog } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Empty, useDialogs, useFilters, useList, useOpen } from '../../components/list.tsx';
+import { Rare } from '../../components/menu.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { adjacentRowId, Clip, type Column, DataTable, focusRow, isPrinting } from '../../components/table.tsx';
 import { Day, formatExpiryDay } from '../../components/time.tsx';
-import { Chips, FilterSelect, SearchInput } from '../../components/toolbar.tsx';
+import { FilterSelect, SearchInput } from '../../components/toolbar.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { announce, warn } from '../../state/announcement.ts';
 import {
@@ -102,7 +103,11 @@ export function ApiKeys({ session, title }: ScreenProps) {
     close();
     // Shows the old key's details again, which now include both keys.
     if (replaced) change({ open: replaced.id });
-    else requestedKey.value = { id: apiKey.id };
+    else {
+      requestedKey.value = { id: apiKey.id };
+      // Nobody can place a call with a value that wasn't saved.
+      if (!unsaved) change({ open: apiKey.id });
+    }
     if (unsaved) warn(`${apiKey.name} was created, but its value wasn’t saved. Revoke it.`);
     else announce(`${apiKey.name} is ready to use.`);
   }
@@ -124,16 +129,18 @@ export function ApiKeys({ session, title }: ScreenProps) {
         title={title}
         actions={
           <>
-            {view && !isEmpty && (
-              <ExportRowsButton
-                name="api-keys"
-                head={keyCsvHead}
-                load={async () => ({ ok: true, value: { rows: matches.map((key) => keyCsvRow(key, now.peek())), nextCursor: null } })}
-              />
-            )}
-            <button type="button" onClick={() => open({ name: 'which' })}>
-              Which key is this?
-            </button>
+            <Rare>
+              {view && !isEmpty && (
+                <ExportRowsButton
+                  name="api-keys"
+                  head={keyCsvHead}
+                  load={async () => ({ ok: true, value: { rows: matches.map((key) => keyCsvRow(key, now.peek())), nextCursor: null } })}
+                />
+              )}
+              <button type="button" onClick={() => open({ name: 'which' })}>
+                Which key is this?
+              </button>
+            </Rare>
             <button type="button" class="primary" onClick={() => open({ name: 'create', replaced: null })}>
               <Icon name="plus" /> Create API key
             </button>
@@ -152,6 +159,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
                 void done(summary === '' ? `${name} no longer has limits.` : `${name} is now limited: ${summary}.`);
               }}
               onRevoke={(apiKey) => open({ name: 'revoke', apiKey })}
+              onUsed={() => void list.refresh()}
               onClose={closeDetails}
             />
           ) : (
@@ -274,7 +282,7 @@ function useHighlight(view: ApiKeysView | null, filters: KeyFilters, change: (ch
 
 type HeadProps = { view: ApiKeysView; filters: KeyFilters; onChange: (changes: Partial<KeyFilters>) => void };
 
-/** Shows search and filters, the expiration banner, and how many keys aren't listed. */
+/** Shows search and filters, and how many keys expire soon or aren't listed. */
 function Head({ view: { apiKeys, total }, filters, onChange }: HeadProps) {
   const { search, filter, owner, size } = filters;
   const owners = useMemo(() => listOwners(apiKeys), [apiKeys]);
@@ -282,12 +290,9 @@ function Head({ view: { apiKeys, total }, filters, onChange }: HeadProps) {
     () => keyFilters.map((name) => [name, filterKeys(apiKeys, '', name, now.value, owner).length] as const),
     [apiKeys, now.value, owner],
   );
-  const chips = counts.filter(([name, count]) => count > 0 || name === 'all' || name === filter);
+  const offered = counts.filter(([name, count]) => count > 0 || name === 'all' || name === filter);
   return (
     <>
-      {filter !== 'expiring' && (
-        <ExpiringSoonBanner keys={apiKeys} onShow={() => onChange({ ...screenFilters.initial, filter: 'expiring', size })} />
-      )}
       <search class="toolbar">
         <SearchInput label="Search by name" value={search} onInput={(typed) => onChange({ search: typed, page: 0 })} />
         {owners.size > 1 && (
@@ -298,11 +303,15 @@ function Head({ view: { apiKeys, total }, filters, onChange }: HeadProps) {
             onChange={(chosen) => onChange({ owner: chosen, page: 0 })}
           />
         )}
-        <Chips
+        <FilterSelect
+          label="Show"
           value={filter}
-          options={chips.map(([name, count]) => [name, `${keyFilterLabels[name]} ${formatNumber(count)}`])}
+          options={offered.map(([name, count]) => [name, `${keyFilterLabels[name]} (${formatNumber(count)})`])}
           onChange={(chosen) => onChange({ filter: chosen, page: 0 })}
         />
+        {filter !== 'expiring' && (
+          <ExpiringSoon keys={apiKeys} onShow={() => onChange({ ...screenFilters.initial, filter: 'expiring', size })} />
+        )}
       </search>
       {total > apiKeys.length && (
         <p class="notice">
@@ -314,25 +323,17 @@ function Head({ view: { apiKeys, total }, filters, onChange }: HeadProps) {
   );
 }
 
-function ExpiringSoonBanner({ keys, onShow }: { keys: readonly ApiKeyView[]; onShow: () => void }) {
+/** Says how many keys expire soon, and which is the first, and shows them when it's pressed. */
+function ExpiringSoon({ keys, onShow }: { keys: readonly ApiKeyView[]; onShow: () => void }) {
   const expiringSoon = keysExpiringSoon(keys, now.value);
   const [first] = expiringSoon;
   if (!first || first.expiresAt === null) return null;
-  const isOne = expiringSoon.length === 1;
+  const count = expiringSoon.length === 1 ? 'One key expires' : `${formatNumber(expiringSoon.length)} keys expire`;
+  const which = `${expiringSoon.length === 1 ? '' : 'First to expire: '}${first.name}, on ${formatExpiryDay(first.expiresAt, first.expiryTimeZone)}`;
   return (
-    <div class="banner">
-      <p>
-        {isOne ? 'One key expires' : `${formatNumber(expiringSoon.length)} keys expire`} within 30 days
-        {isOne ? ': ' : '. First to expire: '}
-        <strong>
-          <Clip>{first.name}</Clip>
-        </strong>
-        , on {formatExpiryDay(first.expiresAt, first.expiryTimeZone)}.
-      </p>
-      <button type="button" class="link" onClick={onShow}>
-        Show {isOne ? 'it' : 'them'}
-      </button>
-    </div>
+    <button type="button" class="attention" data-tip={which} onClick={onShow}>
+      {count} within 30 days
+    </button>
   );
 }
 

@@ -1,4 +1,4 @@
-import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { ApiKeyView, CreatedApiKeyView } from '#contract/console/api-keys.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import { customRange } from '#contract/expiry.ts';
@@ -6,12 +6,15 @@ import { limits } from '#contract/limits.ts';
 import { countCodePoints, describeLineProblem, normalizeLine } from '#contract/text/text.ts';
 import type { Failure, Result } from '../../../ipc.ts';
 import { KeyAccess, ReferenceLink } from '../../components/api-key.tsx';
+import { CallBadge, DialerOff } from '../../components/call.tsx';
 import { type Campaign, ChooseCampaign, useCampaigns } from '../../components/choose.tsx';
 import { CopyButton } from '../../components/copy-button.tsx';
 import { DayInput } from '../../components/dates.tsx';
 import { Field, FormDialog, TextField, useFieldError, useForm } from '../../components/form.tsx';
+import { useList } from '../../components/list.tsx';
 import { OneTimeSecret, SecretDialog } from '../../components/secret.tsx';
 import { toExpiry } from '../../components/time.tsx';
+import { formatAddress } from '../../state/addresses.ts';
 import { warn } from '../../state/announcement.ts';
 import { exampleCall, isNameTaken, keyLine, summarizeLimits } from '../../state/api-keys.ts';
 import { clockLead, now, ownZone, readClock } from '../../state/clock.ts';
@@ -104,7 +107,6 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
       <TextField
         name="name"
         label="Name"
-        error={line === '' ? null : nameProblem}
         hint="Name the system that will use the key. The name is the only way to tell your keys apart."
         warning={
           !replaced && isNameTaken(listed, line)
@@ -112,9 +114,11 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
             : null
         }
         aside={
-          <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
-            {formatNumber(length)} / {formatNumber(limits.apiKeyName)}
-          </span>
+          length >= 0.9 * limits.apiKeyName && (
+            <span class={length > limits.apiKeyName ? 'counter over' : 'counter'}>
+              {formatNumber(length)} / {formatNumber(limits.apiKeyName)}
+            </span>
+          )
         }
         required
         value={name}
@@ -268,13 +272,6 @@ type SaveKeyValueProps = { session: SessionView; created: NewApiKey; onClose: (u
 
 /** Shows the value of a new key once, and a command to try it. */
 export function SaveKeyValue({ session, created: { apiKey, secret, limitFailure }, onClose }: SaveKeyValueProps) {
-  const { view: campaigns, failure } = useCampaigns(60_000).state.value;
-  // The command doesn't work without a campaign, so it can't be copied before the campaigns have loaded.
-  const isLoading = campaigns === null && failure === null;
-  const [chosen, choose] = useState<Campaign | null>(null);
-  const campaign = chosen ?? campaigns?.options[0];
-  const hasSeveral = campaigns !== null && (campaigns.options.length > 1 || !campaigns.isAll);
-  const snippet = exampleCall(server.value, campaign?.id ?? '{campaignId}', `test-${apiKey.id.slice(-12)}`);
   const { expiresAt, expiryTimeZone } = apiKey;
   return (
     <SecretDialog
@@ -295,25 +292,71 @@ export function SaveKeyValue({ session, created: { apiKey, secret, limitFailure 
           This key couldn’t be limited. {describeFailure(limitFailure)} After you close this dialog, limit the key in its details.
         </p>
       )}
-      <div class="field">
-        <div class="label-row">
-          <h3>
-            {campaign || isLoading ? 'Try it: place a test call in ' : 'Example call'}
-            {campaign && !hasSeveral && <bdi>{campaign.name}</bdi>}
-          </h3>
-          {campaign && hasSeveral && <ChooseCampaign campaigns={campaigns} chosen={campaign} onChoose={choose} />}
-          {!isLoading && <CopyButton text={snippet} noun="command" />}
-        </div>
-        <pre aria-busy={isLoading}>{snippet}</pre>
-        <p class="hint">
-          Paste this command into a terminal, then paste the key when prompted. No one has this phone number, so no one is called.{' '}
-          <ReferenceLink verb="has examples in eight languages." />
-        </p>
-      </div>
+      <TestCall apiKey={apiKey} />
       <p class="hint">
         This key has access to {describeKeyAccess(session)} and works until{' '}
         {expiresAt === null ? 'it’s revoked' : formatInstant(toExpiry(expiresAt, expiryTimeZone))}.
       </p>
     </SecretDialog>
+  );
+}
+
+/** Shows a command that places a call with the key, to which no one answers. */
+export function TestCall({ apiKey }: { apiKey: ApiKeyView }) {
+  const { view: campaigns, failure } = useCampaigns(60_000).state.value;
+  // The command doesn't work without a campaign, so it can't be copied before the campaigns have loaded.
+  const isLoading = campaigns === null && failure === null;
+  const [chosen, choose] = useState<Campaign | null>(null);
+  const campaign = chosen ?? campaigns?.options[0];
+  const hasSeveral = campaigns !== null && (campaigns.options.length > 1 || !campaigns.isAll);
+  const snippet = exampleCall(server.value, campaign?.id ?? '{campaignId}', `test-${apiKey.id.slice(-12)}`);
+  return (
+    <div class="field">
+      <div class="label-row">
+        <h3>
+          {campaign || isLoading ? 'Try it: place a test call in ' : 'Example call'}
+          {campaign && !hasSeveral && <bdi>{campaign.name}</bdi>}
+        </h3>
+        {campaign && hasSeveral && <ChooseCampaign campaigns={campaigns} chosen={campaign} onChoose={choose} />}
+        {!isLoading && <CopyButton text={snippet} noun="command" />}
+      </div>
+      <pre aria-busy={isLoading}>{snippet}</pre>
+      <p class="hint">
+        Paste this command into a terminal, then paste the key when prompted. No one has this phone number, so no one is called.{' '}
+        <ReferenceLink verb="has examples in eight languages." />
+      </p>
+    </div>
+  );
+}
+
+const followMs = 2_000;
+
+/** Shows the command for a key that hasn't been used yet, waits for its first call, and says how that one ends. */
+export function FirstCall({ apiKey, onUsed }: { apiKey: ApiKeyView; onUsed: () => void }) {
+  const { id, lastUsedAt } = apiKey;
+  const load = () =>
+    window.callkey.request('listAllCalls', { state: null, apiKey: id, search: '', from: '', to: '', timeZone: '', cursor: null });
+  const { view, loadedAt } = useList({ key: `first-call/${id}`, every: followMs, load }).state.value;
+  const call = view?.calls.at(-1);
+  // The core writes with a delay that the key was used.
+  useEffect(() => {
+    if (call && lastUsedAt === null) onUsed();
+  }, [loadedAt]);
+  return (
+    <section>
+      <p class="line" role="status">
+        {call ? (
+          <>
+            <a href={formatAddress('calls', { campaign: call.campaign.id, open: call.contactId })}>The first call</a>
+            <CallBadge call={call} />
+          </>
+        ) : (
+          'Waiting for the first call…'
+        )}
+      </p>
+      {call?.detail && <p class="caption">{call.detail}</p>}
+      <DialerOff />
+      <TestCall apiKey={apiKey} />
+    </section>
   );
 }

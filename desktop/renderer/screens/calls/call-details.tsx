@@ -1,5 +1,6 @@
 import type { CallDetailsView, CallView } from '#contract/console/calls.ts';
 import { OwnerTag } from '../../components/api-key.tsx';
+import { CallBadge } from '../../components/call.tsx';
 import { Copyable, Details, type Fact, Facts, NoDetails } from '../../components/details.tsx';
 import { Loadable, useList } from '../../components/list.tsx';
 import { Moment } from '../../components/time.tsx';
@@ -7,7 +8,7 @@ import { formatAddress } from '../../state/addresses.ts';
 import { callDurationMs, describeHeld } from '../../state/calls.ts';
 import { ownZone } from '../../state/clock.ts';
 import { formatDuration, formatNumber } from '../../state/format.ts';
-import { answererLabels, callStateLabels, callStateTones, capitalized } from '../../state/labels.ts';
+import { answererLabels, capitalized } from '../../state/labels.ts';
 
 type CallDetailsProps = {
   campaignId: string;
@@ -105,14 +106,4 @@ function Variables({ view: { variables } }: { view: CallDetailsView }) {
 
 function momentAt(term: string, at: string | null): Fact[] {
   return at === null ? [] : [[term, <Moment key={term} at={at} />]];
-}
-
-/** Shows the outcome of a call, and whether it's simulated. */
-export function CallBadge({ call: { state, simulated } }: { call: CallView }) {
-  return (
-    <>
-      <span class={`badge ${callStateTones[state]}`}>{callStateLabels[state]}</span>
-      {simulated && <span class="badge">Simulated</span>}
-    </>
-  );
 }

@@ -5,21 +5,25 @@ import type { CampaignsView } from '#contract/console/directory.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { RequestInput, Result } from '../../../ipc.ts';
 import { screensFor } from '../../../screens.ts';
+import { CallBadge, DialerOff } from '../../components/call.tsx';
 import { OutcomeChart } from '../../components/charts.tsx';
 import { type Campaign, ChooseCampaign, findCampaigns, focusCampaignChoice, type Matches, useCampaigns } from '../../components/choose.tsx';
 import { DayRange } from '../../components/dates.tsx';
 import { ExportAllButton } from '../../components/export-buttons.tsx';
 import {
   Empty,
+  FreshRows,
   Loadable,
   MoreButton,
   type Reset,
   ResetButton,
   useFilters,
+  useHeld,
   useList,
   useSearchedList,
   useSettled,
 } from '../../components/list.tsx';
+import { Rare } from '../../components/menu.tsx';
 import { ListPage, Page } from '../../components/page.tsx';
 import { StopButton } from '../../components/stops.tsx';
 import { Clip, type Column, DataTable } from '../../components/table.tsx';
@@ -34,7 +38,7 @@ import { describeLoaded, formatDuration, formatNumber, pluralize, type Sort, sor
 import { callStateLabels } from '../../state/labels.ts';
 import { type ScreenProps, scrollToTop } from '../../state/navigation.ts';
 import { session } from '../../state/session.ts';
-import { CallBadge, CallDetails } from './call-details.tsx';
+import { CallDetails } from './call-details.tsx';
 
 /**
  * The user's filters on the calls screen.
@@ -206,14 +210,7 @@ type ChartProps = {
 function Chart({ filters: { from, to }, filter: { timeZone: _, ...filter }, summary, isLoading, note = '', onChange }: ChartProps) {
   return (
     <>
-      {session.value?.dialer === 'off' && (
-        <p class="notice" role="note">
-          <span>
-            No provider is connected, so calls stay queued. To simulate the calls instead, restart the server with{' '}
-            <code>DIALER=simulated npm start</code>.
-          </span>
-        </p>
-      )}
+      <DialerOff />
       {summary && <DialerTrouble trouble={summary.dialerTrouble} />}
       <OutcomeChart
         summary={summary}
@@ -255,10 +252,12 @@ function CallList({ title, campaignId, filters, search, onChange, actions, chart
     key: 'calls',
     filter: JSON.stringify([campaignId, filter]),
     every: state !== null || apiKey !== '' || search !== '' ? filteredMs : pollMs,
+    isTyping: filters.search.trim() !== search,
     load: (cursor) => loadCalls(campaignId, { ...filter, cursor }),
   });
-  const { view } = list.state.value;
-  const calls = view?.calls ?? [];
+  const { view, filter: loadedFilter } = list.state.value;
+  const held = useHeld(view?.calls ?? noCalls, loadedFilter, getContactId, byNewest);
+  const calls = held.shown;
   const searchedBackTo = view?.searchedBackTo;
   const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
   const hasNone = view !== null && calls.length === 0 && searchedBackTo === undefined && !isFiltered;
@@ -272,14 +271,17 @@ function CallList({ title, campaignId, filters, search, onChange, actions, chart
         <>
           {actions}
           {calls.length > 0 && (
-            <ExportAllButton
-              request={
-                campaignId === null
-                  ? { name: 'exportAllCalls', input: filter, file: 'calls.csv' }
-                  : { name: 'exportCalls', input: { id: campaignId, ...filter }, file: 'calls.csv' }
-              }
-              noun="call"
-            />
+            <Rare>
+              {' '}
+              <ExportAllButton
+                request={
+                  campaignId === null
+                    ? { name: 'exportAllCalls', input: filter, file: 'calls.csv' }
+                    : { name: 'exportCalls', input: { id: campaignId, ...filter }, file: 'calls.csv' }
+                }
+                noun="call"
+              />
+            </Rare>
           )}
         </>
       }
@@ -306,7 +308,7 @@ function CallList({ title, campaignId, filters, search, onChange, actions, chart
         (calls.length > 0 || searchedBackTo) && (
           <>
             <span role="status">
-              {describeLoaded(calls.length, view, 'call')}, newest first
+              {describeLoaded(calls.length + held.fresh.length, view, 'call')}, newest first
               {searchedBackTo && (
                 <>
                   , searched back to <Time at={searchedBackTo} />
@@ -324,23 +326,30 @@ function CallList({ title, campaignId, filters, search, onChange, actions, chart
         calls.length === 0 ? (
           <NoCalls searchedBackTo={searchedBackTo} reset={reset} />
         ) : (
-          <DataTable
-            label="Calls"
-            columns={campaignId === null ? allCampaignsColumns : campaignColumns}
-            rows={calls}
-            getId={({ contactId }) => contactId}
-            getName={({ requestId }) => requestId}
-            openId={open?.contactId ?? ''}
-            getHref={({ contactId, campaign }) => formatAddress('calls', { campaign: campaignId ?? campaign?.id ?? '', open: contactId })}
-            onOpen={({ campaign, contactId }) =>
-              onChange(campaignId === null ? { call: `${campaign?.id}/${contactId}` } : { campaign: campaignId, open: contactId })
-            }
-          />
+          <>
+            <FreshRows held={held} noun="call" />
+            <DataTable
+              label="Calls"
+              columns={campaignId === null ? allCampaignsColumns : campaignColumns}
+              rows={calls}
+              getId={getContactId}
+              getName={({ requestId }) => requestId}
+              openId={open?.contactId ?? ''}
+              getHref={({ contactId, campaign }) => formatAddress('calls', { campaign: campaignId ?? campaign?.id ?? '', open: contactId })}
+              onOpen={({ campaign, contactId }) =>
+                onChange(campaignId === null ? { call: `${campaign?.id}/${contactId}` } : { campaign: campaignId, open: contactId })
+              }
+            />
+          </>
         )
       }
     </ListPage>
   );
 }
+
+const noCalls: CallsView['calls'] = [];
+const getContactId = ({ contactId }: CallView) => contactId;
+const byNewest = (a: CallView, b: CallView) => Date.parse(b.placedAt) - Date.parse(a.placedAt) || b.contactId.localeCompare(a.contactId);
 
 function loadCalls(campaignId: string | null, query: RequestInput<'listAllCalls'>): Promise<Result<CallsView>> {
   return campaignId === null
@@ -374,7 +383,7 @@ function NoCalls({ searchedBackTo, reset }: { searchedBackTo: string | undefined
   );
 }
 
-type ToolbarProps = { calls: CallsView['calls']; filters: Filters; onChange: Change };
+type ToolbarProps = { calls: readonly CallView[]; filters: Filters; onChange: Change };
 
 /** Shows the search and the filters of a list of calls. The core applies them. */
 function Toolbar({ calls, filters: { search, state, apiKey, from, to }, onChange }: ToolbarProps) {
@@ -407,24 +416,30 @@ const allColumns: readonly Column<CallView, string>[] = [
   {
     name: 'contact',
     label: 'Contact',
-    width: 'name',
-    cell: ({ contact }) => <Clip>{contact.name ?? contact.phone ?? 'Erased'}</Clip>,
-  },
-  {
-    name: 'phone',
-    label: 'Phone',
-    width: 'moment',
-    needs: 'wide',
-    cell: ({ contact: { name, phone } }) => name !== null && phone !== null && <span class="faint">{phone}</span>,
+    width: 'text',
+    cell: ({ contact: { name, phone }, campaign }) => (
+      <>
+        <Clip>{name ?? phone ?? 'Erased'}</Clip>
+        <span class="caption clip">
+          {name !== null && phone}
+          {campaign && (
+            <span class="under-wide">
+              {name !== null && phone !== null && ' · '}
+              <bdi>{campaign.name}</bdi>
+            </span>
+          )}
+        </span>
+      </>
+    ),
   },
   { name: 'request', label: 'Request ID', width: 'short', needs: 'wide', cell: ({ requestId }) => <Clip class="faint">{requestId}</Clip> },
   { name: 'campaign', label: 'Campaign', width: 'campaign', needs: 'wide', cell: ({ campaign }) => <Clip>{campaign?.name}</Clip> },
   {
     name: 'state',
     label: 'Outcome',
-    width: 'state',
+    width: 'name',
     cell: (call) => (
-      <span class="line">
+      <span class="line outcome">
         <CallBadge call={call} />
         <StateDetail call={call} />
       </span>
@@ -441,6 +456,7 @@ const allColumns: readonly Column<CallView, string>[] = [
     name: 'duration',
     label: 'Duration',
     width: 'number',
+    needs: 'medium',
     cell: (call) => {
       const duration = callDurationMs(call);
       return duration === null ? null : formatDuration(duration);
@@ -450,28 +466,12 @@ const allColumns: readonly Column<CallView, string>[] = [
 
 function StateDetail({ call }: { call: CallView }) {
   const detail = describeState(call, ownZone.value);
-  return detail === null ? null : <Clip class="faint">{detail}</Clip>;
+  return detail === null ? null : <bdi class="caption">{detail}</bdi>;
 }
 
-/** A campaign's table doesn't repeat the campaign's name. */
+/** A campaign's table doesn't repeat the campaign's name, and the table of all campaigns has no room for request IDs. */
 const campaignColumns = allColumns.filter(({ name }) => name !== 'campaign');
-/** The table of all campaigns has no room for request IDs. If it has none for a campaign column either, the name is under the contact. */
-const allCampaignsColumns = allColumns
-  .filter(({ name }) => name !== 'request')
-  .map((column) =>
-    column.name === 'contact' ? { ...column, cell: (call: CallView) => contactInCampaign(column.cell(call), call) } : column,
-  );
-
-function contactInCampaign(contact: ComponentChildren, { campaign }: CallView) {
-  return (
-    <>
-      {contact}
-      <span class="second-line under-wide">
-        <Clip>{campaign.name}</Clip>
-      </span>
-    </>
-  );
-}
+const allCampaignsColumns = allColumns.filter(({ name }) => name !== 'request');
 
 /** A page of campaigns with their outcomes. */
 type OutcomesView = CampaignsView & AllCallsSummaryView;
@@ -605,6 +605,8 @@ function Outcomes({ view, isMany, day, sort, onSort, onChoose }: OutcomesProps) 
       </Empty>
     );
   }
+  const { viewer, tenancy } = session.value ?? {};
+  const hasOneAccount = tenancy?.kind === 'account' || (viewer?.account ?? null) !== null;
   const outcomes = outcomesByCampaign(view, day);
   const rows = view.campaigns.map((campaign) => {
     const counts = outcomes(campaign.id);
@@ -618,7 +620,7 @@ function Outcomes({ view, isMany, day, sort, onSort, onChoose }: OutcomesProps) 
   return (
     <DataTable
       label="Campaigns"
-      columns={outcomeColumns}
+      columns={hasOneAccount ? outcomeColumns.filter(({ name }) => name !== 'account') : outcomeColumns}
       rows={sorted(rows, sortValue, sort.isDescending)}
       getId={({ id }) => id}
       getName={({ name }) => name}

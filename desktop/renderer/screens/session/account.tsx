@@ -120,7 +120,7 @@ function AccountFacts({ session: { viewer, secondFactor, signedInWith }, onShow,
             Set up second factor…
           </button>
         )}
-        <button type="button" class="primary" data-autofocus onClick={onClose}>
+        <button type="button" data-autofocus onClick={onClose}>
           Close
         </button>
       </div>

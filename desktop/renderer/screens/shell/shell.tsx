@@ -8,7 +8,7 @@ import type { Command, RequestInput, Result } from '../../../ipc.ts';
 import { isShowCommand, type ScreenName, type ShowCommand, screens, screensFor, shortcutAt, showCommand } from '../../../screens.ts';
 import { ReferenceLink } from '../../components/api-key.tsx';
 import { PickerDialog } from '../../components/choose.tsx';
-import { Dialog } from '../../components/dialog.tsx';
+import { CloseAction, Dialog } from '../../components/dialog.tsx';
 import { Form, FormError, SelectField, SubmitButton, TextField, useAction } from '../../components/form.tsx';
 import { Icon, MarkIcon } from '../../components/icons.tsx';
 import { Empty, Loadable, useList } from '../../components/list.tsx';
@@ -63,7 +63,7 @@ export function Shell({ session }: { session: SessionView }) {
   const stops = useList<StopsView>({ key: 'stops', every: stopsMs, load: () => window.callkey.request('listStops', {}) });
   usePageKeys();
   useOwnChanges(session);
-  useWindowTitle(windowTitle(current.label, session, serverName(server.value)));
+  useWindowTitle(windowTitle(current.label, session, choosesServer ? serverName(server.value) : ''));
 
   const Content = components[current.name];
   const needsTenancy = current.needsTenancy && !canUseKeys(session);
@@ -234,6 +234,8 @@ function ChooseTenancy({ title }: { title: string }) {
 
 type SidebarProps = { session: SessionView; current: ScreenName; onPalette: () => void };
 
+/** In a browser, the address bar already names the server. */
+const { choosesServer } = window.callkey.capabilities;
 const isMac = navigator.userAgent.includes('Mac OS');
 
 const opens = (dialog: typeof openDialog.value) => () => {
@@ -280,9 +282,11 @@ function Tenancy({ session }: { session: SessionView }) {
     <span>
       <span class="name clip">{tenancyName(session)}</span>
       {tenancyPartner(session) !== '' && <span class="caption clip">{tenancyPartner(session)}</span>}
-      <span class="caption clip" data-tip={serverHost(server.value)}>
-        {serverName(server.value)}
-      </span>
+      {choosesServer && (
+        <span class="caption clip" data-tip={serverHost(server.value)}>
+          {serverName(server.value)}
+        </span>
+      )}
     </span>
   );
   if (session.viewer.userType !== 'staff') {
@@ -319,7 +323,7 @@ function ViewerPanel({ session: { viewer, version } }: { session: SessionView })
           {update}
         </p>
       )}
-      {window.callkey.capabilities.choosesServer && (
+      {choosesServer && (
         <button type="button" class="quiet" onClick={opens('switch-server')}>
           Switch server
         </button>
@@ -377,11 +381,7 @@ function Help({ session, onClose }: { session: SessionView; onClose: () => void 
         }}
       />
       <p class="hint">{describeVersions(session.version)}</p>
-      <div class="actions">
-        <button type="button" onClick={onClose} data-autofocus>
-          Close
-        </button>
-      </div>
+      <CloseAction onClose={onClose} />
     </Dialog>
   );
 }

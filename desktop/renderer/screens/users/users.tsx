@@ -1,10 +1,12 @@
 import { useMemo } from 'preact/hooks';
+import type { SessionView } from '#contract/console/session.ts';
 import type { UsersView, UserView } from '#contract/console/users.ts';
 import { foldText } from '#contract/text/text.ts';
 import { Details, type Fact, Facts, NoDetails } from '../../components/details.tsx';
 import { ExportRowsButton } from '../../components/export-buttons.tsx';
 import { Icon } from '../../components/icons.tsx';
 import { Count, Empty, useDialogs, useFilters, useOpen, useSearchedList } from '../../components/list.tsx';
+import { Menu } from '../../components/menu.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { OneTimeSecret } from '../../components/secret.tsx';
 import { Clip, type Column, DataTable } from '../../components/table.tsx';
@@ -15,7 +17,7 @@ import { viewerAsOwner } from '../../state/api-keys.ts';
 import { canUseKeys } from '../../state/commands.ts';
 import { defineFilters, oneOf, sortBy, text } from '../../state/filters.ts';
 import { formatNumber, type SortValue, sortAfterPress, sorted } from '../../state/format.ts';
-import { formatMembership, userTypeLabels } from '../../state/labels.ts';
+import { formatMembership, formatPlace, userTypeLabels } from '../../state/labels.ts';
 import { mapped } from '../../state/list.ts';
 import type { ScreenProps } from '../../state/navigation.ts';
 import { DeleteUser } from './delete-user.tsx';
@@ -55,7 +57,7 @@ export function Users({ session, title }: ScreenProps) {
   const opened = useOpen(view?.users, filters.open, (id) => mapped(window.callkey.request('previewDeletion', { id }), ({ user }) => user));
   const closeDetails = () => change({ open: '' });
   const viewerId = session.viewer.id;
-  const columns = useMemo(() => columnsFor(viewerId), [viewerId]);
+  const columns = useMemo(() => columnsFor(session), [session]);
 
   const loadRows = (cursor: string | null) =>
     mapped(
@@ -227,7 +229,7 @@ function toCsvRow(user: UserView): string[] {
   ];
 }
 
-const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
+const columnsFor = (session: SessionView): Column<UserView, UserColumn>[] => [
   {
     name: 'name',
     label: 'Name',
@@ -236,7 +238,7 @@ const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
       <>
         <span class="line">
           <Clip>{name}</Clip>
-          {id === viewerId && <span class="tag you">You</span>}
+          {id === session.viewer.id && <span class="tag you">You</span>}
           {disabledAt !== null && <span class="badge warn">Disabled</span>}
           {secondFactor && (
             <span class="badge" data-tip="Has a second factor">
@@ -252,7 +254,7 @@ const columnsFor = (viewerId: string): Column<UserView, UserColumn>[] => [
   },
   { name: 'email', label: 'Email', width: 'text', needs: 'wide', cell: ({ email }) => <Clip class="faint">{email}</Clip> },
   { name: 'type', label: 'Type', width: 'type', cell: ({ userType }) => <span class="badge">{userTypeLabels[userType]}</span> },
-  { name: 'tenancy', label: 'Belongs to', width: 'text', cell: (user) => <Clip>{formatMembership(user)}</Clip> },
+  { name: 'tenancy', label: 'Belongs to', width: 'text', cell: (user) => <Clip>{formatPlace(user, session)}</Clip> },
   { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },
   {
     name: 'seen',
@@ -274,6 +276,11 @@ type UserDetailsProps = {
 function UserDetails({ user, isYou, canSeeKeys, onOpen, onClose }: UserDetailsProps) {
   const membership = formatMembership(user);
   const isDisabled = user.disabledAt !== null;
+  const action = (label: string, name: Exclude<UserDialog['name'], 'create' | 'share-password'>, warns = false) => (
+    <button type="button" class={warns ? 'warns' : undefined} onClick={() => onOpen({ name, user })}>
+      {label}
+    </button>
+  );
   return (
     <Details
       title={user.name}
@@ -294,31 +301,15 @@ function UserDetails({ user, isYou, canSeeKeys, onOpen, onClose }: UserDetailsPr
         <a class="button" href={formatAddress('activity', { actor: user.id })}>
           Show activity
         </a>
-        <button type="button" onClick={() => onOpen({ name: 'edit', user })}>
-          Edit…
-        </button>
+        {action('Edit…', 'edit')}
         {!isYou && (
-          <>
-            <button type="button" onClick={() => onOpen({ name: 'reset-password', user })}>
-              Reset password…
-            </button>
-            {user.secondFactor && (
-              <button type="button" onClick={() => onOpen({ name: 'reset-second-factor', user })}>
-                Reset second factor…
-              </button>
-            )}
-            {user.link && (
-              <button type="button" onClick={() => onOpen({ name: 'unlink', user })}>
-                Unlink…
-              </button>
-            )}
-            <button type="button" class={isDisabled ? undefined : 'warns'} onClick={() => onOpen({ name: 'disable', user })}>
-              {isDisabled ? 'Enable…' : 'Disable…'}
-            </button>
-            <button type="button" class="warns" onClick={() => onOpen({ name: 'delete', user })}>
-              Delete…
-            </button>
-          </>
+          <Menu>
+            {action('Reset password…', 'reset-password')}
+            {user.secondFactor && action('Reset second factor…', 'reset-second-factor')}
+            {user.link && action('Unlink…', 'unlink')}
+            {action(isDisabled ? 'Enable…' : 'Disable…', 'disable', !isDisabled)}
+            {action('Delete…', 'delete', true)}
+          </Menu>
         )}
       </div>
       <Facts

@@ -1,0 +1,26 @@
+import type { CallView } from '#contract/console/calls.ts';
+import { callStateLabels, callStateTones } from '../state/labels.ts';
+import { session } from '../state/session.ts';
+
+/** Shows the outcome of a call, and whether it's simulated. */
+export function CallBadge({ call: { state, simulated } }: { call: CallView }) {
+  return (
+    <>
+      <span class={`badge ${callStateTones[state]}`}>{callStateLabels[state]}</span>
+      {simulated && <span class="badge">Simulated</span>}
+    </>
+  );
+}
+
+/** Says why no call is dialed, and what to do, if the server has no provider. */
+export function DialerOff() {
+  if (session.value?.dialer !== 'off') return null;
+  return (
+    <p class="notice" role="note">
+      <span>
+        No provider is connected, so calls stay queued. To simulate the calls instead, restart the server with{' '}
+        <code>DIALER=simulated npm start</code>.
+      </span>
+    </p>
+  );
+}
