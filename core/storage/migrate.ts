@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Knex } from 'knex';
 import { Problem } from '../domain/problem.ts';
+import { shardSchema, shardsName } from './engine/call-lanes.ts';
 import { type Dialect, getDialect, type Lane } from './engine/database.ts';
 import { isLocked } from './engine/errors.ts';
-import { shardSchema, shardsName } from './engine/shards.ts';
 import { readSql } from './engine/sql-file.ts';
 import { migrationsTable } from './engine/tables.ts';
 

@@ -13,7 +13,8 @@ import { importStore } from './directory/import.ts';
 import type { DatabaseLocation, OpenedDatabase } from './engine/database.ts';
 import { reportingOutages } from './engine/errors.ts';
 import { clockStore, type DatabaseStats, freeBytes, readDatabaseStats, requireRights, requireRoom } from './engine/health.ts';
-import { openDatabase } from './engine/open.ts';
+import { openPostgres } from './engine/postgres/postgres.ts';
+import { openSqlite } from './engine/sqlite/sqlite.ts';
 import { apiKeyStore } from './keys/api-keys.ts';
 import { createKeyUse } from './keys/key-use.ts';
 import { isMigrated, migrate, type SchemaState, schemaState } from './migrate.ts';
@@ -140,6 +141,11 @@ export function openStorage(
       await database.close();
     },
   };
+}
+
+/** @param ifMissing what to do about a SQLite file that doesn't exist */
+export function openDatabase(location: DatabaseLocation, ifMissing: 'make' | 'refuse'): OpenedDatabase {
+  return location.kind === 'sqlite' ? openSqlite(location.filename, ifMissing) : openPostgres(location.url);
 }
 
 function listPools({ pools }: OpenedDatabase): Pool[] {

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { instant } from '../../core/domain/instant.ts';
 import { type OpenedDatabase, parseDatabaseUrl } from '../../core/storage/engine/database.ts';
-import { openDatabase } from '../../core/storage/engine/open.ts';
 import { isMigrated, migrate } from '../../core/storage/migrate.ts';
+import { openDatabase } from '../../core/storage/storage.ts';
 import { emptyDatabase, freshDatabase, onEachDatabase, toUnreleased } from '../support/databases.ts';
 import { openDirect } from '../support/tenants.ts';
 

@@ -1,6 +1,6 @@
+import { hash } from 'node:crypto';
 import type { Millis } from '../../domain/instant.ts';
 import type { Lane, Value } from './database.ts';
-import { shardNumber } from './shards.ts';
 
 /*
  * Which lanes have calls: the store's own one or, if the calls are divided into shards, one for each shard. Stores that use these functions
@@ -85,4 +85,32 @@ export async function countCalls(database: Lane, from: string, bindings: readonl
 /** Returns the earliest of several times; null if there's none. */
 export function earliest(times: readonly (Millis | null)[]): Millis | null {
   return times.reduce((first, at) => (first === null || (at !== null && at < first) ? at : first), null);
+}
+
+/*
+ * Shards: see core/docs/scaling.md.
+ */
+
+/** The tables of a shard. All others exist once. */
+export const shardTables = ['calls', 'call_counts', 'call_count_changes'] as const;
+
+export const maxShards = 256;
+
+/** How the number of shards is recorded: like a migration. */
+export function shardsName(count: number): string {
+  return `shards-${count}`;
+}
+
+export function shardSchema(shard: number): string {
+  return `callkey_shard_${shard}`;
+}
+
+/** Returns the number of a campaign's shard. The result must never change, because calls would then be looked up in the wrong shard. */
+export function shardNumber(campaignId: string, shards: number): number {
+  return hash('sha256', campaignId, 'buffer').readUInt32BE() % shards;
+}
+
+/** SQL: the same as {@link shardNumber}. */
+export function shardNumberSql(campaignId: string, shards: number): string {
+  return `('x' || left(encode(sha256(convert_to(${campaignId}, 'UTF8')), 'hex'), 8))::bit(32)::bigint % ${shards}`;
 }

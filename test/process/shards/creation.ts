@@ -1,7 +1,6 @@
 import { expect } from 'chai';
-import { callLane, callLanes } from '../../../core/storage/engine/call-lanes.ts';
+import { callLane, callLanes, shardNumber } from '../../../core/storage/engine/call-lanes.ts';
 import { createShards } from '../../../core/storage/engine/postgres/cluster.ts';
-import { shardNumber } from '../../../core/storage/engine/shards.ts';
 import { adminOn } from '../../support/admin.ts';
 import { type CoreProcess, spawnCore } from '../../support/core.ts';
 import { freshDatabase } from '../../support/databases.ts';

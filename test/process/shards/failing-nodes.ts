@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'chai';
-import { callLane } from '../../../core/storage/engine/call-lanes.ts';
-import { shardNumber } from '../../../core/storage/engine/shards.ts';
+import { callLane, shardNumber } from '../../../core/storage/engine/call-lanes.ts';
 import { adminOn } from '../../support/admin.ts';
 import { type CoreProcess, spawnCore } from '../../support/core.ts';
 import { type Answer, ask } from '../../support/http.ts';

@@ -1,6 +1,6 @@
 import { Problem } from '../../../domain/problem.ts';
+import { shardNumberSql, shardSchema, shardsName, shardTables } from '../call-lanes.ts';
 import type { Lane } from '../database.ts';
-import { shardNumberSql, shardSchema, shardsName, shardTables } from '../shards.ts';
 import { migrationsTable, ownTables } from '../tables.ts';
 
 /** The first release of Citus that Callkey was tested with. */

@@ -4,6 +4,7 @@ import knex, { type Knex } from 'knex';
 import type { Sharding } from 'knex/lib/dialects/postgres/index.js';
 import pg from 'pg';
 import { errorCode } from '../../../domain/problem.ts';
+import { shardSchema } from '../call-lanes.ts';
 import {
   type BatchRows,
   inTransaction,
@@ -16,7 +17,6 @@ import {
   type Value,
 } from '../database.ts';
 import { countSeparately, withCount } from '../ended-calls.ts';
-import { shardSchema } from '../shards.ts';
 import { toStatement } from '../sql-file.ts';
 import { requireCoordinator } from './cluster.ts';
 import { awaitNodes, hangUp, PostgresClient, PostgresListClient, send, timeLimits } from './postgres-connection.ts';
