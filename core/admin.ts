@@ -16,7 +16,7 @@ import { retentionCommands } from './admin/database/retention.ts';
 import { shardCommands } from './admin/database/shards.ts';
 import { dialerCommands } from './admin/dialer.ts';
 import { contactLimitsCommands, dialingCommands } from './admin/dialing.ts';
-import { accountCommands, campaignCommands, partnerCommands } from './admin/directory.ts';
+import { directoryCommands } from './admin/directory.ts';
 import { doNotCallCommands } from './admin/do-not-call.ts';
 import { resolveCallerFile } from './admin/files.ts';
 import { importCommand } from './admin/import.ts';
@@ -49,9 +49,7 @@ function createProgram(): Command {
     .configureOutput({ writeErr: (message) => asJson || process.stderr.write(stripControls(message)) })
     .exitOverride();
   const runner: Runner = { withDatabase, withoutDatabase };
-  partnerCommands(program, runner);
-  accountCommands(program, runner);
-  campaignCommands(program, runner);
+  directoryCommands(program, runner);
   userCommands(program, runner);
   keyCommands(program, runner);
   sessionCommands(program, runner);

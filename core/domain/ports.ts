@@ -21,7 +21,6 @@ import type {
   CallKey,
   CallReference,
   CallStretch,
-  Campaign,
   CampaignRules,
   ChainedEvent,
   CheckedCode,
@@ -84,7 +83,6 @@ export type Stores = {
   links: LinkStore;
   secondFactors: SecondFactorStore;
   users: UserStore;
-  tenancies: TenancyStore;
   directory: DirectoryStore;
   callList: CallListStore;
   activity: ActivityStore;
@@ -566,27 +564,10 @@ export type UserStore = {
   finishChanges(signal: AbortSignal): Promise<number>;
 };
 
-export type TenancyStore = {
-  findPartner(id: string): Promise<Named | null>;
-  findAccount(id: string): Promise<Account | null>;
-  findTenancy(choice: Pick<Tenancy, 'kind' | 'id'>): Promise<Tenancy | null>;
-  createPartner(partner: Named, event: AuditEvent): Promise<void>;
-  createAccount(account: Account, event: AuditEvent): Promise<void>;
-  createCampaign(campaign: Named & { accountId: string }, event: AuditEvent): Promise<void>;
-  /** Lists all partners by name, for the operator. */
-  allPartners(): Promise<ExternalNamed[]>;
-  allAccounts(): Promise<(ExternalNamed & { partner: Named })[]>;
-  allCampaigns(): Promise<(ExternalNamed & { account: Named })[]>;
-  /** Lists in the order of the IDs, after the cursor (an ID). */
-  listAccounts(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Named[]>;
-  /** Lists campaigns like `listAccounts`. Searches the names of both, and finds a campaign by its ID. */
-  listCampaigns(access: CampaignAccess, filter: ListFilter, limit: number): Promise<Campaign[]>;
-  /** Lists the best matches first. */
-  search(text: string, limit: number): Promise<Tenancy[]>;
-};
-
 /** Something that belongs to a partner, account or campaign. @property count null if it isn't counted, because there may be millions */
 export type Belonging = { noun: string; count: number | null };
+
+type DirectoryKind = 'partner' | 'account' | 'campaign';
 
 /** Manages partners, accounts and campaigns. */
 export type DirectoryStore = {
@@ -601,25 +582,30 @@ export type DirectoryStore = {
     campaign: Named & { accountId: string },
     events: readonly [AuditEvent, ...AuditEvent[]],
   ): Promise<boolean>;
-  /** @returns false if the partner, account or campaign doesn't exist */
-  rename(kind: 'partner' | 'account' | 'campaign', entity: Named, event: AuditEvent): Promise<boolean>;
-  /** Changes a campaign's name and settings. @returns false if it doesn't exist */
-  changeCampaign(campaign: Pick<ManagedCampaign, 'id' | 'name' | 'settings'>, event: AuditEvent): Promise<boolean>;
+  /** @param ownerId the account's partner, or the campaign's account; null for a partner */
+  create(kind: DirectoryKind, entity: Named, ownerId: string | null, event: AuditEvent): Promise<void>;
+  /** Changes the name, and a campaign's settings. @returns false if the partner, account or campaign doesn't exist */
+  change(kind: DirectoryKind, entity: Named & Partial<Pick<ManagedCampaign, 'settings'>>, event: AuditEvent): Promise<boolean>;
   /**
    * Deletes a partner, account or campaign that nothing belongs to.
    *
    * @returns what belongs to it, if it wasn't deleted because of that; null if it doesn't exist
    */
-  delete(kind: 'partner' | 'account' | 'campaign', id: string, event: AuditEvent): Promise<Belonging[] | null>;
+  delete(kind: DirectoryKind, id: string, event: AuditEvent): Promise<Belonging[] | null>;
   /** Lists in the order of the IDs, after the cursor (an ID). */
   partners(access: DirectoryAccess, filter: ListFilter, limit: number): Promise<ManagedPartner[]>;
   /** Lists accounts like `partners`. @param partnerId null for the accounts of all partners */
-  accounts(access: DirectoryAccess, partnerId: string | null, filter: ListFilter, limit: number): Promise<ManagedAccount[]>;
-  /** Lists campaigns like `partners`. @param accountId null for the campaigns of all accounts */
-  campaigns(access: DirectoryAccess, accountId: string | null, filter: ListFilter, limit: number): Promise<ManagedCampaign[]>;
+  accounts(access: CampaignAccess, partnerId: string | null, filter: ListFilter, limit: number): Promise<ManagedAccount[]>;
+  /** Lists campaigns like `partners`. @param accountId null for the campaigns of all accounts, whose names are then searched, too */
+  campaigns(access: CampaignAccess, accountId: string | null, filter: ListFilter, limit: number): Promise<ManagedCampaign[]>;
   findPartner(access: DirectoryAccess, id: string): Promise<ManagedPartner | null>;
   findAccount(access: DirectoryAccess, id: string): Promise<ManagedAccount | null>;
   findCampaign(access: DirectoryAccess, id: string): Promise<ManagedCampaign | null>;
+  /** Lists all by name, for the operator. `owner` is the account's partner, or the campaign's account. */
+  all(kind: DirectoryKind): Promise<(ExternalNamed & { owner: Named | null })[]>;
+  findTenancy(choice: Pick<Tenancy, 'kind' | 'id'>): Promise<Tenancy | null>;
+  /** Lists the best matches first. */
+  searchTenancies(text: string, limit: number): Promise<Tenancy[]>;
 };
 
 export type ImportStore = {

@@ -8,7 +8,7 @@ import { retentionStore } from './calls/retention.ts';
 import type { OnStopped } from './dialing/claim.ts';
 import { dialingStore } from './dialing/dialing.ts';
 import { stopStore } from './dialing/stops.ts';
-import { directoryStore, tenancyStore } from './directory/directory.ts';
+import { directoryStore } from './directory/directory.ts';
 import { importStore } from './directory/import.ts';
 import type { DatabaseLocation, OpenedDatabase } from './engine/database.ts';
 import { reportingOutages } from './engine/errors.ts';
@@ -97,7 +97,6 @@ export function openStorage(
     links: linkStore(lanes),
     secondFactors: secondFactorStore(lanes),
     users: userStore(lanes),
-    tenancies: tenancyStore(lanes),
     directory: directoryStore(lanes),
     callList: callListStore(lanes),
     activity: activityStore(lanes),

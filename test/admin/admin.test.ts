@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { Command } from 'commander';
-import { accountCommands, campaignCommands, partnerCommands } from '../../core/admin/directory.ts';
+import { directoryCommands } from '../../core/admin/directory.ts';
 import { userCommands } from '../../core/admin/user.ts';
 import { adminOn, describeAdmin } from '../support/admin.ts';
 import { runScript } from '../support/commands.ts';
@@ -156,13 +156,13 @@ describe('a relative file path in a command', () => {
 
 describe('admin help', () => {
   const runner = { withDatabase: () => async () => undefined, withoutDatabase: () => async () => undefined };
-  for (const addCommands of [partnerCommands, accountCommands, campaignCommands, userCommands]) {
-    it(`lists both create and its older name: ${addCommands.name}`, () => {
-      const program = new Command();
-      addCommands(program, runner);
-      expect(program.commands[0]?.helpInformation()).to.match(/^ {2}create\|add /m);
-    });
-  }
+  it('lists both create and its older name', () => {
+    const program = new Command();
+    directoryCommands(program, runner);
+    userCommands(program, runner);
+    expect(program.commands).to.have.length(4);
+    for (const command of program.commands) expect(command.helpInformation()).to.match(/^ {2}create\|add /m);
+  });
 
   it('shows examples for each command', async () => {
     const without: string[] = [];

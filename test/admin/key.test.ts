@@ -175,7 +175,7 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
 
     it('says which keys are revoked if only cancelling their calls failed', async () => {
       await using direct = await openDirect(database());
-      const [campaign] = await direct.ports.stores.tenancies.allCampaigns();
+      const [campaign] = await direct.ports.stores.directory.all('campaign');
       await placeCall(core.url, campaign?.id ?? '', key.keyValue);
       const { id } = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Second');
       const refuseCancelling =
@@ -200,7 +200,7 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
 
     it('revokes all keys before it cancels their queued calls', async () => {
       await using direct = await openDirect(database());
-      const [campaign] = await direct.ports.stores.tenancies.allCampaigns();
+      const [campaign] = await direct.ports.stores.directory.all('campaign');
       const second = await createKey(core.url, await signIn(core.url, 'ada@example.com'), 'Second');
       for (const { keyValue } of [key, second]) await placeCall(core.url, campaign?.id ?? '', keyValue);
       const { write } = direct.storage.database;

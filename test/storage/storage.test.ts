@@ -48,7 +48,9 @@ describe('storage', () => {
         address: 'local',
       } as const;
       const subject = { kind: 'partner', id: tenants.partner.id, name: 'again' } as const;
-      const refused = await direct.ports.stores.tenancies.createPartner(tenants.partner, { ...event, subject }).catch(() => 'refused');
+      const refused = await direct.ports.stores.directory
+        .create('partner', tenants.partner, null, { ...event, subject })
+        .catch(() => 'refused');
       expect([refused, await count()]).to.deep.equal(['refused', before]);
       await write.raw('SELECT 1');
       await direct.close();

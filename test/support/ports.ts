@@ -1,7 +1,7 @@
 import { operator } from '../../core/domain/audit/audit.ts';
 import { type ImportFile, importAll, importFileSchema } from '../../core/domain/directory/import.ts';
 import type { AuditEvent, ImportedEntity, ImportKind, NewUser, Viewer } from '../../core/domain/model.ts';
-import type { ImportStore, Passwords, Ports, Stores, TenancyStore, ThrottleStore, UserStore } from '../../core/domain/ports.ts';
+import type { DirectoryStore, ImportStore, Passwords, Ports, Stores, ThrottleStore, UserStore } from '../../core/domain/ports.ts';
 import { Problem } from '../../core/domain/problem.ts';
 import { argon2Passwords } from '../../core/server/passwords.ts';
 import { fakeClock, testRandomness, unknownIds } from './clock.ts';
@@ -46,7 +46,6 @@ export function fakePorts({
       links: some('links', stores.links),
       secondFactors: some('secondFactors', stores.secondFactors),
       users: some('users', stores.users),
-      tenancies: some('tenancies', stores.tenancies),
       directory: some('directory', stores.directory),
       callList: some('callList', stores.callList),
       activity: some('activity', stores.activity),
@@ -100,14 +99,16 @@ export const viewers = {
 };
 
 /** The accounts `a1` and `a3` of the partner `p1`, and the account `a2` of the partner `p2`. */
-export const tenancies: Partial<TenancyStore> = {
-  findAccount: async (id) =>
-    ({ a1: account, a2: { id: 'a2', name: 'Red Garage', partnerId: 'p2' }, a3: { ...account, id: 'a3' } })[id] ?? null,
+export const directory: Partial<DirectoryStore> = {
   findTenancy: async ({ kind, id }) => {
     const of = { partnerId: partner.id, partnerName: partner.name };
-    return { a1: { kind, ...account, ...of }, p1: { kind, ...partner, ...of } }[id] ?? null;
+    const elsewhere = { partnerId: 'p2', partnerName: 'Southgate Calling' };
+    const found = {
+      ...{ a1: { ...account, ...of }, a2: { id: 'a2', name: 'Red Garage', ...elsewhere }, a3: { ...account, ...of, id: 'a3' } },
+      ...{ p1: { ...partner, ...of }, p2: { id: 'p2', name: 'Southgate Calling', ...elsewhere } },
+    }[id];
+    return found?.id.startsWith(kind.slice(0, 1)) ? { kind, ...found } : null;
   },
-  findPartner: async (id) => ({ p1: partner, p2: { id: 'p2', name: 'Southgate Calling' } })[id] ?? null,
 };
 
 /** Returns a problem as its caller sees it: `code at path: message`. */
@@ -168,7 +169,7 @@ export function createUsers() {
     events.push(event);
   };
   return {
-    ports: fakePorts({ stores: { users: { create }, tenancies }, throttle: { blockedUntil: async () => null, take: async () => true } }),
+    ports: fakePorts({ stores: { users: { create }, directory }, throttle: { blockedUntil: async () => null, take: async () => true } }),
     created,
     events,
   };

@@ -27,16 +27,21 @@ import { type DirectoryAccess, scopeFor } from './scope.ts';
 
 /** Lists the accounts whose campaigns the viewer can see. The form for a new user shows them. */
 export function listAccounts({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Named>> {
-  return listPage('accounts', filter, (own, rows) => stores.tenancies.listAccounts(scopeFor(viewer).campaigns, own, rows));
+  const read = async (own: ListFilter, rows: number) =>
+    (await stores.directory.accounts(scopeFor(viewer).campaigns, null, own, rows)).map(toNamed);
+  return listPage('accounts', filter, read);
 }
 
 export function listCampaigns({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<Campaign>> {
-  return listPage('campaigns', filter, (own, rows) => stores.tenancies.listCampaigns(scopeFor(viewer).campaigns, own, rows));
+  return listPage('campaigns', filter, async (own, rows) => {
+    const campaigns = await stores.directory.campaigns(scopeFor(viewer).campaigns, null, own, rows);
+    return campaigns.map(({ id, name, account }) => ({ id, name, account }));
+  });
 }
 
 export async function searchTenancies(ports: Ports, viewer: Viewer, text: string): Promise<Tenancy[]> {
   if (viewer.userType !== 'staff') throw new Problem('forbidden', 'Only service staff can select an account or partner.');
-  return ports.stores.tenancies.search(text, limits.tenancies);
+  return ports.stores.directory.searchTenancies(text, limits.tenancies);
 }
 
 export async function listManagedPartners({ stores }: Ports, viewer: Viewer, filter: ListFilter): Promise<Page<ManagedPartner>> {
@@ -107,7 +112,7 @@ export async function setUp(ports: Ports, sessionId: Digest, { viewer, actor }: 
 export async function createPartner(ports: Ports, { viewer, actor }: Caller, name: string): Promise<ManagedPartner> {
   requireStaff(viewer);
   const { partner, event } = newPartner(ports, actor, name);
-  await ports.stores.tenancies.createPartner(partner, event);
+  await ports.stores.directory.create('partner', partner, null, event);
   return { ...partner, accounts: 0 };
 }
 
@@ -115,7 +120,7 @@ export async function createAccount(ports: Ports, { viewer, actor }: Caller, nam
   const partner = await ports.stores.directory.findPartner(toAccess(viewer), partnerId);
   if (!partner) throw notInScope('partnerId', 'partner');
   const { account, event } = newAccount(ports, actor, name, partnerId);
-  await ports.stores.tenancies.createAccount(account, event);
+  await ports.stores.directory.create('account', account, partnerId, event);
   return { id: account.id, name, partner: toNamed(partner), campaigns: 0 };
 }
 
@@ -123,7 +128,7 @@ export async function createCampaign(ports: Ports, { viewer, actor }: Caller, na
   const account = await ports.stores.directory.findAccount(toAccess(viewer), accountId);
   if (!account) throw notInScope('accountId', 'account');
   const { campaign, event } = newCampaign(ports, actor, name, { id: accountId, partnerId: account.partner.id });
-  await ports.stores.tenancies.createCampaign(campaign, event);
+  await ports.stores.directory.create('campaign', campaign, accountId, event);
   return { id: campaign.id, name, account: toNamed(account), partner: account.partner, settings: {} };
 }
 
@@ -172,7 +177,7 @@ export async function renameManaged<K extends Kind>(
   if (!managed) throw notFound(kind);
   if (name === managed.name) return managed;
   const event = auditEvent(ports, actor, `${kind}.changed`, { kind, id, name }, toScope[kind](managed));
-  if (!(await ports.stores.directory.rename(kind, { id, name }, event))) throw notFound(kind);
+  if (!(await ports.stores.directory.change(kind, { id, name }, event))) throw notFound(kind);
   return { ...managed, name };
 }
 
@@ -188,7 +193,7 @@ export async function changeCampaign(ports: Ports, caller: Caller, id: string, c
   // The event names the settings but doesn't contain their values, which may be secret.
   const detail = changesSettings ? `settings: ${Object.keys(changed.settings).join(', ') || 'none'}` : undefined;
   const event = { ...auditEvent(ports, caller.actor, 'campaign.changed', subject, toScope.campaign(campaign)), detail };
-  if (!(await ports.stores.directory.changeCampaign(changed, event))) throw notFound('campaign');
+  if (!(await ports.stores.directory.change('campaign', changed, event))) throw notFound('campaign');
   return changed;
 }
 

@@ -121,7 +121,7 @@ async function membershipWithin(
   if (visibility.kind === 'staff') return { accountId: accountId ?? null, partnerId: partnerId ?? null };
   if (partnerId != null && partnerId !== visibility.partnerId) throw outOfScope('partnerId', 'partner');
   if (visibility.kind === 'account' && accountId != null && accountId !== visibility.accountId) throw outOfScope('accountId', 'account');
-  const account = accountId == null ? null : await ports.stores.tenancies.findAccount(accountId);
+  const account = accountId == null ? null : await findAccount(ports, accountId);
   if (accountId != null && account?.partnerId !== visibility.partnerId) throw outOfScope('accountId', 'account');
   return {
     accountId: accountId ?? (visibility.kind === 'account' ? visibility.accountId : null),
@@ -141,13 +141,18 @@ async function readMembership(ports: Ports, { userType, accountId, partnerId }: 
   if (userType === 'staff' && (accountId !== null || partnerId !== null)) {
     throw invalidField(accountId === null ? 'partnerId' : 'accountId', "A staff user can't have an account or a partner.");
   }
-  const account: Account | null = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
+  const account = accountId === null ? null : await findAccount(ports, accountId);
   if (accountId !== null && !account) throw invalidField('accountId', `The account ${accountId} doesn't exist.`);
-  const partner = partnerId === null ? null : await ports.stores.tenancies.findPartner(partnerId);
+  const partner = partnerId === null ? null : await ports.stores.directory.findTenancy({ kind: 'partner', id: partnerId });
   if (partnerId !== null && !partner) throw invalidField('partnerId', `The partner ${partnerId} doesn't exist.`);
   if (account && partner && account.partnerId !== partner.id)
     throw invalidField('accountId', "This account doesn't belong to that partner.");
-  return { account, partner };
+  return { account, partner: partner && { id: partner.id, name: partner.name } };
+}
+
+async function findAccount({ stores }: Ports, id: string): Promise<Account | null> {
+  const found = await stores.directory.findTenancy({ kind: 'account', id });
+  return found && { id, name: found.name, partnerId: found.partnerId };
 }
 
 /** What to change about a user. What's missing stays as it is. */
@@ -201,7 +206,7 @@ function toChange(user: User): UserChange {
 /** Requires the new account to be in the viewer's scope, which also means that the user stays with the same partner. */
 async function requireInScope(ports: Ports, visibility: UserVisibility, accountId: string | null): Promise<void> {
   if (visibility.kind === 'all') return;
-  const account = accountId === null ? null : await ports.stores.tenancies.findAccount(accountId);
+  const account = accountId === null ? null : await findAccount(ports, accountId);
   const isInScope = visibility.kind === 'partner' && (accountId === null || account?.partnerId === visibility.partnerId);
   if (!isInScope) throw outOfScope('accountId', 'account');
 }

@@ -221,7 +221,7 @@ export async function recordTenancyAccess(ports: Ports, sessionId: Digest, { vie
 type TenancyChoice = { kind: 'account' | 'partner'; id: string };
 
 async function findTenancy(ports: Ports, choice: TenancyChoice): Promise<Tenancy> {
-  const tenancy = await ports.stores.tenancies.findTenancy(choice);
+  const tenancy = await ports.stores.directory.findTenancy(choice);
   if (!tenancy) throw new Problem('not-found', `This ${choice.kind} doesn't exist.`);
   return tenancy;
 }

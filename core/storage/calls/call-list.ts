@@ -6,7 +6,7 @@ import type { KeyVisibility } from '../../domain/directory/scope.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { CallDetails, CallFilter, ListedCall, StretchEnd } from '../../domain/model.ts';
 import type { CallListStore, CallScope } from '../../domain/ports.ts';
-import { selectCampaigns } from '../directory/directory.ts';
+import { hasCampaign } from '../directory/directory.ts';
 import { callLane, callLanes, groupByLane, inCallLanes } from '../engine/call-lanes.ts';
 import { both, type Condition, countUpTo, either, idsIn, inRange, matching, splitRange } from '../engine/conditions.ts';
 import type { Dialect, Lane, Lanes } from '../engine/database.ts';
@@ -31,10 +31,7 @@ type KeyRow = { id: string; name: string; creator_id: string; creator_name: stri
 export function callListStore({ lists: database, background }: Lanes): CallListStore {
   const { kind, read } = database;
   return {
-    async hasCampaign(access, campaignId) {
-      const [campaign]: { id: string }[] = await selectCampaigns(read, access).where('c.id', campaignId).select('c.id').limit(1);
-      return campaign !== undefined;
-    },
+    hasCampaign: (access, campaignId) => hasCampaign(read, access, campaignId),
 
     async list(scope, filter, cursor, visibility, limit) {
       const { lanes, calls, end } = await findStretch(database, scope, filter, cursor, limit);

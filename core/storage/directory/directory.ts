@@ -2,8 +2,8 @@ import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { CampaignAccess, DirectoryAccess } from '../../domain/directory/scope.ts';
-import type { ExternalNamed, ListFilter, Tenancy } from '../../domain/model.ts';
-import type { Belonging, DirectoryStore, TenancyStore } from '../../domain/ports.ts';
+import type { ListFilter, Tenancy } from '../../domain/model.ts';
+import type { Belonging, DirectoryStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { type Condition, either, equal, matching } from '../engine/conditions.ts';
@@ -16,14 +16,7 @@ type AccountRow = Named & { partner_id: string; partner_name: string };
 type CampaignRow = AccountRow & { account_id: string; account_name: string; settings: string | null };
 
 export function directoryStore({ console, lists }: Lanes): DirectoryStore {
-  const { kind, write } = console;
-  const partners = ({ read }: Lane, access: DirectoryAccess) => within(read('partners as p'), access);
-  const accounts = ({ read }: Lane, access: DirectoryAccess) =>
-    within(read('accounts as a').join('partners as p', 'p.id', 'a.partner_id'), access);
-  const campaigns = ({ read }: Lane, access: DirectoryAccess) => {
-    const all = read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id').join('partners as p', 'p.id', 'a.partner_id');
-    return within(all, access);
-  };
+  const { kind, read, write } = console;
 
   /** Counts the accounts of each of these partners, or the campaigns of each of these accounts. */
   async function countBy({ read }: Lane, table: 'accounts' | 'campaigns', column: 'partner_id' | 'account_id', rows: readonly Named[]) {
@@ -55,28 +48,30 @@ export function directoryStore({ console, lists }: Lanes): DirectoryStore {
         // Without this lock, two cores on PostgreSQL could both create the first partner. SQLite has only one writer.
         if (kind === 'postgres') await trx.raw('LOCK TABLE partners IN SHARE ROW EXCLUSIVE MODE');
         if ((await trx('partners').first('id')) !== undefined) return false;
-        const createdAt = events[0].at;
-        await trx('partners').insert({ id: partner.id, name: partner.name, created_at: createdAt });
-        await trx('accounts').insert({ id: account.id, name: account.name, partner_id: account.partnerId, created_at: createdAt });
-        await trx('campaigns').insert({ id: campaign.id, name: campaign.name, account_id: campaign.accountId, created_at: createdAt });
+        const created_at = events[0].at;
+        await trx('partners').insert({ id: partner.id, name: partner.name, created_at });
+        await trx('accounts').insert({ id: account.id, name: account.name, partner_id: account.partnerId, created_at });
+        await trx('campaigns').insert({ id: campaign.id, name: campaign.name, account_id: campaign.accountId, created_at });
         await recordAudits(trx, events);
         return true;
       });
     },
 
-    rename(kind, { id, name }, event) {
-      return write.transaction(async (trx) => {
-        const renamed = await trx<Named>(`${kind}s`).where({ id }).update({ name });
-        if (renamed > 0) await recordAudit(trx, event);
-        return renamed > 0;
+    async create(kind, { id, name }, ownerId, event) {
+      const owner = kind === 'partner' ? {} : { [`${ownerOf[kind]}_id`]: ownerId };
+      const creating = write.transaction(async (trx) => {
+        await trx.from(`${kind}s`).insert({ id, name, created_at: event.at, ...owner });
+        await recordAudit(trx, event);
+      });
+      await creating.catch((error: unknown) => {
+        throw isForeignKeyViolation(error) ? new Problem('not-found', `The ${ownerOf[kind]} ${ownerId} doesn't exist.`) : error;
       });
     },
 
-    changeCampaign({ id, name, settings }, event) {
+    change(kind, { id, name, settings }, event) {
       return write.transaction(async (trx) => {
-        const changed = await trx('campaigns')
-          .where({ id })
-          .update({ name, settings: JSON.stringify(settings) });
+        const columns = { name, ...(settings && { settings: JSON.stringify(settings) }) };
+        const changed: number = await trx.from(`${kind}s`).where({ id }).update(columns);
         if (changed > 0) await recordAudit(trx, event);
         return changed > 0;
       });
@@ -112,37 +107,113 @@ export function directoryStore({ console, lists }: Lanes): DirectoryStore {
     },
 
     async partners(access, filter, limit) {
-      return withAccounts(lists, await page(kind, partners(lists, access), 'p', filter, limit).select(partnerColumns));
+      return withAccounts(lists, await page(kind, select.partner(lists, access), 'p', filter, limit));
     },
 
     async accounts(access, partnerId, filter, limit) {
-      const from = accounts(lists, access);
-      if (partnerId !== null) from.where('p.id', partnerId);
-      return withCampaigns(lists, await page(kind, from, 'a', filter, limit).select(accountColumns));
+      const accounts = select.account(lists, access);
+      if (partnerId !== null) accounts.where('p.id', partnerId);
+      return withCampaigns(lists, await page(kind, accounts, 'a', filter, limit));
     },
 
     async campaigns(access, accountId, filter, limit) {
-      const from = campaigns(lists, access);
-      if (accountId !== null) from.where('a.id', accountId);
-      const rows: CampaignRow[] = await page(kind, from, 'c', filter, limit).select(campaignColumns);
-      return rows.map(toCampaign);
+      const campaigns = select.campaign(lists, access);
+      if (accountId !== null) campaigns.where('a.id', accountId);
+      return (await page(kind, campaigns, 'c', filter, limit, accountId === null ? 'a' : undefined)).map(toCampaign);
     },
 
     async findPartner(access, id) {
-      const [partner] = await withAccounts(console, await partners(console, access).where('p.id', id).select(partnerColumns));
+      const [partner] = await withAccounts(console, await select.partner(console, access).where('p.id', id));
       return partner ?? null;
     },
 
     async findAccount(access, id) {
-      const [account] = await withCampaigns(console, await accounts(console, access).where('a.id', id).select(accountColumns));
+      const [account] = await withCampaigns(console, await select.account(console, access).where('a.id', id));
       return account ?? null;
     },
 
     async findCampaign(access, id) {
-      const [campaign]: CampaignRow[] = await campaigns(console, access).where('c.id', id).select(campaignColumns);
+      const [campaign]: CampaignRow[] = await select.campaign(console, access).where('c.id', id);
       return campaign ? toCampaign(campaign) : null;
     },
+
+    async all(kind) {
+      const [table, order] = allOf[kind];
+      const rows: (Partial<CampaignRow> & ExternalRow)[] = await select[kind](console, { kind: 'all' })
+        .select(`${table}.external_id`)
+        .orderBy([...order]);
+      return rows.map(({ id, name, external_id, partner_id, partner_name = '', account_id, account_name = '' }) => {
+        const account = account_id === undefined ? null : { id: account_id, name: account_name };
+        return {
+          id,
+          name,
+          externalId: external_id,
+          owner: account ?? (partner_id === undefined ? null : { id: partner_id, name: partner_name }),
+        };
+      });
+    },
+
+    async findTenancy({ kind, id }) {
+      const columns = { id: 't.id', name: 't.name', partner_id: 'p.id', partner_name: 'p.name' };
+      const [row]: TenancyRow[] = await read(`${kind}s as t`)
+        .join('partners as p', 'p.id', kind === 'partner' ? 't.id' : 't.partner_id')
+        .select(columns)
+        .where('t.id', id);
+      return row ? { kind, ...toTenancy(row) } : null;
+    },
+
+    async searchTenancies(text, limit) {
+      const partners = lists.read('partners as t').select('t.id', 't.name', { partner_id: 't.id', partner_name: 't.name' });
+      const accounts = lists
+        .read('accounts as t')
+        .join('partners as p', 'p.id', 't.partner_id')
+        .select('t.id', 't.name', 't.partner_id', { partner_name: 'p.name' });
+      const [foundPartners, foundAccounts] = await Promise.all([
+        bestMatches(lists, partners, 't.id', text, limit),
+        bestMatches(lists, accounts, 't.partner_id', text, limit),
+      ]);
+      const all = [
+        ...foundPartners.map((row) => ({ kind: 'partner' as const, ...row })),
+        ...foundAccounts.map((row) => ({ kind: 'account' as const, ...row })),
+      ];
+      return sortByMatch(all, text)
+        .slice(0, limit)
+        .map(({ kind, ...row }) => ({ kind, ...toTenancy(row) }));
+    },
   };
+}
+
+/** What a partner, account or campaign belongs to. */
+const ownerOf = { partner: null, account: 'partner', campaign: 'account' } as const;
+
+/** The table's name in {@link select}, and the order of all rows. */
+const allOf = {
+  partner: ['p', ['p.name', 'p.id']],
+  account: ['a', ['p.name', 'a.name', 'a.id']],
+  campaign: ['c', ['a.name', 'c.name', 'c.id']],
+} as const;
+
+/** Queries the partners (`p`), accounts (`a`) or campaigns (`c`) to which a viewer has access. */
+const select = {
+  partner: ({ read }: Lane, access: DirectoryAccess) => within(read('partners as p'), access).select({ id: 'p.id', name: 'p.name' }),
+  account: ({ read }: Lane, access: CampaignAccess) =>
+    within(read('accounts as a').join('partners as p', 'p.id', 'a.partner_id'), access).select(accountColumns),
+  campaign: ({ read }: Lane, access: CampaignAccess) =>
+    within(selectCampaigns(read), access).select({
+      ...accountColumns,
+      ...{ id: 'c.id', name: 'c.name', account_id: 'a.id', account_name: 'a.name', settings: 'c.settings' },
+    }),
+};
+const accountColumns = { id: 'a.id', name: 'a.name', partner_id: 'p.id', partner_name: 'p.name' };
+
+/** Queries campaigns, named `c`, with their accounts, named `a`, and partners, named `p`. */
+function selectCampaigns(read: Knex): Knex.QueryBuilder {
+  return read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id').join('partners as p', 'p.id', 'a.partner_id');
+}
+
+/** Whether a viewer has access to a campaign. */
+export async function hasCampaign(read: Knex, access: CampaignAccess, id: string): Promise<boolean> {
+  return (await within(selectCampaigns(read), access).where('c.id', id).first('c.id')) !== undefined;
 }
 
 /**
@@ -192,20 +263,11 @@ async function findBelonging(from: Knex, kind: keyof typeof belongings, id: stri
 
 const countedBelongings = 100;
 
-const partnerColumns = { id: 'p.id', name: 'p.name' };
-const accountColumns = { id: 'a.id', name: 'a.name', partner_id: 'p.id', partner_name: 'p.name' };
-const campaignColumns = {
-  ...accountColumns,
-  id: 'c.id',
-  name: 'c.name',
-  account_id: 'a.id',
-  account_name: 'a.name',
-  settings: 'c.settings',
-};
-
-/** Limits a query to the viewer's access. @param query includes partners, named `p` */
-function within(query: Knex.QueryBuilder, access: DirectoryAccess): Knex.QueryBuilder {
+/** Limits a query to the viewer's access. @param query includes partners, named `p`, and accounts, named `a`, unless it's on partners */
+function within(query: Knex.QueryBuilder, access: CampaignAccess): Knex.QueryBuilder {
   switch (access.kind) {
+    case 'account':
+      return query.where('a.id', access.accountId);
     case 'all':
       return query;
     case 'partner':
@@ -229,105 +291,6 @@ function toPartner({ partner_id, partner_name }: AccountRow): Named {
   return { id: partner_id, name: partner_name };
 }
 
-export function tenancyStore({ console: { read, write, kind }, lists }: Lanes): TenancyStore {
-  return {
-    async findPartner(id) {
-      const [partner]: Named[] = await read('partners').select('id', 'name').where({ id });
-      return partner ?? null;
-    },
-
-    async findAccount(id) {
-      const [account]: (Named & { partner_id: string })[] = await read('accounts').select('id', 'name', 'partner_id').where({ id });
-      return account ? { id, name: account.name, partnerId: account.partner_id } : null;
-    },
-
-    async findTenancy({ kind, id }) {
-      const columns = { id: 't.id', name: 't.name', partner_id: 'p.id', partner_name: 'p.name' };
-      const from =
-        kind === 'partner'
-          ? read('partners as t').join('partners as p', 'p.id', 't.id')
-          : read('accounts as t').join('partners as p', 'p.id', 't.partner_id');
-      const [row]: TenancyRow[] = await from.select(columns).where('t.id', id);
-      return row ? { kind, ...toTenancy(row) } : null;
-    },
-
-    async createPartner({ id, name }, event) {
-      await write.transaction(async (trx) => {
-        await trx('partners').insert({ id, name, created_at: event.at });
-        await recordAudit(trx, event);
-      });
-    },
-
-    async createAccount({ id, name, partnerId }, event) {
-      const creating = write.transaction(async (trx) => {
-        await trx('accounts').insert({ id, name, partner_id: partnerId, created_at: event.at });
-        await recordAudit(trx, event);
-      });
-      await creating.catch(notFound('partner', partnerId));
-    },
-
-    async createCampaign({ id, name, accountId }, event) {
-      const creating = write.transaction(async (trx) => {
-        await trx('campaigns').insert({ id, name, account_id: accountId, created_at: event.at });
-        await recordAudit(trx, event);
-      });
-      await creating.catch(notFound('account', accountId));
-    },
-
-    async allPartners() {
-      const rows: ExternalRow[] = await read('partners').select('id', 'name', 'external_id').orderBy('name').orderBy('id');
-      return rows.map(externalNamed);
-    },
-
-    async allAccounts() {
-      const rows: (ExternalRow & { partner_id: string; partner_name: string })[] = await read('accounts as a')
-        .join('partners as p', 'p.id', 'a.partner_id')
-        .select('a.id', 'a.name', 'a.external_id', 'a.partner_id', 'p.name as partner_name')
-        .orderBy(['p.name', 'a.name', 'a.id']);
-      return rows.map((row) => ({ ...externalNamed(row), partner: { id: row.partner_id, name: row.partner_name } }));
-    },
-
-    async allCampaigns() {
-      const rows: (ExternalRow & { account_id: string; account_name: string })[] = await read('campaigns as c')
-        .join('accounts as a', 'a.id', 'c.account_id')
-        .select('c.id', 'c.name', 'c.external_id', 'c.account_id', 'a.name as account_name')
-        .orderBy(['a.name', 'c.name', 'c.id']);
-      return rows.map((row) => ({ ...externalNamed(row), account: { id: row.account_id, name: row.account_name } }));
-    },
-
-    async listAccounts(access, filter, limit) {
-      const accounts = inReach(lists.read('accounts as a'), access).select('a.id', 'a.name');
-      const rows: Named[] = await page(kind, accounts, 'a', filter, limit);
-      return rows.map(({ id, name }) => ({ id, name }));
-    },
-
-    async listCampaigns(access, filter, limit) {
-      const campaigns = selectCampaigns(lists.read, access).select('c.id', 'c.name', 'c.account_id', 'a.name as account_name');
-      const rows: (Named & { account_id: string; account_name: string })[] = await page(kind, campaigns, 'c', filter, limit, 'a');
-      return rows.map((row) => ({ id: row.id, name: row.name, account: { id: row.account_id, name: row.account_name } }));
-    },
-
-    async search(text, limit) {
-      const partners = lists.read('partners as t').select('t.id', 't.name', { partner_id: 't.id', partner_name: 't.name' });
-      const accounts = lists
-        .read('accounts as t')
-        .join('partners as p', 'p.id', 't.partner_id')
-        .select('t.id', 't.name', 't.partner_id', { partner_name: 'p.name' });
-      const [foundPartners, foundAccounts] = await Promise.all([
-        bestMatches(lists, partners, 't.id', text, limit),
-        bestMatches(lists, accounts, 't.partner_id', text, limit),
-      ]);
-      const all = [
-        ...foundPartners.map((row) => ({ kind: 'partner' as const, ...row })),
-        ...foundAccounts.map((row) => ({ kind: 'account' as const, ...row })),
-      ];
-      return sortByMatch(all, text)
-        .slice(0, limit)
-        .map(({ kind, ...row }) => ({ kind, ...toTenancy(row) }));
-    },
-  };
-}
-
 type TenancyRow = Named & { partner_id: string; partner_name: string };
 
 function toTenancy({ id, name, partner_id, partner_name }: TenancyRow): Omit<Tenancy, 'kind'> {
@@ -335,35 +298,6 @@ function toTenancy({ id, name, partner_id, partner_name }: TenancyRow): Omit<Ten
 }
 
 type ExternalRow = Named & { external_id: string | null };
-
-function externalNamed({ id, name, external_id }: ExternalRow): ExternalNamed {
-  return { id, name, externalId: external_id };
-}
-
-/** Queries campaigns, named `c`, with their accounts, named `a`. */
-export function selectCampaigns(read: Knex, access: CampaignAccess): Knex.QueryBuilder {
-  return inReach(read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id'), access);
-}
-
-/** Limits a query to the viewer's access. @param query includes accounts, named `a` */
-function inReach(query: Knex.QueryBuilder, access: CampaignAccess): Knex.QueryBuilder {
-  switch (access.kind) {
-    case 'account':
-      return query.where('a.id', access.accountId);
-    case 'partner':
-      return query.where('a.partner_id', access.partnerId);
-    case 'all':
-      return query;
-    case 'nothing':
-      return query.whereRaw('1 = 0');
-  }
-}
-
-function notFound(kind: 'partner' | 'account', id: string) {
-  return (error: unknown): never => {
-    throw isForeignKeyViolation(error) ? new Problem('not-found', `The ${kind} ${id} doesn't exist.`) : error;
-  };
-}
 
 function narrow(query: Knex.QueryBuilder, { sql, values }: Condition): void {
   query.whereRaw(sql, values);
