@@ -9,7 +9,7 @@ import { signingSecret, startReceiver } from '../support/provider.ts';
 import { createKey, insertCalls, onDemand, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
-const placed = 100;
+const placed = 50;
 
 describe('a provider that is down', () => {
   onEachDatabase((kind) => {

@@ -72,6 +72,9 @@ describe('under attack', () => {
       );
     });
 
+    // The other attacks don't reach the database.
+    if (kind === 'postgres') return;
+
     it('large bodies are parsed one per turn of the event loop, so that small bodies can overtake them', async () => {
       const body = { contact: { phone: somePhone() }, variables: { large: 'x'.repeat(60_000) } };
       const place = () => placeCall(core.url, tenants.campaign.id, key, body);
@@ -163,18 +166,16 @@ describe('under attack', () => {
       expect(await request('Expect: foo\r\n')).to.equal(await request(''));
     });
 
-    if (kind === 'sqlite') {
-      it("sign-ins don't leave locks behind while another process locks the file", async () => {
-        const holder = new sqlite3.Database(database.slice('sqlite:'.length));
-        const execute = (sql: string) =>
-          new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
-        await execute('BEGIN EXCLUSIVE');
-        const during = await Promise.all(Array.from({ length: 3 }, (_, n) => tryPassword(`y${n}@example.com`, 'wrong', '198.51.100.251')));
-        await execute('ROLLBACK');
-        await new Promise((resolve) => holder.close(resolve));
-        expect(new Set(during.map(({ status }) => status))).to.deep.equal(new Set([503]));
-        expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
-      });
-    }
+    it("sign-ins don't leave locks behind while another process locks the file", async () => {
+      const holder = new sqlite3.Database(database.slice('sqlite:'.length));
+      const execute = (sql: string) =>
+        new Promise<void>((resolve, reject) => holder.exec(sql, (error) => (error ? reject(error) : resolve())));
+      await execute('BEGIN EXCLUSIVE');
+      const during = await Promise.all(Array.from({ length: 3 }, (_, n) => tryPassword(`y${n}@example.com`, 'wrong', '198.51.100.251')));
+      await execute('ROLLBACK');
+      await new Promise((resolve) => holder.close(resolve));
+      expect(new Set(during.map(({ status }) => status))).to.deep.equal(new Set([503]));
+      expect((await placeCall(core.url, tenants.campaign.id, key)).status).to.equal(202);
+    });
   });
 });

@@ -92,8 +92,8 @@ export function testCreation(its: SharedCluster): void {
     const [coordinator] = its.cluster.nodes;
     const url = coordinator.url(name);
     const { admin, json } = adminOn(url);
-    // Creates 8 shards instead of 32, which would take longer.
-    const commands = readPage('sh', '### Set it up').map((line) => line.replace('npm run admin -- ', '').replace('32', '8').split(' '));
+    // Creates 4 shards instead of 32, which would take longer.
+    const commands = readPage('sh', '### Set it up').map((line) => line.replace('npm run admin -- ', '').replace('32', '4').split(' '));
     const [migrate, create, check] = commands;
     if (!migrate || !create || !check) throw new Error('A command is missing on the page.');
     await admin(migrate);
@@ -109,8 +109,8 @@ export function testCreation(its: SharedCluster): void {
     await direct.close();
     const refused = await admin(create.slice(0, -1));
     expect([refused.code, refused.stderr.includes('This would move 20 calls')], refused.stderr).to.deep.equal([4, true]);
-    expect(await json(...create)).to.deep.equal({ shards: 8, movedCalls: 20 });
-    expect((await admin(check)).stdout).to.contain('ok     shards: 8 shards');
+    expect(await json(...create)).to.deep.equal({ shards: 4, movedCalls: 20 });
+    expect((await admin(check)).stdout).to.contain('ok     shards: 4 shards');
 
     const again = await spawnCore(formatUrl([...its.cluster.nodes].reverse(), name), { DIALER: 'off' });
     const partnerAgain = await signIn(again.url, 'pat@example.com');
@@ -120,11 +120,11 @@ export function testCreation(its: SharedCluster): void {
     expect(await listCalls(again, partnerAgain)).to.deep.equal(before);
     const moved = await openDirect(url);
     for (const [n, shard] of callLanes(moved.storage.database).entries())
-      for (const { campaign_id } of await shard.read('calls').select('campaign_id')) expect(shardNumber(campaign_id, 8)).to.equal(n);
+      for (const { campaign_id } of await shard.read('calls').select('campaign_id')) expect(shardNumber(campaign_id, 4)).to.equal(n);
     await moved.close();
 
     const node = await its.cluster.startAnother(name);
-    const shard = `callkey_shard_${shardNumber(tenants.campaign.id, 8)}`;
+    const shard = `callkey_shard_${shardNumber(tenants.campaign.id, 4)}`;
     const [add, copy, move, where] = readPage('sql', '**Add a node**', [...its.cluster.nodes, node]);
     await coordinator.query(name, add ?? '');
     await coordinator.query(name, copy ?? '');
@@ -132,7 +132,7 @@ export function testCreation(its: SharedCluster): void {
     expect((await coordinator.query(name, where ?? '')).filter(({ nodeport }) => nodeport === node.port)).to.deep.equal([
       { shard, nodename: '127.0.0.1', nodeport: node.port },
     ]);
-    expect((await admin(check)).stdout).to.contain('ok     shards: 8 shards');
+    expect((await admin(check)).stdout).to.contain('ok     shards: 4 shards');
     for (const id of ids) expect(await place(again, id, key, 'r20')).to.equal(202);
     const onIt = await spawnCore(node.url(name), { DIALER: 'off' });
     for (const id of ids) expect(await place(onIt, id, key, 'r20')).to.equal(202);

@@ -32,18 +32,18 @@ export function testFailingNodes(its: SharedCluster): void {
     await admin(['migrate']);
     await using direct = await openDirect(coordinator.url(name));
     const tenants = await createTenants(direct.ports);
-    const own = shardNumber(tenants.campaign.id, 8);
-    const other = await createCampaignIn(direct.ports, tenants.siblingAccount.id, 8, (shard) => shard !== own);
+    const own = shardNumber(tenants.campaign.id, 4);
+    const other = await createCampaignIn(direct.ports, tenants.siblingAccount.id, 4, (shard) => shard !== own);
     onNode = { second: tenants.campaign.id, first: other.id };
     await direct.close();
-    const created = await admin(['shards', 'create', '8']);
-    expect(created.stdout, created.stderr).to.equal('Created 8 shards.\n');
+    const created = await admin(['shards', 'create', '4']);
+    expect(created.stdout, created.stderr).to.equal('Created 4 shards.\n');
     const placements = await coordinator.query<{ schema: string; port: number }>(
       name,
       `SELECT split_part(table_name::text, '.', 1) AS schema, nodeport AS port FROM citus_shards WHERE table_name::text LIKE '%.calls'`,
     );
     for (const [id, target] of [[onNode.second, gate.port] as const, [onNode.first, its.cluster.nodes[1].port] as const]) {
-      const schema = `callkey_shard_${shardNumber(id, 8)}`;
+      const schema = `callkey_shard_${shardNumber(id, 4)}`;
       if (placements.some((row) => row.schema === schema && row.port !== target))
         await coordinator.query(name, `SELECT citus_schema_move('${schema}', '127.0.0.1', ${target}, 'block_writes')`);
     }
@@ -176,7 +176,7 @@ export function testFailingNodes(its: SharedCluster): void {
   it('lose no call while a shard moves, and while a core is killed during the move', async () => {
     const [coordinator, first] = its.cluster.nodes;
     const other = await spawnCore(formatUrl([first, coordinator], name), { DIALER: 'off' });
-    const schema = `callkey_shard_${shardNumber(onNode.second, 8)}`;
+    const schema = `callkey_shard_${shardNumber(onNode.second, 4)}`;
     const acknowledged: string[] = [];
     let isOver = false;
     const placers = [core, other].map(async (by, p) => {
