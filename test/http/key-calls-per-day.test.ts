@@ -44,6 +44,16 @@ describe("an API key's calls per day", () => {
       };
       return { ...key, limit, place, today };
     }
+    /** Sends a hundred requests at the same time, half of them to each core. A 503 says that nothing was placed, as on a busy machine. */
+    const placeHundred = (send: (core: RunningCore) => Promise<Answer>) =>
+      Promise.all(
+        Array.from({ length: 100 }, async (_, n) => {
+          let answer: Answer;
+          do answer = await send(n % 2 === 0 ? harness.core : other);
+          while (answer.status === 503);
+          return answer;
+        }),
+      );
     const countAnswers = (answers: Answer[], status: number) => answers.filter((answer) => answer.status === status).length;
     const quota = ({ headers }: Answer) => [headers['ratelimit-policy'], headers['ratelimit']];
 
@@ -75,7 +85,7 @@ describe("an API key's calls per day", () => {
     it('are counted exactly with a hundred concurrent requests to two cores', async () => {
       for (const most of [1, 37]) {
         const { place, today } = await limitedKey(most);
-        const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => place(n % 2 === 0 ? harness.core : other)));
+        const answers = await placeHundred(place);
         expect([countAnswers(answers, 202), countAnswers(answers, 429)]).to.deep.equal([most, 100 - most]);
         expect(await today()).to.include({ placed: most });
       }
@@ -84,7 +94,7 @@ describe("an API key's calls per day", () => {
     it('count one call for a hundred concurrent requests with the same request ID to two cores', async () => {
       const { place, today } = await limitedKey(2);
       const body = { requestId: 'same', contact: { phone: '+493012345678' } };
-      const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => place(n % 2 === 0 ? harness.core : other, body)));
+      const answers = await placeHundred((core) => place(core, body));
       expect(countAnswers(answers, 202)).to.equal(100);
       expect(await today()).to.include({ placed: 1 });
       expect((await place()).status).to.equal(202);
