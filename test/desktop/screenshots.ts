@@ -1,16 +1,15 @@
 // Takes pictures of the real console in light and dark mode: with a folder, every screen in every state, at 100% and 200%, or else only
-// the few that for-administrators.md shows.
+// the few that the pages show, with a hash of the code that draws each.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { openInElectron } from '../support/browser.ts';
 import { cleanUp } from '../support/clean-up.ts';
 import { buildConsole } from '../support/electron.ts';
+import { hashPictures, pictureFolder, pictures } from '../support/pictures.ts';
 import { walkThrough } from '../support/screen-walkthrough.ts';
 
 const [folder] = process.argv.slice(2);
-const shown = new Set(['api-keys', 'api-key-details', 'create-key', 'save-key', 'revoke', 'calls', 'delete-user', 'tenancy-switcher']);
-const target = folder ?? fileURLToPath(new URL('../../desktop/screenshots', import.meta.url));
+const target = folder ?? pictureFolder;
 const zooms = folder === undefined ? [1] : [1, 2];
 
 mkdirSync(target, { recursive: true });
@@ -34,7 +33,7 @@ try {
     return Buffer.from(base64, 'base64');
   };
   for await (const { name, page } of walkThrough(async () => home)) {
-    if (folder === undefined && !shown.has(name)) continue;
+    if (folder === undefined && !(name in pictures)) continue;
     for (const factor of zooms) {
       await zoom(factor);
       for (const colorScheme of ['light', 'dark'] as const) {
@@ -46,6 +45,7 @@ try {
     }
     await zoom(1);
   }
+  if (folder === undefined) writeFileSync(join(target, 'sources.json'), `${JSON.stringify(await hashPictures(), undefined, 2)}\n`);
 } finally {
   await cleanUp();
 }

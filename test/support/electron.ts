@@ -3,18 +3,17 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type ElectronApplication, _electron as electron, type Page } from 'playwright-core';
 import type { Command } from '../../desktop/ipc.ts';
+import { displayEnvironment } from '../../scripts/support/display.ts';
 import { freshDirectory } from './databases.ts';
 import { electronFile, rootArgs, whyNoElectron } from './electron-runtime.ts';
 import { describeUnless } from './skip.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const prepareApp = fileURLToPath(new URL('prepare-app.cjs', import.meta.url));
-const { DISPLAY, WAYLAND_DISPLAY } = process.env;
 /** Runs tests in a real Electron. Without it, they're skipped with the reason, or fail if they're required. */
 export function describeDesktop(title: string, tests: () => void): void {
   describeUnless(whyNoElectron, title, () => {
@@ -37,28 +36,6 @@ async function build(): Promise<void> {
   const viteCli = join(root, 'node_modules/electron-vite/bin/electron-vite.js');
   const args = [viteCli, 'build', '--config', 'desktop/electron.vite.config.ts', '--logLevel', 'warn'];
   await promisify(execFile)(process.execPath, args, { cwd: root });
-}
-
-let display: Promise<string> | undefined;
-
-/** Starts an X server that ends with this process. @returns its display */
-async function startDisplay(): Promise<string> {
-  const server = spawn('Xvfb', ['-displayfd', '3', '-screen', '0', '1600x1200x24', '-nolisten', 'tcp'], {
-    stdio: ['ignore', 'ignore', 'ignore', 'pipe'],
-  });
-  process.once('exit', () => server.kill('SIGKILL'));
-  const numbers = server.stdio[3];
-  if (!(numbers instanceof Readable)) throw new Error('Xvfb has no pipe to report its display on.');
-  const [number] = await once(createInterface({ input: numbers }), 'line');
-  numbers.destroy();
-  server.unref();
-  return `:${number}`;
-}
-
-async function displayEnvironment(): Promise<Record<string, string>> {
-  if (process.platform !== 'linux' || DISPLAY || WAYLAND_DISPLAY) return {};
-  display ??= startDisplay();
-  return { DISPLAY: await display };
 }
 
 /** Returns the tests' own environment with a display, and without the variables that change how Electron starts. */
