@@ -4,7 +4,8 @@
 import { copyFileSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { newestNode } from '#contract/node-release.ts';
-import { bundle, emptyFolder, pack, pickDependencies, repository, root, rootPackage, run } from './pack.ts';
+import { repository } from '#contract/pages.ts';
+import { bundle, emptyFolder, pack, pickDependencies, root, rootPackage, run } from './pack.ts';
 
 /** Packages that can't be bundled: they're native, or load parts of themselves by name. */
 const external = ['argon2', 'knex', 'pg', 'sqlite3'];

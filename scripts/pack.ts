@@ -4,9 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build, type Metafile } from 'esbuild';
-
-/** npm accepts provenance only from this repository. */
-export const repository = 'https://github.com/callkey/callkey';
+import { repository } from '#contract/pages.ts';
 
 export const root = fileURLToPath(new URL('..', import.meta.url));
 

@@ -42,7 +42,13 @@ async function runDoctor(context: Context, campaign: string | undefined): Promis
     list.fail('settings', error);
   });
   const text = checks.map(({ check, ok, detail }) => `${ok ? 'ok  ' : 'FAIL'}  ${check.padEnd(11)}  ${detail}`).join('\n');
-  context.output.answer({ ok: failure === undefined, ...(failure && { code: toFailure(failure).code }), checks }, text);
+  const { code, page } = failure ? toFailure(failure) : {};
+  const wrong = checks.filter(({ ok }) => !ok).length;
+  const next = [
+    wrong > 1 ? 'Fix the first problem first: the others may come from it.' : [],
+    page === undefined ? [] : `See ${page}`,
+  ].flat();
+  context.output.answer({ ok: failure === undefined, ...(code && { code }), checks }, [text, ...next].join('\n'));
   if (failure) context.endWith(failure);
 }
 

@@ -1,10 +1,11 @@
 import { styleText } from 'node:util';
 import { redactKeyValues } from '#contract/key-value.ts';
+import { pageUrl } from '#contract/pages.ts';
 import { safeJson, stripControls } from '#contract/text/terminal-text.ts';
 import type { CallkeyError, ErrorKind } from '../client/errors.ts';
 
 /** Why a command failed. With --json, it's printed as the last line of standard error. */
-export type Failure = { code: string; message: string; exitCode: number };
+export type Failure = { code: string; message: string; exitCode: number; page?: string };
 
 export type Streams = { stdout: NodeJS.WriteStream; stderr: NodeJS.WriteStream };
 
@@ -32,10 +33,10 @@ export function createOutput(
     },
     /** Prints one line of newline-delimited JSON. */
     result: (object: object): void => void stdout.write(`${safeJson(object)}\n`),
-    error({ code, message, exitCode }: Failure): void {
+    error({ code, message, exitCode, page }: Failure): void {
       const text = stripControls(redactKeyValues(message));
-      if (json) stderr.write(`${safeJson({ error: { code, message: text, exitCode } })}\n`);
-      else stderr.write(`${styleText('red', 'error:', { stream: stderr })} ${text}\n`);
+      if (json) stderr.write(`${safeJson({ error: { code, message: text, exitCode, page } })}\n`);
+      else stderr.write(`${styleText('red', 'error:', { stream: stderr })} ${text}\n${page === undefined ? '' : `See ${page}\n`}`);
     },
     /** Shown only with --verbose. */
     trace: (text: string): void => (verbose ? note(text) : undefined),
@@ -69,6 +70,19 @@ const errorCodes = {
   notCallable: 'not-callable',
 } as const satisfies Record<ErrorKind, string>;
 
-export function toFailure({ kind, code, message }: CallkeyError): Failure {
-  return { code: code ?? errorCodes[kind], message, exitCode: exitCodes[kind] };
+/** The sections of the command's own README that explain its codes. */
+const sections: Readonly<Record<string, string>> = {
+  'untrusted-certificate': 'security',
+  'proxy-refused': 'security',
+  'other-server': 'store-a-key',
+  'file-changed': 'stop-and-resume',
+  'run-cancelled': 'cancel-a-file',
+};
+
+export function toFailure({ kind, code, message, status }: CallkeyError): Failure {
+  const section = sections[code ?? ''];
+  const own = section && pageUrl(`cli/README.md#${section}`);
+  // Only a core sends a status and a problem code.
+  const page = code !== undefined && status !== undefined ? pageUrl(`core/docs/problems.md#${code}`) : own;
+  return { code: code ?? errorCodes[kind], message, exitCode: exitCodes[kind], ...(page && { page }) };
 }

@@ -80,6 +80,16 @@ describe('callkey doctor', () => {
     expect(checks.get('campaign')).to.contain('has access to');
   });
 
+  it('lists several problems in the order in which to fix them, and links to the page about the last one', async () => {
+    const problem = JSON.stringify({ type: 'urn:callkey:problems#unauthorized', title: 'x', status: 401, detail: 'x' });
+    its.network.faults.push({ status: 401, headers: { Date: 'Sun, 22 Nov 2020 12:00:00 GMT' }, body: problem });
+    const { code, stdout } = await its.home.run(['doctor']);
+    expect(code).to.equal(3);
+    expect(stdout).to.match(
+      /^FAIL {2}clock .+\nFAIL {2}key .*CALLKEY_API_KEY, which overrides any stored key.+\nFix the first problem first: .+\nSee https:\S+problems\.md#unauthorized$/m,
+    );
+  });
+
   it('reports an untrusted certificate', async function () {
     if (!hasOpenssl) skip(this, "openssl isn't installed");
     const secure = await startCoreHere(its.database, { environment: { DIALER: 'off', ...selfSignedCertificate() } });

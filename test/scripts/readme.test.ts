@@ -6,6 +6,8 @@ import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { newestNode } from '#contract/node-release.ts';
+import { minNodeVersion } from '../../cli/min-node-version.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { findProgram, skip } from '../support/skip.ts';
@@ -65,6 +67,13 @@ describe('README.md', () => {
 });
 
 describe('the pages', () => {
+  it('name the versions of Node.js that the packages and the tests use', () => {
+    const { major, minor } = minNodeVersion;
+    expect(readFileSync(join(cwd, 'core/docs/README.md'), 'utf8'))
+      .to.contain(`| \`@callkey/cli\` | ${major} (from ${major}.${minor})`)
+      .and.contain(`from ${newestNode.replace(/\.\d+$/, '')}`);
+  });
+
   /** Returns the anchor that GitHub gives a heading. */
   const toAnchor = (heading: string) =>
     heading
@@ -76,7 +85,7 @@ describe('the pages', () => {
   it('link only to files and headings that exist', () => {
     const pages = globSync(['*.md', '.github/*.md', '{core,cli,desktop,scripts,test}/**/*.md'], {
       cwd,
-      exclude: ['**/node_modules/**', 'core/docs/operations.md'],
+      exclude: ['**/node_modules/**'],
     });
     expect(pages).to.include('core/docs/README.md');
     const anchors = (page: string) =>

@@ -18,6 +18,7 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Command } from 'commander';
 import type { Knex } from 'knex';
+import { pageUrl } from '#contract/pages.ts';
 import { auditEvent } from '../../domain/audit/audit.ts';
 import { errorCode, Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
@@ -78,7 +79,7 @@ async function refuseShards(storage: Storage): Promise<void> {
   });
   if (storage.database.shards().length === 0) return;
   const why = "A copy of a database with shards wouldn't be consistent.";
-  throw new Problem('conflict', `${why} Back up its nodes instead: see core/docs/scaling.md.`);
+  throw new Problem('conflict', `${why} Back up its nodes instead: see ${pageUrl('core/docs/scaling.md#back-up')}`);
 }
 
 /**

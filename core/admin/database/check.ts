@@ -30,13 +30,14 @@ async function runCheck({ storage, location, output, ports }: AdminContext): Pro
   const findings = await lookForProblems(storage, location, ports);
   const ok = findings.every((finding) => finding.ok);
   const lines = findings.map((finding) => `${finding.ok ? 'ok   ' : 'FAIL '}  ${finding.name}: ${finding.detail}`);
+  if (findings.filter((finding) => !finding.ok).length > 1) lines.push('Fix the first problem first: the others may come from it.');
   output.answer({ ok, checks: findings }, lines.join('\n'));
   return ok;
 }
 
 type Finding = { name: string; ok: boolean; detail: string };
 
-/** Looks for problems that could make a core lose data or let strangers in. */
+/** Looks for problems that could make a core lose data or let strangers in, in the order in which to fix them. */
 async function lookForProblems(storage: Storage, location: DatabaseLocation, ports: Ports): Promise<Finding[]> {
   const { database } = storage;
   const reachable = await attempt('database', async () => {
@@ -55,7 +56,7 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, por
   const dialer = schema.ok ? [await attempt('dialer', () => describeDialer(ports))] : [];
   const factors = schema.ok ? await checkSecondFactors(ports, location) : [];
   const specific = location.kind === 'sqlite' ? await checkSqlite(database, location.filename) : await checkPostgres(database);
-  return [reachable, schema, ...users, ...clock, ...rights, ...dialer, ...factors, ...specific];
+  return [reachable, ...specific, ...rights, schema, ...clock, ...users, ...factors, ...dialer];
 }
 
 /** Checks whether the session secrets that this command knows can decrypt all second factors. */

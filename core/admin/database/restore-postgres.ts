@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { Knex } from 'knex';
+import { pageUrl } from '#contract/pages.ts';
 import { Problem } from '../../domain/problem.ts';
 import { adminCommand } from '../../program.ts';
 import type { Lane } from '../../storage/engine/database.ts';
@@ -46,7 +47,7 @@ async function requireReadable(database: Lane): Promise<boolean> {
     throw toProblem(error);
   });
   if (database.shards().length > 0)
-    throw new Problem('conflict', "A database with shards can't be restored from one file. See core/docs/scaling.md.");
+    throw new Problem('conflict', `A database with shards can't be restored from one file. See ${pageUrl('core/docs/scaling.md#back-up')}`);
   if (!isEmpty && missing.length > 0)
     throw new Problem('conflict', `The database's schema is out of date. Run ${adminCommand} migrate, then restore.`);
   return isEmpty;
