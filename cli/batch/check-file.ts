@@ -55,7 +55,8 @@ export async function checkFile(to: { output: Output; streams: Streams }, file: 
   const found = `${formatCount(bad.size)} of ${counted(good + bad.size, 'line')} in ${file.name} ${bad.size === 1 ? 'is' : 'are'} invalid.`;
   if (good > 0 && skipInvalid) output.note(`${found} Skipping them.`);
   else {
-    const advice = good === 0 ? 'Fix them and run the command again.' : 'Fix them, or add --skip-invalid to place the others.';
+    const them = bad.size === 1 ? 'it' : 'them';
+    const advice = good === 0 ? `Fix ${them} and run the command again.` : `Fix ${them}, or add --skip-invalid to place the others.`;
     throw usageError(`${found} Nothing was sent. ${advice}`, { code: 'invalid' });
   }
   return checked;

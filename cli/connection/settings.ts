@@ -4,7 +4,7 @@ import { readServerAddress } from '#contract/server-address.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { isIdentifier } from '#contract/text/text.ts';
 import { CallkeyError, usageError } from '../client/errors.ts';
-import { readIfExists, writeDurably } from '../state/durable-file.ts';
+import { inTurn, readIfExists, writeDurably } from '../state/durable-file.ts';
 import type { Environment, Folders } from '../state/folders.ts';
 
 /** The options that every command takes. */
@@ -66,12 +66,11 @@ export async function listProfiles(folders: Folders): Promise<string[]> {
 }
 
 export async function storeProfile(folders: Folders, name: string, profile: Profile): Promise<void> {
-  await writeProfiles(folders, (await readProfiles(folders)).set(name, profile));
+  await changeProfiles(folders, (profiles) => profiles.set(name, profile));
 }
 
 export async function deleteProfile(folders: Folders, name: string): Promise<void> {
-  const profiles = await readProfiles(folders);
-  if (profiles.delete(name)) await writeProfiles(folders, profiles);
+  await changeProfiles(folders, (profiles) => profiles.delete(name));
 }
 
 /** Advice for when a key can't be stored. */
@@ -86,8 +85,12 @@ async function readProfiles(folders: Folders): Promise<Profiles> {
   return new Map(Object.entries((await readJson(path, z.record(z.string(), profileSchema), advice)) ?? {}));
 }
 
-function writeProfiles(folders: Folders, profiles: Profiles): Promise<void> {
-  return writeJson(profilesFile(folders), Object.fromEntries(profiles), storageAdvice);
+function changeProfiles(folders: Folders, change: (profiles: Profiles) => unknown): Promise<void> {
+  return changeJson(profilesFile(folders), storageAdvice, async () => {
+    const profiles = await readProfiles(folders);
+    change(profiles);
+    return Object.fromEntries(profiles);
+  });
 }
 
 /** Aliases are shorter than any campaign ID, so that the two can't be confused. */
@@ -135,12 +138,13 @@ const aliasesFile = (folders: Folders) => join(folders.config, 'campaigns.json')
 
 async function changeAliases(source: SettingsSource, change: (aliases: Map<string, string>) => void): Promise<void> {
   const { profileName } = await readSettings(source);
-  const all = await readAllAliases(source.folders);
-  const aliases = all.get(profileName) ?? new Map();
-  change(aliases);
-  all.set(profileName, aliases);
-  const stored = Object.fromEntries([...all].map(([profile, named]) => [profile, Object.fromEntries(named)]));
-  await writeJson(aliasesFile(source.folders), stored, "You can use the campaign's ID instead of an alias.");
+  await changeJson(aliasesFile(source.folders), "You can use the campaign's ID instead of an alias.", async () => {
+    const all = await readAllAliases(source.folders);
+    const aliases = all.get(profileName) ?? new Map();
+    change(aliases);
+    all.set(profileName, aliases);
+    return Object.fromEntries([...all].map(([profile, named]) => [profile, Object.fromEntries(named)]));
+  });
 }
 
 async function readAllAliases(folders: Folders): Promise<Aliases> {
@@ -158,6 +162,7 @@ async function readJson<Schema extends z.ZodType>(path: string, schema: Schema, 
   throw usageError(`Couldn't read ${path}: ${advice}`);
 }
 
-function writeJson(path: string, value: object, advice: string): Promise<void> {
-  return writeDurably(path, `${JSON.stringify(value, undefined, 2)}\n`, advice);
+/** Reads and replaces a file. Commands that do so at the same time take turns, so that none undoes another's change. */
+function changeJson(path: string, advice: string, read: () => Promise<object>): Promise<void> {
+  return inTurn(path, async () => writeDurably(path, `${JSON.stringify(await read(), undefined, 2)}\n`, advice), advice);
 }

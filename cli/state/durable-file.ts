@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { setTimeout } from 'node:timers/promises';
 import { CallkeyError, errorCode } from '../client/errors.ts';
 
 /** Only the owner can read these files and folders. */
@@ -62,6 +63,45 @@ async function replace(path: string, text: string): Promise<void> {
     throw error;
   }
   await syncFolder(folder);
+}
+
+/** In ms: how long a lock file stays before another command takes its place, because the command that made it must have been killed. */
+const lockLife = 5_000;
+
+/**
+ * Changes files in a folder that other commands may be changing at the same time: they take turns.
+ *
+ * @param path the file to lock. The lock is next to it
+ * @throws CallkeyError `failed` if the folder can't be written
+ */
+export async function inTurn<Result>(path: string, change: () => Promise<Result>, advice?: string): Promise<Result> {
+  const lock = `${path}.lock`;
+  try {
+    await makeFolder(dirname(path));
+    for (let [seen, since] = ['', performance.now()]; !(await isCreated(lock)); await setTimeout(10)) {
+      const { ino = 0, mtimeMs = 0 } = (await stat(lock).catch(() => undefined)) ?? {};
+      if (seen !== `${ino} ${mtimeMs}`) [seen, since] = [`${ino} ${mtimeMs}`, performance.now()];
+      else if (performance.now() - since > lockLife) await rm(lock, { force: true });
+    }
+  } catch (error) {
+    throw diskError(error, `Couldn't write ${path}`, advice);
+  }
+  try {
+    return await change();
+  } finally {
+    await rm(lock, { force: true });
+  }
+}
+
+/** Creates an empty file. @returns false if it already exists */
+async function isCreated(path: string): Promise<boolean> {
+  try {
+    await (await open(path, 'wx', privateFile)).close();
+    return true;
+  } catch (error) {
+    if (errorCode(error) === 'EEXIST') return false;
+    throw error;
+  }
 }
 
 /**

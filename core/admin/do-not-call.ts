@@ -208,8 +208,8 @@ function answerImport(
       : []),
     isImported
       ? `Imported ${counted(added, 'number')} for ${kind} ${name}. Already on the list: ${known}.`
-      : skippedFile !== null
-        ? 'Nothing was imported, because no line has a valid number.'
+      : numbers === 0
+        ? `Nothing was imported, because no line has a valid number.${skippedFile === null ? ` Fix ${them}, and import the file again.` : ''}`
         : `Nothing was imported, because ${counted(invalidLines, 'line')} ${isAre(invalidLines)} invalid. Fix ${them}, or add --skip-invalid.`,
     ...(skippedFile === null
       ? []

@@ -205,6 +205,8 @@ describeAdmin('admin do-not-call import', ({ admin, json, kind, database }) => {
       expect([code, readFileSync(skipped, 'utf8')]).to.deep.equal([1, '\ufeffPhone\n12\n']);
       expect(stdout).to.contain('Nothing was imported, because no line has a valid number.').and.not.contain('--skip-invalid');
       expect(stdout).to.contain(`Skipped 1 invalid line. Fix it in ${skipped}, and import that file.`);
+      const without = await admin(['do-not-call', 'import', path, ...account]);
+      expect(without.stdout).to.contain('no line has a valid number. Fix it, and import the file again.').and.not.contain('--skip-invalid');
     });
   });
 

@@ -1,14 +1,20 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
 import { makeKeyValue } from '#contract/key-value.ts';
+import { setAlias, storeProfile } from '../../cli/connection/settings.ts';
+import { xdgFolders } from '../../cli/state/folders.ts';
 import { CliHome } from '../support/cli.ts';
 import { skip } from '../support/skip.ts';
 
 const keyValue = makeKeyValue(randomBytes);
 const server = 'http://127.0.0.1:1';
 const stored = '.local/share/callkey/keys/default@http.127.0.0.1:1';
+
+function readJson(path: string): Record<string, object> {
+  return JSON.parse(readFileSync(path, 'utf8'));
+}
 
 async function homeWithFile(): Promise<CliHome> {
   const home = new CliHome();
@@ -109,6 +115,22 @@ describe('callkey key', () => {
       await home.run(['key', 'set', '--insecure-storage', '--server', 'http://127.0.0.1:2'], { input: other });
       expect(home.files().filter(({ text }) => text.includes(keyValue))).to.deep.equal([]);
       expect(home.files().filter(({ text }) => text.includes(other))).to.have.length(1);
+    });
+
+    it('keeps all profiles and aliases if commands store several at the same time, even after a command was killed', async () => {
+      const home = new CliHome();
+      const names = Array.from({ length: 6 }, (_, n) => `p${n}`);
+      const folders = xdgFolders({}, home.directory);
+      const folder = folders.config;
+      mkdirSync(folder, { recursive: true });
+      writeFileSync(join(folder, 'profiles.json.lock'), '');
+      await Promise.all([
+        ...names.map((name) => storeProfile(folders, name, { server, key: 'file' })),
+        ...names.map((name) => setAlias({ options: {}, environment: {}, folders }, name, 'a'.repeat(40))),
+      ]);
+      expect(Object.keys(readJson(join(folder, 'profiles.json'))).toSorted()).to.deep.equal(names);
+      expect(Object.keys(readJson(join(folder, 'campaigns.json'))['default'] ?? {}).toSorted()).to.deep.equal(names);
+      expect(readdirSync(folder).toSorted()).to.deep.equal(['campaigns.json', 'profiles.json']);
     });
 
     it("uses the XDG folders if they're absolute", async () => {
