@@ -401,8 +401,11 @@ export type DialingStore = {
   noteTrouble(core: string, trouble: DialerTrouble | null, now: Millis): Promise<void>;
   /** Returns the oldest trouble recorded since this time. */
   findTrouble(notedSince: Millis): Promise<DialerTrouble | null>;
-  /** Counts the due calls that wait for a dialer, and returns when the oldest became due. */
-  queue(now: Millis): Promise<{ due: number; oldestDueAt: Millis | null }>;
+  /**
+   * Counts calls that are due, or held, by what they wait for, and returns when the oldest became due. With many thousands of held calls, it
+   * estimates what they wait for.
+   */
+  queue(now: Millis): Promise<{ waiting: ReadonlyMap<WaitingFor, number>; oldestDueAt: Millis | null }>;
 };
 
 /** The rules that a scope itself has. Null means that it inherits them. */
@@ -502,8 +505,6 @@ export type StopStore = {
   resume(stop: DialingStop, event: AuditEvent): Promise<boolean>;
   /** Cancels the queued calls that a stop left for later. @returns the number of calls */
   finishCancelling(signal?: AbortSignal): Promise<number>;
-  /** Counts queued calls that are due, or held, by what they wait for. */
-  countWaiting(now: Millis): Promise<ReadonlyMap<WaitingFor, number>>;
 };
 
 export const waitingReasons = ['dialer', 'calling-hours', 'stop', 'pace', 'contact-limit'] as const;

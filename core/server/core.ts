@@ -6,9 +6,10 @@ import { isLoopback } from '#contract/server-address.ts';
 import { type Dialer, type DialerObserver, startDialer } from '../dialer/loop.ts';
 import { simulatedProvider } from '../dialer/simulated.ts';
 import { watchTrouble } from '../dialer/trouble.ts';
+import { readQueue } from '../domain/calls/dialing.ts';
 import { type ClockWatch, describeDoubt, watchClock } from '../domain/clock.ts';
 import type { Digest, StopReason } from '../domain/model.ts';
-import { type Clock, type Passwords, type Ports, type Randomness, waitingReasons } from '../domain/ports.ts';
+import type { Clock, Passwords, Ports, Randomness } from '../domain/ports.ts';
 import { endDisallowedSessions } from '../domain/sign-in/sessions.ts';
 import { createManagementApp } from '../http/management.ts';
 import { proxyTrust } from '../http/middleware/client-address.ts';
@@ -232,14 +233,6 @@ async function startConfiguredDialer(
     clock,
     random: () => randomFraction(randomness),
   });
-}
-
-async function readQueue(ports: Ports) {
-  const now = ports.clock.now();
-  const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
-  const counts = await ports.stores.stops.countWaiting(now);
-  const waiting = Object.fromEntries(waitingReasons.map((why) => [why, counts.get(why) ?? 0]));
-  return { due, held: counts.get('calling-hours') ?? 0, waiting, oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000 };
 }
 
 /** Returns a number from 0 to 1, evenly distributed. */

@@ -106,7 +106,7 @@ export function openStorage(
     contacts: contactStore(background),
     doNotCall: doNotCallStore(lanes),
     rules: ruleStore(lanes),
-    stops: stopStore(lanes, clock),
+    stops: stopStore(lanes),
     clock: clockStore(lanes),
     throttle: throttleStore(lanes),
     imports: importStore(lanes),

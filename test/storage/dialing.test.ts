@@ -9,6 +9,7 @@ import { dialingStore } from '../../core/storage/dialing/dialing.ts';
 import type { CallRow } from '../../core/storage/engine/tables.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
+import { skip } from '../support/skip.ts';
 import { createTenants, type DirectAccess, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
 
 const now = instant(1_795_000_000_000);
@@ -248,13 +249,33 @@ describe('the dialing store', () => {
     });
 
     it('reports how many calls are waiting for a dialer, and since when', async () => {
-      expect(await store.queue(now)).to.deep.equal({ due: 0, oldestDueAt: null });
+      const queue = async () => {
+        const { waiting, oldestDueAt } = await store.queue(now);
+        return { ...Object.fromEntries(waiting), oldestDueAt };
+      };
+      expect(await queue()).to.deep.equal({ oldestDueAt: null });
       await addCall('queued', { due_at: now });
       await addCall('later', { due_at: instant(now + 1) });
       for (const handoff of ['open', 'retry', 'doubt', 'taken'] as const)
         await addCall(handoff, { state: 'dialing', handoff, due_at: instant(now - (handoff === 'doubt' ? 5 : 1)) });
       await addCall('ended', { state: 'busy', due_at: null });
-      expect(await store.queue(now)).to.deep.equal({ due: 3, oldestDueAt: now - 5 });
+      expect(await queue()).to.deep.equal({ dialer: 3, oldestDueAt: now - 5 });
+      const heldUntil = instant(now + 9);
+      for (let held = 0; held < 3; held++)
+        await addCall(`held-${held}`, { due_at: heldUntil, held_until: heldUntil, held_for: held === 0 ? 'contact-limit' : null });
+      expect(await queue()).to.deep.equal({ dialer: 3, 'contact-limit': 1, 'calling-hours': 2, oldestDueAt: now - 5 });
+    });
+
+    it('counts due calls in the index of the queue alone, because there may be millions', async function () {
+      if (kind === 'postgres') skip(this, 'its planner chooses by the number of rows');
+      const { database } = direct.storage;
+      const plans: string[] = [];
+      const query: typeof database.query = async (sql, bindings = []) => {
+        plans.push(JSON.stringify(await database.read.raw(`EXPLAIN QUERY PLAN ${sql}`, [...bindings])));
+        return database.query(sql, bindings);
+      };
+      await dialingStore({ ...database, query }, direct.ports.clock).queue(now);
+      expect(plans[0]).to.contain('SCAN calls USING COVERING INDEX calls_due').and.to.contain('SEARCH c USING INDEX calls_due');
     });
 
     describe("recording a call's outcome", () => {

@@ -2,7 +2,7 @@ import { existsSync, statSync } from 'node:fs';
 import type { Command } from 'commander';
 import { counted } from '#contract/text/count.ts';
 import { timestamp } from '#contract/text/text.ts';
-import { findDialerTrouble } from '../../domain/calls/dialing.ts';
+import { findDialerTrouble, readQueue } from '../../domain/calls/dialing.ts';
 import { describeDoubt, findDoubt } from '../../domain/clock.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { countUnreadable } from '../../domain/sign-in/second-factor.ts';
@@ -95,9 +95,8 @@ async function countEnabled({ database }: Storage): Promise<number> {
 async function describeDialer(ports: Ports): Promise<string> {
   const trouble = await findDialerTrouble(ports);
   if (trouble) throw new Error(`the provider hasn't accepted a call since ${timestamp(trouble.since)}: ${trouble.reason}`);
-  const now = ports.clock.now();
-  const { due, oldestDueAt } = await ports.stores.dialing.queue(now);
-  const minutes = oldestDueAt === null ? 0 : Math.floor((now - oldestDueAt) / 60_000);
+  const { due, oldestSeconds } = await readQueue(ports);
+  const minutes = Math.floor(oldestSeconds / 60);
   return due === 0 ? 'no calls are due' : `${counted(due, 'due call')}; the oldest has been due for ${counted(minutes, 'minute')}`;
 }
 

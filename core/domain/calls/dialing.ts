@@ -5,7 +5,16 @@ import { auditEvent } from '../audit/audit.ts';
 import { clockSkew } from '../deadlines.ts';
 import { instant, type Millis, plus } from '../instant.ts';
 import type { Actor, ClaimedCall, DialerTrouble } from '../model.ts';
-import type { Clock, DialingStore, HandoffResult, OptOut, Ports, Provider } from '../ports.ts';
+import {
+  type Clock,
+  type DialingStore,
+  type HandoffResult,
+  type OptOut,
+  type Ports,
+  type Provider,
+  type WaitingFor,
+  waitingReasons,
+} from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { type Conclusion, type EndingEvent, type Settlement, stageAfter } from './call-states.ts';
 
@@ -204,6 +213,19 @@ export const troubleLimits = {
   /** How long a report is valid. It expires because the core that wrote it may have died. */
   noted: Duration.fromObject({ minutes: 3 }),
 };
+
+/** Counts the calls that are due, and those that wait, by what they wait for. */
+export async function readQueue({ clock, stores }: Pick<Ports, 'clock' | 'stores'>) {
+  const now = clock.now();
+  const { waiting, oldestDueAt } = await stores.dialing.queue(now);
+  const count = (why: WaitingFor) => waiting.get(why) ?? 0;
+  return {
+    due: count('dialer') + count('stop') + count('pace'),
+    held: count('calling-hours'),
+    waiting: Object.fromEntries(waitingReasons.map((why) => [why, count(why)])),
+    oldestSeconds: oldestDueAt === null ? 0 : (now - oldestDueAt) / 1_000,
+  };
+}
 
 /** Returns the longest-lasting problem with the provider that a core has reported recently. It's shown to operators and users. */
 export function findDialerTrouble({ clock, stores }: Ports): Promise<DialerTrouble | null> {

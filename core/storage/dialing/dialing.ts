@@ -4,7 +4,7 @@ import { troubleLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, plus } from '../../domain/instant.ts';
 import type { ClaimedCall, DialerTrouble } from '../../domain/model.ts';
-import type { Clock, DialingStore, OptOut } from '../../domain/ports.ts';
+import type { Clock, DialingStore, OptOut, WaitingFor } from '../../domain/ports.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { callLane, earliest, findCallLane, inCallLanes, perLane, sumOfCalls } from '../engine/call-lanes.ts';
 import { inShortTransactions, type Lane, required, requireSeen } from '../engine/database.ts';
@@ -14,9 +14,10 @@ import type { CallRow } from '../engine/tables.ts';
 import { insertNumbers } from '../protection/do-not-call.ts';
 import { knownRules } from '../protection/rules.ts';
 import { columnsAt, isAt, isDialing } from '../queue/call-stages.ts';
-import { endOverdueBatch, lapseBatch, markAllDue, sweepBatchSize } from '../queue/queue.ts';
+import { endOverdueBatch, lapseBatch, markAllDue, queueSql, sweepBatchSize } from '../queue/queue.ts';
 import { blockIfListed, claimer, dueAccounts, type OnStopped } from './claim.ts';
 import { readContacts } from './contact-limits.ts';
+import { dialingSql } from './live-calls.ts';
 import { fillGaps, nextInPace, paceTimeSql } from './pace.ts';
 
 export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped = () => undefined): DialingStore {
@@ -120,18 +121,47 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
     },
 
     async queue(now) {
-      const rows = await inCallLanes(database, async ({ read }) =>
-        read('calls')
-          .whereNotNull('due_at')
-          .where('due_at', '<=', now)
-          .whereRaw(isAt(...waitingStages))
-          .count({ due: '*' })
-          .min({ oldest: 'due_at' })
-          .first<{ due: number | string; oldest: Millis | null }>(),
-      );
-      return { due: rows.reduce((sum, { due }) => sum + Number(due), 0), oldestDueAt: earliest(rows.map(({ oldest }) => oldest)) };
+      const rows = (await inCallLanes(database, (lane) => readQueue(lane, now, paceTimeSql(database, clock)))).flat();
+      const waiting = new Map<WaitingFor, number>();
+      for (const { why, calls } of rows) waiting.set(why, (waiting.get(why) ?? 0) + Math.round(Number(calls)));
+      return { waiting, oldestDueAt: earliest(rows.map(({ oldest }) => oldest)) };
     },
   };
+}
+
+type WaitingRow = { why: WaitingFor; calls: number | string; oldest: Millis | null };
+/** The number of held calls that are read to find out what they wait for. If there are more, the rest is estimated by their proportions. */
+const heldSample = 20_000;
+
+/**
+ * Counts due and held calls by what they wait for. Reads only indexes, because there may be millions, and reading their rows took ten times
+ * as long as a statement may: so it counts all calls that are due, and subtracts the few that a provider has or may have.
+ */
+async function readQueue(lane: Lane, now: Millis, timeSql: string): Promise<WaitingRow[]> {
+  const isStopped = `EXISTS (SELECT 1 FROM dialing_stops s JOIN accounts a ON a.id = q.account_id WHERE s.scope_id IN ('', a.id, a.partner_id))`;
+  const isPaced = `EXISTS (SELECT 1 FROM dialing_paces p WHERE p.scope_id IN ('', q.account_id) AND p.next_at > ${timeSql})`;
+  const isWaiting = isAt(...waitingStages);
+  const due = await lane.query<WaitingRow>(
+    `SELECT CASE WHEN ${isStopped} THEN 'stop' WHEN ${isPaced} THEN 'pace' ELSE 'dialer' END AS why, sum(q.calls) AS calls, min(q.oldest) AS oldest
+     FROM (
+       SELECT account_id, count(*) AS calls, (
+         SELECT c.due_at FROM calls c WHERE c.account_id = calls.account_id AND c.due_at IS NOT NULL AND c.due_at <= ? AND ${isWaiting} ORDER BY c.due_at LIMIT 1
+       ) AS oldest
+       FROM ${queueSql(lane)} WHERE due_at IS NOT NULL AND due_at <= ? GROUP BY account_id
+       UNION ALL SELECT account_id, -count(*), NULL FROM ${dialingSql(lane)} WHERE ${isDialing} AND NOT ${isWaiting} AND due_at <= ? GROUP BY account_id
+     ) AS q GROUP BY 1`,
+    [now, now, now],
+  );
+  const isHeld = 'held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ?';
+  const held = await lane.query<WaitingRow>(
+    `SELECT why, calls * (SELECT count(*) FROM calls WHERE ${isHeld}) / sum(calls) OVER () AS calls, NULL AS oldest
+     FROM (
+       SELECT coalesce(held_for, 'calling-hours') AS why, count(*) AS calls
+       FROM (SELECT held_for FROM calls WHERE ${isHeld} ORDER BY held_until LIMIT ${heldSample}) AS sample GROUP BY 1
+     ) AS q`,
+    [now, now],
+  );
+  return [...due, ...held];
 }
 
 /** Returns a function that ends a claimed call. */

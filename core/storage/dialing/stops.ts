@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises';
 import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
-import { type Millis, plus } from '../../domain/instant.ts';
+import { plus } from '../../domain/instant.ts';
 import type { DialingStop } from '../../domain/model.ts';
-import type { Clock, ProtectionAccess, StopStore, WaitingFor } from '../../domain/ports.ts';
+import type { ProtectionAccess, StopStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
 import { recordAudit } from '../audit/audit.ts';
 import { queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
@@ -13,7 +13,6 @@ import { markChanged } from '../protection/rules.ts';
 import { isAt } from '../queue/call-stages.ts';
 import { cancelForGood, countUndialed, isInScope } from '../queue/queue.ts';
 import { countLive, dialingSql } from './live-calls.ts';
-import { paceTimeSql } from './pace.ts';
 
 /**
  * In ms: how long a stop waits for hand-offs. Each begins at most `dialingLimits.start` after its claim, and ends at most
@@ -22,7 +21,7 @@ import { paceTimeSql } from './pace.ts';
 const patience = dialingLimits.start.toMillis() + dialingLimits.answer.toMillis() + 1_000;
 const pollEvery = 25;
 
-export function stopStore({ console: database, background }: Lanes, clock: Clock): StopStore {
+export function stopStore({ console: database, background }: Lanes): StopStore {
   const { read, write } = database;
 
   return {
@@ -70,8 +69,6 @@ export function stopStore({ console: database, background }: Lanes, clock: Clock
       for (const row of rows) cancelled += await cancelFor(background, row, signal);
       return cancelled;
     },
-
-    countWaiting: (now) => countWaiting(background, now, paceTimeSql(background, clock)),
   };
 }
 
@@ -147,23 +144,4 @@ async function cancelFor(database: Lane, row: DialingStopRow, signal?: AbortSign
     });
   await database.write('dialing_stops').where({ scope_id: row.scope_id, cancelling_since: at }).update({ cancelling_since: null });
   return cancelled;
-}
-
-type WaitingRow = { why: WaitingFor; calls: number | string };
-
-/** Counts due and held calls by what they wait for. */
-async function countWaiting(database: Lane, now: Millis, timeSql: string): Promise<ReadonlyMap<WaitingFor, number>> {
-  const isStopped = `EXISTS (SELECT 1 FROM dialing_stops s JOIN accounts a ON a.id = calls.account_id WHERE s.scope_id IN ('', a.id, a.partner_id))`;
-  const isPaced = `EXISTS (SELECT 1 FROM dialing_paces p WHERE p.scope_id IN ('', calls.account_id) AND p.next_at > ${timeSql})`;
-  const rows = await queryCalls<WaitingRow>(
-    database,
-    `SELECT CASE WHEN ${isStopped} THEN 'stop' WHEN ${isPaced} THEN 'pace' ELSE 'dialer' END AS why, count(*) AS calls
-     FROM calls WHERE due_at IS NOT NULL AND due_at <= ? AND ${isAt('queued', 'retry', 'doubt')} GROUP BY 1
-     UNION ALL SELECT coalesce(held_for, 'calling-hours'), count(*)
-     FROM calls WHERE held_until IS NOT NULL AND due_at IS NOT NULL AND held_until > ? GROUP BY 1`,
-    [now, now],
-  );
-  const counts = new Map<WaitingFor, number>();
-  for (const { why, calls } of rows) counts.set(why, (counts.get(why) ?? 0) + Number(calls));
-  return counts;
 }

@@ -29,7 +29,7 @@ type Found = Pick<CallRow, (typeof position)[number] | 'campaign_id'>;
 const start: readonly Value[] = ['', 0, 0, '', ''];
 
 /** Returns the SQL for the queue. After an ANALYZE, SQLite would read the table instead, and it contains every call ever placed. */
-export const queueSql = ({ kind }: Lane) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
+export const queueSql = ({ kind }: Pick<Lane, 'kind'>) => (kind === 'sqlite' ? 'calls INDEXED BY calls_due' : 'calls');
 
 /**
  * Selects keys by their IDs, all keys of one creator (revoked or not), or all revoked keys whose queued calls still have to be cancelled.
