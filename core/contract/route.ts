@@ -3,9 +3,10 @@ import type { ProblemCode } from './problems.ts';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
+/** The credentials that a request needs. */
+type Credentials = 'apiKey' | 'session' | 'halfOpenSession' | 'signature' | 'nothing';
+
 type RouteOptions = {
-  /** The credentials that a request needs. */
-  by: 'apiKey' | 'session' | 'halfOpenSession' | 'signature' | 'nothing';
   summary: string;
   query?: z.ZodObject;
   body?: z.ZodType;
@@ -30,14 +31,24 @@ type RouteOptions = {
 };
 
 /** @property path a `:name` segment is a parameter */
-export type Route = Omit<RouteOptions, 'status'> & { method: Method; path: string; status: number };
+export type Route = Omit<RouteOptions, 'status'> & { by: Credentials; method: Method; path: string; status: number };
 
+export function routeBy<const By extends Credentials, const Path extends string, const Options extends RouteOptions>(
+  by: By,
+  method: Method,
+  path: Path,
+  options: Options & { secret?: keyof RouteResponse<Options> },
+) {
+  return { ...options, by, method, path, status: options.status ?? (options.answer === undefined ? 204 : 200) };
+}
+
+/** A route of signed-in users. */
 export function route<const Path extends string, const Options extends RouteOptions>(
   method: Method,
   path: Path,
   options: Options & { secret?: keyof RouteResponse<Options> },
 ) {
-  return { ...options, method, path, status: options.status ?? (options.answer === undefined ? 204 : 200) };
+  return routeBy('session', method, path, options);
 }
 
 type PathParameter<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { placeCallPath } from '../headers.ts';
 import { limits } from '../limits.ts';
-import { route } from '../route.ts';
+import { routeBy } from '../route.ts';
 import { dropInvisible, identifierSchema, inputInstantSchema, instantSchema, lineSchema, textSchema } from '../text/text.ts';
 import { findTimeZone, timeZoneSchema } from '../time-zones.ts';
 import { type Validated, validate } from '../validate.ts';
@@ -162,22 +162,19 @@ export const cancelledCallSchema = z.object({
 export type CancelledCallView = z.infer<typeof cancelledCallSchema>;
 
 export const onDemandRoutes = {
-  placeCall: route('POST', placeCallPath, {
-    by: 'apiKey',
+  placeCall: routeBy('apiKey', 'POST', placeCallPath, {
     summary: 'Place a call. Repeating the same body with the same request ID returns the first response',
     body: placeCallSchema,
     answer: placedCallSchema,
     status: 202,
     problems: ['campaign-refused', 'do-not-call', 'outside-calling-hours', 'request-id-conflict', 'too-many-calls'],
   }),
-  cancelCallByContact: route('DELETE', `${placeCallPath}/:contactId`, {
-    by: 'apiKey',
+  cancelCallByContact: routeBy('apiKey', 'DELETE', `${placeCallPath}/:contactId`, {
     summary: 'Cancel a call by its contact ID, before it is dialed',
     answer: cancelledCallSchema,
     problems: ['campaign-refused', 'call-not-found', 'already-dialed'],
   }),
-  cancelCallByRequest: route('DELETE', `${placeCallPath}/by-request-id/:requestId`, {
-    by: 'apiKey',
+  cancelCallByRequest: routeBy('apiKey', 'DELETE', `${placeCallPath}/by-request-id/:requestId`, {
     summary: 'Cancel a call by its request ID, before it is dialed',
     answer: cancelledCallSchema,
     problems: ['campaign-refused', 'call-not-found', 'already-dialed'],

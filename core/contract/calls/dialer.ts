@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { namedSchema } from '../console/common.ts';
 import { limits } from '../limits.ts';
-import { route } from '../route.ts';
+import { routeBy } from '../route.ts';
 import { cutCodePoints, identifierSchema, inputInstantSchema, instantSchema, textSchema } from '../text/text.ts';
 
 /** The core POSTs this to a provider for each due call. */
@@ -57,8 +57,7 @@ export type Outcome = z.infer<typeof outcomeSchema>;
 export const optOutSchema = z.object({ handoffId: z.string(), optOut: z.literal([true, 1, 'true', 'True', 'TRUE', '1', 'yes']) });
 
 export const dialerRoutes = {
-  reportOutcome: route('POST', '/dialer/outcomes', {
-    by: 'signature',
+  reportOutcome: routeBy('signature', 'POST', '/dialer/outcomes', {
     summary: 'Report the outcome of a call. Safe to repeat: an outcome is never overwritten',
     body: outcomeSchema,
     problems: ['not-found'],

@@ -41,10 +41,6 @@ const activityFilter = {
   subject: identifierSchema.optional(),
 };
 
-export const activityExportQuerySchema = z.strictObject(activityFilter).check(isRange);
-
-export const activityQuerySchema = z.strictObject({ ...activityFilter, cursor: cursorSchema }).check(isRange);
-
 /** The value of `actor` for the operator. */
 export const operatorActor = 'operator';
 
@@ -99,25 +95,21 @@ export type RecordExport = z.infer<typeof recordExportSchema>;
 
 export const activityRoutes = {
   listActivity: route('GET', '/console/activity', {
-    by: 'session',
     summary: 'List events, newest first',
-    query: activityQuerySchema,
+    query: z.strictObject({ ...activityFilter, cursor: cursorSchema }).check(isRange),
     answer: activitySchema,
   }),
   listActivityFacets: route('GET', '/console/activity/facets', {
-    by: 'session',
     summary: 'List the users and actions that occur in the activity list',
     answer: activityFacetsSchema,
   }),
   exportActivity: route('GET', '/console/activity.csv', {
-    by: 'session',
     summary: 'Export events. A complete file ends with the line `# complete, N rows`',
-    query: activityExportQuerySchema,
+    query: z.strictObject(activityFilter).check(isRange),
     answer: 'csv',
     problems: ['too-many-requests'],
   }),
   recordExport: route('POST', '/console/exports', {
-    by: 'session',
     summary: 'Record that a list was exported',
     body: recordExportSchema,
     problems: ['too-many-requests'],

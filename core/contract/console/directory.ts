@@ -85,19 +85,16 @@ export const campaignInDirectorySchema = z.object({ campaign: directoryCampaignS
 
 export const directoryRoutes = {
   listAccounts: route('GET', '/console/accounts', {
-    by: 'session',
     summary: 'List accounts',
     query: directoryQuerySchema,
     answer: accountsSchema,
   }),
   listCampaigns: route('GET', '/console/campaigns', {
-    by: 'session',
     summary: 'List campaigns',
     query: directoryQuerySchema,
     answer: campaignsSchema,
   }),
   setUp: route('POST', '/console/setup', {
-    by: 'session',
     summary: 'Create the first partner, account and campaign, and select the account (staff only, if no partner exists yet)',
     body: setupSchema,
     answer: createdSetupSchema,
@@ -105,14 +102,12 @@ export const directoryRoutes = {
     problems: ['forbidden', 'conflict'],
   }),
   listDirectoryPartners: route('GET', '/console/directory/partners', {
-    by: 'session',
     summary: 'List the partners that you manage (staff only)',
     query: directoryQuerySchema,
     answer: directoryPartnersSchema,
     problems: ['forbidden'],
   }),
   createPartner: route('POST', '/console/directory/partners', {
-    by: 'session',
     summary: 'Create a partner (staff only)',
     body: nameInDirectorySchema,
     answer: partnerInDirectorySchema,
@@ -120,26 +115,22 @@ export const directoryRoutes = {
     problems: ['forbidden'],
   }),
   renamePartner: route('PATCH', '/console/directory/partners/:id', {
-    by: 'session',
     summary: 'Rename a partner (staff only)',
     body: nameInDirectorySchema,
     answer: partnerInDirectorySchema,
     problems: ['forbidden', 'not-found'],
   }),
   deletePartner: route('DELETE', '/console/directory/partners/:id', {
-    by: 'session',
     summary: 'Delete a partner that has no accounts, users, API keys or do-not-call numbers (staff only)',
     problems: ['forbidden', 'not-found', 'conflict'],
   }),
   listDirectoryAccounts: route('GET', '/console/directory/accounts', {
-    by: 'session',
     summary: "List the accounts that you manage (staff, and partner users who aren't limited to one account)",
     query: directoryAccountsQuerySchema,
     answer: directoryAccountsSchema,
     problems: ['forbidden'],
   }),
   createAccount: route('POST', '/console/directory/accounts', {
-    by: 'session',
     summary: "Create an account (staff, and partner users who aren't limited to one account)",
     body: createAccountSchema,
     answer: accountInDirectorySchema,
@@ -147,27 +138,23 @@ export const directoryRoutes = {
     problems: ['forbidden'],
   }),
   renameAccount: route('PATCH', '/console/directory/accounts/:id', {
-    by: 'session',
     summary: "Rename an account (staff, and partner users who aren't limited to one account)",
     body: nameInDirectorySchema,
     answer: accountInDirectorySchema,
     problems: ['forbidden', 'not-found'],
   }),
   deleteAccount: route('DELETE', '/console/directory/accounts/:id', {
-    by: 'session',
     summary:
       "Delete an account that has no campaigns, users, API keys or do-not-call numbers (staff, and partner users who aren't limited to one account)",
     problems: ['forbidden', 'not-found', 'conflict'],
   }),
   listDirectoryCampaigns: route('GET', '/console/directory/campaigns', {
-    by: 'session',
     summary: "List the campaigns that you manage (staff, and partner users who aren't limited to one account)",
     query: directoryCampaignsQuerySchema,
     answer: directoryCampaignsSchema,
     problems: ['forbidden'],
   }),
   createCampaign: route('POST', '/console/directory/campaigns', {
-    by: 'session',
     summary: "Create a campaign (staff, and partner users who aren't limited to one account)",
     body: createCampaignSchema,
     answer: campaignInDirectorySchema,
@@ -175,14 +162,12 @@ export const directoryRoutes = {
     problems: ['forbidden'],
   }),
   changeCampaign: route('PATCH', '/console/directory/campaigns/:id', {
-    by: 'session',
     summary: "Change a campaign's name or its settings for the provider (staff, and partner users who aren't limited to one account)",
     body: changeCampaignSchema,
     answer: campaignInDirectorySchema,
     problems: ['forbidden', 'not-found'],
   }),
   deleteCampaign: route('DELETE', '/console/directory/campaigns/:id', {
-    by: 'session',
     summary: "Delete a campaign that has no calls (staff, and partner users who aren't limited to one account)",
     problems: ['forbidden', 'not-found', 'conflict'],
   }),

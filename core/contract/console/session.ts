@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { limits } from '../limits.ts';
-import { route } from '../route.ts';
+import { route, routeBy } from '../route.ts';
 import { countCodePoints, identifierSchema, isWithinCodePoints, normalizeEmail } from '../text/text.ts';
 import { namedSchema, placeSchema, searchSchema, tenancyKindSchema, userTypeSchema } from './common.ts';
 
@@ -108,8 +108,7 @@ export const tenanciesSchema = z.object({
 export type TenanciesView = z.infer<typeof tenanciesSchema>;
 
 export const sessionRoutes = {
-  signIn: route('POST', '/console/session', {
-    by: 'nothing',
+  signIn: routeBy('nothing', 'POST', '/console/session', {
     summary: 'Sign in. If the user has a second factor, finish with a code',
     body: signInSchema,
     answer: sessionSchema,
@@ -117,8 +116,7 @@ export const sessionRoutes = {
     pending: secondFactorNeededSchema,
     problems: ['forbidden', 'too-many-requests'],
   }),
-  enterCode: route('POST', '/console/session/second-factor', {
-    by: 'halfOpenSession',
+  enterCode: routeBy('halfOpenSession', 'POST', '/console/session/second-factor', {
     summary: 'Finish signing in with a code from an authenticator app, or a recovery code',
     body: enterCodeSchema,
     answer: sessionSchema,
@@ -126,29 +124,24 @@ export const sessionRoutes = {
     problems: ['too-many-requests'],
   }),
   showSession: route('GET', '/console/session', {
-    by: 'session',
     summary: 'Show the session',
     answer: sessionSchema,
   }),
   signOut: route('DELETE', '/console/session', {
-    by: 'session',
     summary: 'Sign out',
   }),
   selectTenancy: route('PUT', '/console/session/tenancy', {
-    by: 'session',
     summary: 'Select an account or partner, or clear the selection (staff only)',
     body: selectTenancySchema,
     answer: sessionSchema,
     problems: ['forbidden', 'not-found', 'too-many-requests'],
   }),
   changePassword: route('POST', '/console/password', {
-    by: 'session',
     summary: 'Change your own password and end your other sessions',
     body: changePasswordSchema,
     problems: ['too-many-requests'],
   }),
   enrollSecondFactor: route('POST', '/console/second-factor', {
-    by: 'session',
     summary: 'Get a secret for an authenticator app, which is returned only once',
     body: enrollSecondFactorSchema,
     answer: enrolledSecondFactorSchema,
@@ -157,7 +150,6 @@ export const sessionRoutes = {
     problems: ['conflict', 'too-many-requests'],
   }),
   confirmSecondFactor: route('POST', '/console/second-factor/confirmation', {
-    by: 'session',
     summary: 'Turn on the second factor with a code from the app, and get recovery codes, which are returned only once',
     body: enterCodeSchema,
     answer: recoveryCodesSchema,
@@ -165,13 +157,11 @@ export const sessionRoutes = {
     problems: ['conflict', 'too-many-requests'],
   }),
   showSecondFactor: route('GET', '/console/second-factor', {
-    by: 'session',
     summary: 'Show how many of your recovery codes are left',
     answer: secondFactorSchema,
     problems: ['not-found'],
   }),
   renewRecoveryCodes: route('POST', '/console/second-factor/recovery-codes', {
-    by: 'session',
     summary: 'Replace your recovery codes with new ones, which are returned only once',
     body: enterCodeSchema,
     answer: recoveryCodesSchema,
@@ -179,13 +169,11 @@ export const sessionRoutes = {
     problems: ['not-found', 'too-many-requests'],
   }),
   removeSecondFactor: route('DELETE', '/console/second-factor', {
-    by: 'session',
     summary: 'Turn off your own second factor',
     body: enterCodeSchema,
     problems: ['not-found', 'too-many-requests'],
   }),
   searchTenancies: route('GET', '/console/tenancies', {
-    by: 'session',
     summary: 'Search accounts and partners (staff only)',
     query: tenanciesQuerySchema,
     answer: tenanciesSchema,

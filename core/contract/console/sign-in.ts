@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { route } from '../route.ts';
+import { routeBy } from '../route.ts';
 import { readServerAddress } from '../server-address.ts';
 import { sessionSchema } from './session.ts';
 
@@ -61,36 +61,30 @@ export const signInResultParameter = 'sign-in';
 export const flowParameter = 'flow';
 
 export const signInRoutes = {
-  showSignIn: route('GET', '/console/sign-in', {
-    by: 'nothing',
+  showSignIn: routeBy('nothing', 'GET', '/console/sign-in', {
     summary: 'Show the ways to sign in',
     answer: signInOptionsSchema,
   }),
-  startOidc: route('GET', '/console/oidc', {
-    by: 'nothing',
+  startOidc: routeBy('nothing', 'GET', '/console/oidc', {
     summary: "Start signing in with the company's provider, in a browser",
     query: startOidcQuerySchema,
     status: 303,
   }),
-  finishOidc: route('GET', '/console/oidc/callback', {
-    by: 'nothing',
+  finishOidc: routeBy('nothing', 'GET', '/console/oidc/callback', {
     summary: 'Finish signing in with the provider, which sends the browser here',
     status: 303,
   }),
-  signOutOfProvider: route('GET', '/console/oidc/sign-out', {
-    by: 'nothing',
+  signOutOfProvider: routeBy('nothing', 'GET', '/console/oidc/sign-out', {
     summary: 'End the session at the provider, in a browser',
     status: 303,
   }),
-  handOver: route('POST', '/console/oidc/hand-over', {
-    by: 'nothing',
+  handOver: routeBy('nothing', 'POST', '/console/oidc/hand-over', {
     summary: 'Get the address that hands a sign-in over to the desktop app, after the user has confirmed it',
     body: handOverSchema,
     answer: handedOverSchema,
     status: 201,
   }),
-  signInFromApp: route('POST', '/console/oidc/session', {
-    by: 'nothing',
+  signInFromApp: routeBy('nothing', 'POST', '/console/oidc/session', {
     summary: 'Sign in the desktop app with the code that the browser handed over',
     body: signInFromAppSchema,
     answer: sessionSchema,

@@ -68,8 +68,6 @@ export const changedUserSchema = z.object({ user: userSchema });
 /** The password is shown only once, and the user has to change it. It's null if passwords are turned off. */
 export const createdUserSchema = z.object({ user: userSchema, password: z.string().nullable() });
 
-export const deletionQuerySchema = z.strictObject({ cursor: cursorSchema });
-
 export const deletionSchema = z.object({
   /** The `apiKeys` in this object is the user's total number of keys. */
   user: userSchema,
@@ -96,14 +94,12 @@ const always = () => true;
 
 export const userRoutes = {
   listUsers: route('GET', '/console/users', {
-    by: 'session',
     summary: 'List users (partner users and staff only)',
     query: usersQuerySchema,
     answer: usersSchema,
     problems: ['forbidden'],
   }),
   createUser: route('POST', '/console/users', {
-    by: 'session',
     summary: 'Create a user with a one-time password, which is returned only once',
     body: createUserSchema,
     confirm: always,
@@ -113,14 +109,12 @@ export const userRoutes = {
     problems: ['forbidden', 'conflict', 'too-many-requests'],
   }),
   previewDeletion: route('GET', '/console/users/:id/deletion', {
-    by: 'session',
     summary: 'Preview the effects of deleting a user',
-    query: deletionQuerySchema,
+    query: z.strictObject({ cursor: cursorSchema }),
     answer: deletionSchema,
     problems: ['forbidden'],
   }),
   changeUser: route('PATCH', '/console/users/:id', {
-    by: 'session',
     summary: 'Rename, disable, enable or move a user (partner users and staff only)',
     body: changeUserSchema,
     confirm: givesAccess,
@@ -128,20 +122,17 @@ export const userRoutes = {
     problems: ['forbidden', 'conflict', 'too-many-requests'],
   }),
   unlinkUser: route('DELETE', '/console/users/:id/link', {
-    by: 'session',
     summary: 'Unlink a user from their identity at the provider, and end their sessions',
     body: confirmedByCodeSchema,
     confirm: always,
     problems: ['forbidden', 'conflict', 'too-many-requests'],
   }),
   deleteUser: route('DELETE', '/console/users/:id', {
-    by: 'session',
     summary: 'Delete a user and their API keys and sessions',
     query: revokeQuerySchema,
     problems: ['forbidden', 'conflict'],
   }),
   resetPassword: route('POST', '/console/users/:id/password', {
-    by: 'session',
     summary: "Reset a user's password to a one-time password and end their sessions",
     body: confirmedByCodeSchema,
     confirm: always,
@@ -150,7 +141,6 @@ export const userRoutes = {
     problems: ['forbidden', 'conflict', 'too-many-requests'],
   }),
   resetSecondFactor: route('DELETE', '/console/users/:id/second-factor', {
-    by: 'session',
     summary: "Remove a user's second factor and end their sessions",
     body: confirmedByCodeSchema,
     confirm: always,

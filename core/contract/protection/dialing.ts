@@ -95,7 +95,6 @@ export type HeldFor = (typeof heldReasons)[number];
 
 export const dialingRoutes = {
   stopDialing: route('POST', '/console/stops', {
-    by: 'session',
     summary:
       'Stop dialing for the server (staff only), a partner, an account or a campaign. Once this has responded, no call leaves the core until dialing is resumed',
     body: stopDialingSchema,
@@ -105,24 +104,20 @@ export const dialingRoutes = {
     problems: ['forbidden', 'not-found'],
   }),
   listStops: route('GET', '/console/stops', {
-    by: 'session',
     summary: 'List what is stopped, including by stops of the whole partner or server',
     answer: stopsSchema,
   }),
   resumeDialing: route('DELETE', '/console/stops/:id', {
-    by: 'session',
     summary: 'Resume dialing',
     problems: ['forbidden', 'not-found'],
   }),
   showPace: route('GET', '/console/pace', {
-    by: 'session',
     summary: 'Show how fast the calls of an account or campaign leave the core',
     query: paceQuerySchema,
     answer: scopePaceSchema,
     problems: ['not-found'],
   }),
   setPace: route('PUT', '/console/pace', {
-    by: 'session',
     summary: 'Set how fast the calls of an account or campaign leave the core (partner users and staff only)',
     query: paceQuerySchema,
     body: setPaceSchema,
@@ -130,14 +125,12 @@ export const dialingRoutes = {
     problems: ['forbidden', 'not-found', 'conflict'],
   }),
   showContactLimits: route('GET', '/console/contact-limits', {
-    by: 'session',
     summary: 'Show how often the calls of a partner, account or campaign may reach one number',
     query: contactLimitsQuerySchema,
     answer: scopeContactLimitsSchema,
     problems: ['not-found'],
   }),
   setContactLimits: route('PUT', '/console/contact-limits', {
-    by: 'session',
     summary: 'Set how often the calls of a partner, account or campaign may reach one number (partner users and staff only)',
     query: contactLimitsQuerySchema,
     body: setContactLimitsSchema,

@@ -12,8 +12,6 @@ import { countrySchema, effectiveNumberRulesSchema, numberRulesSchema, restricte
 
 /** `search` matches numbers that start with it. */
 export const doNotCallQuerySchema = z.strictObject({ search: searchSchema, cursor: cursorSchema });
-export const doNotCallExportQuerySchema = z.strictObject({ search: searchSchema });
-
 export const doNotCallSchema = z.object({
   /** Newest first, or by number if there's a search. */
   entries: z.array(doNotCallEntrySchema),
@@ -155,13 +153,11 @@ export type CheckedNumberView = z.infer<typeof checkedNumberSchema>;
 
 export const protectionRoutes = {
   listDoNotCall: route('GET', '/console/do-not-call', {
-    by: 'session',
     summary: 'List the numbers that must not be called',
     query: doNotCallQuerySchema,
     answer: doNotCallSchema,
   }),
   addDoNotCall: route('POST', '/console/do-not-call', {
-    by: 'session',
     summary: 'Add numbers to the do-not-call list. Adding a number again is not an error',
     body: addNumbersSchema,
     answer: addedNumbersSchema,
@@ -169,27 +165,23 @@ export const protectionRoutes = {
     problems: ['forbidden', 'not-found', 'too-many-requests'],
   }),
   liftDoNotCall: route('DELETE', '/console/do-not-call/:id', {
-    by: 'session',
     summary: 'Remove a number from the do-not-call list, with a reason (partner users and staff only)',
     body: liftNumberSchema,
     problems: ['forbidden', 'not-found'],
   }),
   exportDoNotCall: route('GET', '/console/do-not-call.csv', {
-    by: 'session',
     summary: 'Export the do-not-call list. A complete file ends with the line `# complete, N rows`',
-    query: doNotCallExportQuerySchema,
+    query: z.strictObject({ search: searchSchema }),
     answer: 'csv',
     problems: ['too-many-requests'],
   }),
   showCallingHours: route('GET', '/console/calling-hours', {
-    by: 'session',
     summary: 'Show the calling hours of a partner, account or campaign',
     query: callingHoursQuerySchema,
     answer: callingHoursSchema,
     problems: ['not-found'],
   }),
   setCallingHours: route('PUT', '/console/calling-hours', {
-    by: 'session',
     summary: 'Replace the calling hours of a partner, account or campaign (partner users and staff only)',
     query: callingHoursQuerySchema,
     body: setCallingHoursSchema,
@@ -197,14 +189,12 @@ export const protectionRoutes = {
     problems: ['forbidden', 'not-found', 'conflict'],
   }),
   showNumbers: route('GET', '/console/numbers', {
-    by: 'session',
     summary: 'Show which numbers a partner or account may call',
     query: numbersQuerySchema,
     answer: numbersSchema,
     problems: ['not-found'],
   }),
   setNumbers: route('PUT', '/console/numbers', {
-    by: 'session',
     summary: 'Set which numbers a partner or account may call (partner users and staff only)',
     query: numbersQuerySchema,
     body: setNumbersSchema,
@@ -212,13 +202,11 @@ export const protectionRoutes = {
     problems: ['forbidden', 'not-found', 'conflict'],
   }),
   showOptOuts: route('GET', '/console/accounts/:id/opt-outs', {
-    by: 'session',
     summary: "Show whether opt-outs during an account's calls apply to this account only or to all of its partner's accounts",
     answer: optOutsSchema,
     problems: ['not-found'],
   }),
   setOptOuts: route('PUT', '/console/accounts/:id/opt-outs', {
-    by: 'session',
     summary:
       "Set whether opt-outs during an account's calls apply to this account only or to all of its partner's accounts (only users who can see all of them)",
     body: optOutsSchema,
@@ -226,7 +214,6 @@ export const protectionRoutes = {
     problems: ['forbidden', 'not-found'],
   }),
   checkNumber: route('POST', '/console/numbers/check', {
-    by: 'session',
     summary: 'Check what would happen if a number were called now, and why',
     body: checkNumberSchema,
     answer: checkedNumberSchema,
