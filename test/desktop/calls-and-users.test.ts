@@ -127,6 +127,8 @@ describeBrowser('the console, for calls and users', () => {
     await page.keyboard.press('Escape');
     await page.getByLabel('Days', { exact: true }).selectOption('Today');
     await page.getByRole('listitem').filter({ hasText: 'Queued, dialing' }).getByText('1 · 100%').waitFor();
+    expect(await page.locator('.chart g').last().getAttribute('data-tip')).to.match(/: 1 calls\nQueued, dialing: 1$/);
+    expect(await page.locator('.chart .scale').innerText()).to.match(/^1\s+0$/);
     await page.getByLabel('Days', { exact: true }).selectOption('Yesterday');
     await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('0 · 0%').waitFor();
   });

@@ -57,7 +57,7 @@ export function LimitedBadge({ apiKey }: { apiKey: ApiKeyView }) {
 export function Expiry({ apiKey, isInTable = false }: { apiKey: ApiKeyView; isInTable?: boolean }) {
   if (apiKey.expiresAt === null) return <span class="faint">No expiration</span>;
   return (
-    <span class="line wraps">
+    <span class="line">
       <ExpiryDay at={apiKey.expiresAt} zone={apiKey.expiryTimeZone} isInTable={isInTable} /> <ExpiryBadge apiKey={apiKey} />
     </span>
   );

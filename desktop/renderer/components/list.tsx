@@ -339,7 +339,7 @@ export function Stale<View>({ list }: { list: List<View> }) {
   const { failure, isLoading } = list.state.value;
   if (!failure) return null;
   return (
-    <div class="banner stale" role="alert">
+    <div class="box banner stale" role="alert">
       <p>{describeFailure(failure)} Showing the last data loaded.</p>
       <button type="button" onClick={() => void list.refresh()} aria-disabled={isLoading}>
         Try again

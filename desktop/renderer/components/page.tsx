@@ -117,7 +117,7 @@ function NewLinkNotice() {
   if (!viewer || !justLinked || closedBy.value === viewer.id) return null;
   const facts = [userTypeLabels[viewer.userType], formatMembership(viewer)].filter((text) => text !== '');
   return (
-    <div class="banner" role="status">
+    <div class="box banner" role="status">
       <p>
         You’ve signed in with {signedInWith} for the first time. You’re now <bdi>{viewer.name}</bdi> (<bdi>{viewer.email}</bdi>,{' '}
         <bdi>{facts.join(', ')}</bdi>). If this isn’t your account, sign out and tell your administrator.

@@ -35,9 +35,9 @@ function Banners({ list }: { list: List<StopsView> }) {
   const onResume = (stop: StopView) => open({ name: 'resume', stop });
   return (
     <>
-      <div role="status" class="stops">
+      <div role="status" class="stops stack-close">
         {stops.length > maxBanners ? (
-          <div class="banner">
+          <div class="box banner">
             <p>
               <strong>Dialing is stopped in {stops.length} places.</strong>
             </p>
@@ -66,7 +66,7 @@ function StopBanner({ stop, onResume }: { stop: StopView; onResume: (stop: StopV
   const { by, at, reason } = stop;
   const viewer = session.value?.viewer;
   return (
-    <div class="banner">
+    <div class="box banner">
       <p>
         <strong>
           Dialing is stopped for <bdi>{describePlace(stop)}</bdi>

@@ -49,12 +49,6 @@ export function toExpiry(at: string, zone: string | null): DateTime {
   return there.isValid ? there : inOwnZone(at);
 }
 
-/** Formats the day when a key expires, in the zone that was chosen for it. Names the zone if clocks there differ from the machine's. */
-export function formatExpiryDay(at: string, zone: string | null): string {
-  const end = toExpiry(at, zone);
-  return end.offset === inOwnZone(at).offset ? formatDay(end) : `${formatDay(end)} ${end.setLocale('en').toFormat('ZZZZ')}`;
-}
-
 /**
  * Shows the day when a key expires, in the zone that was chosen for it. Hover and focus show the exact time in that zone and in the
  * machine's own.
@@ -63,5 +57,5 @@ export function ExpiryDay({ at, zone, isInTable = false }: { at: string; zone: s
   const end = toExpiry(at, zone);
   const own = inOwnZone(at);
   const tip = end.zoneName === own.zoneName ? formatInstant(end) : `${formatInstant(end)} (${formatInstant(own)})`;
-  return <TimeWithTip at={at} text={formatExpiryDay(at, zone)} tip={`${tip}, ${formatRelative(end, now.value)}`} isInTable={isInTable} />;
+  return <TimeWithTip at={at} text={formatDay(end)} tip={`${tip}, ${formatRelative(end, now.value)}`} isInTable={isInTable} />;
 }

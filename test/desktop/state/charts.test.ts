@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
 import { outcomesByDay, percentages, stack } from '../../../desktop/renderer/state/calls.ts';
 
@@ -42,6 +43,27 @@ describe('a chart of days', () => {
   it('shows a small share as less than one percent, not as zero', () => {
     expect(percentages([2, 1_432, 0])).to.deep.equal(['<1%', '100%', '0%']);
   });
+});
+
+describe('the bars of a chart', () => {
+  const tokens = readFileSync(new URL('../../../desktop/renderer/styles/tokens.css', import.meta.url), 'utf8');
+  const colors = (token: string) => new RegExp(`--${token}: light-dark\\((#\\w+), (#\\w+)\\)`).exec(tokens)?.slice(1) ?? [];
+  const luminance = (color: string) => {
+    const channels = [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16) / 255);
+    const [red = 0, green = 0, blue = 0] = channels.map((value) => (value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+
+  for (const token of ['accent', 'neutral-bar', 'danger', 'idle-bar', 'bar']) {
+    it(`have a contrast of at least 3 to the page in light and dark colors, such as --${token}`, () => {
+      const contrasts = colors(token).map((color, theme) => {
+        const both = [luminance(color), luminance(colors('ground')[theme] ?? '')];
+        return (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
+      });
+      expect(contrasts).to.have.length(2);
+      for (const contrast of contrasts) expect(contrast).to.be.at.least(3);
+    });
+  }
 });
 
 describe("a day's outcomes", () => {

@@ -230,7 +230,7 @@ function RecentActivity({ view: { activity } }: { view: ApiKeyDetailsView }) {
   return (
     <section>
       <h3>Activity</h3>
-      <ul class="events">
+      <ul class="events stack">
         {activity.map(({ id, at, actor, action, address, detail }) => (
           <li key={id}>
             <Moment at={at} />

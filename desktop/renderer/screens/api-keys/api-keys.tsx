@@ -10,7 +10,7 @@ import { Empty, useDialogs, useFilters, useList, useOpen } from '../../component
 import { Rare } from '../../components/menu.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { adjacentRowId, Clip, type Column, DataTable, focusRow, isPrinting } from '../../components/table.tsx';
-import { Day, formatExpiryDay } from '../../components/time.tsx';
+import { Day, toExpiry } from '../../components/time.tsx';
 import { FilterSelect, SearchInput } from '../../components/toolbar.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { announce, warn } from '../../state/announcement.ts';
@@ -35,7 +35,7 @@ import {
 } from '../../state/api-keys.ts';
 import { now, ownZone } from '../../state/clock.ts';
 import { defineFilters, oneOf, oneOfNumbers, pageNumber, sortBy, text } from '../../state/filters.ts';
-import { formatNumber, pluralize, sortAfterPress } from '../../state/format.ts';
+import { formatDay, formatNumber, pluralize, sortAfterPress } from '../../state/format.ts';
 import { mapped } from '../../state/list.ts';
 import { openDialog, requestedKey, type ScreenProps, scrollToTop } from '../../state/navigation.ts';
 import { readPreference, writePreference } from '../../state/remembered.ts';
@@ -329,7 +329,7 @@ function ExpiringSoon({ keys, onShow }: { keys: readonly ApiKeyView[]; onShow: (
   const [first] = expiringSoon;
   if (!first || first.expiresAt === null) return null;
   const count = expiringSoon.length === 1 ? 'One key expires' : `${formatNumber(expiringSoon.length)} keys expire`;
-  const which = `${expiringSoon.length === 1 ? '' : 'First to expire: '}${first.name}, on ${formatExpiryDay(first.expiresAt, first.expiryTimeZone)}`;
+  const which = `${expiringSoon.length === 1 ? '' : 'First to expire: '}${first.name}, on ${formatDay(toExpiry(first.expiresAt, first.expiryTimeZone))}`;
   return (
     <button type="button" class="attention" data-tip={which} onClick={onShow}>
       {count} within 30 days

@@ -261,7 +261,7 @@ function LastDay({ view: { apiKey, lastDay }, replacement, onReplace, onClose }:
             </a>
           </p>
           {lastDay.addresses.length > 0 && (
-            <ul class="events">
+            <ul class="events stack">
               {lastDay.addresses.map(({ address, lastUsedAt }) => (
                 <li key={address}>
                   <Moment at={lastUsedAt} />

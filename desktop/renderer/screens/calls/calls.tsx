@@ -417,20 +417,7 @@ const allColumns: readonly Column<CallView, string>[] = [
     name: 'contact',
     label: 'Contact',
     width: 'text',
-    cell: ({ contact: { name, phone }, campaign }) => (
-      <>
-        <Clip>{name ?? phone ?? 'Erased'}</Clip>
-        <span class="caption clip">
-          {name !== null && phone}
-          {campaign && (
-            <span class="under-wide">
-              {name !== null && phone !== null && ' · '}
-              <bdi>{campaign.name}</bdi>
-            </span>
-          )}
-        </span>
-      </>
-    ),
+    cell: ({ contact }) => <Contact contact={contact} />,
   },
   { name: 'request', label: 'Request ID', width: 'short', needs: 'wide', cell: ({ requestId }) => <Clip class="faint">{requestId}</Clip> },
   { name: 'campaign', label: 'Campaign', width: 'campaign', needs: 'wide', cell: ({ campaign }) => <Clip>{campaign?.name}</Clip> },
@@ -469,9 +456,34 @@ function StateDetail({ call }: { call: CallView }) {
   return detail === null ? null : <bdi class="caption">{detail}</bdi>;
 }
 
-/** A campaign's table doesn't repeat the campaign's name, and the table of all campaigns has no room for request IDs. */
+/** Shows a contact's name with the phone number, and the campaign if there's no room for its column. */
+function Contact({ contact: { name, phone }, campaign }: Pick<CallView, 'contact'> & { campaign?: string }) {
+  return (
+    <>
+      <Clip>{name ?? phone ?? 'Erased'}</Clip>
+      <span class="caption clip">
+        {name !== null && phone}
+        {campaign !== undefined && (
+          <span class="under-wide">
+            {name !== null && phone !== null && ' · '}
+            <bdi>{campaign}</bdi>
+          </span>
+        )}
+      </span>
+    </>
+  );
+}
+
+/** A campaign's table doesn't repeat the campaign's name. */
 const campaignColumns = allColumns.filter(({ name }) => name !== 'campaign');
-const allCampaignsColumns = allColumns.filter(({ name }) => name !== 'request');
+/** The table of all campaigns has no room for request IDs. */
+const allCampaignsColumns = allColumns
+  .filter(({ name }) => name !== 'request')
+  .map((column) =>
+    column.name === 'contact'
+      ? { ...column, cell: ({ contact, campaign }: CallView) => <Contact contact={contact} campaign={campaign.name} /> }
+      : column,
+  );
 
 /** A page of campaigns with their outcomes. */
 type OutcomesView = CampaignsView & AllCallsSummaryView;

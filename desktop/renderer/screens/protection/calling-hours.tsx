@@ -227,7 +227,7 @@ function Rules({ rules, onChange }: { rules: readonly HoursRule[]; onChange: (ru
   };
   return (
     <>
-      <div class="rules">
+      <div class="rules stack">
         {rules.map((rule, index) => (
           <RuleFields
             key={index}

@@ -158,7 +158,7 @@ export function Servers({ onClose }: { onClose: () => void }) {
   return (
     <Dialog title="Switch server" onDismiss={onClose}>
       {servers.length === 0 && <p class="hint">No saved servers.</p>}
-      <ul class="servers">
+      <ul class="servers stack-close">
         {servers.map((each) => (
           <Server
             key={each.address}

@@ -254,7 +254,12 @@ const columnsFor = (session: SessionView): Column<UserView, UserColumn>[] => [
   },
   { name: 'email', label: 'Email', width: 'text', needs: 'wide', cell: ({ email }) => <Clip class="faint">{email}</Clip> },
   { name: 'type', label: 'Type', width: 'type', cell: ({ userType }) => <span class="badge">{userTypeLabels[userType]}</span> },
-  { name: 'tenancy', label: 'Belongs to', width: 'text', cell: (user) => <Clip>{formatPlace(user, session)}</Clip> },
+  {
+    name: 'tenancy',
+    label: 'Belongs to',
+    width: 'text',
+    cell: (user) => formatPlace(user, session) && <Clip>{formatPlace(user, session)}</Clip>,
+  },
   { name: 'keys', label: 'Keys', width: 'number', cell: ({ apiKeys }) => formatNumber(apiKeys) },
   {
     name: 'seen',
