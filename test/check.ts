@@ -51,8 +51,8 @@ const leftOut: readonly { what: string; folder: string; mentions?: RegExp }[] = 
 ];
 /** These tests run on SQLite only, unless `--all` runs them on both databases. */
 const sqliteOnly = /test.(?:admin|chaos|dialer|http|process)\b/;
-/** These tests do more with `--all`, or as root. */
-const doesMoreLater = /QUICK_TESTS|getuid|mountDisk|only root|(?:needs|requires) root/;
+/** These tests do more with `--all`, as root, or in a session with a keyring. */
+const doesMoreLater = /QUICK_TESTS|getuid|mountDisk|only root|(?:needs|requires) root|unshare|whyNoSecretService/;
 
 // Use memory if there's enough: the tests create hundreds of databases, each of which takes 10 MB.
 process.env['TMPDIR'] = memoryFolder(10e9) ?? tmpdir();
