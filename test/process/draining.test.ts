@@ -2,7 +2,6 @@ import { once } from 'node:events';
 import { Agent, type IncomingMessage, request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect } from 'chai';
-import { readConfig } from '../../core/server/start/config.ts';
 import { type CoreProcess, type RunningCore, spawnCore, startCoreHere } from '../support/core.ts';
 import { type DatabaseKind, onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
@@ -197,14 +196,5 @@ describe('a core that is told to stop', () => {
         ]),
       );
     });
-  });
-});
-
-describe('the delay before a core drains', () => {
-  it('is zero on loopback and five seconds elsewhere, unless configured', () => {
-    const delay = (environment: Record<string, string>) => readConfig(environment).drainDelay;
-    expect(['127.0.0.1', '127.1.2.3', 'localhost', '::1'].map((HOST) => delay({ HOST }))).to.deep.equal([0, 0, 0, 0]);
-    expect(['0.0.0.0', '::', '192.0.2.1', 'core.example'].map((HOST) => delay({ HOST }))).to.deep.equal([5, 5, 5, 5]);
-    expect([delay({ DRAIN_DELAY: '7' }), delay({ HOST: '::', DRAIN_DELAY: '0' }), delay({})]).to.deep.equal([7, 0, 0]);
   });
 });
