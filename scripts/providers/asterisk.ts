@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises';
 import { WebSocket } from 'undici';
 import { isIdentifier } from '#contract/text/text.ts';
 import { channelsSchema, eventSchema, followedChannels } from './asterisk-channels.ts';
-import { ask, type CallResult, log, report, serve, setting } from './handoffs.ts';
+import { ask, type CallResult, log, report, serve, setting, shortened } from './handoffs.ts';
 
 const ari = setting('ARI_URL', 'http://127.0.0.1:8088/ari');
 const credentials = `${setting('ARI_USER')}:${setting('ARI_PASSWORD')}`;
@@ -13,6 +13,8 @@ const headers = { Authorization: `Basic ${Buffer.from(credentials).toString('bas
 const endpoint = setting('ARI_ENDPOINT');
 /** A campaign's settings `agent` and `from` replace these two. */
 const defaultContext = setting('ARI_CONTEXT', 'callkey');
+/** The contexts that a campaign may choose. Partner users set it, and the dialplan has contexts that aren't meant for them. */
+const contexts = new Set([defaultContext, ...setting('ARI_CONTEXTS', '').split(',')].map((context) => context.trim()));
 const defaultCallerId = setting('ARI_CALLER_ID', '');
 /** In seconds. */
 const timeout = Number(setting('ARI_RING_SECONDS', '45'));
@@ -88,10 +90,11 @@ serve({
   async call({ handoffId, contact, variables, campaign: { settings } }) {
     // Without a connection to Asterisk's events, this program could miss the end of the call.
     if (!isFollowing) return { later: 'not connected to Asterisk' };
+    const context = settings['agent'] || defaultContext;
+    if (!contexts.has(context)) return { later: `ARI_CONTEXTS doesn't list the campaign's agent: ${shortened(context)}` };
     channels.expect(handoffId);
     // The prefix is needed because Asterisk would run a variable named SHELL(…) or FILE(…) as that function.
     const named = Object.entries(variables).filter(([name]) => /^\w+$/.test(name));
-    const context = settings['agent'] || defaultContext;
     const callerId = settings['from'] || defaultCallerId;
     const body = {
       ...{ endpoint: endpoint.replace('{phone}', contact.phone), context, extension: 's', priority: 1, channelId: handoffId, timeout },

@@ -138,10 +138,12 @@ export function dialerForEach(kind: DatabaseKind) {
 /** A request from a recipe to its provider. */
 export type ProviderRequest = { path: string; headers: IncomingMessage['headers']; body: string };
 
-/** Starts a provider's API on this machine. Responds to POST requests with these statuses in order, and then with 201. */
+type Response = number | [status: number, body: string];
+
+/** Starts a provider's API on this machine. Responds to POST requests with these statuses in order, and then as `respond` says. */
 export async function startProviderApi() {
   const requests: ProviderRequest[] = [];
-  const statuses: (number | [status: number, body: string])[] = [];
+  const statuses: Response[] = [];
   /** The response to a GET request, by path. */
   const resources: Record<string, object> = { '/ari/channels': [] };
   const server: Server = createServer(async (request, response) => {
@@ -151,15 +153,18 @@ export async function startProviderApi() {
         .writeHead(resources[path] ? 200 : 404, { 'Content-Type': 'application/json' })
         .end(JSON.stringify(resources[path] ?? {}));
     }
-    requests.push({ path, headers: request.headers, body: await text(request) });
-    const next = statuses.shift() ?? 201;
+    const received = { path, headers: request.headers, body: await text(request) };
+    requests.push(received);
+    const next = statuses.shift() ?? api.respond(received);
     const [status, body] = typeof next === 'number' ? [next, '{"message":"the number is not valid"}'] : next;
     return response.writeHead(status, { 'Content-Type': 'application/json' }).end(body);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();
-  return { requests, statuses, resources, server, url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}` };
+  const url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
+  const api = { requests, statuses, resources, server, url, respond: (_: ProviderRequest): Response => 201 };
+  return api;
 }
 
 /** Opens the events of Asterisk's WebSocket in RFC 6455 frames. */
