@@ -28,6 +28,9 @@ const pollEvery = 1_000;
 /** In ms. Must be much shorter than the lease, because saving a result is retried only until the lease expires. */
 export const settling = { every: 500 };
 
+/** Whether calls may leave later than their pace allows. */
+export const departures = { mayBeLate: false };
+
 /** The last call of a claim that has left within its pace: its moment, and how much later it left, in ms. */
 type Line = { at: number; lateness: number };
 
@@ -43,7 +46,7 @@ async function mayLeave({ leaves }: ClaimedCall, line: Line): Promise<boolean> {
   for (;;) {
     const at = leaves.at + Math.max(0, line.lateness - tolerance(leaves.at - line.at));
     const now = performance.now();
-    if (now > leaves.by) return false;
+    if (now > leaves.by && !departures.mayBeLate) return false;
     if (now >= at) break;
     await delay(at - now);
   }
@@ -83,7 +86,8 @@ export function startDialer(deps: {
   async function idle(wait: number | null): Promise<void> {
     if (!isNotified) {
       await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, Math.min(pollEvery, Math.max(1, wait ?? pollEvery)));
+        const poll = () => resolve();
+        const timer = setTimeout(poll, Math.min(pollEvery, Math.max(1, wait ?? pollEvery)));
         notify = () => {
           clearTimeout(timer);
           resolve();
@@ -105,13 +109,18 @@ export function startDialer(deps: {
     }
     if (now < lastClaimAt - clockSkew.toMillis()) await store.recoverFromClockStep(now, true);
     lastClaimAt = now;
-    const claimed = await store.claim(limit, provider.name, now, plus(now, dialingLimits.lease.toMillis()), deps.pace);
+    const claimed = await store.claim(limit, provider.name, now, plus(now, dialingLimits.lease.toMillis()), deps.pace, lateness);
     if (claimed.length > 0) observer.onClaim(claimed.length);
     return claimed;
   }
 
+  /** In ms: how late calls have recently left. The next claims leave more time between them. */
+  let lateness = 0;
+
   async function dial(call: ClaimedCall, line: Line): Promise<void> {
-    const step = (await mayLeave(call, line)) ? nextStep(call, provider, clock.now()) : putBack(call, clock.now());
+    const isInTime = await mayLeave(call, line);
+    if (call.leaves) lateness = Math.max(performance.now() - call.leaves.at, lateness * 0.95);
+    const step = isInTime ? nextStep(call, provider, clock.now()) : putBack(call, clock.now());
     if (step === 'hand-off') return settle(call, await handOff(call));
     if (step.event === 'outcome') observer.onOutcome(step.to);
     if (step.event === 'must-not-repeat') observer.onHandoff('doubt');

@@ -363,8 +363,16 @@ export type DialingStore = {
    * don't allow now.
    *
    * @param serverPace the pace of all scopes together; every core must pass the same
+   * @param lateness in ms: how much later than their moment this process's calls have left
    */
-  claim(limit: number, provider: Provider['name'], now: Millis, leaseUntil: Millis, serverPace?: Pace | null): Promise<ClaimedCall[]>;
+  claim(
+    limit: number,
+    provider: Provider['name'],
+    now: Millis,
+    leaseUntil: Millis,
+    serverPace?: Pace | null,
+    lateness?: number,
+  ): Promise<ClaimedCall[]>;
   /** Returns in how many milliseconds to claim the next call of a scope with a pace, if that's later than now. */
   nextInPace(): Promise<number | null>;
   /** Returns when a number was called, as far as these limits count it, latest first. */

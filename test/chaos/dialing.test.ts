@@ -1,16 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
-import { sign } from '#contract/calls/signature.ts';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { clockAhead } from '../support/core.ts';
-import { ask } from '../support/http.ts';
-import { signingSecret } from '../support/provider.ts';
 import { createKey, openDirect, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { type Attack, describeAttacks, isQuick } from './attack.ts';
 import { startCrowd, startLoad } from './load.ts';
 import { type Behavior, takes } from './provider.ts';
-import { callBody, expectDialed, listCalls, openScene, readPeakMemory, waitForNone } from './scene.ts';
+import { callBody, expectDialed, listCalls, openScene, readPeakMemory, reportCompleted, waitForNone } from './scene.ts';
 
 /** Accepts calls after a delay, so that there are always queued calls and hand-offs in progress. */
 const takesAfter =
@@ -26,14 +23,6 @@ const failsAndDrops: Behavior = (turn, response) => {
   else response.writeHead(turn % 5 === 0 ? 503 : 202).end();
   return turn % 5 !== 0;
 };
-
-/** Reports that a call has ended. @returns whether the core accepted it */
-async function reportCompleted(coreUrl: string, handoffId: string): Promise<boolean> {
-  const raw = JSON.stringify({ handoffId, state: 'completed' });
-  const headers = sign(handoffId, raw, signingSecret, Math.floor(Date.now() / 1_000));
-  const answer = await ask('POST', `${coreUrl}/dialer/outcomes`, { raw, headers }).catch(() => null);
-  return answer?.status === 204;
-}
 
 /** In ms. */
 const beyondLease = dialingLimits.lease.toMillis() + 3_000;

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { sign } from '#contract/calls/signature.ts';
 import { inCallLanes } from '../../core/storage/engine/call-lanes.ts';
 import { type CoreProcess, spawnCore } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
@@ -115,6 +116,14 @@ export async function expectDialed({ provider, ledger }: Scene, { contactId }: R
 /** Places a call to a phone number that no other call has. */
 export function callBody(requestId: string, extra: object = {}): Body & { requestId: string } {
   return { requestId, contact: { phone: somePhone() }, ...extra };
+}
+
+/** Reports that a call has ended. @returns whether the core accepted it */
+export async function reportCompleted(coreUrl: string, handoffId: string): Promise<boolean> {
+  const raw = JSON.stringify({ handoffId, state: 'completed' });
+  const headers = sign(handoffId, raw, signingSecret, Math.floor(Date.now() / 1_000));
+  const answer = await ask('POST', `${coreUrl}/dialer/outcomes`, { raw, headers }).catch(() => null);
+  return answer?.status === 204;
 }
 
 /** Returns the most memory that a core has taken so far, in MB. Only Linux reports it. */

@@ -175,7 +175,13 @@ describe('a claim', () => {
       const row = { scope_id: 'a', next_at: instant(now - minute), spread_until: instant(0) };
       const pace = { scopeId: 'a', accountId: 'a', campaignId: null, perSecond: 1, liveCalls: null };
       const keep = (hasJumped: boolean) =>
-        keepPace([{ paces: [pace], isLive: false }], 1, new Map([['a', row]]), { now, at: 0, hasJumped, lead: 20 }, async () => 0);
+        keepPace(
+          [{ paces: [pace], isLive: false }],
+          1,
+          new Map([['a', row]]),
+          { now, at: 0, hasJumped, lead: 20, lateness: 0 },
+          async () => 0,
+        );
       expect([(await keep(false)).open.length, (await keep(true)).over[0]?.inMs]).to.deep.equal([1, 1_050]);
     });
 

@@ -128,10 +128,10 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
   }
 
   /** Picks the calls that may leave now, and holds those that only wait for their campaign's pace. */
-  async function pace(trx: Knex.Transaction, judged: JudgedCalls, limit: number, { now }: Claim) {
+  async function pace(trx: Knex.Transaction, judged: JudgedCalls, limit: number, { now, lateness = 0 }: Claim) {
     if (judged.open.every(({ paces }) => paces.length === 0))
       return { open: judged.open.slice(0, limit), save: async () => undefined, at: null };
-    const at = await time.read(trx);
+    const at = { ...(await time.read(trx)), lateness };
     const kept = await keepPace(judged.open, limit, judged.scopes, at, (scope, max) => countLiveIn(trx, scope, max));
     for (const [pace, over] of Map.groupBy(kept.over, (each) => each.pace)) {
       const [first] = over;
@@ -171,7 +171,7 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
   };
 }
 
-type Claim = { provider: string; now: Millis; leaseUntil: Millis; serverPace?: Pace | null };
+type Claim = { provider: string; now: Millis; leaseUntil: Millis; serverPace?: Pace | null; lateness?: number };
 export type OnStopped = (reason: StopReason, calls: number) => void;
 
 /**

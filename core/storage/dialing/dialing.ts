@@ -38,10 +38,10 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
       return (await readContacts(database, limits, [phone], now)).get(phone) ?? [];
     },
 
-    async claim(limit, provider, now, leaseUntil, serverPace = null) {
+    async claim(limit, provider, now, leaseUntil, serverPace = null, lateness = 0) {
       const { shares, failures } = await accounts.findDue(limit, now);
       const claims = await Promise.allSettled(
-        Array.from(shares, ([lane, share]) => inLane(lane).claim(share, { provider, now, leaseUntil, serverPace })),
+        Array.from(shares, ([lane, share]) => inLane(lane).claim(share, { provider, now, leaseUntil, serverPace, lateness })),
       );
       const claimed = claims.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
       const [failure] = [...failures, ...claims.filter((result) => result.status === 'rejected')];

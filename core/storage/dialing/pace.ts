@@ -15,8 +15,12 @@ const readyFor = 50;
 const fullFor = 250;
 /** In ms: the shortest and longest time between a claim's decision and the moment of its first call. The core must have the call by then. */
 const leads = { min: 20, max: 1_000 };
-/** In ms: how late a call may leave at least, and at most. The next claim's calls leave later by as much, so that no two are too close. */
-const delays = { min: 12.5, max: 50 };
+/**
+ * In ms: how late a call may leave at least, and at most. The next claim's calls leave later by as much, so that no two are too close. A
+ * busy machine needs more, because a call that's too late waits for another turn.
+ */
+const delays = { min: 12.5, max: 250 };
+const maxMargin = 50;
 /** In ms: a larger difference between the database's clock and the time that has passed is a step of the clock. */
 const stepped = 1_000;
 
@@ -30,10 +34,10 @@ export function paceTimeSql({ kind }: Pick<Lane, 'kind'>, { standsForDatabase, n
 }
 
 /** In ms: the times between two hand-offs, and how late each may leave. Claims add `margin`, so that lateness doesn't shorten the interval. */
-function toGaps(perSecond: number): { interval: number; margin: number; delay: number } {
+function toGaps(perSecond: number, lateness: number): { interval: number; margin: number; delay: number } {
   const interval = 1_000 / perSecond;
-  const margin = Math.min(interval / 20, delays.max);
-  return { interval, margin, delay: Math.max(margin, delays.min) };
+  const margin = Math.min(interval / 20, maxMargin);
+  return { interval, margin, delay: Math.max(margin, delays.min, Math.min(delays.max, 2 * lateness)) };
 }
 
 /** In ms: how far ahead the next call of a scope may leave. A later moment comes from a clock that was ahead. */
@@ -101,13 +105,13 @@ export async function keepPace<Call extends PacedCall>(
   calls: readonly Call[],
   limit: number,
   rows: ReadonlyMap<string, PaceRow>,
-  { now, at, hasJumped, lead }: PaceTime,
+  { now, at, hasJumped, lead, lateness }: PaceTime & { lateness: number },
   countLive: (pace: ScopePace, max: number) => Promise<number>,
 ) {
   const scopes = new Map<string, Scope>();
   for (const pace of calls.flatMap(({ paces }) => paces)) {
     if (scopes.has(pace.scopeId)) continue;
-    const gaps = pace.perSecond === null ? { interval: 0, margin: 0, delay: 0 } : toGaps(pace.perSecond);
+    const gaps = pace.perSecond === null ? { interval: 0, margin: 0, delay: 0 } : toGaps(pace.perSecond, lateness);
     const known = rows.get(pace.scopeId)?.next_at ?? 0;
     const isUnclear = hasJumped || known > now + latestNext(gaps.interval);
     const live = pace.liveCalls === null ? 0 : await countLive(pace, pace.liveCalls);

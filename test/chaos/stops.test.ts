@@ -1,0 +1,133 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+import { dialingLimits } from '../../core/domain/calls/dialing.ts';
+import { clockAhead } from '../support/core.ts';
+import { ask } from '../support/http.ts';
+import { insertCalls, openDirect, somePhone } from '../support/tenants.ts';
+import { until } from '../support/until.ts';
+import { type Attack, describeAttacks, isQuick } from './attack.ts';
+import { type Behavior, takes } from './provider.ts';
+import { openScene, reportCompleted, type Scene, waitForNone } from './scene.ts';
+
+/** In ms. */
+const beyondLease = dialingLimits.lease.toMillis() + 3_000;
+
+/** Adds calls to the queue, as if they had been placed. */
+async function queueCalls({ database, tenants, ledger }: Scene, count: number): Promise<void> {
+  await using direct = await openDirect(database);
+  const ids = Array.from({ length: count }, (_, n) => `paced-${String(n).padStart(6, '0')}`);
+  for (const id of ids) ledger.placed.set(id, id);
+  await insertCalls(direct, tenants, ids, { phone: somePhone() });
+}
+
+/** In ms, for what happens between a core's decision and the provider's code on a busy machine, apart from what can be measured. */
+const jitter = 20;
+
+/** Two cores keep one pace and one number of live calls, even if one of them is killed and replaced. */
+const paced: Attack['run'] = async (trial) => {
+  const [perSecond, liveCalls, count] = isQuick ? [10, 4, 80] : [50, 4, 10_000];
+  const clock = clockAhead();
+  const environment = { DIALER_PER_SECOND: String(perSecond), DIALER_LIVE_CALLS: String(liveCalls), ...clock.environment };
+  const delays = monitorEventLoopDelay({ resolution: 5 });
+  delays.enable();
+  const live = new Set<string>();
+  const scene = await openScene(trial, { environment });
+  const { ledger, provider } = scene;
+  const cores = [scene.core(), await scene.start()];
+  let [most, debt, earliest, calls] = [0, Number.NEGATIVE_INFINITY, 0, 0];
+  provider.onTaken = async (handoffId) => {
+    const at = performance.now();
+    live.add(handoffId);
+    most = Math.max(most, live.size);
+    // The n-th and m-th calls are too close if (m - n) > perSecond × (time between them).
+    const due = (at * perSecond) / 1_000 - calls++;
+    debt = Math.max(debt, due);
+    earliest = Math.max(earliest, ((debt - due) * 1_000) / perSecond);
+    await pause(((calls % 7) + 1) * 5);
+    live.delete(handoffId);
+    for (let n = 0; !trial.cleanup.disposed && !(await reportCompleted(cores[n % 2]?.url ?? '', handoffId)); n++) await pause(50);
+  };
+  await queueCalls(scene, count);
+  const startedAt = performance.now();
+  await until(() => provider.called() > count / 3, 300_000);
+  await cores[1]?.stop('SIGKILL');
+  // The calls that it was handing off are live until their leases end.
+  clock.setAhead(beyondLease);
+  cores[1] = await scene.start();
+  await until(() => provider.called() >= count - liveCalls, 600_000);
+  const seconds = (performance.now() - startedAt) / 1_000;
+  clock.setAhead(2 * beyondLease);
+  await waitForNone(scene, ['queued', 'dialing'], 60_000);
+  const slowest = delays.max / 1e6;
+  ledger.note(
+    `${provider.called()} of ${count} calls, ${(provider.called() / seconds).toFixed(1)} instead of ${perSecond} per second, at most ${most} live, ` +
+      `at most ${earliest.toFixed(1)} ms too early (the test itself was up to ${slowest.toFixed(1)} ms late)`,
+  );
+  if (most > liveCalls) ledger.fail(`${most} calls were live`);
+  if (earliest > jitter + slowest) ledger.fail(`calls left ${earliest} ms too early`);
+  await scene.stopAndCompare();
+};
+
+/** Accepts calls after up to 20 ms, so that hand-offs are always under way. */
+const takesSoon: Behavior = (turn, response) => {
+  setTimeout(() => takes(turn, response), turn % 20);
+  return true;
+};
+
+/** Dialing is stopped and resumed again and again, while two cores dial and are killed. No hand-off may begin after a stop's response. */
+const stops: Attack['run'] = async (trial) => {
+  const rounds = isQuick ? 15 : 500;
+  const clock = clockAhead();
+  const scene = await openScene(trial, { behavior: takesSoon, environment: { DIALER_CONCURRENCY: '5', ...clock.environment } });
+  const { ledger, provider, tenants, cookie } = scene;
+  const cores = [scene.core(), await scene.start()];
+  const scopes = [
+    { scope: 'account', id: tenants.account.id },
+    { scope: 'campaign', id: tenants.campaign.id },
+  ];
+  let [late, kills, placed, slowest] = [0, 0, 0, 0];
+  for (let round = 0; round < rounds; round++) {
+    const url = () => cores[Math.floor(Math.random() * 2)]?.url ?? '';
+    await Promise.all(Array.from({ length: 24 }, () => scene.place(`stop-${placed++}`, { url: url() })));
+    await pause(Math.random() * 40);
+    const isKill = round % 25 === 12;
+    const killed = Math.floor(Math.random() * 2);
+    const survivor = cores[1 - killed]?.url ?? '';
+    // Half of the kills come during the stop, which then waits for the calls that the killed core was handing off.
+    const killing = isKill ? pause(round % 50 === 12 ? 5 : 0).then(() => cores[killed]?.stop('SIGKILL')) : undefined;
+    if (isKill && round % 50 !== 12) {
+      await killing;
+      clock.setAhead(++kills * beyondLease);
+    } else if (isKill) kills++;
+    const askedAt = performance.now();
+    const stopped = await ask('POST', `${isKill ? survivor : url()}/console/stops`, { cookie, body: scopes[round % 2] ?? {} });
+    const known = provider.handOffs();
+    slowest = Math.max(slowest, performance.now() - askedAt);
+    if (stopped.status !== 201) ledger.fail(`stopping got ${stopped.status}: ${stopped.text}`);
+    await killing;
+    await pause(isQuick ? 150 : 60);
+    late += provider.handOffs() - known;
+    if (isKill) {
+      clock.setAhead(kills * beyondLease);
+      cores[killed] = await scene.start();
+      await pause(200);
+      late += provider.handOffs() - known;
+    }
+    const { id } = Object(stopped.json).stop ?? {};
+    const resumed = await ask('DELETE', `${url()}/console/stops/${id}`, { cookie });
+    if (resumed.status !== 204) ledger.fail(`resuming got ${resumed.status}`);
+  }
+  if (late > 0) ledger.fail(`${late} hand-offs began after a stop's response`);
+  clock.setAhead((kills + 1) * beyondLease);
+  await waitForNone(scene, ['queued'], 60_000);
+  const states = Map.groupBy(await scene.stopAndCompare(), ({ state }) => state);
+  ledger.note(
+    `${rounds} stops, ${kills} kills, ${provider.handOffs()} hand-offs, ${late} of them after a stop's response, the slowest response after ` +
+      `${Math.round(slowest)} ms; ${[...states].map(([state, calls]) => `${calls.length} ${state}`).join(', ')}`,
+  );
+};
+
+describeAttacks(
+  { name: 'paced', title: 'a pace and a number of live calls on two cores, one of which is killed', quickOn: 'postgres', run: paced },
+  { name: 'stops', title: 'dialing stopped and resumed on two cores that are killed', quickOn: 'postgres', run: stops },
+);
