@@ -121,7 +121,8 @@ export const realTimers = { setTimeout, clearTimeout, setInterval };
 type Work = (...args: unknown[]) => void;
 
 function setPoll(work: Work, ms?: number, ...rest: unknown[]) {
-  const by = ms === pollEvery ? switches.getStore() : null;
+  // A dialer that waits for a pace waits for the walk's clock.
+  const by = ms === pollEvery || work.name === 'poll' ? switches.getStore() : null;
   if (!by) return realTimers.setTimeout(work, ms, ...rest);
   const wake = () => {
     polls.delete(timer);

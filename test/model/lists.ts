@@ -2,6 +2,7 @@ import { apiKeysSchema } from '#contract/console/api-keys.ts';
 import { callsSchema, callsSummarySchema } from '#contract/console/calls.ts';
 import { campaignsSchema } from '#contract/console/directory.ts';
 import { usersSchema } from '#contract/console/users.ts';
+import { stopsSchema } from '#contract/protection/dialing.ts';
 import { doNotCallSchema } from '#contract/protection/protection.ts';
 import { day } from './basics.ts';
 import { type Call, getState, type Model } from './model.ts';
@@ -44,6 +45,18 @@ export async function compareLists(model: Model, world: World, viewer: Viewer, c
     ]),
   );
   expectSame('the number of keys', total, keys.length);
+
+  expectSame(
+    'what is stopped',
+    sort(
+      stopsSchema.parse((await get('/console/stops')).json).stops.map(({ id, target, mayResume }) => [id, target?.id ?? null, mayResume]),
+    ),
+    sort(
+      [...model.stops.values()]
+        .filter((stop) => model.seesStop(viewer, stop))
+        .map((stop) => [stop.id, stop.target, model.mayResume(viewer, stop)]),
+    ),
+  );
 
   const campaigns = Map.groupBy(listNodes(model, 'campaign'), ({ id }) => model.isWithin(id, scope));
   const inScope = campaigns.get(true) ?? [];

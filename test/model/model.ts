@@ -7,7 +7,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { CallState } from '#contract/calls/calls.ts';
 import type { OutcomeState } from '#contract/calls/dialer.ts';
 import { type Answer, day, type Expected, hour, minute, refuse, second, Table } from './basics.ts';
-import { type Id, type Key, type Node, People, skew, type Viewer } from './people.ts';
+import { type Id, type Key, type Node, People, readId, type Stop, skew, type Viewer } from './people.ts';
 
 /** How long a dialer may take for a hand-off before another dialer takes over the call. */
 const lease = 30 * second;
@@ -35,7 +35,7 @@ export type Call = Readonly<{
   stage: Stage;
   placedAt: number;
   dueAt: number;
-  /** Whether it waits for calling hours. */
+  /** Whether it waits for calling hours, its turn or a stop. */
   isHeld: boolean;
   triedAt: number | null;
   /** When a dialer last claimed it. */
@@ -49,6 +49,9 @@ export type Call = Readonly<{
 }>;
 /** `notBefore` is 0 and `notAfter` is `Infinity` if the request doesn't have them. */
 export type Body = { phone: string; zone: Zone; notBefore: number; notAfter: number; note: string };
+
+/** How much earlier than the clock says a call may leave: it may be claimed that long before its moment. */
+const ahead = 300;
 
 /** Zones without daylight saving time. */
 export const zones = { UTC: 0, 'Asia/Kolkata': 5.5 * hour, 'Asia/Tokyo': 9 * hour, 'America/Phoenix': -7 * hour } as const;
@@ -64,6 +67,7 @@ export function chooseBehavior(phone: string): (typeof behaviors)[number] {
 
 export class Model extends People {
   calls = new Table<Call>();
+  stops = new Table<Stop>();
   isProviderUp = true;
   /** False while the clock is so far ahead that an administrator has to confirm it. Until then, nothing is dialed, ended or erased. */
   isClockTrusted = true;
@@ -190,15 +194,18 @@ export class Model extends People {
     return { status: 204 };
   }
 
-  setRules(viewer: Viewer, target: Id, rules: Partial<Pick<Node, 'hours' | 'numbers' | 'optsOutForPartner'>>): undefined {
+  setRules(viewer: Viewer, target: Id, rules: Partial<Omit<Node, 'id' | 'kind' | 'parent' | 'name'>>): undefined {
     this.requireAdministrator(viewer);
     const scope = this.findScope(viewer) ?? refuse('forbidden');
     if (!this.isWithin(target, scope)) refuse('not-found');
     // Only users who act for a partner, not for a single account, can set this. It doesn't change earlier opt-outs.
     if ('optsOutForPartner' in rules && !this.isPartner(scope)) refuse('forbidden');
     this.directory.change(target, rules);
-    if (!('hours' in rules)) return;
-    // Calls that the previous hours hold are due now, so that the new ones are applied.
+    if ('hours' in rules || 'pace' in rules || 'contactLimits' in rules) this.#judgeAgain(target);
+  }
+
+  /** Calls that the previous rules or a stop hold are due now, so that the new rules are applied. */
+  #judgeAgain(target: Id): void {
     for (const call of this.calls.values())
       if (isOpen(call) && call.isHeld && call.dueAt > this.now && this.isWithin(call.campaign, target)) this.#makeDue(call);
   }
@@ -224,6 +231,51 @@ export class Model extends People {
     return (local < opensAt ? opensAt : opensAt + day) - zones[zone];
   }
 
+  // Stops
+
+  /** Stops dialing for a partner, account or campaign, or for the server (null). */
+  stop(viewer: Viewer, target: Id | null, cancels: boolean, answer: Answer): Expected {
+    const isStaff = this.users.require(viewer.user).type === 'staff';
+    if (target === null ? !isStaff : this.findScope(viewer) === null) refuse('forbidden');
+    if (target !== null && !this.isWithin(target, this.findScope(viewer))) refuse('not-found');
+    const known = this.stops.values().find((stop) => stop.target === target);
+    const stop = known ?? { id: readId(answer, 'stop'), target, by: viewer.user };
+    this.stops.set(stop.id, stop);
+    for (const call of this.calls.values())
+      if (cancels && isWaiting(call) && this.#applies(stop, call.campaign)) this.#end(call, 'cancelled', this.now);
+    return { status: known ? 200 : 201, json: { stop: { id: stop.id } } };
+  }
+
+  resume(viewer: Viewer, id: Id): undefined {
+    const stop = this.stops.get(id);
+    if (!stop || !this.seesStop(viewer, stop)) refuse('not-found');
+    if (!this.mayResume(viewer, stop)) refuse('forbidden');
+    this.stops.delete(id);
+    if (stop.target !== null && this.directory.require(stop.target).kind === 'campaign') this.#judgeAgain(stop.target);
+  }
+
+  /** Everyone sees what stops them, and staff without an account or partner see all stops. */
+  seesStop(viewer: Viewer, { target }: Stop): boolean {
+    const scope = this.findScope(viewer);
+    return scope === null || target === null || this.isWithin(target, scope) || target === this.partnerOf(scope);
+  }
+
+  /** Account users resume what they stopped themselves, partner users what's theirs, except if staff stopped it, and staff everything. */
+  mayResume({ user }: Viewer, { target, by }: Stop): boolean {
+    const { type, home } = this.users.require(user);
+    if (type === 'account') return by === user;
+    return type === 'staff' || (!this.#isStaffStop(by) && target !== null && this.isWithin(target, home));
+  }
+
+  /** The walk never deletes staff, and other users never stop the server. */
+  #isStaffStop(by: Id): boolean {
+    return this.users.get(by)?.type === 'staff';
+  }
+
+  #applies({ target }: Stop, campaign: Id): boolean {
+    return target === null || this.isWithin(campaign, target);
+  }
+
   // Dialing
 
   /** Does what the dialers and the provider do until nothing more is due. */
@@ -232,7 +284,7 @@ export class Model extends People {
     for (const call of this.calls.values()) {
       if (isWaiting(call)) this.#dialOne(call);
       // The provider's response or the outcome is overdue. The provider may already have the call, so the call must not be sent again.
-      else if (isDialing(call.stage) && call.dueAt <= this.now) this.#end(call, 'unknown', this.now);
+      else if (isDialing(call.stage) && call.dueAt <= this.now && !this.#isLeftAlone(call)) this.#end(call, 'unknown', this.now);
     }
   }
 
@@ -241,15 +293,107 @@ export class Model extends People {
     const opensAt = this.#opens(campaign, body.zone, this.now);
     const latest = hasEnd(call) ? body.notAfter : Math.max(placedAt, body.notBefore) + life;
     if (body.notAfter < this.now) this.#end(call, 'lapsed', Math.max(body.notAfter, placedAt));
-    else if (call.dueAt > this.now || this.#isForgotten(call)) return;
-    else if (!this.#mayCall(campaign, body.phone)) this.#end(call, 'blocked', this.now);
+    else if (call.dueAt > this.now || this.#isForgotten(call) || this.#isLeftAlone(call)) return;
+    else if (this.#isStopped(campaign)) {
+      // Looked at again each hour, but without `notAfter` only for a month.
+      if (!hasEnd(call) && this.now + hour > latest) this.#end(call, 'lapsed', this.now);
+      else this.calls.change(call.id, { dueAt: this.now + hour, isHeld: true, triedAt: null });
+    } else if (!this.#mayCall(campaign, body.phone)) this.#end(call, 'blocked', this.now);
     else if (opensAt > this.now && opensAt >= latest) this.#end(call, 'lapsed', this.now);
     else if (opensAt > this.now) this.calls.change(call.id, { dueAt: opensAt, isHeld: true, triedAt: null });
     else if (!hasEnd(call) && triedAt !== null && this.now > triedAt + tries) this.#end(call, 'failed', this.now);
-    else this.#handOff(call);
+    else if (!this.#isRationed(campaign)) this.#handOff(call);
   }
 
-  #handOff({ id, body, handoffs, triedAt }: Call): void {
+  #isStopped(campaign: Id): boolean {
+    return this.stops.values().some((stop) => this.#applies(stop, campaign));
+  }
+
+  /**
+   * While an account, a partner or the server is stopped, nothing happens to its calls. While a campaign is stopped, calls that the provider
+   * has accepted end as usual, so that they don't stand in front of other campaigns' calls.
+   */
+  #isLeftAlone({ campaign, stage }: Call): boolean {
+    const isWhole = this.stops.values().some((stop) => stop.target !== campaign && this.#applies(stop, campaign));
+    return isWhole || (stage === 'open' && this.#isStopped(campaign));
+  }
+
+  /** Whether a pace or contact limits decide how many calls of the campaign leave. */
+  #isRationed(campaign: Id): boolean {
+    return this.pathOf(campaign).some(({ pace, contactLimits }) => pace ?? contactLimits);
+  }
+
+  get isRationing(): boolean {
+    return this.directory.values().some(({ pace, contactLimits }) => pace ?? contactLimits);
+  }
+
+  /**
+   * Paces and contact limits say how many calls leave, but not which. So the cores choose, and this only checks what they chose: never too
+   * many and, once a call is due, never too few.
+   *
+   * @param stages the stage of each call, and when it's due or when it ended @param handoffs how many times the provider was asked for it
+   * @returns the first rule that the cores broke
+   */
+  follow(stages: ReadonlyMap<Id, string>, handoffs: ReadonlyMap<Id, number>): string | null {
+    if (!this.isClockTrusted) return null;
+    const mayLeave = (call: Call) => isWaiting(call) && !this.#isForgotten(call) && this.#isRationed(call.campaign);
+    const rationed = [...this.calls.values()].filter(mayLeave);
+    const hasLeft = ({ id, handoffs: known }: Call) => (handoffs.get(id) ?? 0) > known;
+    // If the provider refused some of them, they left before the ones that it has.
+    const left = rationed.filter(hasLeft).sort((one, other) => Number(this.#isKept(one)) - Number(this.#isKept(other)));
+    for (const call of left) {
+      const broken = this.#findBroken(call);
+      if (broken !== null) return `${call.requestId} (${call.id}) left, but ${broken}`;
+      this.#handOff(call);
+    }
+    for (const call of rationed.filter((each) => !hasLeft(each))) {
+      const [, stage, at = ''] = /^(\w+) at (\d+)/.exec(stages.get(call.id) ?? '') ?? [];
+      const isHeld = stage === call.stage && Number(at) > this.now;
+      if (isHeld && Number(at) !== call.dueAt) this.calls.change(call.id, { dueAt: Number(at), isHeld: true, triedAt: null });
+      else if ((stage === 'lapsed' || stage === 'failed') && Number(at) === this.now) {
+        // A call whose hour for retries is over takes its turn, too.
+        if (stage === 'failed') this.#takeTurn(call.campaign);
+        this.#end(call, stage, this.now);
+      } else if (call.dueAt <= this.now && this.#findBroken(call, true) === null)
+        return `${call.requestId} (${call.id}) should have left, but is ${stages.get(call.id)}`;
+    }
+    return null;
+  }
+
+  #takeTurn(campaign: Id): void {
+    for (const node of this.pathOf(campaign)) if (node.pace) this.directory.change(node.id, { leftAt: this.now });
+  }
+
+  /** Whether the provider will have the call, if it's asked. */
+  #isKept({ body }: Call): boolean {
+    return this.isProviderUp && ['takes', 'is silent'].includes(chooseBehavior(body.phone));
+  }
+
+  /** Says which rule a call breaks if it leaves now; null if it breaks none. @param isOverdue whether it should have left long ago */
+  #findBroken({ campaign, body }: Call, isOverdue = false): string | null {
+    if (this.#isStopped(campaign)) return 'dialing is stopped';
+    for (const { id, name, pace, leftAt } of this.pathOf(campaign)) {
+      const live = [...this.calls.values()].filter((call) => isLive(call) && this.isWithin(call.campaign, id)).length;
+      if (live >= (pace?.liveCalls ?? Number.POSITIVE_INFINITY)) return `${name} has ${live} live calls`;
+      const interval = second / (pace?.perSecond ?? Number.POSITIVE_INFINITY);
+      const from = isOverdue ? Math.max(leftAt, pace?.since ?? 0) + 3 * interval + 2 * second : leftAt + interval - ahead;
+      if (interval > 0 && this.now < from) return `the last call of ${name} left at ${new Date(leftAt).toISOString()}`;
+    }
+    const limited = this.pathOf(campaign).find(({ contactLimits }) => contactLimits);
+    if (!limited?.contactLimits) return null;
+    const { calls, days, minutesBetween } = limited.contactLimits;
+    // An account's or campaign's limits count all calls of the account.
+    const counted = limited.kind === 'campaign' ? limited.parent : limited.id;
+    const times = [...this.calls.values()]
+      .filter((call) => call.body.phone === body.phone && this.isWithin(call.campaign, counted) && wasHandedOff(call))
+      .map((call) => call.dialedAt ?? call.triedAt ?? 0);
+    const since = (ms: number) => times.filter((at) => at > this.now - ms).length;
+    if (since(days * day) >= calls) return `its number was called ${calls} times in ${days} days`;
+    return since(minutesBetween * minute) > 0 ? `its number was called less than ${minutesBetween} minutes ago` : null;
+  }
+
+  #handOff({ id, campaign, body, handoffs, triedAt }: Call): void {
+    this.#takeTurn(campaign);
     const claim = { handoffs: handoffs + 1, claimedAt: this.now, isHeld: false, triedAt: triedAt ?? this.now };
     const call = this.calls.change(id, claim);
     const behavior = this.isProviderUp ? chooseBehavior(body.phone) : 'not-now';
@@ -301,7 +445,8 @@ export class Model extends People {
     if (!this.isClockTrusted) return;
     this.#recover(this.latest > this.now + skew);
     for (const call of this.calls.values()) {
-      const kept = isWaiting(call) && this.#isForgotten(call) ? this.#end(call, 'lapsed', call.dueAt + life) : call;
+      const isForgotten = isWaiting(call) ? this.#isForgotten(call) : isDialing(call.stage) && call.dueAt + life < this.now;
+      const kept = isForgotten ? this.#end(call, isWaiting(call) ? 'lapsed' : 'unknown', call.dueAt + life) : call;
       const since = kept.endedAt === null ? this.now : Math.max(kept.endedAt, kept.dialedAt ?? 0);
       if (since < this.now - retentionDays * day && !kept.isErased) this.calls.change(kept.id, { isErased: true });
     }
@@ -314,6 +459,7 @@ export class Model extends People {
     const isStep = this.now - now > skew;
     if (this.isClockTrusted) this.latest = this.now;
     this.now = now;
+    for (const { id, leftAt } of this.directory.values()) if (leftAt > now) this.directory.change(id, { leftAt: now });
     this.isClockTrusted = true;
     if (isStep) this.#recover(true);
   }
@@ -355,6 +501,12 @@ const isWaiting = ({ stage }: Call) => stage === 'queued' || stage === 'retry';
 
 /** Whether a call is being dialed: by the dialer, between two attempts, or by the provider. */
 const isDialing = (stage: Stage) => stage === 'open' || stage === 'retry' || stage === 'taken';
+
+/** Whether a provider has or may have a call, which has no outcome. */
+const isLive = ({ stage }: Call) => stage === 'open' || stage === 'taken';
+
+/** Whether contact limits count a call. Erased ones aren't known anymore. */
+const wasHandedOff = (call: Call) => !call.isErased && (call.dialedAt !== null || isLive(call) || call.stage === 'unknown');
 
 export const isOpen = ({ endedAt }: Call) => endedAt === null;
 

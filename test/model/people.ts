@@ -4,6 +4,7 @@
  */
 import type { UserType } from '#contract/console/common.ts';
 import type { ProblemCode } from '#contract/problems.ts';
+import type { ContactLimits, Pace } from '#contract/protection/dialing.ts';
 import type { NumberRules } from '#contract/protection/numbers.ts';
 import { type Answer, day, type Expected, minute, refuse, second, Table } from './basics.ts';
 
@@ -28,7 +29,14 @@ export type Node = Readonly<{
   /** Calling hours, the same every day, in minutes of the person's day. */
   hours: Readonly<{ from: number; to: number }> | null;
   numbers: NumberRules;
+  /** How fast an account's or campaign's calls may leave; null for any pace. */
+  pace: (Pace & { since: number }) | null;
+  contactLimits: ContactLimits | null;
+  /** When the last call left that counts for the pace. */
+  leftAt: number;
 }>;
+/** Dialing is stopped for a partner, account or campaign, or for the server. */
+export type Stop = Readonly<{ id: Id; target: Id | null; by: Id }>;
 export type User = Readonly<{
   id: Id;
   email: string;
@@ -258,7 +266,7 @@ export abstract class People {
 
   add(node: Pick<Node, 'id' | 'kind' | 'parent' | 'name'>): void {
     const numbers = { countries: null, kinds: null };
-    this.directory.set(node.id, { ...node, listed: new Set(), optsOutForPartner: false, hours: null, numbers });
+    this.directory.set(node.id, { ...node, listed: new Set(), optsOutForPartner: false, hours: null, numbers, ...unrationed });
   }
 
   rename(viewer: Viewer, id: Id, name: string): undefined {
@@ -267,7 +275,9 @@ export abstract class People {
   }
 }
 
-function readId({ json }: Answer, name: string): Id {
+const unrationed = { pace: null, contactLimits: null, leftAt: 0 };
+
+export function readId({ json }: Answer, name: string): Id {
   const created = json[name];
   return typeof created === 'object' && created !== null && 'id' in created ? String(created.id) : '';
 }

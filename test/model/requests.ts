@@ -104,6 +104,13 @@ function pickCampaign(model: Model, key: Key, n: number): Id {
   return pick(reached.length > 0 ? reached : all, n >> 2);
 }
 
+/** Picks a node that has a rule, or sometimes one that gets it. A rule is soon removed again, because most calls should leave freely. */
+function pickRuled(model: Model, n: number, hasRule: (node: Node) => boolean, ...kinds: Node['kind'][]): Node {
+  const all = listNodes(model, ...kinds);
+  const ruled = all.filter(hasRule);
+  return pick(n % 3 > 0 && ruled.length > 0 ? ruled : all, n >> 2);
+}
+
 const newestCalls = 40;
 const pickCall = (model: Model, n: number): Call => pick([...model.calls.values()].slice(-newestCalls), n);
 
@@ -344,6 +351,44 @@ const commands = {
     return {
       route: ['PUT', `/console/calling-hours?scope=${node.kind}&id=${node.id}`, { rules }],
       expect: (copy, by) => copy.setRules(by, node.id, { hours }),
+    };
+  }),
+  stop: byUser(1, ({ target, option, detail }, model) => {
+    // Otherwise, stopping waits for the silent provider.
+    if (listSilent(model).length > 0) throw new Nothing();
+    const node = option % 12 === 0 ? null : pick(model.directory.values(), target);
+    const cancelQueuedCalls = detail % 4 === 0;
+    return {
+      may: (viewer) => node === null || model.isWithin(node.id, model.findScope(viewer)),
+      route: ['POST', '/console/stops', { scope: node?.kind ?? 'server', ...(node && { id: node.id }), cancelQueuedCalls }],
+      expect: (copy, by, answer) => copy.stop(by, node?.id ?? null, cancelQueuedCalls, answer),
+    };
+  }),
+  resume: byUser(4, ({ target }, model) => {
+    const stop = pick(model.stops.values(), target);
+    return {
+      may: (viewer) => model.mayResume(viewer, stop),
+      route: ['DELETE', `/console/stops/${stop.id}`],
+      expect: (copy, by) => copy.resume(by, stop.id),
+    };
+  }),
+  setPace: byUser(2, ({ target, option, detail }, model) => {
+    const node = pickRuled(model, target, ({ pace }) => pace !== null, 'account', 'campaign');
+    const pace = { perSecond: pick([null, 0.1, 1], option), liveCalls: pick([null, 1, 3], detail) };
+    const isNone = node.pace !== null || (pace.perSecond === null && pace.liveCalls === null);
+    const none = { perSecond: null, liveCalls: null };
+    return {
+      route: ['PUT', `/console/pace?scope=${node.kind}&id=${node.id}`, isNone ? none : pace],
+      expect: (copy, by) => copy.setRules(by, node.id, { pace: isNone ? null : { ...pace, since: copy.now } }),
+    };
+  }),
+  setContactLimits: byUser(2, ({ target, option, detail }, model) => {
+    const node = pickRuled(model, target, ({ contactLimits }) => contactLimits !== null, 'partner', 'account', 'campaign');
+    const limits = { calls: 1 + (option % 2), days: 1 + (detail % 3), minutesBetween: pick([0, 30, 600], option) };
+    const contactLimits = node.contactLimits === null ? limits : null;
+    return {
+      route: ['PUT', `/console/contact-limits?scope=${node.kind}&id=${node.id}`, { limits: contactLimits }],
+      expect: (copy, by) => copy.setRules(by, node.id, { contactLimits }),
     };
   }),
   setNumbers: byUser(1, ({ target, option, detail }, model) => {

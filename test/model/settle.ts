@@ -30,13 +30,18 @@ export async function settle(world: World, models: readonly Model[], mayLoseCall
     // The query failed: a fault may have ended connections between nodes, and a node notices that only when it uses one. So this tries
     // again.
     if (!seen) continue;
-    const known = mayLoseCalls ? models.map((model) => withLostCalls(model, seen)) : models;
-    const differences = known.map((model) => findDifference(model, seen));
+    const known = (mayLoseCalls ? models.map((model) => withLostCalls(model, seen)) : models).map((model) =>
+      model.isRationing ? model.clone() : model,
+    );
+    const differences = known.map((model) => model.follow(seen.calls, seen.handoffs) ?? findDifference(model, seen));
     const found = known[differences.indexOf(null)];
     quietSince = found && isQuiet ? Math.min(quietSince, now) : Number.POSITIVE_INFINITY;
     if (found && (!mayLoseCalls || now - quietSince >= quiet)) return found;
     if (now > deadline) throw new Error([...new Set(differences)].join('\nor '));
-    if (round % 8 === 7) wakeDialers();
+    if (round % 8 !== 7) continue;
+    wakeDialers();
+    // While dialing is stopped, only this lapses calls.
+    world.sweepEachMinute();
   }
 }
 
