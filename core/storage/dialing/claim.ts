@@ -150,7 +150,8 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
     return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
   }
 
-  return async ({ accounts, limit }: Share, claim: Claim): Promise<ClaimedCall[]> => {
+  /** @returns null if the claim needs a lock that it may not take */
+  return async ({ accounts, limit }: Share, claim: Claim): Promise<ClaimedCall[] | null> => {
     const others = await turns.findOthers([...accounts.keys()], claim.now, Math.ceil(limit / accounts.size));
     const all: ClaimedCall[] = [];
     // Repeat if calls were ended or postponed instead of claimed, because even thousands of calls outside their calling hours must not keep
@@ -162,6 +163,7 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
         all.push(...claimed);
         if (moved === 0) break;
       } catch (error) {
+        if (error instanceof LockNeeded && all.length === 0) return null;
         // Calls of an earlier round were claimed, so they must be dialed. If the failure lasts, the next claim reports it.
         if (all.length === 0) throw error;
         break;
@@ -171,7 +173,11 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
   };
 }
 
-type Claim = { provider: string; now: Millis; leaseUntil: Millis; serverPace?: Pace | null; lateness?: number };
+type Claim = { provider: string; now: Millis; leaseUntil: Millis; serverPace?: Pace | null; lateness?: number; mayLock: boolean };
+
+/** Rolls a claim back, before it has changed anything that lasts. */
+class LockNeeded extends Error {}
+
 export type OnStopped = (reason: StopReason, calls: number) => void;
 
 /**
@@ -297,17 +303,19 @@ async function judgeCalls(
   { root, lane, trx }: { root: Lane; lane: Lane; trx: Knex.Transaction },
   rules: KnownRules,
   rows: readonly PickedRow[],
-  { now, serverPace = null }: Pick<Claim, 'now' | 'serverPace'>,
+  { now, serverPace = null, mayLock }: Pick<Claim, 'now' | 'serverPace' | 'mayLock'>,
 ): Promise<JudgedCalls> {
   const { rulesFor, campaigns, hasStops } = await rules.current(rows, trx);
   const stopped = new Set(hasStops ? await lane.query<{ scope_id: string }>('SELECT scope_id FROM dialing_stops', [], trx).then(ids) : []);
   const forServer = serverPace === null ? [] : [{ ...serverPace, scopeId: '', accountId: null, campaignId: null }];
   const pacesOf = (row: PickedRow) => (row.handoff === 'taken' ? [] : [...forServer, ...rulesFor(row.campaign_id).paces]);
   const limited = rows.filter((row) => rulesFor(row.campaign_id).contactLimits !== null && !mayBeTaken(row));
-  const scopes = await lockScopes(trx, lane, [
+  const shared = [
     ...rows.flatMap((row) => pacesOf(row).map(({ scopeId }) => scopeId)),
     ...limited.flatMap((row) => countedFor(rulesFor(row.campaign_id)) ?? []),
-  ]);
+  ];
+  if (shared.length > 0 && !mayLock) throw new LockNeeded();
+  const scopes = await lockScopes(trx, lane, shared);
   const contacts = await contactTimes(root, limited, rulesFor, now, { lane, trx });
   const judged: JudgedCalls = { open: [], held: new Map(), refused: [], campaigns, scopes };
   for (const row of rows) {

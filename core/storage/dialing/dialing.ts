@@ -40,10 +40,20 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
 
     async claim(limit, provider, now, leaseUntil, serverPace = null, lateness = 0) {
       const { shares, failures } = await accounts.findDue(limit, now);
-      const claims = await Promise.allSettled(
-        Array.from(shares, ([lane, share]) => inLane(lane).claim(share, { provider, now, leaseUntil, serverPace, lateness })),
-      );
-      const claimed = claims.flatMap((result) => (result.status === 'fulfilled' ? result.value : []));
+      const claimIn = (mayLock: boolean) =>
+        Array.from(
+          shares,
+          ([lane, share]) =>
+            () =>
+              inLane(lane).claim(share, { provider, now, leaseUntil, serverPace, lateness, mayLock }),
+        );
+      // Claims that lock a pace or contact limits also read the other lanes, whose connections would wait for that lock. So they take turns.
+      const claims = await Promise.allSettled(claimIn(shares.size === 1).map((claim) => claim()));
+      for (const [n, claim] of claimIn(true).entries()) {
+        const result = claims[n];
+        if (result?.status === 'fulfilled' && result.value === null) claims.splice(n, 1, ...(await Promise.allSettled([claim()])));
+      }
+      const claimed = claims.flatMap((result) => (result.status === 'fulfilled' ? (result.value ?? []) : []));
       const [failure] = [...failures, ...claims.filter((result) => result.status === 'rejected')];
       // Calls that were claimed must be dialed, even if the claim failed in another lane.
       if (claimed.length === 0 && failure) throw failure.reason;

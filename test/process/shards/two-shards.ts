@@ -1,5 +1,9 @@
 import { expect } from 'chai';
+import { operator } from '../../../core/domain/audit/audit.ts';
+import { resumeDialing, stopDialing } from '../../../core/domain/calls/stops.ts';
+import { createAccount } from '../../../core/domain/directory/directory.ts';
 import { plus } from '../../../core/domain/instant.ts';
+import { setContactLimits, setPace } from '../../../core/domain/protection/rules.ts';
 import { callLane, callLanes } from '../../../core/storage/engine/call-lanes.ts';
 import { parseDatabaseUrl } from '../../../core/storage/engine/database.ts';
 import { migrate } from '../../../core/storage/migrate.ts';
@@ -46,6 +50,62 @@ export function testTwoShards(its: SharedCluster): void {
     for (let n = 0; n < 8; n++) campaigns.push(...(await claim(1)).map(({ campaignId }) => campaignId));
     const counts = [...Map.groupBy(campaigns, (id) => id).values()].map(({ length }) => length);
     expect(counts.toSorted((a, b) => a - b)).to.deep.equal([2, 2, 4]);
+  });
+
+  it('have one pace, one number of live calls, one count of contacts and the same stops, whichever node a core is connected to', async () => {
+    const { id: accountId } = await createAccount(direct.ports, operator, 'Paced', tenants.partner.id);
+    const campaigns = await Promise.all([0, 1].map((shard) => createCampaignIn(direct.ports, accountId, 2, (own) => own === shard)));
+    const scope = { scope: 'account', id: accountId } as const;
+    const [, first, second] = its.cluster.nodes;
+    await using one = await openDirect(first.url(name));
+    await using other = await openDirect(second.url(name));
+    const stores = [one, other].map(({ ports }) => ports.stores.dialing);
+    const now = () => direct.ports.clock.now();
+    const claim = async () => (await Promise.all(stores.map((store) => store.claim(10, 'webhook', now(), plus(now(), 30_000))))).flat();
+    let placed = 0;
+    const add = async (count: number, phone: string | null = null) => {
+      for (const { id: campaign_id } of campaigns) {
+        const rows = Array.from({ length: count }, () => {
+          const at = { placed_at: now(), due_at: now(), phone: phone ?? somePhone() };
+          return {
+            campaign_id,
+            account_id: accountId,
+            api_key_id: 'k',
+            state: 'queued',
+            contact_id: `p${++placed}`,
+            request_id: `p${placed}`,
+            ...at,
+          } as const;
+        });
+        await callLane(direct.storage.database, campaign_id).write.batchInsert('calls', rows, 30);
+      }
+    };
+    await setContactLimits(direct.ports, operator, scope, { calls: 1, days: 1, minutesBetween: 0 });
+    await add(3, '+493012345678');
+    expect([...(await claim()), ...(await claim())]).to.have.length(1);
+    await setContactLimits(direct.ports, operator, scope, null);
+    for (const { write } of callLanes(direct.storage.database)) await write('calls').where({ account_id: accountId }).delete();
+
+    await setPace(direct.ports, operator, scope, { perSecond: null, liveCalls: 3 });
+    await add(20);
+    expect([...(await claim()), ...(await claim()), ...(await claim())]).to.have.length(3);
+
+    await setPace(direct.ports, operator, scope, { perSecond: 5, liveCalls: null });
+    const left: number[] = [];
+    while (left.length < 8) left.push(...(await claim()).map(({ leaves }) => leaves?.at ?? 0));
+    left.sort((a, b) => a - b);
+    const shortest = Math.min(...left.slice(1).map((at, n) => at - (left[n] ?? 0)));
+    expect(shortest, left.join(' ')).to.be.at.least(150);
+
+    await setPace(direct.ports, operator, scope, { perSecond: null, liveCalls: null });
+    const stopping = stopDialing(one.ports, operator, scope);
+    // Otherwise, the stop waits for these hand-offs.
+    for (const { write } of callLanes(direct.storage.database))
+      await write('calls').where({ account_id: accountId, state: 'dialing' }).update({ handoff: 'taken' });
+    const { stop, queuedCalls } = await stopping;
+    expect([await claim(), queuedCalls > 0]).to.deep.equal([[], true]);
+    await resumeDialing(other.ports, operator, stop.id);
+    expect(await claim()).to.have.length.greaterThan(10);
   });
 
   it('are migrated by a core, if it connects to the coordinator', async () => {
