@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { tenancyHeader } from '#contract/console/session.ts';
+import { limits } from '#contract/limits.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
 import { dialerForEach } from '../support/provider.ts';
@@ -97,6 +98,13 @@ describe('stopping', () => {
         [ada, { scope: 'account' }, 422],
         [stan, { scope: 'server', id: account.id }, 422],
         [ada, { scope: 'planet', id: account.id }, 422],
+        [ada, { scope: 'account', id: account.id, reason: 'x'.repeat(limits.name + 1) }, 422],
+        [ada, { scope: 'account', id: account.id, reason: '\u200b' }, 422],
+        [ada, { scope: 'account', id: account.id, reason: 'Two\nlines' }, 422],
+        [ada, { scope: 'account', id: account.id, cancelQueuedCalls: 'yes' }, 422],
+        [ada, { scope: 'account', id: account.id, other: 1 }, 422],
+        [ada, { scope: 'campaign', id: 'none' }, 404],
+        [ada, {}, 422],
       ] as const)
         expect((await stop(who, body)).status, JSON.stringify(body)).to.equal(status);
     });
@@ -140,17 +148,30 @@ describe('paces and contact limits', () => {
         [pace, { perSecond: 0, liveCalls: null }, 422],
         [pace, { perSecond: -1, liveCalls: null }, 422],
         [pace, { perSecond: '1', liveCalls: null }, 422],
+        [pace, { perSecond: 0.09, liveCalls: null }, 422],
         [pace, { perSecond: null, liveCalls: 0 }, 422],
+        [pace, { perSecond: null, liveCalls: 1.5 }, 422],
+        [pace, { perSecond: null, liveCalls: '4' }, 422],
         [pace, { perSecond: null, liveCalls: 100_001 }, 422],
         [pace, { perSecond: null }, 422],
         [`pace?scope=partner&id=${partner.id}`, { perSecond: 1, liveCalls: null }, 400],
         [`contact-limits?scope=account&id=${account.id}`, { limits: { calls: 3, days: 31, minutesBetween: 0 } }, 422],
         [`contact-limits?scope=account&id=${account.id}`, { limits: { calls: 3, days: 1 } }, 422],
+        [`contact-limits?scope=account&id=${account.id}`, { limits: { days: 1, minutesBetween: 0 } }, 422],
+        [`contact-limits?scope=account&id=${account.id}`, { limits: { calls: 3, minutesBetween: 0 } }, 422],
+        [`contact-limits?scope=account&id=${account.id}`, { limits: { calls: 0, days: 0, minutesBetween: -1 } }, 422],
+        [`contact-limits?scope=account&id=${account.id}`, { limits: { calls: 3, days: 1, minutesBetween: 43_201 } }, 422],
+        [`contact-limits?scope=account&id=${account.id}`, { limits: { calls: '3', days: 1, minutesBetween: 0 } }, 422],
+        [`contact-limits?scope=account&id=${account.id}`, {}, 422],
+        [`pace?scope=account&id=${dialer.tenants.otherAccount.id}`, { perSecond: 1, liveCalls: null }, 404],
         [`contact-limits?scope=account&id=${account.id}`, { limits: { calls: 101, days: 1, minutesBetween: 0 } }, 422],
         [`contact-limits?scope=account&id=${dialer.tenants.otherAccount.id}`, { limits: null }, 404],
       ] as const)
         expect((await send('PUT', path, pat, body)).status, JSON.stringify(body)).to.equal(status);
       expect((await send('PUT', pace, dialer.cookie, { perSecond: 1, liveCalls: null })).status).to.equal(403);
+      const raw = { cookie: pat, raw: '{"perSecond":NaN,"liveCalls":null}', headers: { 'Content-Type': 'application/json' } };
+      expect((await ask('PUT', `${dialer.core.url}/console/${pace}`, raw)).status).to.equal(400);
+      expect((await send('GET', pace, pat)).json).to.deep.include({ perSecond: 0.5, liveCalls: 20 });
     });
 
     it('are not changed by someone who saw older ones, but a repeated change is accepted', async () => {

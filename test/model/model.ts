@@ -301,8 +301,9 @@ export class Model extends People {
     } else if (!this.#mayCall(campaign, body.phone)) this.#end(call, 'blocked', this.now);
     else if (opensAt > this.now && opensAt >= latest) this.#end(call, 'lapsed', this.now);
     else if (opensAt > this.now) this.calls.change(call.id, { dueAt: opensAt, isHeld: true, triedAt: null });
+    else if (this.#isRationed(campaign)) return;
     else if (!hasEnd(call) && triedAt !== null && this.now > triedAt + tries) this.#end(call, 'failed', this.now);
-    else if (!this.#isRationed(campaign)) this.#handOff(call);
+    else this.#handOff(call);
   }
 
   #isStopped(campaign: Id): boolean {

@@ -189,7 +189,10 @@ export class World {
 
   /** @param code the time step of the code to enter after the password; null for none */
   async signIn(core: number, { id, email, lastCode }: User, code: number | null): Promise<void> {
-    let answer = await this.request(core, 'POST', '/console/session', { body: { email, password } });
+    const signIn = () => this.request(core, 'POST', '/console/session', { body: { email, password } });
+    let answer = await signIn();
+    // A busy machine can be too slow for the time limits, and a 503 promises that nothing has happened.
+    for (let attempt = 0; answer.status === 503 && attempt < 5; attempt++) answer = await signIn();
     const cookie = readCookies(answer);
     // Sometimes tries a used code first, which must be refused.
     for (const step of code === null ? [] : code % 3 === 0 ? [lastCode ?? 0, code] : [code]) {
