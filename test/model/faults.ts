@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { PostgresClient } from '../../core/storage/engine/postgres/postgres-connection.ts';
-import { SqliteClient } from '../../core/storage/engine/sqlite/sqlite-connection.ts';
+import { SqliteClient } from '../../core/storage/engine/sqlite/sqlite.ts';
 import { day } from './basics.ts';
 
 let change = Promise.withResolvers<void>();

@@ -224,7 +224,7 @@ describe('storage', () => {
     const folder = new URL('../../core/storage/', import.meta.url);
     const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.ts'));
     const using = sources.filter((name) => /statement\.(get|each)\(/.test(readFileSync(new URL(name, folder), 'utf8')));
-    expect(sources).to.include('engine/sqlite/sqlite-connection.ts');
+    expect(sources).to.include('engine/sqlite/sqlite.ts');
     expect(using).to.deep.equal([]);
   });
 });

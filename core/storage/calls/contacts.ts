@@ -4,7 +4,7 @@ import { recordAudit } from '../audit/audit.ts';
 import { groupByLane, inCallLanes } from '../engine/call-lanes.ts';
 import type { Lane } from '../engine/database.ts';
 import { inChunks, required } from '../engine/database.ts';
-import { emptyLog } from '../engine/sqlite/sqlite-file.ts';
+import { emptyLog } from '../engine/sqlite/sqlite.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { callKey } from '../queue/call-stages.ts';
 import { cancelFound } from '../queue/queue.ts';

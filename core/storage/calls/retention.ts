@@ -4,7 +4,7 @@ import type { RetentionDays } from '../../domain/model.ts';
 import type { RetentionStore } from '../../domain/ports.ts';
 import { earliest, inCallLanes, sumOfCalls } from '../engine/call-lanes.ts';
 import { getDialect, inShortTransactions, type Lane } from '../engine/database.ts';
-import { emptyLog } from '../engine/sqlite/sqlite-file.ts';
+import { emptyLog } from '../engine/sqlite/sqlite.ts';
 import { selectUnlocked } from '../queue/queue.ts';
 
 const eraseBatchSize = 500;

@@ -10,7 +10,7 @@ import { recordAudit } from '../audit/audit.ts';
 import { countCalls, sumOfCalls } from '../engine/call-lanes.ts';
 import { inChunks, inShortTransactions, type Lane, type Lanes, required, requireSeen } from '../engine/database.ts';
 import { endCalls } from '../engine/ended-calls.ts';
-import { emptyLog } from '../engine/sqlite/sqlite-file.ts';
+import { emptyLog } from '../engine/sqlite/sqlite.ts';
 import type { DoNotCallRow } from '../engine/tables.ts';
 import { isAt, isListed, stageAfterSql } from '../queue/call-stages.ts';
 import { type CallKeyPair, selectAmong, selectBatch, walkQueue } from '../queue/queue.ts';

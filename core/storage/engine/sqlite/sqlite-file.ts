@@ -14,13 +14,8 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { promisify } from 'node:util';
-import type { Database as Connection } from 'sqlite3';
-import { deadlines } from '../../../domain/deadlines.ts';
 import { errorCode, Problem } from '../../../domain/problem.ts';
-import type { Lane } from '../database.ts';
 import { explainDatabaseError, UnsafeFileError } from '../errors.ts';
-import { markBroken } from './sqlite-connection.ts';
 
 /** Creates the file, with access only for its owner, or checks that it exists. @throws Problem `not-found` or `unavailable` */
 export function prepareFile(filename: string, ifMissing: 'make' | 'refuse'): void {
@@ -240,24 +235,6 @@ function hardLinkError(file: string): UnsafeFileError {
 
 function movedError(file: string, todo: string): UnsafeFileError {
   return new UnsafeFileError(file, 'was moved, deleted or replaced', `Stop the core, ${todo}.`);
-}
-
-/**
- * Empties SQLite's write-ahead log, because it still contains erased data. Gives up soon if others are reading, because no one can
- * write during that time. The next erasure tries again.
- */
-export async function emptyLog({ kind, write }: Lane): Promise<void> {
-  if (kind !== 'sqlite') return;
-  const connection: Connection = await write.client.acquireConnection();
-  const execute = promisify<string, void>(connection.exec.bind(connection));
-  try {
-    await execute(`PRAGMA busy_timeout = 50; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA busy_timeout = ${deadlines.lock}`);
-  } catch (error) {
-    // Don't reuse the connection, because it may still have the short timeout.
-    markBroken(connection, error);
-  } finally {
-    write.client.releaseConnection(connection);
-  }
 }
 
 /**
