@@ -221,11 +221,7 @@ type Events = { table: string; where: Condition; prefix: RowPrefix | null; other
  * Builds the parts of a query for events. There's an index for each filter and for most pairs of filters (see
  * schema.sql). If several match the filters, uses the one with the fewest events.
  */
-export async function eventsIn(
-  database: Lane,
-  visibility: ActivityVisibility,
-  { actor, action, subject }: ActivityFilter,
-): Promise<Events> {
+async function eventsIn(database: Lane, visibility: ActivityVisibility, { actor, action, subject }: ActivityFilter): Promise<Events> {
   const scope = scopeColumn(visibility);
   const requested = new Map<Column, string | null>();
   if (actor) requested.set('actor_id', actor.id);
@@ -308,7 +304,7 @@ function isValue(column: string, value: string | null): Condition {
 }
 
 /** Returns the column that decides who can see an event, and its value; null if the viewer can't see any. */
-export function scopeColumn(visibility: ActivityVisibility): { column: Column; value: string | null } | null {
+function scopeColumn(visibility: ActivityVisibility): { column: Column; value: string | null } | null {
   switch (visibility.kind) {
     case 'own':
       return { column: 'actor_id', value: visibility.userId };
@@ -324,7 +320,7 @@ export function scopeColumn(visibility: ActivityVisibility): { column: Column; v
 }
 
 /** Builds the condition that a viewer can see an event. */
-export function isVisible(visibility: ActivityVisibility): Condition {
+function isVisible(visibility: ActivityVisibility): Condition {
   const scope = scopeColumn(visibility);
   return scope ? isValue(scope.column, scope.value) : nothing;
 }

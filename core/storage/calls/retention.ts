@@ -10,9 +10,15 @@ import { selectUnlocked } from '../queue/queue.ts';
 const eraseBatchSize = 500;
 const forgetBatchSize = 2_000;
 
+/**
+ * What charts no longer show after a while: each table's key, and the column that says how old a row is. Days in UTC can be compared: in any
+ * time zone, a day ends within 14 hours of the same day in UTC, and what's deleted is a month old.
+ */
 const counts = {
-  ofKeys: { table: 'api_key_usage', key: ['api_key_id', 'quarter_at'] },
-  ofCalls: { table: 'call_counts', key: ['campaign_id', 'quarter_at', 'state'] },
+  api_key_usage: { key: ['api_key_id', 'quarter_at'], age: 'quarter_at' },
+  api_key_days: { key: ['api_key_id', 'day'], age: 'day' },
+  api_key_addresses: { key: ['api_key_id', 'address'], age: 'used_at' },
+  call_counts: { key: ['campaign_id', 'quarter_at', 'state'], age: 'quarter_at' },
 } as const;
 
 /**
@@ -74,29 +80,17 @@ export function retentionStore(database: Lane): RetentionStore {
     },
 
     async forgetCounts(before, signal) {
-      let forgotten = 0;
-      const forget = (write: Knex, { table, key }: (typeof counts)[keyof typeof counts]) => {
-        const forgetBatch = (limit: number) => {
-          const batch = write(table).where('quarter_at', '<', before).select(key).limit(limit);
-          return write(table).whereIn(key, batch).delete();
+      const forget = ({ write }: Lane, table: keyof typeof counts) => {
+        const { key, age } = counts[table];
+        const oldest = age === 'day' ? new Date(before).toISOString().slice(0, 10) : before;
+        const forgetBatch = (limit: number): Promise<number> => {
+          const batch = write.from(table).where(age, '<', oldest).select(key).limit(limit);
+          return write.from(table).whereIn(key, batch).delete();
         };
         return inShortTransactions(forgetBatch, forgetBatchSize, signal);
       };
-      forgotten += await forget(write, counts.ofKeys);
-      forgotten += await sumOfCalls(database, ({ write }) => forget(write, counts.ofCalls));
-      // Days in UTC can be used here: in any time zone, a day ends within 14 hours of the same day in UTC, and `before` is a month ago.
-      const days = (limit: number) => {
-        const batch = write('api_key_days')
-          .where('day', '<', new Date(before).toISOString().slice(0, 10))
-          .select('api_key_id', 'day')
-          .limit(limit);
-        return write('api_key_days').whereIn(['api_key_id', 'day'], batch).delete();
-      };
-      const addresses = (limit: number) => {
-        const batch = write('api_key_addresses').where('used_at', '<', before).select('api_key_id', 'address').limit(limit);
-        return write('api_key_addresses').whereIn(['api_key_id', 'address'], batch).delete();
-      };
-      for (const forgetBatch of [days, addresses]) forgotten += await inShortTransactions(forgetBatch, forgetBatchSize, signal);
+      let forgotten = await sumOfCalls(database, (lane) => forget(lane, 'call_counts'));
+      for (const table of ['api_key_usage', 'api_key_days', 'api_key_addresses'] as const) forgotten += await forget(database, table);
       return forgotten;
     },
   };

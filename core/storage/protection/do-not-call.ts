@@ -144,7 +144,7 @@ function narrow(entries: Knex.QueryBuilder, access: ProtectionAccess): Knex.Quer
 }
 
 /** Adds the names of the entries' accounts and partners. */
-export async function toEntries(read: Knex, rows: readonly DoNotCallRow[]): Promise<DoNotCallEntry[]> {
+async function toEntries(read: Knex, rows: readonly DoNotCallRow[]): Promise<DoNotCallEntry[]> {
   const ids = [...new Set(rows.map((row) => row.scope_id))];
   const names: Named[] = [];
   for (const chunk of inChunks(ids)) {
@@ -168,7 +168,7 @@ function toEntry(row: DoNotCallRow, scopeName: string): DoNotCallEntry {
 }
 
 /** Counts the calls to these numbers that a provider has or may have. */
-export async function countBeingDialed(database: Lane, owner: OwningScope, phones: readonly string[]): Promise<number> {
+async function countBeingDialed(database: Lane, owner: OwningScope, phones: readonly string[]): Promise<number> {
   const scope = owner.accountId === null ? 'account_id IN (SELECT id FROM accounts WHERE partner_id = ?)' : 'account_id = ?';
   let calls = 0;
   for (const chunk of inChunks(phones)) {
@@ -509,9 +509,9 @@ const bitsSet = 6;
 const wordsPerBlock = 16;
 
 /** A set of numbers that may also seem to contain other numbers: a blocked Bloom filter (Putze, Sanders and Singler, 2007). */
-export type NumberFilter = { add(phone: string): void; mayHave(phone: string): boolean; count(): number; capacity: number };
+type NumberFilter = { add(phone: string): void; mayHave(phone: string): boolean; count(): number; capacity: number };
 
-export function numberFilter(capacity: number): NumberFilter {
+function numberFilter(capacity: number): NumberFilter {
   const blocks = Math.ceil((capacity * bitsPerNumber) / (wordsPerBlock * 32));
   const words = new Int32Array(blocks * wordsPerBlock);
   let count = 0;

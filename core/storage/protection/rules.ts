@@ -115,11 +115,7 @@ type RuleRow = { campaign_id: string; account_id: string; partner_id: string; ru
  *
  * @param on a transaction, or the pool
  */
-export async function readCampaignRules(
-  database: Lane,
-  campaignIds: readonly string[],
-  on = database.read,
-): Promise<Map<string, CampaignRules>> {
+async function readCampaignRules(database: Lane, campaignIds: readonly string[], on = database.read): Promise<Map<string, CampaignRules>> {
   const rules = new Map<string, CampaignRules>();
   for (const ids of inChunks(campaignIds)) {
     const rows = await database.query<RuleRow>(

@@ -36,7 +36,7 @@ export const queueSql = ({ kind }: Pick<Lane, 'kind'>) => (kind === 'sqlite' ? '
  */
 export type KeysWithCalls = { ids: readonly string[] } | { creatorId: string } | 'marked';
 /** Selects the calls of a stop's scope that were placed by the time of the stop. An empty ID stands for the server. */
-export type StoppedCalls = { scope: StopScope; scopeId: string; placedUntil: Millis };
+type StoppedCalls = { scope: StopScope; scopeId: string; placedUntil: Millis };
 
 type CallsToCancel = KeysWithCalls | StoppedCalls;
 

@@ -243,7 +243,7 @@ function movedError(file: string, todo: string): UnsafeFileError {
  */
 export type Checkpoints = { salt: number; done: number; attempted: number };
 
-export type WalIndex = {
+type WalIndex = {
   /** Whether the file no longer has a name. This is faster than checking by name. */
   isDeleted(): boolean;
   checkpoints(): Checkpoints | undefined;
@@ -262,7 +262,7 @@ const at = { salt: 32, done: 96, attempted: 128, end: 132 } as const;
 /**
  * Opens the `-shm` file, which SQLite maps into memory. This isn't possible on Windows, because SQLite's locks block other readers there.
  */
-export function openWalIndex(path: string, identity: string): WalIndex {
+function openWalIndex(path: string, identity: string): WalIndex {
   if (process.platform === 'win32') return { isDeleted: () => false, checkpoints: () => undefined, close: () => undefined };
   const index = opened.get(identity) ?? { descriptor: openSync(path, 'r'), users: 0 };
   opened.set(identity, index);
