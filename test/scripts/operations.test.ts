@@ -57,6 +57,8 @@ esac
 const preparations: Record<string, string> = {
   'proxy-and-tls: On the same machine 2': `mkdir -p /etc/ssl/callkey
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 90 -subj /CN=callkey.example.com -keyout /etc/ssl/callkey/key.pem -out /etc/ssl/callkey/cert.pem`,
+  'backup-and-restore: On another machine': `cp "$(ls -t /var/backups/callkey/*.backup | head -n 1)" /var/lib/callkey/callkey.db.session-secret .
+rm -rf /var/backups/callkey /var/lib/callkey/callkey.db.session-secret`,
   'upgrade-and-rollback: Upgrade and rollback': 'callkey-service partner add Before',
   'upgrade-and-rollback: Rollback': 'callkey-service partner add After',
   'upgrade-and-rollback: From a checkout to the package': `mkdir -p /srv/callkey/data
@@ -104,6 +106,12 @@ const results: Record<string, readonly (readonly [script: string, output: RegExp
   'secrets: Secrets': [
     ['tr "\\0" "\\n" < /proc/$(systemctl show --property=MainPID --value callkey)/environ', /^DIALER_SECRETS_FILE=\/run\//m],
   ],
+  'backup-and-restore: On another machine': [
+    [
+      'ls -l /var/backups/callkey /var/lib/callkey',
+      /-rw------- 1 callkey callkey .* callkey-[^\n]*\.backup\n.*-rw------- 1 callkey callkey [^\n]* callkey\.db\.session-secret/s,
+    ],
+  ],
   'backup-and-restore: Backup and restore': [
     ['ls -l /var/backups/callkey', /-rw------- 1 callkey callkey .* callkey-[\d.]+-\d{8}T\d{6}Z\.backup/],
   ],
@@ -118,7 +126,8 @@ const results: Record<string, readonly (readonly [script: string, output: RegExp
     ['curl --fail --silent http://127.0.0.1:8081/healthz', /"version":"0\.2\.0"/],
     [`ls /var/backups/callkey`, new RegExp(`callkey-${version}-`)],
   ],
-  'upgrade-and-rollback: Rollback': [
+  'backup-and-restore: Restore': [['ls /var/backups/callkey', /^before-restore-/m]],
+  'upgrade-and-rollback: Rollback 2': [
     ['curl --fail --silent http://127.0.0.1:8081/healthz', new RegExp(`"version":"${version}"`)],
     [partners, /^(?!.*After).*Before/],
   ],
@@ -140,9 +149,11 @@ const rest = [
     'secrets: Secrets',
     'backup-and-restore: Backup and restore',
     'backup-and-restore: Backup and restore 2',
+    'backup-and-restore: On another machine',
     'backup-and-restore: Restore',
+    'backup-and-restore: Restore 2',
   ],
-  ...['upgrade-and-rollback: Upgrade and rollback', 'upgrade-and-rollback: Rollback'],
+  ...['upgrade-and-rollback: Upgrade and rollback', 'upgrade-and-rollback: Rollback', 'upgrade-and-rollback: Rollback 2'],
 ];
 const runs: Record<string, readonly string[]> = {
   'on SQLite': [
