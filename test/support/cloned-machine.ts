@@ -4,6 +4,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { track } from '../../scripts/support/server-process.ts';
 import { freshDirectory, memoryFolder } from './databases.ts';
 import { skip } from './skip.ts';
 import { until } from './until.ts';
@@ -77,7 +78,7 @@ export async function cloneMachine(context: Mocha.Context): Promise<ClonedMachin
     env: { PATH: process.env['PATH'] ?? '', CHECKOUT: checkout },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  const ended = once(child, 'exit');
+  const ended = track(child);
   const messages = text(child.stderr);
   const clone: ClonedMachine = {
     run: (input) => runIn(child, input),
@@ -95,8 +96,11 @@ export async function cloneMachine(context: Mocha.Context): Promise<ClonedMachin
   skip(context, `the machine can't be cloned here: ${(await messages).trim().split('\n').at(-1)}`);
 }
 
-/** Returns the ID of the clone's first process; empty if it isn't running. */
-const firstProcess = ({ pid = 0 }: ChildProcess) => readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+/** Returns the ID of the clone's systemd; empty if it isn't running, because until then, that process still has this machine's files. */
+function firstProcess({ pid = 0 }: ChildProcess): string {
+  const id = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim();
+  return id !== '' && readFileSync(`/proc/${id}/comm`, 'utf8') === 'systemd\n' ? id : '';
+}
 
 async function runIn(machine: ChildProcess, script: string): Promise<Ran> {
   const first = firstProcess(machine);
