@@ -132,7 +132,7 @@ const results: Record<string, readonly (readonly [script: string, output: RegExp
     [partners, /^(?!.*After).*Before/],
   ],
   'upgrade-and-rollback: From a checkout to the package': [[partners, /Checkout/]],
-  'install: Uninstall': [['ls /usr/local/bin /usr/local/sbin /etc/systemd/system', /^(?!.*callkey)/s]],
+  'install: Uninstall': [['rm -rf /etc/systemd/system/callkey-2.service*; ls /usr/local/bin /usr/local/sbin /etc/systemd/system', /^(?!.*callkey)/s]],
 };
 
 /** Blocks that a clone of this machine can't run, and what checks them instead. */
