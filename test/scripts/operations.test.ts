@@ -57,6 +57,7 @@ esac
 const preparations: Record<string, string> = {
   'proxy-and-tls: On the same machine 2': `mkdir -p /etc/ssl/callkey
 openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 90 -subj /CN=callkey.example.com -keyout /etc/ssl/callkey/key.pem -out /etc/ssl/callkey/cert.pem`,
+  'backup-and-restore: Backup and restore': 'touch --date="40 days ago" /var/backups/callkey/callkey-0.0.9-20200101T000000Z.backup',
   'backup-and-restore: On another machine': `cp "$(ls -t /var/backups/callkey/*.backup | head -n 1)" /var/lib/callkey/callkey.db.session-secret .
 rm -rf /var/backups/callkey /var/lib/callkey/callkey.db.session-secret`,
   'upgrade-and-rollback: Upgrade and rollback': 'callkey-service partner add Before',
@@ -78,11 +79,8 @@ const results: Record<string, readonly (readonly [script: string, output: RegExp
   'install: The service': [
     ['curl --fail --silent http://127.0.0.1:8081/readyz', /"ready"/],
     ['systemctl list-timers --all --no-pager', /callkey-backup\.timer/],
-    // The timer's unit, of which metrics know, and pruning.
-    [
-      'touch --date="40 days ago" /var/backups/callkey/callkey-0.0.9-20200101T000000Z.backup 2> /dev/null || true; systemctl start callkey-backup; ls /var/backups/callkey',
-      /^callkey-\d+\.\d+\.\d+-\d{8}T\d{6}Z\.backup\n$/m,
-    ],
+    // The timer's unit, of which metrics know.
+    ['systemctl start callkey-backup; ls /var/backups/callkey', /^callkey-\d+\.\d+\.\d+-\d{8}T\d{6}Z\.backup\n$/m],
     [metric('callkey_last_backup_timestamp_seconds'), /seconds 1\.?\d+/],
   ],
   'proxy-and-tls: On the same machine 2': [
@@ -113,7 +111,7 @@ const results: Record<string, readonly (readonly [script: string, output: RegExp
     ],
   ],
   'backup-and-restore: Backup and restore': [
-    ['ls -l /var/backups/callkey', /-rw------- 1 callkey callkey .* callkey-[\d.]+-\d{8}T\d{6}Z\.backup/],
+    ['ls -l /var/backups/callkey', /^(?!.*callkey-0\.0\.9).*-rw------- 1 callkey callkey [^\n]* callkey-[\d.]+-\d{8}T\d{6}Z\.backup/s],
   ],
   'backup-and-restore: Backup and restore 2': [
     // As cron runs it.
@@ -132,7 +130,9 @@ const results: Record<string, readonly (readonly [script: string, output: RegExp
     [partners, /^(?!.*After).*Before/],
   ],
   'upgrade-and-rollback: From a checkout to the package': [[partners, /Checkout/]],
-  'install: Uninstall': [['rm -rf /etc/systemd/system/callkey-2.service*; ls /usr/local/bin /usr/local/sbin /etc/systemd/system', /^(?!.*callkey)/s]],
+  'install: Uninstall': [
+    ['rm -rf /etc/systemd/system/callkey-2.service*; ls /usr/local/bin /usr/local/sbin /etc/systemd/system', /^(?!.*callkey)/s],
+  ],
 };
 
 /** Blocks that a clone of this machine can't run, and what checks them instead. */
