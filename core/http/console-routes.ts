@@ -25,8 +25,7 @@ import * as users from './console/users.ts';
 import { readQuery } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware, State } from './middleware/context.ts';
 import { isUnchanged, setEncodedBody, toEtag } from './middleware/encoding.ts';
-import { badEncoding, isDecodable, methodNotAllowed } from './middleware/every-request.ts';
-import { hasKeyHeader, jsonLine, refuse, setRequestId } from './middleware/responses.ts';
+import { badEncoding, hasKeyHeader, isDecodable, jsonLine, methodNotAllowed, refuse, setRequestId } from './middleware/every-request.ts';
 import {
   applyTenancyHeader,
   csrf,

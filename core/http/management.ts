@@ -6,8 +6,15 @@ import type { Registry } from 'prom-client';
 import { isLoopback } from '#contract/server-address.ts';
 import { Problem } from '../domain/problem.ts';
 import type { State } from './middleware/context.ts';
-import { everyRequest, hasReadablePath, methodNotAllowed } from './middleware/every-request.ts';
-import { jsonLine, setRequestId, toBody, writeProblem } from './middleware/responses.ts';
+import {
+  everyRequest,
+  hasReadablePath,
+  jsonLine,
+  methodNotAllowed,
+  setRequestId,
+  toBody,
+  writeProblem,
+} from './middleware/every-request.ts';
 
 /**
  * Creates the application of the management listener, which only the operator's machines should reach. It shows whether the process is

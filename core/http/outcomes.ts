@@ -9,7 +9,7 @@ import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { dataOrThrow, parseInTurn, readBytes } from './middleware/body.ts';
 import type { Middleware } from './middleware/context.ts';
-import { refuse, setRequestId } from './middleware/responses.ts';
+import { refuse, setRequestId } from './middleware/every-request.ts';
 
 const { path, method, body, status } = dialerRoutes.reportOutcome;
 

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { extname, join } from 'node:path';
 import type { Context, Middleware } from './middleware/context.ts';
 import { type Encoded, isUnchanged, setBody, setEncodedBody, toEtag } from './middleware/encoding.ts';
-import { hasKeyHeader, refuse, setRequestId } from './middleware/responses.ts';
+import { hasKeyHeader, refuse, setRequestId } from './middleware/every-request.ts';
 import { commandLinePath, readReference } from './public-reference.ts';
 
 type PageFile = {

@@ -4,7 +4,7 @@ import { sessionRoutes } from '#contract/console/session.ts';
 import type { DialerObserver } from '../dialer/loop.ts';
 import { stopReasons } from '../domain/protection/judge.ts';
 import { type CodeResult, identityProviderResults } from '../http/middleware/context.ts';
-import { notAnswered } from '../http/middleware/responses.ts';
+import { notAnswered } from '../http/middleware/every-request.ts';
 import { adminCommand } from '../program.ts';
 import type { ObserveBatch } from '../storage/calls/place-and-cancel.ts';
 import type { Storage } from '../storage/storage.ts';

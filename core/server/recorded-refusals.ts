@@ -67,7 +67,7 @@ class Collector<Item> {
 /**
  * Counts refused keys and sign-ins in memory, and writes them in the background: log lines by client address, in a form that fail2ban can
  * read, and an audit event for each user and address. Log lines contain neither keys nor email addresses. If requests can't be served, logs
- * the first failure immediately, and counts the others. The 401 itself is in http/middleware/responses.ts.
+ * the first failure immediately, and counts the others. The 401 itself is in http/middleware/every-request.ts.
  */
 export function recordRefusals(ports: Ports, log: Logger): RecordedRefusals {
   const { apiKeys, users, activity } = ports.stores;

@@ -9,7 +9,7 @@ import { Problem } from '../../domain/problem.ts';
 import { countRecorded } from '../../domain/sign-in/throttle.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
 import { toEncodedStream } from '../middleware/encoding.ts';
-import { requestNames } from '../middleware/responses.ts';
+import { requestNames } from '../middleware/every-request.ts';
 import { getActor, getViewer, renewSession } from '../middleware/session.ts';
 
 type Part = { rows: string[][]; nextCursor: string | null };

@@ -1,7 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import type { Logger } from 'pino';
-import { Problem } from '../../domain/problem.ts';
+import { keyExpiresHeader } from '#contract/calls/calls.ts';
+import { apiKeyHeader, rateLimitHeader, rateLimitPolicyHeader } from '#contract/headers.ts';
+import { type ProblemBody, type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
+import { Problem, type Quota, ResultUnknown, unauthorizedDetail } from '../../domain/problem.ts';
 import type { Context, Middleware, ObserveRefusals } from './context.ts';
-import { answerError, refuse, requestNames } from './responses.ts';
 import { isSignedIn } from './session.ts';
 
 type OnAnswered = (ctx: Context, milliseconds: number) => void;
@@ -131,4 +134,140 @@ export function notFound(listMethods: (path: string) => readonly string[]): Midd
 export function methodNotAllowed(methods: readonly string[]): Problem {
   const allow = [...new Set(methods)].join(', ');
   return new Problem('method-not-allowed', `Allowed methods: ${allow}.`, { allow });
+}
+
+const unauthorizedBody = jsonLine(toBody('unauthorized', unauthorizedDetail));
+const problemHeaders = ['Content-Type', problemMediaType, 'Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff'];
+const unauthorizedHeaders = ['WWW-Authenticate', 'ApiKey realm="callkey"', ...problemHeaders];
+
+/**
+ * Sends the common 401. Missing, malformed, unknown, expired and revoked keys, and all paths without a session, get the same bytes, so that
+ * no one learns which keys or paths exist. (RFC 9110 §11.6.1 requires a challenge with each 401.)
+ */
+export function refuse(ctx: Context): void {
+  // Omit the request ID, because it would make the bytes of two refusals differ.
+  writePlain(ctx, 401, unauthorizedHeaders, unauthorizedBody);
+}
+
+/**
+ * Whether a request has a key header. Only the key-authenticated endpoints read its value. Everywhere else, a program that sends a key gets
+ * the common 401, as for any unknown path.
+ */
+export function hasKeyHeader(ctx: Context): boolean {
+  return ctx.req.headers[apiKeyHeader.toLowerCase()] !== undefined;
+}
+
+/** Serializes a JSON body, with a newline at the end, so that a terminal's prompt starts on its own line. */
+export function jsonLine(body: object): string {
+  return `${JSON.stringify(body)}\n`;
+}
+
+/** Writes a response without Koa, including the request's ID and the expiry of a key that expires soon. */
+export function write(ctx: Context, status: number, headers: readonly string[], body: string): void {
+  const { keyExpiresAt } = ctx.state;
+  const identified = [...headers, requestIdHeader, getRequestId(ctx)];
+  writePlain(ctx, status, keyExpiresAt === undefined ? identified : [...identified, keyExpiresHeader, keyExpiresAt], body);
+}
+
+function writePlain(ctx: Context, status: number, headers: readonly string[], body: string): void {
+  ctx.respond = false;
+  const { res } = ctx;
+  // Remove headers that were set for a different response.
+  for (const name of res.getHeaderNames()) if (name !== 'connection') res.removeHeader(name);
+  res.writeHead(status, [...headers, 'Content-Length', String(Buffer.byteLength(body))]);
+  res.end(body);
+}
+
+/** The status that metrics count if there's no response. Clients never see it. */
+export const notAnswered = 0;
+
+/** Turns what a request has thrown into a response. */
+export function answerError(ctx: Context, error: unknown, onNotServed: ObserveRefusals['onNotServed']): void {
+  if (ctx.res.headersSent) return;
+  const isProblem = error instanceof Problem;
+  if (isProblem && error.code === 'unauthorized') {
+    refuse(ctx);
+    return;
+  }
+  const isNotServed = !isProblem || error.status >= 500;
+  const isLogged = isNotServed && onNotServed(error, { ...requestNames(ctx), route: ctx.state.route });
+  if (error instanceof ResultUnknown) hangUp(ctx);
+  else if (isProblem) answerProblem(ctx, error);
+  else answerFault(ctx, isLogged);
+}
+
+/** Closes the connection as if the core had been killed, because any response could be wrong about what happened. */
+function hangUp(ctx: Context): void {
+  ctx.respond = false;
+  ctx.res.statusCode = notAnswered;
+  ctx.req.socket.destroy();
+}
+
+function answerFault(ctx: Context, isLogged: boolean): void {
+  const body = toBody(
+    'internal',
+    isLogged
+      ? "Something went wrong on the server. The operator can find it in the log under this request's ID."
+      : 'Something went wrong on the server, for this and many other requests. The operator can find the first of them in the log.',
+  );
+  writeProblem(ctx, { ...body, instance: toInstance(getRequestId(ctx)) });
+}
+
+function answerProblem(ctx: Context, problem: Problem): void {
+  const body = toBody(problem.code, problem.message);
+  if (problem.errors) body.errors = [...problem.errors];
+  const retryAfter = problem.retryAfter === undefined ? [] : ['Retry-After', String(problem.retryAfter)];
+  const allow = problem.allow === undefined ? [] : ['Allow', problem.allow];
+  writeProblem(ctx, body, [...retryAfter, ...allow, ...quotaHeaders(problem.quota)]);
+}
+
+/** Returns the headers of draft-ietf-httpapi-ratelimit-headers-10 for a key with a daily call limit. */
+export function quotaHeaders(quota: Quota | undefined): string[] {
+  if (quota === undefined) return [];
+  const { callsPerDay, left, resetsIn } = quota;
+  return [rateLimitPolicyHeader, `"day";q=${callsPerDay};w=86400`, rateLimitHeader, `"day";r=${left};t=${resetsIn}`];
+}
+
+export function writeProblem(ctx: Context, body: ProblemBody, more: readonly string[] = []): void {
+  write(ctx, body.status, [...problemHeaders, ...more], jsonLine(body));
+}
+
+export function toBody(code: ProblemCode, detail: string): ProblemBody {
+  const { title, status } = problemTable[code];
+  return { type: problemType(code), title, status, detail };
+}
+
+const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Returns the request ID as a URI reference (RFC 9457 §3.1.5). Keeps the client's own ID as it is. */
+function toInstance(requestId: string): string {
+  return uuidForm.test(requestId) ? `urn:uuid:${requestId}` : requestId;
+}
+
+const identifierForm = /^[A-Za-z0-9._~:-]{1,128}$/;
+
+const idHeader = requestIdHeader.toLowerCase();
+
+/**
+ * Returns the request's ID: the client's own, if it sent one. It appears in log lines and in all responses except the common 401. Don't
+ * confuse it with a call's `requestId`, which is the caller's ID for a call.
+ */
+export function getRequestId({ req, state }: Context): string {
+  const sent = req.headers[idHeader];
+  state.requestId ??= typeof sent === 'string' && identifierForm.test(sent) ? sent : randomUUID();
+  return state.requestId;
+}
+
+const traceparentForm = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}/;
+
+/** Returns the fields that identify a request in the log: its ID, and the client's trace if it sent one (W3C Trace Context §3.2). */
+export function requestNames(ctx: Context): { requestId: string; traceparent?: string } {
+  const requestId = getRequestId(ctx);
+  const [traceparent] = traceparentForm.exec(String(ctx.req.headers['traceparent'])) ?? [];
+  return traceparent === undefined ? { requestId } : { requestId, traceparent };
+}
+
+/** Sets the request ID's header on a response that Koa writes. */
+export function setRequestId(ctx: Context): void {
+  ctx.set(requestIdHeader, getRequestId(ctx));
 }

@@ -3,7 +3,7 @@ import { type IncomingMessage, type Server, ServerResponse, STATUS_CODES } from 
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import { type ProblemBody, problemMediaType, requestIdHeader } from '#contract/problems.ts';
-import { jsonLine, toBody } from '../../http/middleware/responses.ts';
+import { jsonLine, toBody } from '../../http/middleware/every-request.ts';
 import { SecureResponse } from './tls.ts';
 
 /**
