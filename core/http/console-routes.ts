@@ -18,7 +18,7 @@ import { ConsoleTurns, turnLimits } from './console/console-turns.ts';
 import * as directory from './console/directory.ts';
 import * as signIn from './console/identity-provider.ts';
 import * as protection from './console/protection.ts';
-import type { Handler, Request, SessionRoute } from './console/request.ts';
+import type { Handler, Request, SessionRoute, TakeTurn } from './console/request.ts';
 import * as secondFactor from './console/second-factor.ts';
 import * as sessions from './console/sessions.ts';
 import * as users from './console/users.ts';
@@ -73,13 +73,13 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     const { method, path, answer, status, repeated, confirm }: Route = table[name];
     const isExport = answer === 'csv';
     const turns = isExport || outOfTurn.includes(name) ? null : method === 'GET' ? lists : changes;
-    const handle = async (ctx: Context) => {
+    const handle = async (ctx: Context, turn: Turn | null) => {
       await applyTenancyHeader(ctx, deps.ports);
       if (!(name in sessionRoutes))
         await recordTenancyAccess(deps.ports, getSession(ctx).id, { viewer: getViewer(ctx), actor: getActor(deps, ctx) });
       // An export takes a turn for each of its parts, not one for the whole file, because a client may read slowly.
-      if (isExport) ctx.state.takeTurn = (work) => inTurn(lists, ctx, deps.ports, null, work);
-      const request = await readRequest(ctx, deps, name);
+      const takeTurn: TakeTurn = async (work) => (turn ? work(turn) : ((await inTurn(lists, ctx, deps.ports, null, work)) ?? closed()));
+      const request = await readRequest(ctx, deps, name, takeTurn);
       if (confirm?.(request.body)) await confirmRequest(deps.ports, request.caller.actor, request.viewer, readCode(request.body));
       const view = await handlers[name](request);
       if (view !== undefined) ctx.body = view;
@@ -87,7 +87,7 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
     };
     const run: Middleware = async (ctx) => {
       requireStage(deps.ports, getSession(ctx).data, name);
-      await (turns ? inTurn(turns, ctx, deps.ports, readSearch(ctx), () => handle(ctx)) : handle(ctx));
+      await (turns ? inTurn(turns, ctx, deps.ports, readSearch(ctx), (turn) => handle(ctx, turn)) : handle(ctx, null));
     };
     const requireOwnPath: Middleware = (ctx, next) => {
       if (ctx.path !== path && fixedPaths.has(ctx.path)) throw methodNotAllowed(consoleMethods(router, ctx.path));
@@ -118,7 +118,12 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
  * Reads and validates a request. @throws Problem `malformed-request`, `unsupported-media-type`, `too-large`, `invalid`, `unauthorized` or
  * `not-found`
  */
-async function readRequest<Name extends SessionRoute>(ctx: Context, deps: HttpDeps, name: Name): Promise<Request<Name>> {
+async function readRequest<Name extends SessionRoute>(
+  ctx: Context,
+  deps: HttpDeps,
+  name: Name,
+  takeTurn: TakeTurn,
+): Promise<Request<Name>> {
   const { path, query, body }: Route = table[name];
   const read = {
     query: query && readQuery(ctx, query),
@@ -127,7 +132,7 @@ async function readRequest<Name extends SessionRoute>(ctx: Context, deps: HttpDe
   };
   // Read the viewer only now, because the session may have changed while the body was arriving.
   const viewer = getViewer(ctx);
-  return { ...read, ctx, deps, ports: deps.ports, viewer, caller: { viewer, actor: getActor(deps, ctx) } } as Request<Name>;
+  return { ...read, ctx, deps, ports: deps.ports, takeTurn, viewer, caller: { viewer, actor: getActor(deps, ctx) } } as Request<Name>;
 }
 
 /** @throws Problem `not-found` if a parameter of the path can't be an ID */
@@ -150,20 +155,24 @@ export function consoleMethods(router: Router<State>, path: string): string[] {
   return (fixed.length > 0 ? fixed : matching).flatMap(({ methods }) => methods);
 }
 
-function inTurn(
+function inTurn<Result>(
   turns: ConsoleTurns,
   ctx: Context,
   ports: Ports,
   search: string | null,
-  work: (turn: Turn) => Promise<void>,
-): Promise<void> {
+  work: (turn: Turn) => Promise<Result>,
+): Promise<Result | undefined> {
   const { id, data } = getSession(ctx);
   return turns.run({ user: data.user.id, session: id, search, isGone: () => ctx.res.destroyed }, async (turn, hasWaited) => {
     // While the request waited, the session may have ended, or its user may have been moved.
     if (hasWaited) await renewSession(ctx, ports);
-    ctx.state.turn = turn;
-    await work(turn);
+    return work(turn);
   });
+}
+
+/** Ends an export whose client is gone. */
+function closed(): never {
+  throw new Problem('unavailable', 'The connection was closed.', { retryAfter: 1 });
 }
 
 function readSearch(ctx: Context): string | null {

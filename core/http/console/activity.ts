@@ -23,10 +23,11 @@ export const listActivityFacets: Handler<'listActivityFacets'> = async ({ ports,
   };
 };
 
-export const exportActivity: Handler<'exportActivity'> = async ({ ctx, deps, ports, query }) => {
+export const exportActivity: Handler<'exportActivity'> = async ({ ctx, deps, takeTurn, ports, query }) => {
   const filter = toFilter(ports, query);
   await sendCsv(ctx, deps, {
     list: 'activity',
+    takeTurn,
     days: query,
     head: ['When', 'Who', 'Action', 'Kind', 'What', 'From', 'Email', 'Detail'],
     async read(viewer, cursor) {

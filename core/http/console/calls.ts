@@ -8,7 +8,6 @@ import type { Millis } from '../../domain/instant.ts';
 import type { CallDetails, CallFilter, ListedCall, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { getCallZones } from '../../domain/protection/judge.ts';
-import { getTurn } from '../middleware/context.ts';
 import { sendCsv } from './csv.ts';
 import { ownerView } from './people.ts';
 import type { Handler, Request } from './request.ts';
@@ -18,9 +17,11 @@ export const listCalls: Handler<'listCalls'> = async (request) => list(request, 
 export const listAllCalls: Handler<'listAllCalls'> = async (request) => list(request, null);
 
 /** @param campaignId null for the calls of all campaigns in scope */
-async function list({ ctx, ports, viewer, query }: Request<'listAllCalls'>, campaignId: string | null): Promise<CallsView> {
+async function list({ takeTurn, ports, viewer, query }: Request<'listAllCalls'>, campaignId: string | null): Promise<CallsView> {
   const request = { campaignId, cursor: query.cursor, filter: toFilter(ports, query) };
-  const { items, nextCursor, searchedBackTo, total, totalIsMore } = await domain.listCalls(ports, viewer, request, getTurn(ctx));
+  const { items, nextCursor, searchedBackTo, total, totalIsMore } = await takeTurn((turn) =>
+    domain.listCalls(ports, viewer, request, turn),
+  );
   return {
     calls: items.map((call) => callView(call, viewer)),
     nextCursor,
@@ -37,10 +38,11 @@ export const exportAllCalls: Handler<'exportAllCalls'> = async (request) => {
   await exportCsv(request, null);
 };
 
-async function exportCsv({ ctx, deps, ports, query }: Request<'exportAllCalls'>, campaignId: string | null): Promise<void> {
+async function exportCsv({ ctx, deps, takeTurn, ports, query }: Request<'exportAllCalls'>, campaignId: string | null): Promise<void> {
   const request = { campaignId, filter: toFilter(ports, query) };
   await sendCsv(ctx, deps, {
     list: 'calls',
+    takeTurn,
     days: query,
     head: [
       ...['Campaign', 'Request ID', 'Contact', 'Phone', 'Outcome', 'Detail', 'Simulated', 'Key'],
@@ -67,16 +69,16 @@ function csvCells(call: ListedCall): string[] {
 export const showCall: Handler<'showCall'> = async ({ ports, viewer, params }) =>
   callDetailsView(await domain.showCall(ports, viewer, params.id, params.contactId), viewer);
 
-export const summarizeCalls: Handler<'summarizeCalls'> = async ({ ctx, ports, viewer, params, query }) => {
+export const summarizeCalls: Handler<'summarizeCalls'> = async ({ takeTurn, ports, viewer, params, query }) => {
   const request = { days: query, filter: toFilter(ports, query) };
-  const { days, countedBackTo } = await domain.summarizeCalls(ports, viewer, params.id, request, getTurn(ctx));
+  const { days, countedBackTo } = await takeTurn((turn) => domain.summarizeCalls(ports, viewer, params.id, request, turn));
   return { days, ...countedView(countedBackTo), dialerTrouble: await troubleView(ports) };
 };
 
-export const summarizeAllCalls: Handler<'summarizeAllCalls'> = async ({ ctx, ports, viewer, query }) => {
+export const summarizeAllCalls: Handler<'summarizeAllCalls'> = async ({ takeTurn, ports, viewer, query }) => {
   const page = { search: query.campaignSearch, cursor: query.cursor };
   const request = { days: query, filter: toFilter(ports, query) };
-  const { days, countedBackTo } = await domain.summarizeAllCalls(ports, viewer, page, request, getTurn(ctx));
+  const { days, countedBackTo } = await takeTurn((turn) => domain.summarizeAllCalls(ports, viewer, page, request, turn));
   return { days, ...countedView(countedBackTo), dialerTrouble: await troubleView(ports) };
 };
 

@@ -29,12 +29,13 @@ export class ConsoleTurns {
    * @param request.search the kind of search. The session's next search of that kind ends this one, whose result is then no longer needed
    * @param request.isGone whether the client no longer waits for the response
    * @param work is told whether it had to wait
+   * @returns undefined if the client is gone
    * @throws Problem `too-many-requests` or `unavailable`
    */
-  async run(
+  async run<Result>(
     request: { user: string; session: string; search: string | null; isGone: () => boolean },
-    work: (turn: Turn, hasWaited: boolean) => Promise<void>,
-  ): Promise<void> {
+    work: (turn: Turn, hasWaited: boolean) => Promise<Result>,
+  ): Promise<Result | undefined> {
     const { user, session, isGone } = request;
     const kind = request.search === null ? null : `${session} ${request.search}`;
     const search = {};
@@ -47,7 +48,7 @@ export class ConsoleTurns {
       if (result === 'full')
         throw new Problem('too-many-requests', 'Too many of your requests are waiting. Try again in 1 second.', { retryAfter: 1 });
       if (!hasTurn) throw new Problem('unavailable', 'The server is busy with other requests.', { retryAfter: 2 });
-      if (isGone()) return;
+      if (isGone()) return undefined;
       const yieldTurn = async () => {
         const left = deadline - performance.now();
         if (left <= 0 || isGone() || (kind !== null && this.#searches.get(kind) !== search)) return false;
@@ -57,7 +58,7 @@ export class ConsoleTurns {
         hasTurn = (await next) === 'turn';
         return hasTurn;
       };
-      await work({ yieldTurn }, hasWaited);
+      return await work({ yieldTurn }, hasWaited);
     } finally {
       if (hasTurn) this.#end(user);
       if (kind !== null && this.#searches.get(kind) === search) this.#searches.delete(kind);

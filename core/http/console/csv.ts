@@ -11,6 +11,7 @@ import type { Context, HttpDeps } from '../middleware/context.ts';
 import { toEncodedStream } from '../middleware/encoding.ts';
 import { requestNames } from '../middleware/every-request.ts';
 import { getActor, getViewer, renewSession } from '../middleware/session.ts';
+import type { TakeTurn } from './request.ts';
 
 type Part = { rows: string[][]; nextCursor: string | null };
 
@@ -18,6 +19,7 @@ type Export = {
   list: 'calls' | 'activity' | 'do-not-call';
   days: DayRange;
   head: readonly string[];
+  takeTurn: TakeTurn;
   /** Reads the rows after the cursor. */
   read: (viewer: Viewer, cursor: string | null, turn: Turn) => Promise<Part>;
 };
@@ -113,20 +115,7 @@ async function readNext(ctx: Context, deps: HttpDeps, request: Export, cursor: s
   }
 }
 
-async function readPart(ctx: Context, request: Export, cursor: string | null): Promise<Part> {
-  let part: Part | null = null;
-  await takeTurn(ctx, async (turn) => {
-    part = await request.read(getViewer(ctx), cursor, turn);
-  });
-  return part ?? closed();
-}
-
-/** Ends an export whose part wasn't read, because the client is gone. */
-function closed(): never {
-  throw new Problem('unavailable', 'The connection was closed.', { retryAfter: 1 });
-}
-
-function takeTurn(ctx: Context, work: (turn: Turn) => Promise<void>): Promise<void> {
-  if (!ctx.state.takeTurn) throw new Error("This route doesn't wait for turns.");
-  return ctx.state.takeTurn(work);
+/** Reads the viewer again, because they may have been moved since the last part. */
+function readPart(ctx: Context, { takeTurn, read }: Export, cursor: string | null): Promise<Part> {
+  return takeTurn((turn) => read(getViewer(ctx), cursor, turn));
 }

@@ -23,9 +23,10 @@ export const liftDoNotCall: Handler<'liftDoNotCall'> = async ({ ports, caller, p
   await list.liftNumber(ports, caller, params.id, body.reason);
 };
 
-export const exportDoNotCall: Handler<'exportDoNotCall'> = async ({ ctx, deps, ports, query }) => {
+export const exportDoNotCall: Handler<'exportDoNotCall'> = async ({ ctx, deps, takeTurn, ports, query }) => {
   await sendCsv(ctx, deps, {
     list: 'do-not-call',
+    takeTurn,
     days: { timeZone: 'UTC' },
     head: ['Number', 'For', 'Reason', 'Note', 'Source', 'Added by', 'Added', 'Ends'],
     async read(viewer, cursor) {

@@ -1,6 +1,5 @@
 import type Koa from 'koa';
 import type { SessionView } from '#contract/console/session.ts';
-import type { Turn } from '../../domain/calls/call-list.ts';
 import type { Session, User } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { type RefusalReason, refusalReasons } from '../../domain/sign-in/identity-provider.ts';
@@ -14,10 +13,6 @@ export type State = {
   address?: string;
   /** The session that the request has started. */
   started?: Session;
-  /** A list's or search's turn to use the database. */
-  turn?: Turn;
-  /** Runs a part of an export in its own turn. */
-  takeTurn?: (work: (turn: Turn) => Promise<void>) => Promise<void>;
   /** Whether the request repeats one that has already had its effect. */
   isRepeated?: boolean;
   /** When the accepted key expires (RFC 3339), if that's soon. */
@@ -81,9 +76,3 @@ export const identityProviderResults = [
   'throttled',
 ] as const;
 export type IdentityProviderResult = (typeof identityProviderResults)[number];
-
-/** Returns this request's turn to use the database. Only some lists and searches have one. */
-export function getTurn(ctx: Context): Turn {
-  if (!ctx.state.turn) throw new Error("This route doesn't wait for a turn, so it can't use getTurn.");
-  return ctx.state.turn;
-}
