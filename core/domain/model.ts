@@ -79,14 +79,7 @@ export type SignInCode = Subject & { digest: Digest; userId: string; signInVersi
 
 /** The data that would be deleted with a user: a page of the user's keys, newest first, and the number of sessions. */
 export type DeletionImpact = { apiKeys: EndangeredKey[]; sessions: number };
-export type EndangeredKey = {
-  id: string;
-  name: string;
-  createdAt: Millis;
-  lastUsedAt: Millis | null;
-  expiresAt: Millis | null;
-  queuedCalls: number;
-};
+export type EndangeredKey = Pick<ApiKey, 'id' | 'name' | 'createdAt' | 'lastUsedAt' | 'expiresAt'> & { queuedCalls: number };
 
 export type UserInput = { email: string; name: string; userType: UserType; accountId: string | null; partnerId: string | null };
 export type UserChange = Omit<UserInput, 'email'>;
@@ -216,6 +209,9 @@ export type NewCall = {
   notAfter: Millis | null;
 };
 
+/** What was placed, when and where. It never changes until it's erased. */
+type PlacedCall = Omit<NewCall, 'variables'> & { campaignId: string; variables: Readonly<Record<string, string>>; placedAt: Millis };
+
 /**
  * The rules that apply to a campaign's calls.
  *
@@ -313,19 +309,9 @@ export type CallCampaign = Named & { settings: Readonly<Record<string, string>>;
 export type DepartureTime = { at: number; by: number };
 
 /** A call that the dialer has claimed until `leaseUntil`. @property leaves null if it has no pace */
-export type ClaimedCall = {
-  contactId: string;
-  requestId: string;
-  campaignId: string;
-  phone: string;
-  name: string | null;
-  timeZone: string | null;
-  variables: Readonly<Record<string, string>>;
-  placedAt: Millis;
+export type ClaimedCall = PlacedCall & {
   campaign: CallCampaign;
   leaves: DepartureTime | null;
-  notBefore: Millis | null;
-  notAfter: Millis | null;
   firstAttemptAt: Millis;
   /** The provider that has, or may have, the call. */
   provider: string;
@@ -364,18 +350,10 @@ export type ListedCall = {
 export type CallKey = { campaignId: string; contactId: string };
 
 /** Everything that's stored about a call to a person. */
-export type ContactCall = CallKey & {
+export type ContactCall = PlacedCall & {
   campaignName: string;
   accountName: string;
-  requestId: string;
   state: CallState;
-  phone: string;
-  name: string | null;
-  timeZone: string | null;
-  variables: Readonly<Record<string, string>>;
-  notBefore: Millis | null;
-  notAfter: Millis | null;
-  placedAt: Millis;
   dialedAt: Millis | null;
   endedAt: Millis | null;
   durationSeconds: number | null;

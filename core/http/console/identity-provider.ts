@@ -22,7 +22,7 @@ import { countIdentityProviderSignIn, takeOnce } from '../../domain/sign-in/thro
 import { readBody, readQuery } from '../middleware/body.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
 import { CoreCookies, publicPath, readVouchers, rememberDevice, startNewSession } from '../middleware/session.ts';
-import { sessionView } from './sessions.ts';
+import { answerSession } from './sessions.ts';
 
 export async function showSignIn(ctx: Context, { ports, publicUrl }: HttpDeps): Promise<void> {
   const { identityProvider: provider, passwordSignIn } = ports;
@@ -136,8 +136,7 @@ export async function handOver(ctx: Context, deps: HttpDeps): Promise<void> {
 export async function signInFromApp(ctx: Context, deps: HttpDeps): Promise<void> {
   const input = await readBody(ctx, signInRoutes.signInFromApp.body, limits.strangerBodyBytes);
   const session = await startNewSession(ctx, await takeSignInCode(deps.ports, input));
-  ctx.status = signInRoutes.signInFromApp.status;
-  ctx.body = sessionView(session, deps);
+  answerSession(ctx, deps, session);
 }
 
 export async function signOutOfProvider(ctx: Context, deps: HttpDeps): Promise<void> {

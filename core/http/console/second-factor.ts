@@ -6,16 +6,9 @@ import { findVoucher } from '../../domain/sign-in/devices.ts';
 import * as domain from '../../domain/sign-in/second-factor.ts';
 import { readBody } from '../middleware/body.ts';
 import type { CodeResult, Context, HttpDeps } from '../middleware/context.ts';
-import {
-  getHalfOpenSession,
-  getSession,
-  readVouchers,
-  rememberChangedDevice,
-  rememberDevice,
-  startNewSession,
-} from '../middleware/session.ts';
+import { getHalfOpenSession, getSession, readVouchers, rememberChangedDevice, startNewSession } from '../middleware/session.ts';
 import type { Handler, Request } from './request.ts';
-import { sessionView } from './sessions.ts';
+import { answerSession } from './sessions.ts';
 
 const { enterCode: route } = sessionRoutes;
 
@@ -35,9 +28,7 @@ export async function enterCode(ctx: Context, deps: HttpDeps): Promise<void> {
     throw error;
   });
   deps.onCode('accepted');
-  rememberDevice(ctx, ports, halfOpen.data);
-  ctx.status = route.status;
-  ctx.body = sessionView(session, deps);
+  answerSession(ctx, deps, session, halfOpen.data);
 }
 
 function toResult(error: unknown): CodeResult {

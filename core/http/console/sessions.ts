@@ -5,6 +5,7 @@ import { limits } from '#contract/limits.ts';
 import * as users from '../../domain/directory/users.ts';
 import type { Session } from '../../domain/model.ts';
 import { Problem } from '../../domain/problem.ts';
+import type { KnownUser } from '../../domain/sign-in/devices.ts';
 import * as domain from '../../domain/sign-in/sessions.ts';
 import { isSecondFactorDue } from '../../domain/sign-in/sessions.ts';
 import { readBody } from '../middleware/body.ts';
@@ -32,12 +33,14 @@ export async function signIn(ctx: Context, deps: HttpDeps): Promise<void> {
     throw error;
   });
   const session = await startNewSession(ctx, credentials);
-  if (credentials.hasSecondFactor) {
-    ctx.status = 202;
-    ctx.body = { secondFactor: true } satisfies z.infer<typeof route.pending>;
-    return;
-  }
-  rememberDevice(ctx, deps.ports, credentials);
+  if (!credentials.hasSecondFactor) return answerSession(ctx, deps, session, credentials);
+  ctx.status = 202;
+  ctx.body = { secondFactor: true } satisfies z.infer<typeof route.pending>;
+}
+
+/** @param knownUser as in {@link rememberDevice} */
+export function answerSession(ctx: Context, deps: HttpDeps, session: Session, knownUser?: KnownUser): void {
+  if (knownUser) rememberDevice(ctx, deps.ports, knownUser);
   ctx.status = route.status;
   ctx.body = sessionView(session, deps);
 }
@@ -59,7 +62,7 @@ export const selectTenancy: Handler<'selectTenancy'> = async ({ ctx, deps, ports
   return sessionView({ ...data, tenancy }, deps);
 };
 
-export function sessionView(session: Session, { dialer, hasReference, ports, version }: HttpDeps): SessionView {
+function sessionView(session: Session, { dialer, hasReference, ports, version }: HttpDeps): SessionView {
   const { user, tenancy } = session;
   return {
     viewer: viewerView(user),
