@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { BrowserContext, Page } from 'playwright-core';
+import { idCursors } from '../../core/domain/paging.ts';
 import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
@@ -140,6 +141,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
   it('says how far back it has searched for calls, and continues the search on request', async () => {
     const { id } = harness.tenants.campaign;
     let asked = 0;
+    const nextCursor = idCursors('calls').write('000001000');
     // Makes the first response say that the search ran out of time.
     await page.route('**/calls?search=*', async (route) => {
       asked += 1;
@@ -148,7 +150,7 @@ describeBrowser('the console with more campaigns, users and calls than fit on a 
       if (url.searchParams.has('cursor')) return route.fulfill({ response });
       return route.fulfill({
         response,
-        json: { calls: [], nextCursor: '000001000', searchedBackTo: '2026-11-12T08:00:00.000Z', total: 0, totalIsMore: true },
+        json: { calls: [], nextCursor, searchedBackTo: '2026-11-12T08:00:00.000Z', total: 0, totalIsMore: true },
       });
     });
     await open(`#/calls/${id}`);
