@@ -116,6 +116,16 @@ describeBrowser('a form in the console', () => {
     });
   });
 
+  it('asks before it discards weekdays, which are chosen with buttons', async () => {
+    await openProtection('Calling hours');
+    await button('Set hours…').click();
+    await button('Sat').click();
+    await browser.page.keyboard.press('Escape');
+    await browser.page.getByText('Discard your input?').waitFor();
+    await button('Discard').click();
+    await browser.page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
+
   it('stays open when Escape closes a picker inside it', async () => {
     await openProtection('Add numbers');
     await browser.page.getByLabel('Phone numbers').fill('+49 30 12345678');

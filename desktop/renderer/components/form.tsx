@@ -71,6 +71,8 @@ type FormState = Action & {
   isDanger: boolean;
   /** Whether the user has to wait until the action has finished. */
   isHeld: boolean;
+  /** Tells the form that the user has changed something with a button, which isn't an input event. */
+  noteInput: () => void;
   /** The fields that show their errors themselves. */
   fields: Set<string>;
   /** Whether the form asks for a code from the user's second factor, and the code. */
@@ -156,7 +158,9 @@ export function Form<Value>(props: FormProps<Value> & Pick<ComponentProps<'form'
     onDone?.(value);
   }
   return (
-    <FormContext.Provider value={{ ...action, problems, hasTried, isReady, isDanger, isHeld, fields, asksCode: needsCode, code, setCode }}>
+    <FormContext.Provider
+      value={{ ...action, problems, hasTried, isReady, isDanger, isHeld, noteInput, fields, asksCode: needsCode, code, setCode }}
+    >
       <form {...more} ref={ref} noValidate onSubmit={submit} onInput={noteInput}>
         {children}
       </form>

@@ -105,8 +105,8 @@ export function ApiKeys({ session, title }: ScreenProps) {
     if (replaced) change({ open: replaced.id });
     else {
       requestedKey.value = { id: apiKey.id };
-      // Nobody can place a call with a value that wasn't saved.
-      if (!unsaved) change({ open: apiKey.id });
+      // No one can place a call with a value that wasn't saved. If there's no room for the details next to the list, they'd cover it.
+      if (!unsaved && matchMedia('(width >= 78rem)').matches) change({ open: apiKey.id });
     }
     if (unsaved) warn(`${apiKey.name} was created, but its value wasn’t saved. Revoke it.`);
     else announce(`${apiKey.name} is ready to use.`);

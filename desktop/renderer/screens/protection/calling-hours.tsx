@@ -220,9 +220,9 @@ function EditHours({ tenancy: { kind, id, name }, hours: { rules: saved, version
 }
 
 function Rules({ rules, onChange }: { rules: readonly HoursRule[]; onChange: (rules: readonly HoursRule[]) => void }) {
-  const { clearError } = useForm();
+  const { noteInput } = useForm();
   const change = (changed: readonly HoursRule[]) => {
-    clearError();
+    noteInput();
     onChange(changed);
   };
   return (
