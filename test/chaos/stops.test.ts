@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { dialingLimits } from '../../core/domain/calls/dialing.ts';
 import { clockAhead } from '../support/core.ts';
 import { ask } from '../support/http.ts';
-import { insertCalls, openDirect, somePhone } from '../support/tenants.ts';
+import { insertCalls, openDirect, signIn, somePhone } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 import { type Attack, describeAttacks, isQuick } from './attack.ts';
 import { type Behavior, takes } from './provider.ts';
@@ -79,8 +79,10 @@ const stops: Attack['run'] = async (trial) => {
   const rounds = isQuick ? 15 : 500;
   const clock = clockAhead();
   const scene = await openScene(trial, { behavior: takesSoon, environment: { DIALER_CONCURRENCY: '5', ...clock.environment } });
-  const { ledger, provider, tenants, cookie } = scene;
+  const { ledger, provider, tenants } = scene;
   const cores = [scene.core(), await scene.start()];
+  // A single user can't change that much in an hour.
+  const users = await Promise.all(['ada', 'tom', 'pat', 'tia'].map((name) => signIn(scene.core().url, `${name}@example.com`)));
   const scopes = [
     { scope: 'account', id: tenants.account.id },
     { scope: 'campaign', id: tenants.campaign.id },
@@ -99,8 +101,9 @@ const stops: Attack['run'] = async (trial) => {
       await killing;
       clock.setAhead(++kills * beyondLease);
     } else if (isKill) kills++;
+    const cookie = users[round % users.length] ?? scene.cookie;
     const askedAt = performance.now();
-    const stopped = await ask('POST', `${isKill ? survivor : url()}/console/stops`, { cookie, body: scopes[round % 2] ?? {} });
+    const stopped = await ask('POST', `${isKill ? survivor : url()}/console/stops`, { cookie, body: scopes[(round >> 2) % 2] ?? {} });
     const known = provider.handOffs();
     slowest = Math.max(slowest, performance.now() - askedAt);
     if (stopped.status !== 201) ledger.fail(`stopping got ${stopped.status}: ${stopped.text}`);

@@ -293,7 +293,7 @@ export class Model extends People {
     const opensAt = this.#opens(campaign, body.zone, this.now);
     const latest = hasEnd(call) ? body.notAfter : Math.max(placedAt, body.notBefore) + life;
     if (body.notAfter < this.now) this.#end(call, 'lapsed', Math.max(body.notAfter, placedAt));
-    else if (call.dueAt > this.now || this.#isForgotten(call) || this.#isLeftAlone(call)) return;
+    else if (call.dueAt > this.now || this.#isForgotten(call) || this.#isLeftAlone(call) || this.#isRationed(campaign)) return;
     else if (this.#isStopped(campaign)) {
       // Looked at again each hour, but without `notAfter` only for a month.
       if (!hasEnd(call) && this.now + hour > latest) this.#end(call, 'lapsed', this.now);
@@ -301,7 +301,6 @@ export class Model extends People {
     } else if (!this.#mayCall(campaign, body.phone)) this.#end(call, 'blocked', this.now);
     else if (opensAt > this.now && opensAt >= latest) this.#end(call, 'lapsed', this.now);
     else if (opensAt > this.now) this.calls.change(call.id, { dueAt: opensAt, isHeld: true, triedAt: null });
-    else if (this.#isRationed(campaign)) return;
     else if (!hasEnd(call) && triedAt !== null && this.now > triedAt + tries) this.#end(call, 'failed', this.now);
     else this.#handOff(call);
   }
@@ -351,7 +350,7 @@ export class Model extends People {
       const [, stage, at = ''] = /^(\w+) at (\d+)/.exec(stages.get(call.id) ?? '') ?? [];
       const isHeld = stage === call.stage && Number(at) > this.now;
       if (isHeld && Number(at) !== call.dueAt) this.calls.change(call.id, { dueAt: Number(at), isHeld: true, triedAt: null });
-      else if ((stage === 'lapsed' || stage === 'failed') && Number(at) === this.now) {
+      else if ((stage === 'lapsed' || stage === 'failed' || stage === 'blocked') && Number(at) === this.now) {
         // A call whose hour for retries is over takes its turn, too.
         if (stage === 'failed') this.#takeTurn(call.campaign);
         this.#end(call, stage, this.now);
@@ -373,6 +372,8 @@ export class Model extends People {
   /** Says which rule a call breaks if it leaves now; null if it breaks none. @param isOverdue whether it should have left long ago */
   #findBroken({ campaign, body }: Call, isOverdue = false): string | null {
     if (this.#isStopped(campaign)) return 'dialing is stopped';
+    if (!this.#mayCall(campaign, body.phone)) return "its number can't be called";
+    if (this.#opens(campaign, body.zone, this.now) > this.now) return 'calling hours have ended';
     for (const { id, name, pace, leftAt } of this.pathOf(campaign)) {
       const live = [...this.calls.values()].filter((call) => isLive(call) && this.isWithin(call.campaign, id)).length;
       if (live >= (pace?.liveCalls ?? Number.POSITIVE_INFINITY)) return `${name} has ${live} live calls`;
