@@ -242,7 +242,8 @@ export class Model extends People {
     const stop = known ?? { id: readId(answer, 'stop'), target, by: viewer.user };
     this.stops.set(stop.id, stop);
     for (const call of this.calls.values())
-      if (cancels && isWaiting(call) && this.#applies(stop, call.campaign)) this.#end(call, 'cancelled', this.now);
+      if (cancels && isWaiting(call) && call.placedAt <= this.now + skew && this.#applies(stop, call.campaign))
+        this.#end(call, 'cancelled', this.now);
     return { status: known ? 200 : 201, json: { stop: { id: stop.id } } };
   }
 

@@ -349,7 +349,9 @@ describe('a claim', () => {
     });
 
     it('cancels the queued calls of a stop, and counts what the provider has', async () => {
-      await add(names(5));
+      await add(names(4));
+      // Placed at a core whose clock is ahead.
+      await add(['ahead'], { placed_at: instant(now + 4 * minute) });
       const taken = await claim(now, 2);
       await Promise.all(
         taken.map((each) => store.settle(each, { event: 'taken', to: 'taken', dialedAt: now, dueAt: instant(now + hour) })),

@@ -136,7 +136,8 @@ async function awaitHandoffs(database: Lane, { scope, target, at }: DialingStop)
 async function cancelFor(database: Lane, row: DialingStopRow, signal?: AbortSignal): Promise<number> {
   const { cancelling_since: at } = row;
   if (at === null) return 0;
-  const calls = { scope: row.scope, scopeId: row.scope_id, placedUntil: at };
+  // The clock of the core where a call was placed may be ahead of that of the core where dialing was stopped.
+  const calls = { scope: row.scope, scopeId: row.scope_id, placedUntil: plus(at, clockSkew.toMillis()) };
   const cancelled = await cancelForGood(database, calls, at, signal);
   if (cancelled === null)
     throw new Problem('unavailable', "Dialing is stopped, but some queued calls aren't cancelled yet. Repeat the request.", {
