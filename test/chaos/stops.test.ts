@@ -122,7 +122,7 @@ const stops: Attack['run'] = async (trial) => {
   }
   if (late > 0) ledger.fail(`${late} hand-offs began after a stop's response`);
   clock.setAhead((kills + 1) * beyondLease);
-  await waitForNone(scene, ['queued'], 60_000);
+  await waitForNone(scene, ['queued'], isQuick ? 60_000 : 600_000);
   const states = Map.groupBy(await scene.stopAndCompare(), ({ state }) => state);
   ledger.note(
     `${rounds} stops, ${kills} kills, ${provider.handOffs()} hand-offs, ${late} of them after a stop's response, the slowest response after ` +

@@ -36,7 +36,8 @@ export async function settle(world: World, models: readonly Model[], mayLoseCall
     const differences = known.map((model) => model.follow(seen.calls, seen.handoffs) ?? findDifference(model, seen));
     const found = known[differences.indexOf(null)];
     quietSince = found && isQuiet ? Math.min(quietSince, now) : Number.POSITIVE_INFINITY;
-    if (found && (!mayLoseCalls || now - quietSince >= quiet)) return found;
+    // Under a pace, the cores may still choose another call, so the next command must wait.
+    if (found && (!(mayLoseCalls || found.isRationing) || now - quietSince >= quiet)) return found;
     if (now > deadline) throw new Error([...new Set(differences)].join('\nor '));
     if (round % 8 !== 7) continue;
     wakeDialers();
