@@ -7,7 +7,10 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
 import { newestNode } from '#contract/node-release.ts';
+import { problemTable } from '#contract/problems.ts';
+import { CallkeyError } from '../../cli/client/errors.ts';
 import { minNodeVersion } from '../../cli/min-node-version.ts';
+import { toFailure } from '../../cli/terminal/output.ts';
 import { bareEnvironment } from '../support/commands.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { findProgram, skip } from '../support/skip.ts';
@@ -82,19 +85,34 @@ describe('the pages', () => {
       .replaceAll(' ', '-');
   const withoutCode = (text: string) => text.replaceAll(/^```.*?^```/gms, '');
 
+  const anchorsOf = (page: string) =>
+    [...withoutCode(readFileSync(join(cwd, page), 'utf8')).matchAll(/^#+ (.*)$/gm)].map(([, text = '']) => toAnchor(text));
+
+  it('have the headings to which messages of the programs link', () => {
+    const sources = globSync('{core,cli}/**/*.ts', { cwd }).map((path) => readFileSync(join(cwd, path), 'utf8'));
+    const linked = sources.flatMap((source) => [...source.matchAll(/pageUrl\('([^'#]*)#([^']*)'\)/g)]);
+    expect(linked).not.to.have.length(0);
+    for (const [, page = '', anchor] of linked) expect(anchorsOf(page), page).to.include(anchor);
+    for (const code of Object.keys(problemTable)) expect(anchorsOf('core/docs/problems.md')).to.include(code);
+    const own = ['untrusted-certificate', 'proxy-refused', 'other-server', 'file-changed', 'run-cancelled'];
+    for (const code of own) {
+      const [, anchor = ''] = toFailure(new CallkeyError('failed', '', { code })).page?.split('#') ?? [];
+      expect(anchorsOf('cli/README.md')).to.include(anchor);
+    }
+  });
+
   it('link only to files and headings that exist', () => {
     const pages = globSync(['*.md', '.github/*.md', '{core,cli,desktop,scripts,test}/**/*.md'], {
       cwd,
       exclude: ['**/node_modules/**'],
     });
     expect(pages).to.include('core/docs/README.md');
-    const anchors = (page: string) =>
-      [...withoutCode(readFileSync(page, 'utf8')).matchAll(/^#+ (.*)$/gm)].map(([, text = '']) => toAnchor(text));
     const broken = pages.flatMap((page) =>
       [...withoutCode(readFileSync(join(cwd, page), 'utf8')).matchAll(/\]\((?!https?:|mailto:)([^)\s]*)\)/g)].flatMap(([, link = '']) => {
         const [path = '', anchor] = link.split('#');
-        const target = path === '' ? join(cwd, page) : join(cwd, dirname(page), path);
-        const isRight = existsSync(target) && (anchor === undefined || !target.endsWith('.md') || anchors(target).includes(anchor));
+        const target = path === '' ? page : join(dirname(page), path);
+        const isRight =
+          existsSync(join(cwd, target)) && (anchor === undefined || !target.endsWith('.md') || anchorsOf(target).includes(anchor));
         return isRight ? [] : `${page}: ${link}`;
       }),
     );
