@@ -124,6 +124,18 @@ export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZ
   return { ...details, usage, activity: events, today };
 }
 
+/** Returns a key that was revoked, with the event of its end, if the audit log still has it, and the newest events that the viewer can see. */
+export async function showRevokedApiKey({ stores }: Ports, viewer: Viewer, id: string) {
+  const scope = scopeFor(viewer);
+  const apiKey = await stores.apiKeys.findRevoked(scope.apiKeys, id);
+  if (!apiKey) throw keyNotFound();
+  const [end, activity] = await Promise.all([
+    stores.activity.endOfApiKey(id),
+    stores.activity.listOfApiKey({ userId: viewer.id, visibility: scope.activity }, id, limits.page),
+  ]);
+  return { apiKey, end, activity };
+}
+
 async function countToday({ stores }: Ports, { id, limits, callsCountedFrom }: ApiKey, now: Millis): Promise<KeyDetails['today']> {
   const day = countingDay(limits, now);
   if (day === null || limits === null) return null;

@@ -168,6 +168,9 @@ export type Place = Named & { kind: TenancyKind };
 /** A key, the scope in which it was created, and the scope that it has access to now. */
 export type ApiKeyDetails = { apiKey: ApiKey; createdIn: Place; reach: Place; lastUsedAddress: string | null };
 
+/** What's left of a key that was revoked, or whose user was deleted. */
+export type RevokedApiKey = { id: string; name: string; creator: Named; revokedAt: Millis };
+
 /** When a key was last used from an address. */
 export type AddressUse = { address: string; usedAt: Millis };
 

@@ -59,6 +59,7 @@ import type {
   OwningScope,
   Person,
   RetentionDays,
+  RevokedApiKey,
   RuleScope,
   ScopeContactLimits,
   Seal,
@@ -200,6 +201,7 @@ export type ApiKeyStore = {
   findAll(visibility: KeyVisibility, ids: readonly string[]): Promise<ApiKey[]>;
   findByDigest(visibility: KeyVisibility, digest: Digest): Promise<ApiKey | null>;
   details(visibility: KeyVisibility, id: string): Promise<ApiKeyDetails | null>;
+  findRevoked(visibility: KeyVisibility, id: string): Promise<RevokedApiKey | null>;
   /** Returns what the key has done since this time. It may be up to a minute behind. */
   usage(id: string, since: Millis): Promise<KeyUsage[]>;
   /**
@@ -564,14 +566,25 @@ export type UserStore = {
    *
    * @returns the numbers of deleted keys and sessions, or null if the user isn't as expected
    */
-  delete(user: TargetUser, options: RevokeOptions, event: AuditEvent): Promise<{ apiKeys: number; sessions: number } | null>;
+  delete(
+    user: TargetUser,
+    options: RevokeOptions,
+    event: AuditEvent,
+    toKeyEvent: ToKeyEvent,
+  ): Promise<{ apiKeys: number; sessions: number } | null>;
   /**
    * Deletes the remaining data of deleted users, and finishes moving users' keys to the lists of their new partners, in small batches.
    *
    * @returns the number of keys
    */
-  finishChanges(signal: AbortSignal): Promise<number>;
+  finishChanges(toKeyEvent: ToKeyEvent, signal: AbortSignal): Promise<number>;
 };
+
+/** Who deleted a user, and from where. */
+export type Deletion = Pick<AuditEvent, 'actor' | 'address' | 'subject'>;
+export type EndedKey = Pick<ApiKey, 'id' | 'name' | 'eventScope'>;
+/** Builds the event of a key that ends with its user. It's recorded in the transaction that revokes the key. */
+export type ToKeyEvent = (deletion: Deletion, key: EndedKey) => AuditEvent;
 
 /** Something that belongs to a partner, account or campaign. @property count null if it isn't counted, because there may be millions */
 export type Belonging = { noun: string; count: number | null };
@@ -793,4 +806,6 @@ export type ActivityStore = {
   facets(visibility: ActivityVisibility): Promise<{ actors: (Person | null)[]; actions: string[] }>;
   /** Lists events about a key, newest first, for a viewer who can see the key: visible events, the viewer's own, and refused requests. */
   listOfApiKey(viewer: { userId: string; visibility: ActivityVisibility }, id: string, limit: number): Promise<ListedEvent[]>;
+  /** Returns the event of a key's end, which everyone who could see the key may know; null if it was pruned. */
+  endOfApiKey(id: string): Promise<ListedEvent | null>;
 };

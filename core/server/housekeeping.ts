@@ -5,7 +5,7 @@ import { pruneAudit } from '../domain/audit/audit-chain.ts';
 import { eraseOldContacts, forgetOldCounts } from '../domain/calls/contacts.ts';
 import { endOverdueCalls } from '../domain/calls/dialing.ts';
 import type { ClockWatch } from '../domain/clock.ts';
-import { createUser } from '../domain/directory/users.ts';
+import { createUser, finishUserChanges } from '../domain/directory/users.ts';
 import { eachDespiteErrors } from '../domain/each-despite-errors.ts';
 import type { RetentionDays } from '../domain/model.ts';
 import type { Ports } from '../domain/ports.ts';
@@ -34,7 +34,7 @@ export type Housekeeping = {
  * trusted.
  */
 export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch: ClockWatch, log: Logger): Housekeeping {
-  const { apiKeys, auditChain, callList, dialing, doNotCall, retention, rules, users } = ports.stores;
+  const { apiKeys, auditChain, callList, dialing, doNotCall, retention, rules } = ports.stores;
   const closing = new AbortController();
   const { signal } = closing;
 
@@ -59,7 +59,7 @@ export function startHousekeeping(ports: Ports, days: RetentionDays, clockWatch:
 
   async function finishRevocations(): Promise<void> {
     try {
-      await report(users.finishChanges(signal), 'keys', 'API keys of deleted and moved users updated');
+      await report(finishUserChanges(ports, signal), 'keys', 'API keys of deleted and moved users updated');
     } finally {
       await report(apiKeys.finishCancelling(ports.clock.now(), signal), 'calls', 'calls of revoked keys cancelled');
       await report(ports.stores.stops.finishCancelling(signal), 'calls', 'calls of stopped scopes cancelled');

@@ -3,7 +3,7 @@ import { tenancyHeader } from '#contract/console/session.ts';
 import { pathTo } from '#contract/route.ts';
 import { consoleRoutes } from '#contract/routes.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { createUser, deleteUser } from '../../core/domain/directory/users.ts';
+import { createUser, deleteUser, finishUserChanges } from '../../core/domain/directory/users.ts';
 import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
@@ -41,7 +41,7 @@ describe("staff's email and network addresses", () => {
       const goneCookie = await signIn(core.url, `gone-${email}`);
       await ask('GET', `${core.url}/console/users`, { cookie: goneCookie, headers });
       await deleteUser(direct.ports, operator, gone.user, false);
-      await direct.ports.stores.users.finishChanges(new AbortController().signal);
+      await finishUserChanges(direct.ports, new AbortController().signal);
       expect(user.email).to.equal(email);
       clock.advance({ minutes: 2 });
     });

@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { findUser } from '../../core/admin/user.ts';
-import { identifyApiKey, listApiKeys } from '../../core/domain/api-keys.ts';
+import { identifyApiKey, listApiKeys, showRevokedApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
-import { changeUser, createUser, deleteUser, enableUser } from '../../core/domain/directory/users.ts';
+import { changeUser, createUser, deleteUser, enableUser, finishUserChanges } from '../../core/domain/directory/users.ts';
 import { instant } from '../../core/domain/instant.ts';
 import { fakeClock } from '../support/clock.ts';
 import { startCoreHere } from '../support/core.ts';
@@ -26,7 +26,7 @@ describe('a user with thousands of API keys', () => {
     const statesOfCalls = (): Promise<string[]> => direct.storage.database.read('calls').orderBy('contact_id').pluck('state');
     const remove = (cancelQueuedCalls = false) => deleteUser(direct.ports, operator, tenants.users.account, cancelQueuedCalls);
     const { signal } = new AbortController();
-    const finish = () => direct.ports.stores.users.finishChanges(signal);
+    const finish = () => finishUserChanges(direct.ports, signal);
     const move = async (to: 'otherAccount' | 'account') => {
       const user = await findUser(direct.ports, 'ada@example.com');
       const change = { name: user.name, userType: 'account', accountId: tenants[to].id, partnerId: null } as const;
@@ -77,6 +77,32 @@ describe('a user with thousands of API keys', () => {
       expect(await direct.storage.database.read('users').where({ id: tenants.users.account.id })).to.deep.equal([]);
       expect([await authorize(0), (await listKeys('partner')).total]).to.deep.equal(['authorized', 1]);
       expect(await direct.storage.database.read('revoked_api_keys').where({ creator_name: 'Ada Account' })).to.have.length(many);
+    });
+
+    it('leaves an event for each key that ended with them, which says who deleted the user, also when another process finishes', async () => {
+      const { account, partner } = tenants.users;
+      const caller = { viewer: { ...partner, tenancy: null }, actor: { who: partner, address: '192.0.2.7' } };
+      await deleteUser(direct.ports, caller, account, false);
+      const ends = () => direct.storage.database.read('audit_events').where({ action: 'api-key.revoked' });
+      expect(await ends()).to.have.length(1_000);
+      await finish();
+      const ended = await ends();
+      expect(new Set(ended.map(({ subject_id }) => subject_id)).size).to.equal(many);
+      const facts = ended.map(({ actor_id, address, detail, account_id, partner_id }) => [
+        actor_id,
+        address,
+        detail,
+        account_id,
+        partner_id,
+      ]);
+      const told = [partner.id, '192.0.2.7', 'its user Ada Account was deleted', tenants.account.id, tenants.partner.id];
+      expect([...new Set(facts.map((fact) => JSON.stringify(fact)))]).to.deep.equal([JSON.stringify(told)]);
+      const { apiKey, end, activity } = await showRevokedApiKey(direct.ports, caller.viewer, 'k1');
+      expect([apiKey.name, end?.actor?.name, activity.map(({ action }) => action)]).to.deep.equal([
+        'Key 1',
+        partner.name,
+        ['api-key.revoked'],
+      ]);
     });
 
     it('has the queued calls of all their keys cancelled before the request returns', async () => {

@@ -190,6 +190,19 @@ export const apiKeyDetailsSchema = z.object({
 
 export type ApiKeyDetailsView = z.infer<typeof apiKeyDetailsSchema>;
 
+/** What's left of a key that was revoked, by itself or with its user. */
+export const revokedApiKeySchema = z.object({
+  apiKey: apiKeySchema.pick({ id: true, name: true, owner: true }),
+  revokedAt: instantSchema,
+  /** The name of who revoked the key or deleted its user; null if the audit log no longer says it. */
+  revokedBy: z.string().nullable(),
+  reason: z.string().nullable(),
+  /** The newest events about the key that the viewer can see in Activity, at most 50, newest first. */
+  activity: z.array(eventSchema),
+});
+
+export type RevokedApiKeyView = z.infer<typeof revokedApiKeySchema>;
+
 export const apiKeyRoutes = {
   listApiKeys: route('GET', '/console/api-keys', {
     summary: 'List API keys, newest first',
@@ -217,6 +230,11 @@ export const apiKeyRoutes = {
     summary: 'Show an API key with its usage and activity',
     query: chartQuerySchema,
     answer: apiKeyDetailsSchema,
+  }),
+  showRevokedApiKey: route('GET', '/console/api-keys/:id/end', {
+    by: 'session',
+    summary: 'Show who revoked an API key, when and why',
+    answer: revokedApiKeySchema,
   }),
   changeApiKey: route('PATCH', '/console/api-keys/:id', {
     summary: 'Limit an API key to addresses and to a number of calls per day',

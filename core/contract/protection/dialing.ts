@@ -107,6 +107,12 @@ export const dialingRoutes = {
     summary: 'List what is stopped, including by stops of the whole partner or server',
     answer: stopsSchema,
   }),
+  showStop: route('GET', '/console/stops/:id', {
+    by: 'session',
+    summary: 'Show a stop that you can resume, with how many calls wait for it',
+    answer: stoppedDialingSchema,
+    problems: ['forbidden', 'not-found'],
+  }),
   resumeDialing: route('DELETE', '/console/stops/:id', {
     summary: 'Resume dialing',
     problems: ['forbidden', 'not-found'],

@@ -54,10 +54,21 @@ function findAccess(viewer: Caller['viewer']): ProtectionAccess | null {
 }
 
 /** @throws Problem `forbidden` if someone else has to resume it, or `not-found` */
-export async function resumeDialing(ports: Ports, { viewer, actor }: Caller, id: string): Promise<void> {
+async function findResumable(ports: Ports, viewer: Caller['viewer'], id: string): Promise<DialingStop> {
   const stop = (await listStops(ports, viewer)).find((each) => each.id === id);
   if (!stop) throw notInScope();
   if (!mayResume(viewer, stop)) throw new Problem('forbidden', `Only ${describeResumers(stop)} can resume this.`);
+  return stop;
+}
+
+/** Shows a stop and counts its calls, for those who may resume it: others see a stop of the whole partner, but not its calls. */
+export async function showStop(ports: Ports, viewer: Caller['viewer'], id: string): Promise<Omit<Stopped, 'isNew'>> {
+  const stop = await findResumable(ports, viewer, id);
+  return { stop, ...(await ports.stores.stops.count(stop)) };
+}
+
+export async function resumeDialing(ports: Ports, { viewer, actor }: Caller, id: string): Promise<void> {
+  const stop = await findResumable(ports, viewer, id);
   // What has passed its time by now lapses because of the stop, and its details say so only while the stop is there.
   const now = ports.clock.now();
   if (findDoubt(await ports.stores.clock.read(), now) === null) await ports.stores.dialing.lapse(now);

@@ -18,7 +18,7 @@ import type {
   Viewer,
 } from '../model.ts';
 import { type Page, readPage, type TimePosition, timeCursors, toPage } from '../paging.ts';
-import type { Ports } from '../ports.ts';
+import type { Ports, ToKeyEvent } from '../ports.ts';
 import { invalidField, Problem } from '../problem.ts';
 import { requireGoodPassword } from '../sign-in/new-password.ts';
 import { ownAttempt, requireCode, requireNoFactor } from '../sign-in/second-factor.ts';
@@ -263,9 +263,23 @@ export async function deleteUser(
 ): Promise<{ apiKeys: number; sessions: number }> {
   const user = await findUser(ports, viewer, { id }, "You can't delete yourself. Ask another administrator to do it.");
   const event = auditEvent(ports, actor, 'user.deleted', userSubject(user), toOwningScope(user));
-  const gone = await ports.stores.users.delete(toTarget(viewer, user), { cancelQueuedCalls, at: ports.clock.now() }, event);
+  const options = { cancelQueuedCalls, at: ports.clock.now() };
+  const gone = await ports.stores.users.delete(toTarget(viewer, user), options, event, toKeyEvent(ports));
   if (!gone) throw await explainUnchanged(ports, user);
   return gone;
+}
+
+/** Finishes what deleting and moving users has left for later. @returns the number of keys */
+export function finishUserChanges(ports: Ports, signal: AbortSignal): Promise<number> {
+  return ports.stores.users.finishChanges(toKeyEvent(ports), signal);
+}
+
+function toKeyEvent(ports: Ports): ToKeyEvent {
+  return ({ actor, address, subject }, { id, name, eventScope }) => ({
+    ...auditEvent(ports, { who: null, address }, 'api-key.revoked', { kind: 'api-key', id, name }, eventScope),
+    actor,
+    detail: `its user ${subject.name} was deleted`,
+  });
 }
 
 /** Unlinks a user from their identity, and ends their sessions. Their next sign-in links them again, by email address. */

@@ -1,3 +1,4 @@
+import { missingActorName } from '#contract/console/activity.ts';
 import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console/api-keys.ts';
 import { isExpired } from '#contract/expiry.ts';
 import { limits } from '#contract/limits.ts';
@@ -9,7 +10,7 @@ import { awaySince } from '../../domain/directory/users.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ApiKey, Viewer } from '../../domain/model.ts';
 import { eventView } from './activity.ts';
-import { emailFor, isFullyShown, ownerView } from './people.ts';
+import { emailFor, isFullyShown, ownerView, personView } from './people.ts';
 import type { Handler } from './request.ts';
 
 export const listApiKeys: Handler<'listApiKeys'> = async ({ ports, viewer }) => {
@@ -28,6 +29,18 @@ export const showApiKey: Handler<'showApiKey'> = async ({ ctx, deps, ports, view
   const ignoredProxy = deps.findIgnoredProxy(ctx);
   const view = apiKeyDetailsView(details, viewer, ports.clock.now());
   return ignoredProxy === undefined ? view : { ...view, ignoredProxy };
+};
+
+export const showRevokedApiKey: Handler<'showRevokedApiKey'> = async ({ ports, viewer, params }) => {
+  const { apiKey, end, activity } = await domain.showRevokedApiKey(ports, viewer, params.id);
+  const { id, name, creator, revokedAt } = apiKey;
+  return {
+    apiKey: { id, name, ...(seesOthersKeys(scopeFor(viewer).apiKeys) ? { owner: ownerView(creator, viewer) } : {}) },
+    revokedAt: timestamp(revokedAt),
+    revokedBy: end && (end.actor ? personView(end.actor, viewer).name : missingActorName(end.action)),
+    reason: end?.detail ?? null,
+    activity: activity.map((event) => eventView(event, viewer)),
+  };
 };
 
 export const changeApiKey: Handler<'changeApiKey'> = async ({ ports, viewer, caller, params, body }) => ({

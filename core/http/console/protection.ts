@@ -68,6 +68,11 @@ export const listStops: Handler<'listStops'> = async ({ ports, viewer }) => ({
   stops: (await stops.listStops(ports, viewer)).map((stop) => stopView(viewer, stop)),
 });
 
+export const showStop: Handler<'showStop'> = async ({ ports, viewer, params }) => {
+  const { stop, ...counts } = await stops.showStop(ports, viewer, params.id);
+  return { stop: stopView(stop), ...counts };
+};
+
 export const resumeDialing: Handler<'resumeDialing'> = ({ ports, caller, params }) => stops.resumeDialing(ports, caller, params.id);
 
 function stopView(viewer: Viewer, stop: DialingStop): StopView {

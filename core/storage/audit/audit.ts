@@ -100,6 +100,10 @@ export function activityStore({ console, lists: database }: Lanes): ActivityStor
     const rows = await database.query<AuditEventRow>(`SELECT * FROM ${table} WHERE ${sql} ORDER BY ${order} LIMIT ${limit}`, values);
     return withActors(read, rows);
   };
+  async function listEvents({ sql, values }: Condition, limit: number): Promise<ListedEvent[]> {
+    const rows = await database.query<AuditEventRow>(`SELECT * FROM audit_events WHERE ${sql} ORDER BY id DESC LIMIT ${limit}`, values);
+    return withActors(read, rows);
+  }
   return {
     async record(event) {
       await console.write.transaction((trx) => recordAudits(trx, [event]));
@@ -136,9 +140,13 @@ export function activityStore({ console, lists: database }: Lanes): ActivityStor
       // Refused requests have no actor. Everyone who can see the key sees them.
       const isSeen = either(isVisible(visibility), equal('actor_id', userId), equal('action', 'api-key.refused'));
       // The kind is written as text, because the condition of a partial index doesn't match parameters.
-      const { sql, values } = both({ sql: `subject_kind = 'api-key'`, values: [] }, equal('subject_id', id), isSeen);
-      const rows = await database.query<AuditEventRow>(`SELECT * FROM audit_events WHERE ${sql} ORDER BY id DESC LIMIT ${limit}`, values);
-      return withActors(read, rows);
+      return listEvents(both({ sql: `subject_kind = 'api-key'`, values: [] }, equal('subject_id', id), isSeen), limit);
+    },
+
+    async endOfApiKey(id) {
+      const isEnd = equal('action', 'api-key.revoked');
+      const [event] = await listEvents(both({ sql: `subject_kind = 'api-key'`, values: [] }, equal('subject_id', id), isEnd), 1);
+      return event ?? null;
     },
   };
 }

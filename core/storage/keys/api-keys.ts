@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { Named } from '#contract/console/common.ts';
 import type { KeyVisibility } from '../../domain/directory/scope.ts';
 import { type Millis, oneDay, plus } from '../../domain/instant.ts';
-import type { ApiKey, ApiKeyDetails, Place } from '../../domain/model.ts';
+import type { ApiKey, ApiKeyDetails, OwningScope, Place } from '../../domain/model.ts';
 import type { ApiKeyStore, DaysLeft, RevokeOptions } from '../../domain/ports.ts';
 import { CallsNotCancelled, Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { recordAudit, recordAudits } from '../audit/audit.ts';
@@ -224,6 +224,13 @@ export function apiKeyStore({ console: database, lists, background }: Lanes): Ap
       return row ? toDetails(row) : null;
     },
 
+    async findRevoked(visibility, id) {
+      const [row] = await narrowToVisible(keysById(read, 'revoked_api_keys', [id]), visibility).select('k.*');
+      return row
+        ? { id: row.id, name: row.name, creator: { id: row.creator_id, name: row.creator_name }, revokedAt: row.revoked_at }
+        : null;
+    },
+
     async usage(id, since) {
       const rows: KeyUsageRow[] = await lists.read('api_key_usage').where({ api_key_id: id }).where('quarter_at', '>=', since);
       return rows.map(({ quarter_at, placed, cancelled, refused }) => ({ quarterAt: quarter_at, placed, cancelled, refused }));
@@ -303,8 +310,6 @@ const byDaysLeft = `WITH bounds (now, week, month) AS (VALUES (CAST(? AS bigint)
     .join(', ')} FROM bounds`;
 
 function toApiKey(row: ListedRow): ApiKey {
-  const owningScope = { accountId: row.account_id, partnerId: row.partner_id };
-  const partnerId = row.creator_current_partner_id ?? row.partner_id;
   return {
     id: row.id,
     name: row.name,
@@ -316,8 +321,8 @@ function toApiKey(row: ListedRow): ApiKey {
       isDisabled: row.creator_disabled_at !== null,
       lastSignInAt: row.creator_seen_at,
     },
-    owningScope,
-    eventScope: partnerId === row.partner_id ? owningScope : { accountId: null, partnerId },
+    owningScope: { accountId: row.account_id, partnerId: row.partner_id },
+    eventScope: toEventScope(row, row.creator_current_partner_id),
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at,
     expiresAt: row.expires_at,
@@ -326,6 +331,12 @@ function toApiKey(row: ListedRow): ApiKey {
     callsCountedFrom: row.calls_counted_from,
     limits: row.limits_version === null ? null : parseLimits(row.limits_version, row),
   };
+}
+
+/** Returns the scope of events about a key: the one in which it was created, or the partner that its creator has moved to. */
+export function toEventScope(key: Pick<ApiKeyRow, 'account_id' | 'partner_id'>, creatorPartnerId: string | null): OwningScope {
+  const partnerId = creatorPartnerId ?? key.partner_id;
+  return { accountId: partnerId === key.partner_id ? key.account_id : null, partnerId };
 }
 
 function toDetails(row: DetailsRow): ApiKeyDetails {

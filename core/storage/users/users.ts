@@ -4,15 +4,15 @@ import type { UserVisibility } from '../../domain/directory/scope.ts';
 import { eachDespiteErrors } from '../../domain/each-despite-errors.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { AuditEvent, ListedUser, TargetUser, User, UserChange } from '../../domain/model.ts';
-import type { RevokeOptions, UserStore } from '../../domain/ports.ts';
+import type { Deletion, EndedKey, RevokeOptions, ToKeyEvent, UserStore } from '../../domain/ports.ts';
 import { Problem } from '../../domain/problem.ts';
-import { endProofs, recordAudit } from '../audit/audit.ts';
+import { endProofs, recordAudit, recordAudits } from '../audit/audit.ts';
 import { either, matching } from '../engine/conditions.ts';
 import type { Lane, Lanes } from '../engine/database.ts';
-import { inShortTransactions, required } from '../engine/database.ts';
+import { inChunks, inShortTransactions, required } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../engine/tables.ts';
-import { cancelDeletedUsersCalls, cancelInFlight, revokeKeys } from '../keys/api-keys.ts';
+import { cancelDeletedUsersCalls, cancelInFlight, revokeKeys, toEventScope } from '../keys/api-keys.ts';
 import { countQueued } from '../queue/queue.ts';
 
 /** A user with the names of their account and partner. */
@@ -227,7 +227,7 @@ export function userStore({ console: database, 'sign-in': signIn, lists, backgro
       return write.transaction(async (trx) => ((await lockTarget(trx, user)) ? setDisabled(trx, user.id, disabledAt, event) : null));
     },
 
-    async delete(target, options, event) {
+    async delete(target, options, event, toKeyEvent) {
       const userId = target.id;
       const deleted = await write.transaction(async (trx) => {
         // This lock keeps anyone from creating keys or sessions for this user, because the foreign key of a new row waits for it.
@@ -238,7 +238,7 @@ export function userStore({ console: database, 'sign-in': signIn, lists, backgro
         const apiKeys = await countKeys(trx, userId);
         await deleteLink(trx, userId);
         await trx('users').where({ id: userId }).update(deletedColumns(userId, options));
-        const revoked = await deleteStep(database, trx, userId, keysPerTransaction, options);
+        const revoked = await deleteStep(database, trx, userId, keysPerTransaction, options, (key) => toKeyEvent(event, key));
         return { revoked, apiKeys, sessions };
       });
       if (!deleted) return null;
@@ -248,7 +248,7 @@ export function userStore({ console: database, 'sign-in': signIn, lists, backgro
       return { apiKeys, sessions };
     },
 
-    finishChanges: (signal) => finishChanges(background, signal),
+    finishChanges: (toKeyEvent, signal) => finishChanges(background, toKeyEvent, signal),
   };
 }
 
@@ -328,13 +328,31 @@ export async function lockTarget(trx: Knex.Transaction, { id, signInVersion }: T
  * ones. The row must be locked, so that the user can't create more keys.
  *
  * @param max the maximum number of keys. A million in one transaction would block all other SQLite writers for a minute
+ * @param toEvent builds the event that records the end of a key
  * @returns the IDs of the keys
  */
-async function deleteStep(database: Lane, trx: Knex.Transaction, id: string, max: number, options: RevokeOptions): Promise<string[]> {
-  const revoked = await revokeKeys(database, trx, await selectNewestKeys(trx, id, max).pluck('id'), options);
-  if (revoked.length < max) await trx('users').where({ id }).delete();
-  return revoked;
+async function deleteStep(
+  database: Lane,
+  trx: Knex.Transaction,
+  id: string,
+  max: number,
+  options: RevokeOptions,
+  toEvent: (key: EndedKey) => AuditEvent,
+): Promise<string[]> {
+  const user = await trx('users').where({ id }).first('partner_id');
+  const keys: KeyOfUser[] = await selectNewestKeys(trx, id, max).select('id', 'name', 'account_id', 'partner_id');
+  const ids = keys.map((key) => key.id);
+  const revoked = new Set(await revokeKeys(database, trx, ids, options));
+  const ended = keys.filter((key) => revoked.has(key.id));
+  for (const chunk of inChunks(ended)) {
+    const events = chunk.map((key) => toEvent({ id: key.id, name: key.name, eventScope: toEventScope(key, user?.partner_id ?? null) }));
+    await recordAudits(trx, events);
+  }
+  if (revoked.size < max) await trx('users').where({ id }).delete();
+  return [...revoked];
 }
+
+type KeyOfUser = Pick<ApiKeyRow, 'id' | 'name' | 'account_id' | 'partner_id'>;
 
 type Unfinished = Pick<UserRow, 'id' | 'deleted_at' | 'partner_id' | 'moving_keys'>;
 /** Changes some of a user's keys. @returns how many keys it read, and how many of them it changed */
@@ -346,12 +364,12 @@ type KeyStep = (size: number) => Promise<{ read: number; changed: number }>;
  * @returns the number of keys
  * @throws the error of the first user that failed, after trying the others
  */
-async function finishChanges(database: Lane, signal: AbortSignal): Promise<number> {
+async function finishChanges(database: Lane, toKeyEvent: ToKeyEvent, signal: AbortSignal): Promise<number> {
   const unfinished = database.read('users').whereNotNull('deleted_at').orWhereNotNull('moving_keys');
   const users: Unfinished[] = await unfinished.select('id', 'deleted_at', 'partner_id', 'moving_keys');
   let total = 0;
   await eachDespiteErrors(users, signal, async (user) => {
-    const step = user.deleted_at === null ? moving(database, user) : deleting(database, user.id);
+    const step = user.deleted_at === null ? moving(database, user) : deleting(database, user.id, toKeyEvent);
     const counted = async (size: number) => {
       const { read, changed } = await step(size);
       total += changed;
@@ -362,19 +380,27 @@ async function finishChanges(database: Lane, signal: AbortSignal): Promise<numbe
   return total;
 }
 
-function deleting(database: Lane, id: string): KeyStep {
+function deleting(database: Lane, id: string, toKeyEvent: ToKeyEvent): KeyStep {
   return async (size) => {
-    const revoked = await database.write.transaction((trx) => continueDeleting(database, trx, id, size));
+    const revoked = await database.write.transaction((trx) => continueDeleting(database, trx, id, size, toKeyEvent));
     return { read: revoked, changed: revoked };
   };
 }
 
-async function continueDeleting(database: Lane, trx: Knex.Transaction, id: string, max: number): Promise<number> {
+async function continueDeleting(database: Lane, trx: Knex.Transaction, id: string, max: number, toKeyEvent: ToKeyEvent): Promise<number> {
   // Lock the user's row, because another core may be deleting the same user's keys.
-  const user = await trx('users').where({ id }).forUpdate().first('deleted_at', 'cancelling_since');
+  const user = await trx('users').where({ id }).forUpdate().first('name', 'deleted_at', 'cancelling_since', 'sign_in_version');
   if (user === undefined) return 0;
   const options = { cancelQueuedCalls: user.cancelling_since !== null, at: required(user.deleted_at, 'deleted_at') };
-  return (await deleteStep(database, trx, id, max, options)).length;
+  const deletion = await readDeletion(trx, { id, ...user });
+  return (await deleteStep(database, trx, id, max, options, (key) => toKeyEvent(deletion, key))).length;
+}
+
+/** Returns the event of a user's deletion, which was the last change of the user's sign-in. It may have been pruned from the audit log. */
+async function readDeletion(trx: Knex.Transaction, user: Pick<UserRow, 'id' | 'name' | 'sign_in_version'>): Promise<Deletion> {
+  const row = await trx('audit_events').where({ id: user.sign_in_version }).first('actor_id', 'actor_name', 'address');
+  const actor = row?.actor_id == null ? null : { id: row.actor_id, name: row.actor_name ?? '' };
+  return { actor, address: row?.address ?? 'local', subject: { kind: 'user', id: user.id, name: user.name } };
 }
 
 /**
