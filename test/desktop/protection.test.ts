@@ -123,6 +123,24 @@ describeBrowser("the console's Protection screen", () => {
     await page.getByText('Calling hours apply, but the number’s time zone is unknown.').waitFor();
   });
 
+  it('adds hours for the numbers and days of their neighbor, and says what will hold', async () => {
+    const { page, direct } = harness;
+    await openAs('partner');
+    await button('Calling hours').click();
+    await button('Set hours…').click();
+    await page.getByLabel('Numbers that start with').fill('+49');
+    await page.getByLabel('To', { exact: true }).fill('12:00');
+    await button('Add hours').click();
+    await page.getByRole('dialog').getByRole('row', { name: 'Tuesday' }).getByText('09:00–12:00, 13:00–16:00').waitFor();
+    await page.getByText('+49: Monday to Friday 09:00–12:00 and 13:00–16:00; all other numbers: at any time.').waitFor();
+    await button('Add a date').click();
+    await page.getByLabel('Date').fill('2099-12-25');
+    await button('Save').click();
+    await page.getByText('Calling hours were saved.').first().waitFor();
+    const [row] = await direct.storage.database.read('protection_rules').whereNotNull('hours');
+    expect(JSON.parse(row?.hours ?? '').map(({ prefix }: { prefix: string }) => prefix)).to.deep.equal(['+49', '+49', '+49']);
+  });
+
   it('says how many rules are allowed if there are too many', async () => {
     const { page } = harness;
     await openAs('partner');

@@ -5,6 +5,8 @@ import { restrictedKindNames } from '#contract/protection/numbers.ts';
 import type { CheckedNumberView, CheckReason } from '#contract/protection/protection.ts';
 import { formatDay, formatIsoDay, formatMinute, pluralize } from './format.ts';
 
+export const dayMinutes = 24 * 60;
+
 /** A part of a local day, in minutes since midnight. */
 export type Window = { from: number; to: number };
 
@@ -91,9 +93,60 @@ export function describeDates(rules: readonly HoursRule[]): { date: string; text
   });
 }
 
-/** Whether some numbers don't match any weekly rule, and so may be called at any time. */
-export function leavesNumbersOpen(rules: readonly HoursRule[]): boolean {
-  return rules.length > 0 && !rules.some(({ prefix, days }) => days && prefix === '');
+/**
+ * Says in one sentence when people may be called: "+49: Monday to Friday 09:00–12:00 and 13:00–18:00; all other numbers: at any time.". The
+ * core applies the rules with the longest matching prefix, and none to a number that no rule matches.
+ */
+export function summarizeHours(rules: readonly HoursRule[]): string {
+  const weeks = toWeeks(rules).toReversed();
+  const ofWeeks = weeks.map(
+    ({ prefixes, days }) =>
+      `${describePrefixes(prefixes, weeks.length > 1).replace(/^Numbers that start with /, '')}: ${describeWeek(days)}`,
+  );
+  const isOpen = !weeks.some(({ prefixes }) => prefixes.includes(''));
+  const others = isOpen ? [`${weeks.length === 0 ? 'All' : 'All other'} numbers: at any time`] : [];
+  const parts = [...ofWeeks, ...others].map((part, index) => (index === 0 ? part : part.charAt(0).toLowerCase() + part.slice(1)));
+  const dates = describeDates(rules);
+  const more = dates.length > shownDates ? `; and ${pluralize(dates.length - shownDates, 'more date')}` : '';
+  const onDates =
+    dates.length === 0
+      ? ''
+      : ` Instead, on ${dates
+          .slice(0, shownDates)
+          .map(({ date, text }) => `${date}: ${text.toLowerCase()}`)
+          .join('; ')}${more}.`;
+  return `${parts.join('; ')}.${onDates} Times are in the time zone of the person being called.`;
+}
+
+const shownDates = 3;
+
+/** Describes the hours of a week: "Monday to Friday 09:00–12:00 and 13:00–18:00, Saturday 10:00–14:00". */
+function describeWeek(days: Week['days']): string {
+  const open = Map.groupBy(
+    days.filter(({ windows }) => windows.length > 0),
+    ({ windows }) => inWords(windows.map((window) => formatWindows([window]))),
+  );
+  return open.size === 0 ? 'never' : Array.from(open, ([hours, same]) => `${describeDays(same.map(({ day }) => day))} ${hours}`).join(', ');
+}
+
+/** Names days of a week: "Monday to Friday", "Monday and Wednesday". */
+function describeDays(days: readonly Weekday[]): string {
+  const names = days.map((day) => dayLabels[day]);
+  const inRow = weekdays.slice(weekdays.indexOf(days[0] ?? 'mon')).slice(0, days.length);
+  if (days.length === weekdays.length) return 'every day';
+  return days.length > 2 && inRow.join() === days.join() ? `${names[0]} to ${names.at(-1)}` : inWords(names);
+}
+
+/** Joins texts: "a, b and c". */
+function inWords(texts: readonly string[]): string {
+  return texts.join(', ').replace(/, ([^,]*)$/, ' and $1');
+}
+
+/** Suggests the next hours for the same numbers and days: as long as the last ones, an hour later. If the day is too short, repeats them. */
+export function nextWindow(rule: HoursRule): HoursRule {
+  const [from, to] = [toMinutes(rule.from ?? ''), toMinutes(rule.to ?? '')];
+  const next = { from: to + 60, to: to + 60 + to - from };
+  return next.to <= dayMinutes ? { ...rule, from: formatMinutes(next.from), to: formatMinutes(next.to) } : rule;
 }
 
 /** Explains why a number wouldn't be called now. Days are in the viewer's time zone. */

@@ -12,7 +12,8 @@ import {
   describePrefixes,
   describeReasons,
   formatWindows,
-  leavesNumbersOpen,
+  nextWindow,
+  summarizeHours,
   toWeeks,
 } from '../../../desktop/renderer/state/protection.ts';
 
@@ -61,10 +62,27 @@ describe('a week of calling hours', () => {
     expect(dates.map(({ date, text }) => `${date}: ${text}`)).to.deep.equal(['24 Dec 2026: 09:00–12:00, for +49', '1 Jan 2027: Closed']);
   });
 
-  it('says if some numbers may be called at any time', () => {
-    expect(leavesNumbersOpen([rule('+49', '09:00', '20:00'), { prefix: '', date: '2026-12-25', closed: true }])).to.equal(true);
-    expect(leavesNumbersOpen([rule('', '09:00', '20:00')])).to.equal(false);
-    expect(leavesNumbersOpen([])).to.equal(false);
+  for (const [rules, sentence] of [
+    [
+      [rule('+49', '09:00', '12:00'), rule('+49', '13:00', '18:00')],
+      '+49: Monday to Friday 09:00–12:00 and 13:00–18:00; all other numbers: at any time.',
+    ],
+    [
+      [rule('', '09:00', '20:00'), rule('+1', '08:00', '21:00'), { prefix: '', days: ['sat'], from: '10:00', to: '14:00' }],
+      '+1: Monday to Friday 08:00–21:00; all other numbers: Monday to Friday 09:00–20:00, Saturday 10:00–14:00.',
+    ],
+    [[{ prefix: '+49', date: '2026-12-25', closed: true }], 'All numbers: at any time. Instead, on 25 Dec 2026: closed, for +49.'],
+    [[{ prefix: '', days: ['mon', 'wed'], closed: true }], 'All numbers: never.'],
+    [[], 'All numbers: at any time.'],
+  ] as [HoursRule[], string][]) {
+    it(`are summarized as “${sentence}”`, () => {
+      expect(summarizeHours(rules)).to.equal(`${sentence} Times are in the time zone of the person being called.`);
+    });
+  }
+
+  it('are continued after a break of an hour, if the day is long enough', () => {
+    expect(nextWindow(rule('+49', '09:00', '12:00'))).to.deep.equal(rule('+49', '13:00', '16:00'));
+    expect(nextWindow(rule('+49', '09:00', '20:00'))).to.deep.equal(rule('+49', '09:00', '20:00'));
   });
 });
 

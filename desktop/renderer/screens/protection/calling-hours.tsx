@@ -12,10 +12,12 @@ import { isConflict } from '../../state/failure-text.ts';
 import type { List } from '../../state/list.ts';
 import {
   dayLabels,
+  dayMinutes,
   describeDates,
   describePrefixes,
   formatWindows,
-  leavesNumbersOpen,
+  nextWindow,
+  summarizeHours,
   toWeeks,
   type Week,
   type Window,
@@ -93,11 +95,12 @@ function Hours({ rules }: { rules: readonly HoursRule[] }) {
   const dates = describeDates(rules);
   return (
     <div class="hours">
-      {leavesNumbersOpen(rules) && (
-        <p class="notice">Numbers that no rule matches may be called at any time. To change this, add hours for all numbers.</p>
-      )}
-      {weeks.map((week) => (
-        <WeekTable key={week.prefixes.join()} week={week} label={describePrefixes(week.prefixes, weeks.length > 1)} />
+      <p class="notice">{summarizeHours(rules)}</p>
+      {weeks.map(({ prefixes, days }) => (
+        <section key={prefixes.join()}>
+          <h2>{describePrefixes(prefixes, weeks.length > 1)}</h2>
+          <WeekTable days={days} />
+        </section>
       ))}
       {dates.length > 0 && (
         <section>
@@ -116,34 +119,29 @@ function Hours({ rules }: { rules: readonly HoursRule[] }) {
   );
 }
 
-function WeekTable({ week, label }: { week: Week; label: string }) {
+function WeekTable({ days }: Pick<Week, 'days'>) {
   return (
-    <section>
-      <h2>{label}</h2>
-      <table class="week">
-        <thead class="visually-hidden">
-          <tr>
-            <th scope="col">Day</th>
-            <th scope="col">Hours</th>
+    <table class="week">
+      <thead class="visually-hidden">
+        <tr>
+          <th scope="col">Day</th>
+          <th scope="col">Hours</th>
+        </tr>
+      </thead>
+      <tbody>
+        {days.map(({ day, windows }) => (
+          <tr key={day}>
+            <th scope="row">{dayLabels[day]}</th>
+            <td>
+              <DayBar windows={windows} />
+              <span class={windows.length === 0 ? 'faint' : ''}>{formatWindows(windows)}</span>
+            </td>
           </tr>
-        </thead>
-        <tbody>
-          {week.days.map(({ day, windows }) => (
-            <tr key={day}>
-              <th scope="row">{dayLabels[day]}</th>
-              <td>
-                <DayBar windows={windows} />
-                <span class={windows.length === 0 ? 'faint' : ''}>{formatWindows(windows)}</span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
+        ))}
+      </tbody>
+    </table>
   );
 }
-
-const dayMinutes = 24 * 60;
 
 /** Shows a day from midnight to midnight, with marks every six hours. The text next to it says the same. */
 function DayBar({ windows }: { windows: readonly Window[] }) {
@@ -169,21 +167,41 @@ type EditHoursProps = {
   onClose: () => void;
 };
 
+/** What the dialog edits: the hours of a week for each prefix, and single dates. Prefixes stay apart while someone types the same one. */
+type Draft = { weeks: readonly { prefix: string; rules: readonly HoursRule[] }[]; dates: readonly HoursRule[] };
+
+function toDraft(rules: readonly HoursRule[]): Draft {
+  const [weekly, dates] = [rules.filter(({ days }) => days), rules.filter(({ days }) => !days)];
+  return {
+    weeks: Array.from(
+      Map.groupBy(weekly, ({ prefix }) => prefix),
+      ([prefix, ofPrefix]) => ({ prefix, rules: ofPrefix }),
+    ),
+    dates,
+  };
+}
+
+function toRules({ weeks, dates }: Draft): HoursRule[] {
+  return [...weeks.flatMap(({ prefix, rules }) => rules.map((rule) => ({ ...rule, prefix }))), ...dates];
+}
+
 const workdays: Weekday[] = ['mon', 'tue', 'wed', 'thu', 'fri'];
-const newRule: HoursRule = { prefix: '', days: workdays, from: '09:00', to: '20:00' };
+const firstRule: HoursRule = { prefix: '', days: workdays, from: '09:00', to: '20:00' };
 
 /** Edits all rules of a partner, account or campaign. Nothing is saved until all of them are valid. */
-function EditHours({ tenancy: { kind, id, name }, hours: { rules: saved, version }, list, onSaved, onClose }: EditHoursProps) {
+function EditHours({ tenancy: { kind, id, name }, hours, list, onSaved, onClose }: EditHoursProps) {
+  const { rules: saved, version, inherited } = hours;
   const [opened] = useState(saved);
-  const [rules, setRules] = useState<readonly HoursRule[]>(saved.length === 0 ? [newRule] : saved);
+  const [draft, setDraft] = useState(toDraft(saved.length === 0 ? [firstRule] : saved));
   const [fileProblem, setFileProblem] = useState<string | null>(null);
   const isOutdated = JSON.stringify(saved) !== JSON.stringify(opened);
-  const input = { scope: kind, id, rules: [...rules], version };
+  const rules = toRules(draft);
+  const inForce = rules.length === 0 ? (inherited?.rules ?? []) : rules;
   return (
     <FormDialog
       title={`Calling hours for ${name}`}
       isWide="very"
-      act={() => saveRules(list, () => window.callkey.request('setCallingHours', input))}
+      act={() => saveRules(list, () => window.callkey.request('setCallingHours', { scope: kind, id, rules, version }))}
       onDone={onSaved}
       clearsErrors
       hides={(failure) => isOutdated && isConflict(failure)}
@@ -191,12 +209,14 @@ function EditHours({ tenancy: { kind, id, name }, hours: { rules: saved, version
       verbing="Saving…"
       onClose={onClose}
     >
-      <p class="hint">
-        Times are in the time zone of the person being called. The rules with the longest matching prefix apply. A day without a rule is
-        closed. A rule for a date replaces all other rules on that date.
+      <Weeks draft={draft} onChange={setDraft} />
+      <p class="notice" role="status">
+        <span>
+          {rules.length === 0 && inherited && inherited.rules.length > 0 && `As for the ${inherited.from.kind} ${inherited.from.name}. `}
+          {summarizeHours(inForce)}
+        </span>
       </p>
-      <Rules rules={rules} onChange={setRules} />
-      <Field label="Or load a JSON file" hint="It replaces all rules above." error={fileProblem}>
+      <Field label="Or load a JSON file" hint="It replaces everything above." error={fileProblem}>
         {(binding) => (
           <input
             {...binding}
@@ -206,7 +226,7 @@ function EditHours({ tenancy: { kind, id, name }, hours: { rules: saved, version
               void currentTarget.files?.[0]?.text().then((text) => {
                 const read = hoursRulesSchema.safeParse(parseJson(text));
                 setFileProblem(read.success ? null : 'This isn’t a list of rules. See the examples in the documentation.');
-                if (read.success) setRules(read.data);
+                if (read.success) setDraft(toDraft(read.data));
               })
             }
           />
@@ -219,35 +239,80 @@ function EditHours({ tenancy: { kind, id, name }, hours: { rules: saved, version
   );
 }
 
-function Rules({ rules, onChange }: { rules: readonly HoursRule[]; onChange: (rules: readonly HoursRule[]) => void }) {
+function Weeks({ draft, onChange }: { draft: Draft; onChange: (draft: Draft) => void }) {
   const { noteInput } = useForm();
-  const change = (changed: readonly HoursRule[]) => {
+  const { weeks, dates } = draft;
+  const change = (changes: Partial<Draft>) => {
     noteInput();
-    onChange(changed);
+    onChange({ ...draft, ...changes });
   };
+  const changeWeek = (index: number, week: Draft['weeks'][number]) =>
+    change({ weeks: week.rules.length === 0 ? weeks.toSpliced(index, 1) : weeks.with(index, week) });
+  const starts = weeks.map((_, index) => weeks.slice(0, index).flatMap(({ rules }) => rules).length);
+  const lastWeek = weeks.at(-1) ?? { prefix: '', rules: [firstRule] };
+  const neighbor = dates.at(-1) ?? { prefix: lastWeek.prefix, closed: true as const };
   return (
-    <>
-      <div class="rules stack">
-        {rules.map((rule, index) => (
-          <RuleFields
-            key={index}
-            name={`rules.${index}`}
-            rule={rule}
-            onChange={(changed) => change(rules.with(index, changed))}
-            onRemove={() => change(rules.toSpliced(index, 1))}
-          />
-        ))}
-        {rules.length === 0 && <p class="notice">Without rules, inherited hours apply.</p>}
-      </div>
+    <div class="weeks">
+      {weeks.map(({ prefix, rules }, index) => (
+        <fieldset key={index} class="week-rules">
+          <legend class="visually-hidden">Hours for {prefix === '' ? 'all numbers' : prefix}</legend>
+          <span class="line">
+            Numbers that start with <Prefix prefix={prefix} onChange={(typed) => changeWeek(index, { prefix: typed, rules })} />
+          </span>
+          {rules.map((rule, at) => (
+            <RuleFields
+              key={at}
+              name={`rules.${(starts[index] ?? 0) + at}`}
+              rule={rule}
+              onChange={(changed) => changeWeek(index, { prefix, rules: rules.with(at, changed) })}
+              onRemove={() => changeWeek(index, { prefix, rules: rules.toSpliced(at, 1) })}
+            />
+          ))}
+          <button type="button" onClick={() => changeWeek(index, { prefix, rules: [...rules, nextWindow(rules.at(-1) ?? firstRule)] })}>
+            <Icon name="plus" /> Add hours
+          </button>
+          {toWeeks(rules).map(({ days }) => (
+            <WeekTable key={prefix} days={days} />
+          ))}
+        </fieldset>
+      ))}
+      {dates.length > 0 && (
+        <fieldset class="week-rules">
+          <legend>On these dates, instead of all other hours</legend>
+          {dates.map((rule, at) => (
+            <RuleFields
+              key={at}
+              name={`rules.${weeks.flatMap(({ rules }) => rules).length + at}`}
+              rule={rule}
+              onChange={(changed) => change({ dates: dates.with(at, changed) })}
+              onRemove={() => change({ dates: dates.toSpliced(at, 1) })}
+            />
+          ))}
+        </fieldset>
+      )}
       <div class="actions at-start">
-        <button type="button" onClick={() => change([...rules, newRule])}>
-          <Icon name="plus" /> Add hours
+        <button type="button" onClick={() => change({ weeks: [...weeks, weeks.length === 0 ? lastWeek : { ...lastWeek, prefix: '+' }] })}>
+          <Icon name="plus" /> {weeks.length === 0 ? 'Add hours' : 'Add hours for other numbers'}
         </button>
-        <button type="button" onClick={() => change([...rules, { prefix: '', date: '', closed: true }])}>
+        <button type="button" onClick={() => change({ dates: [...dates, { ...neighbor, date: '' }] })}>
           <Icon name="plus" /> Add a date
         </button>
       </div>
-    </>
+    </div>
+  );
+}
+
+function Prefix({ prefix, onChange }: { prefix: string; onChange: (prefix: string) => void }) {
+  return (
+    <input
+      class="prefix"
+      type="text"
+      inputMode="tel"
+      aria-label="Numbers that start with"
+      placeholder="All numbers"
+      value={prefix}
+      onInput={({ currentTarget }) => onChange(currentTarget.value.replaceAll(' ', ''))}
+    />
   );
 }
 
@@ -256,18 +321,10 @@ type RuleFieldsProps = { name: string; rule: HoursRule; onChange: (rule: HoursRu
 function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
   const error = useFieldError(name);
   const { prefix, days, date, from, to, closed } = rule;
+  const when = days ? { days } : { date };
   return (
     <fieldset class="rule" aria-invalid={error === null ? undefined : 'true'} tabIndex={error === null ? undefined : -1}>
       <legend class="visually-hidden">Rule</legend>
-      <input
-        class="prefix"
-        type="text"
-        inputMode="tel"
-        aria-label="Numbers that start with"
-        placeholder="All numbers"
-        value={prefix}
-        onInput={({ currentTarget }) => onChange({ ...rule, prefix: currentTarget.value.replaceAll(' ', '') })}
-      />
       {days ? (
         <span class="days">
           {weekdays.map((day) => (
@@ -275,6 +332,7 @@ function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
               key={day}
               type="button"
               aria-pressed={days.includes(day)}
+              aria-label={dayLabels[day]}
               onClick={() => onChange({ ...rule, days: weekdays.filter((each) => (each === day) !== days.includes(each)) })}
             >
               {dayLabels[day].slice(0, 3)}
@@ -282,15 +340,18 @@ function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
           ))}
         </span>
       ) : (
-        <DayInput label="Date" value={date ?? ''} onInput={(day) => onChange({ ...rule, date: day })} />
+        <>
+          <DayInput label="Date" value={date ?? ''} onInput={(day) => onChange({ ...rule, date: day })} />
+          <Prefix prefix={prefix} onChange={(typed) => onChange({ ...rule, prefix: typed })} />
+        </>
       )}
-      {!days && (
+      {(!days || closed) && (
         <label class="check">
           <input
             type="checkbox"
             checked={closed === true}
             onChange={({ currentTarget }) =>
-              onChange(currentTarget.checked ? { prefix, date, closed: true } : { prefix, date, from: '09:00', to: '20:00' })
+              onChange(currentTarget.checked ? { prefix, ...when, closed: true } : { prefix, ...when, from: '09:00', to: '20:00' })
             }
           />
           Closed
