@@ -41,7 +41,7 @@ const request = z
   .strictObject({ name: z.enum(requestNames), input: z.record(text, z.unknown()) })
   .refine(({ name, input }) => matchesRoute(consoleRoutes[name], input) && boundedFields.safeParse(input).success);
 
-const csvName = z.string().regex(/^[a-z-]{1,40}\.csv$/);
+const csvName = z.string().regex(/^[\p{L}\p{N}-]{1,140}\.csv$/u);
 
 const exportRequest = z
   .strictObject({ name: z.enum(exportNames), input: z.record(text, z.unknown()), file: csvName })

@@ -99,7 +99,7 @@ describeBrowser('the console in a browser', () => {
       await link('Show activity').click();
       await browser.page.getByRole('heading', { name: 'Activity', exact: true }).waitFor();
       await browser.page.goto(`${browser.harness.core.url}/#/api-keys/gone`);
-      await panel.getByText('This key was revoked, or you don’t have access to it.').waitFor();
+      await panel.getByText('This key doesn’t exist, or you don’t have access to it.').waitFor();
     });
 
     it("reveals nothing about a campaign or user that the viewer doesn't have access to: the screen says that nothing was found", async () => {

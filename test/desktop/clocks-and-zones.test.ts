@@ -71,3 +71,38 @@ describeBrowser('the console on a computer whose clock is three days ahead', () 
     expect((badge?.x ?? Number.NaN) + (badge?.width ?? 0)).to.be.lessThan(button?.x ?? 0);
   });
 });
+
+function reportZone(timeZone: string | undefined): void {
+  const { resolvedOptions } = Intl.DateTimeFormat.prototype;
+  Intl.DateTimeFormat.prototype.resolvedOptions = function (this: Intl.DateTimeFormat) {
+    return Object.assign(resolvedOptions.call(this), { timeZone });
+  };
+}
+
+describeBrowser('the console in a browser that reports no usable time zone', () => {
+  let harness: CoreHarness;
+  before(async () => {
+    harness = await openCore();
+    await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
+  });
+  after(() => harness.close());
+
+  for (const zone of ['Etc/Unknown', undefined, 'Mars/Olympus_Mons']) {
+    it(`shows times in UTC and offers all zones if it reports ${zone}`, async () => {
+      const { page, close } = await openInChromium('about:blank');
+      await page.addInitScript(reportZone, zone);
+      await page.goto(harness.core.url);
+      await signInAs({ ...harness, page }, 'account');
+      await page.getByRole('row', { name: 'Practice software' }).click();
+      await page.getByText('No calls placed in the last 30 days.').waitFor();
+      await page.getByRole('button', { name: 'Create API key' }).click();
+      await page.getByLabel('Name', { exact: true }).fill(`Of ${zone}`);
+      await page.getByRole('radio', { name: '1 Year', exact: true }).check();
+      await page.getByText('Your computer reports no time zone that the server knows.').waitFor();
+      await page.getByLabel('Time zone').selectOption('Asia/Tokyo');
+      await page.getByRole('button', { name: 'Create Key' }).click();
+      await page.getByText('Asia/Tokyo').first().waitFor();
+      await close();
+    });
+  }
+});

@@ -49,20 +49,19 @@ describeBrowser("the console, for a key's limits", () => {
 
   it('replaces a key with one that has the same limits', async () => {
     const { id } = await createKeyOn(harness, harness.tenants.users.account, 'Practice software');
-    const version = { limits_version: 'v1', addresses: '["192.0.2.0/24"]', calls_per_day: 7 };
+    const version = { limits_version: 'v1', addresses: '["192.0.2.0/24"]', calls_per_day: 7, time_zone: 'Asia/Tokyo' };
     await harness.direct.storage.database.write('api_keys').where({ id }).update(version);
     await signInAs(harness, 'account');
     await harness.page.getByRole('row', { name: 'Practice software' }).click();
     await button('Replace…').click();
     await dialog('Replace API key').getByLabel('Copy the old key’s limits: only from 192.0.2.0/24, 7 calls per day').waitFor();
+    await dialog('Replace API key').getByText('The old key’s time zone.').waitFor();
     await button('Create Key').click();
     await button("I've Saved It").click();
     await button("I've Saved It").waitFor({ state: 'detached' });
-    const keys = await harness.direct.storage.database.read('api_keys').select('addresses', 'calls_per_day');
-    expect(keys).to.deep.equal([
-      { addresses: '["192.0.2.0/24"]', calls_per_day: 7 },
-      { addresses: '["192.0.2.0/24"]', calls_per_day: 7 },
-    ]);
+    const keys = await harness.direct.storage.database.read('api_keys').select('addresses', 'calls_per_day', 'time_zone');
+    const same = { addresses: '["192.0.2.0/24"]', calls_per_day: 7, time_zone: 'Asia/Tokyo' };
+    expect(keys).to.deep.equal([same, same]);
   });
 
   it('asks why a key is being revoked, and shows what a leaked key did in the last 24 hours', async () => {

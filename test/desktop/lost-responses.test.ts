@@ -83,17 +83,48 @@ describeBrowser('after a failed or lost response', () => {
     });
     const page = () => browser.page;
 
-    it('says that the keys are gone if the response to revoking them was lost', async () => {
-      await page().route('**/revocations', async (route) => {
-        await route.fetch();
-        await route.abort();
+    const loseResponses = (to: string, isDone: boolean) =>
+      page().route(to, async (route) => {
+        if (route.request().method() === 'GET') return route.continue();
+        if (isDone) await route.fetch();
+        return route.abort();
       });
+
+    it('says which keys were revoked although the response was lost, with what they did', async () => {
+      await loseResponses('**/revocations', true);
       await button('Revoke 2 keys…').click();
-      await dialog('Revoke 2 API keys?').getByRole('button', { name: 'Revoke 2 keys' }).click();
-      await dialog('Revoke 2 API keys?').getByText('Can’t reach the server').waitFor();
-      await page().clock.runFor(20_000);
-      await dialog('Already gone').getByRole('button', { name: 'OK' }).click();
-      await heading('API keys').waitFor();
+      const asking = dialog('Revoke 2 API keys?');
+      await asking.getByLabel('Reason').selectOption('It leaked');
+      await asking.getByText('0 calls placed.').waitFor();
+      await asking.getByLabel('Also cancel calls not yet dialed').waitFor();
+      await asking.getByRole('button', { name: 'Revoke 2 keys' }).click();
+      await page().getByText('2 keys were revoked.').first().waitFor();
+    });
+
+    for (const isDone of [true, false]) {
+      it(`says that a key was ${isDone ? '' : 'not '}revoked after a lost response`, async () => {
+        await loseResponses('**/api-keys/*', isDone);
+        await button('Revoke One').click();
+        await dialog('Revoke API Key?').getByRole('button', { name: 'Revoke' }).click();
+        await page()
+          .getByText(isDone ? 'One was revoked' : 'The connection was lost, and the server hasn’t done this. Try again.')
+          .first()
+          .waitFor();
+      });
+    }
+
+    it('looks up a lost change of limits once the server responds again', async () => {
+      await loseResponses('**/api-keys/*', true);
+      await page().getByRole('row', { name: 'One' }).click();
+      await button('Limit…').click();
+      await page().getByLabel('Calls per day').fill('5');
+      await page().context().setOffline(true);
+      await button('Save').click();
+      const refused = page().getByRole('dialog').getByRole('alert');
+      await refused.getByText('Can’t reach the server').waitFor();
+      await page().context().setOffline(false);
+      await button('Save').click();
+      await page().getByText('One is now limited: 5 calls per day.').first().waitFor();
     });
 
     it("deselects a key that no longer matches the filter, because it's in use now", async () => {

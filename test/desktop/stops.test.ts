@@ -74,6 +74,24 @@ describeBrowser('the console, for stopping dialing', () => {
     expect((await listStops()).map(({ scope }) => scope)).to.deep.equal(['server']);
   });
 
+  it('lets staff without an account or partner stop the whole server, and counts its calls without stopping again', async () => {
+    const { page, direct } = harness;
+    await placeCalls(1);
+    await signInAs(harness, 'staff');
+    await link('Calls').click();
+    await button('Stop dialing…').click();
+    await page.getByRole('dialog').getByText('The whole server').waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Stop dialing' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    const events = () => direct.storage.database.read('audit_events').where({ action: 'dialing.stopped' });
+    expect([(await listStops()).map(({ scope }) => scope), await events()].map(({ length }) => length)).to.deep.equal([1, 1]);
+    // Someone else resumes and stops it between the click and the preview, which must not stop it a third time.
+    await direct.storage.database.write('dialing_stops').delete();
+    await button('Resume…').click();
+    await text('Someone else has already resumed it.');
+    expect([await listStops(), await events()].map(({ length }) => length)).to.deep.equal([0, 1]);
+  });
+
   it('tells whom it stops about a stop of the partner, which only others can resume', async () => {
     const { direct } = harness;
     await stopByOperator('The provider asked us to');
@@ -106,8 +124,6 @@ describeBrowser('the console, for stopping dialing', () => {
       .getByText(/for the account Blue Clinic by Sam Staff/)
       .waitFor();
     await button('Resume…').click();
-    await text('No calls are waiting.');
-    await button('Resume').click();
     await text('Only service staff can resume this.');
     expect(await listStops()).to.have.length(3);
   });

@@ -48,6 +48,7 @@ describe('API keys in the console', () => {
           lastUsedAt: null,
           expiresAt: '2027-01-31T22:59:59.999Z',
           expiryTimeZone: 'Europe/Berlin',
+          timeZone: 'Europe/Berlin',
           expired: false,
           ...{ addresses: null, callsPerDay: null, limitsVersion: null },
         });

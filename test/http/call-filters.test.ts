@@ -156,6 +156,30 @@ describe("in the console's lists and exports,", () => {
       expect(events.map(({ subject }) => subject.name)).to.deep.equal(['calls (from 2026-11-08 to 2026-11-08)']);
     });
 
+    it("a campaign's file is named after it and its days, and has the contacts' IDs and the times of the zone", async () => {
+      const answer = await get(`/console/campaigns/${tenants.campaign.id}/calls.csv?${the8th}`, partner);
+      expect(answer.headers['content-disposition']).to.equal('attachment; filename="calls-Appointment-reminders-2026-11-08.csv"');
+      const { calls } = callsSchema.parse((await get(`/console/campaigns/${tenants.campaign.id}/calls?${the8th}`, partner)).json);
+      const lines = answer.text.split('\r\n').map((line) => line.split(',').map((cell) => cell.slice(1, -1)));
+      const [head = [], first = []] = lines;
+      const shown = (column: string) => first[head.indexOf(column)];
+      expect(shown('Contact ID')).to.equal(calls[0]?.contactId);
+      expect([shown('Placed')?.slice(-6), Date.parse(shown('Placed') ?? '')]).to.deep.equal([
+        '+01:00',
+        Date.parse(calls[0]?.placedAt ?? ''),
+      ]);
+    });
+
+    it('events can be searched by name, detail, address and ID', async () => {
+      const events = async (search: string) => {
+        const view = activitySchema.parse((await get(`/console/activity?search=${encodeURIComponent(search)}`, partner)).json);
+        return view.events.map(({ action, subject }) => `${action} ${subject.name}`);
+      };
+      expect(await events('ÓRDERS')).to.deep.equal(['api-key.created Orders']);
+      expect(await events(key.id)).to.deep.equal(['api-key.created Orders']);
+      expect(await events('no such thing')).to.deep.equal([]);
+    });
+
     it('events can be filtered by user, action, subject and day', async () => {
       const events = async (query: string) => {
         const view = activitySchema.parse((await get(`/console/activity?${query}`, partner)).json);

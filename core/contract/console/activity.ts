@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { route } from '../route.ts';
 import { identifierSchema, instantSchema } from '../text/text.ts';
-import { cursorSchema, dayRange, isRange, namedSchema, totals } from './common.ts';
+import { cursorSchema, dayRange, isRange, namedSchema, searchSchema, totals } from './common.ts';
 
 /** Everything that the audit log records. */
 export const auditActions = [
@@ -39,6 +39,8 @@ const activityFilter = {
     .optional(),
   /** The ID of the subject. */
   subject: identifierSchema.optional(),
+  /** Part of the subject's name, the actor's name, the detail or the address, without regard to case and accents; or an ID. */
+  search: searchSchema,
 };
 
 /** The value of `actor` for the operator. */

@@ -19,6 +19,8 @@ export const apiKeySchema = z.object({
   expiresAt: instantSchema.nullable(),
   /** The key expires at the end of a day in this time zone. */
   expiryTimeZone: z.string().nullable(),
+  /** The key's days begin at midnight in this time zone, for its daily call limit. */
+  timeZone: z.string(),
   expired: z.boolean(),
   /** Present if the viewer can see other users' keys. */
   owner: z.object({ isYou: z.boolean(), name: z.string(), email: z.string().optional() }).optional(),

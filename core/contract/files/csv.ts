@@ -159,3 +159,18 @@ export async function* readAll<Item>(chunks: AsyncIterable<string>, reader: Read
   for await (const chunk of chunks) yield* reader.push(chunk);
   yield* reader.end();
 }
+
+/** Builds the name of an exported file from its list, what it's about and its days: `calls-Reminders-2026-11-01-to-2026-11-28.csv`. */
+export function csvFileName(
+  list: string,
+  about: string,
+  { from = '', to = '' }: { from?: string | undefined; to?: string | undefined },
+): string {
+  const days =
+    from !== '' && from === to ? from : [from === '' ? '' : from, to === '' ? '' : `to-${to}`].filter((day) => day !== '').join('-');
+  const subject = Array.from(about.replace(/[^\p{L}\p{N}]+/gu, '-'))
+    .slice(0, 60)
+    .join('')
+    .replace(/^-|-$/g, '');
+  return `${[list, subject, days].filter((part) => part !== '').join('-')}.csv`;
+}

@@ -82,6 +82,7 @@ export type ContactLimits = z.infer<typeof contactLimitsSchema>;
 export const setContactLimitsSchema = z.strictObject({ limits: contactLimitsSchema.nullable(), version: expectedVersionSchema });
 
 export const scopeContactLimitsSchema = z.object({
+  scope: ruledSchema,
   limits: contactLimitsSchema.nullable(),
   version: rulesVersionSchema,
   /** The limits in effect for the scope's calls, and where they come from; null if there are none. */

@@ -1,5 +1,6 @@
 import type { RecordExport } from '#contract/console/activity.ts';
 import { limits } from '#contract/limits.ts';
+import { foldText } from '#contract/text/text.ts';
 import { capTotal } from '../calls/call-list.ts';
 import { scopeFor } from '../directory/scope.ts';
 import type { ActivityFilter, ListedEvent, SignedInCaller, Viewer } from '../model.ts';
@@ -25,19 +26,53 @@ export async function recordListExport(ports: Ports, { viewer, actor }: SignedIn
 
 type ActivityPage = Page<ListedEvent> & { total: number; totalIsMore: boolean };
 
-export async function listActivity(ports: Ports, viewer: Viewer, filter: ActivityFilter, cursor: string | null): Promise<ActivityPage> {
-  const page = await findEvents(ports, viewer, filter, cursor);
+/** @param search see `findEvents` */
+export async function listActivity(
+  ports: Ports,
+  viewer: Viewer,
+  filter: ActivityFilter,
+  cursor: string | null,
+  search = '',
+): Promise<ActivityPage> {
+  const page = await findEvents(ports, viewer, filter, cursor, limits.page, search);
+  // Counting all matches of a search would read all events.
+  if (search !== '') return { ...page, total: page.items.length, totalIsMore: page.nextCursor !== null };
   if (cursor === null && page.nextCursor === null) return { ...page, ...capTotal(page.items.length) };
   return { ...page, ...capTotal(await ports.stores.activity.count(scopeFor(viewer).activity, filter, limits.countedMatches + 1)) };
 }
 
-export function findEvents(
-  { stores: { activity } }: Ports,
+/** How many events one request searches, and how many it reads at a time. The next page continues where it has stopped. */
+const searched = { events: 20_000, atOnce: 1_000 };
+
+/** @param search a part of a name, a detail or an address, or a whole ID; empty for all events */
+export async function findEvents(
+  ports: Ports,
   viewer: Viewer,
   filter: ActivityFilter,
   cursor: string | null,
   size: number = limits.page,
+  search = '',
 ): Promise<Page<ListedEvent>> {
+  if (search === '') return readEvents(ports, viewer, filter, cursor, size);
+  const term = foldText(search);
+  const isMatch = ({ id, subject, actor, detail = '', address }: ListedEvent) =>
+    [id, subject.id, actor?.id].includes(search) ||
+    [subject.name, actor?.name ?? '', detail, address].some((text) => foldText(text).includes(term));
+  const items: ListedEvent[] = [];
+  let position = cursor;
+  for (let read = 0; read < searched.events; read += searched.atOnce) {
+    const page = await readEvents(ports, viewer, filter, position, searched.atOnce);
+    for (const event of page.items.filter(isMatch)) {
+      items.push(event);
+      if (items.length === size) return { items, nextCursor: event.id };
+    }
+    position = page.nextCursor;
+    if (position === null) break;
+  }
+  return { items, nextCursor: position };
+}
+
+function readEvents({ stores: { activity } }: Ports, viewer: Viewer, filter: ActivityFilter, cursor: string | null, size: number) {
   return readPage(
     eventCursors,
     { cursor, size },

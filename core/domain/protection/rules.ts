@@ -136,7 +136,11 @@ export async function setPace(ports: Ports, caller: Caller, reference: Reference
   return pace;
 }
 
-export type ShownContactLimits = { limits: ContactLimits | null; effective: { from: RuleScope; limits: ContactLimits } | null };
+export type ShownContactLimits = {
+  scope: RuleScope;
+  limits: ContactLimits | null;
+  effective: { from: RuleScope; limits: ContactLimits } | null;
+};
 
 /** Returns a scope's own contact limits, and those in effect. */
 export async function showContactLimits(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<ShownContactLimits> {
@@ -146,7 +150,7 @@ export async function showContactLimits(ports: Ports, viewer: Caller['viewer'], 
     scopes.map(async (from) => ({ from, limits: (await ports.stores.rules.findRules(from.id)).contactLimits })),
   );
   const effective = all.flatMap(({ from, limits }) => (limits ? [{ from, limits }] : []));
-  return { limits: all[0]?.limits ?? null, effective: effective[0] ?? null };
+  return { scope: own, limits: all[0]?.limits ?? null, effective: effective[0] ?? null };
 }
 
 /** @throws Problem `conflict` if a version is passed and the limits have changed since */

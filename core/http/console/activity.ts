@@ -5,12 +5,12 @@ import * as domain from '../../domain/audit/activity.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import type { ActivityFilter, ListedEvent, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
-import { sendCsv } from './csv.ts';
+import { sendCsv, zonedTimestamp } from './csv.ts';
 import { isFullyShown, personView } from './people.ts';
 import type { Handler, Request } from './request.ts';
 
 export const listActivity: Handler<'listActivity'> = async ({ ports, viewer, query }) => {
-  const { items, ...page } = await domain.listActivity(ports, viewer, toFilter(ports, query), query.cursor);
+  const { items, ...page } = await domain.listActivity(ports, viewer, toFilter(ports, query), query.cursor, query.search);
   return { events: items.map((event) => eventView(event, viewer)), ...page };
 };
 
@@ -31,10 +31,19 @@ export const exportActivity: Handler<'exportActivity'> = async ({ ctx, deps, tak
     days: query,
     head: ['When', 'Who', 'Action', 'Kind', 'What', 'From', 'Email', 'Detail'],
     async read(viewer, cursor) {
-      const { items, nextCursor } = await domain.findEvents(ports, viewer, filter, cursor, limits.exportPage);
+      const { items, nextCursor } = await domain.findEvents(ports, viewer, filter, cursor, limits.exportPage, query.search);
       const rows = items.map((event) => {
-        const { at, actor, action, subject, address, detail } = eventView(event, viewer);
-        return [at, actor?.name ?? missingActorName(action), action, subject.kind, subject.name, address, actor?.email ?? '', detail ?? ''];
+        const { actor, action, subject, address, detail } = eventView(event, viewer);
+        return [
+          zonedTimestamp(event.at, query.timeZone),
+          actor?.name ?? missingActorName(action),
+          action,
+          subject.kind,
+          subject.name,
+          address,
+          actor?.email ?? '',
+          detail ?? '',
+        ];
       });
       return { rows, nextCursor };
     },

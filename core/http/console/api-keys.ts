@@ -74,6 +74,7 @@ function apiKeyView(key: ApiKey, viewer: Viewer, now: Millis): ApiKeyView {
     lastUsedAt: key.lastUsedAt && timestamp(key.lastUsedAt),
     expiresAt: key.expiresAt && timestamp(key.expiresAt),
     expiryTimeZone: key.expiryTimeZone,
+    timeZone: key.timeZone,
     expired: isExpired(key.expiresAt, now),
     addresses: key.limits?.addresses ? [...key.limits.addresses] : null,
     callsPerDay: key.limits?.callsPerDay ?? null,

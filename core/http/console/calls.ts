@@ -8,7 +8,7 @@ import type { Millis } from '../../domain/instant.ts';
 import type { CallDetails, CallFilter, ListedCall, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { getCallZones } from '../../domain/protection/judge.ts';
-import { sendCsv } from './csv.ts';
+import { sendCsv, zonedTimestamp } from './csv.ts';
 import { ownerView } from './people.ts';
 import type { Handler, Request } from './request.ts';
 
@@ -45,24 +45,25 @@ async function exportCsv({ ctx, deps, takeTurn, ports, query }: Request<'exportA
     takeTurn,
     days: query,
     head: [
-      ...['Campaign', 'Request ID', 'Contact', 'Phone', 'Outcome', 'Detail', 'Simulated', 'Key'],
+      ...['Campaign', 'Request ID', 'Contact ID', 'Contact', 'Phone', 'Outcome', 'Detail', 'Simulated', 'Key'],
       ...['Placed', 'Held until', 'Dialed', 'Ended', 'Seconds', 'Answered by'],
     ],
+    ...(campaignId !== null && { nameSubject: ({ rows: [row] }) => row?.[0] }),
     async read(viewer, cursor, turn) {
       const { items, nextCursor } = await domain.findCallsToExport(ports, viewer, { ...request, cursor }, turn);
-      return { rows: items.map(csvCells), nextCursor };
+      return { rows: items.map((call) => csvCells(call, query.timeZone)), nextCursor };
     },
   });
 }
 
-function csvCells(call: ListedCall): string[] {
+function csvCells(call: ListedCall, timeZone: string): string[] {
   const { heldUntil, dialedAt, endedAt } = call;
+  const show = (at: Millis | null) => (at === null ? '' : zonedTimestamp(at, timeZone));
   const seconds = dialedAt && endedAt ? Math.round(Math.max(0, endedAt - dialedAt) / 1_000) : '';
   return [
-    ...[call.campaign.name, call.requestId, call.name ?? '', call.phone ?? '', callStateLabels[call.state], call.detail ?? ''],
-    ...[call.isSimulated ? 'Simulated' : '', call.apiKey?.name ?? '', timestamp(call.placedAt)],
-    ...[heldUntil ? timestamp(heldUntil) : '', dialedAt ? timestamp(dialedAt) : '', endedAt ? timestamp(endedAt) : '', String(seconds)],
-    call.answeredBy ?? '',
+    ...[call.campaign.name, call.requestId, call.contactId, call.name ?? '', call.phone ?? '', callStateLabels[call.state]],
+    ...[call.detail ?? '', call.isSimulated ? 'Simulated' : '', call.apiKey?.name ?? '', show(call.placedAt)],
+    ...[show(heldUntil), show(dialedAt), show(endedAt), String(seconds), call.answeredBy ?? ''],
   ];
 }
 

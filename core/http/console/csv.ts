@@ -1,9 +1,12 @@
 import { finished, Readable } from 'node:stream';
 import { setTimeout } from 'node:timers/promises';
-import { completeLine, csvRow, csvStart, incompleteLine } from '#contract/files/csv.ts';
+import { offsetAt } from '#contract/calendar.ts';
+import { completeLine, csvFileName, csvRow, csvStart, incompleteLine } from '#contract/files/csv.ts';
+import { timestamp } from '#contract/text/text.ts';
 import { recordListExport } from '../../domain/audit/activity.ts';
 import type { Turn } from '../../domain/calls/call-list.ts';
 import type { DayRange } from '../../domain/calls/days.ts';
+import type { Millis } from '../../domain/instant.ts';
 import type { Viewer } from '../../domain/model.ts';
 import { Problem } from '../../domain/problem.ts';
 import { countRecorded } from '../../domain/sign-in/throttle.ts';
@@ -20,6 +23,8 @@ type Export = {
   days: DayRange;
   head: readonly string[];
   takeTurn: TakeTurn;
+  /** Returns what the whole file is about, for its name. */
+  nameSubject?: (first: Part) => string | undefined;
   /** Reads the rows after the cursor. */
   read: (viewer: Viewer, cursor: string | null, turn: Turn) => Promise<Part>;
 };
@@ -38,7 +43,7 @@ const openExports = new Map<string, number>();
  */
 export async function sendCsv(ctx: Context, deps: HttpDeps, request: Export): Promise<void> {
   ctx.type = 'text/csv; charset=utf-8';
-  ctx.attachment(`${request.list}.csv`);
+  ctx.attachment(csvFileName(request.list, '', request.days));
   if (ctx.method === 'HEAD') {
     ctx.body = '';
     return;
@@ -46,6 +51,7 @@ export async function sendCsv(ctx: Context, deps: HttpDeps, request: Export): Pr
   countOpen(ctx);
   // Read the first part before sending the status, so that a refusal doesn't become a file.
   const first = await readPart(ctx, request, null);
+  ctx.attachment(csvFileName(request.list, request.nameSubject?.(first) ?? '', request.days));
   const caller = { viewer: getViewer(ctx), actor: getActor(deps, ctx) };
   await countRecorded(deps.ports, 'export', caller.viewer.id);
   await recordListExport(deps.ports, caller, request.list, fileName(request));
@@ -118,4 +124,13 @@ async function readNext(ctx: Context, deps: HttpDeps, request: Export, cursor: s
 /** Reads the viewer again, because they may have been moved since the last part. */
 function readPart(ctx: Context, { takeTurn, read }: Export, cursor: string | null): Promise<Part> {
   return takeTurn((turn) => read(getViewer(ctx), cursor, turn));
+}
+
+/** Formats an instant in a time zone, with its offset: "2026-11-28T10:00:00.000+01:00". In UTC, it ends in Z. */
+export function zonedTimestamp(at: Millis, timeZone: string): string {
+  const minutes = offsetAt(at, timeZone);
+  if (minutes === 0 && timeZone === 'UTC') return timestamp(at);
+  const pad = (count: number) => String(Math.floor(count)).padStart(2, '0');
+  const offset = `${minutes < 0 ? '-' : '+'}${pad(Math.abs(minutes) / 60)}:${pad(Math.abs(minutes) % 60)}`;
+  return timestamp(at + minutes * 60_000).replace('Z', offset);
 }

@@ -97,9 +97,9 @@ export const showContactLimits: Handler<'showContactLimits'> = async ({ ports, v
 export const setContactLimits: Handler<'setContactLimits'> = async ({ ports, caller, query, body }) =>
   contactLimitsView(await rules.setContactLimits(ports, caller, query, body.limits, body.version));
 
-function contactLimitsView({ limits, effective }: rules.ShownContactLimits): ContactLimitsView {
+function contactLimitsView({ scope, limits, effective }: rules.ShownContactLimits): ContactLimitsView {
   const version = rules.contactLimitsVersion({ contactLimits: limits });
-  return { limits, version, effective: effective && { from: scopeView(effective.from), limits: effective.limits } };
+  return { scope: scopeView(scope), limits, version, effective: effective && { from: scopeView(effective.from), limits: effective.limits } };
 }
 
 export const showOptOuts: Handler<'showOptOuts'> = async ({ ports, viewer, params }) => ({

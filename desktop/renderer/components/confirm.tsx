@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Result } from '../../ipc.ts';
-import { isNotFound } from '../state/failure-text.ts';
+import { isNotFound, type LookedUp } from '../state/failure-text.ts';
 import { pluralize } from '../state/format.ts';
 import type { List } from '../state/list.ts';
 import { CloseAction, Dialog } from './dialog.tsx';
@@ -32,6 +32,7 @@ type ConfirmDangerProps<Preview, Value> = {
   /** Whether to suggest cancelling the calls. The user still decides. */
   suggestsCancelling?: boolean;
   act: (cancelQueuedCalls: boolean) => Promise<Result<Value>>;
+  lookUp: () => Promise<LookedUp<Value>>;
   onDone: (value: Value) => void;
   /** Called if someone else has already deleted or revoked it. */
   onAlreadyRemoved: () => void;
@@ -42,18 +43,13 @@ type ConfirmDangerProps<Preview, Value> = {
 /** Asks before an action that can't be undone, shows its effect, and offers to cancel the affected calls. The focus starts on Cancel. */
 export function ConfirmDanger<Preview, Value>(props: ConfirmDangerProps<Preview, Value>) {
   const { preview, describe, countQueuedCalls, confirmation, isReady = true, problem = null, suggestsCancelling = false } = props;
-  const { title, lead, isWide = false, verb, verbing, act, onDone, onAlreadyRemoved, onClose, children } = props;
+  const { title, lead, isWide = false, verb, verbing, act, lookUp, onDone, onAlreadyRemoved, onClose, children } = props;
   const [cancelQueuedCalls, setCancel] = useState(false);
   const [typed, setTyped] = useState('');
   const [isGone, setGone] = useState(false);
   const loaded = preview?.state.value;
   const confirmed = confirmation === null || typed.trim().toLowerCase() === confirmation.text.toLowerCase();
   if (isGone || (loaded?.failure && isNotFound(loaded.failure))) return <AlreadyRemoved onAlreadyRemoved={onAlreadyRemoved} />;
-  async function actOrNotice(): Promise<Result<Value>> {
-    const result = await act(cancelQueuedCalls);
-    if (!result.ok && isNotFound(result.failure)) setGone(true);
-    return result;
-  }
   return (
     <FormDialog
       {...{ title, lead, isWide, verb, verbing, onDone, onClose }}
@@ -61,7 +57,9 @@ export function ConfirmDanger<Preview, Value>(props: ConfirmDangerProps<Preview,
       isDanger
       // A failed preview doesn't block the action, because revoking a leaked key may be urgent.
       isReady={(!loaded || loaded.loadedAt > 0 || loaded.failure !== null) && confirmed && isReady && problem === null}
-      act={actOrNotice}
+      act={() => act(cancelQueuedCalls)}
+      lookUp={lookUp}
+      onFailed={(failure) => setGone(isNotFound(failure))}
       otherwise={problem}
     >
       {children}
@@ -132,6 +130,10 @@ type ConfirmProps<Value> = {
   verbing: string;
   /** @param code present if the user has a second factor */
   act: (code: { code?: string }) => Promise<Result<Value>>;
+  /** Without it, the user has to check whether a lost action was done. */
+  lookUp?: () => Promise<LookedUp<Value>>;
+  /** What the user should do if the response was lost. */
+  lost?: string;
   onDone: (value: Value) => void;
   onClose: () => void;
   /** Whether the action needs a code from users with a second factor. */

@@ -1,12 +1,17 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useLayoutEffect } from 'preact/hooks';
 import type { Failure } from '../../ipc.ts';
+import { type ActivityEvent, addressLabel, describeDetail, describeEvent } from '../state/activity.ts';
 import { linkTo } from '../state/addresses.ts';
 import { whisper } from '../state/announcement.ts';
 import { describeFailure, isNotFound } from '../state/failure-text.ts';
+import { capitalized } from '../state/labels.ts';
+import { session } from '../state/session.ts';
 import { CopyButton } from './copy-button.tsx';
 import { Icon } from './icons.tsx';
+import { useList } from './list.tsx';
 import { focusRow } from './table.tsx';
+import { Moment } from './time.tsx';
 
 type DetailsProps = {
   title: string;
@@ -56,12 +61,48 @@ export function Details({ title, rowId, badge, onClose, children }: DetailsProps
   );
 }
 
-/** Says why the row that an address names can't be shown. @property gone what to say if it doesn't exist */
-export function NoDetails({ failure, gone, ...details }: Omit<DetailsProps, 'children'> & { failure: Failure; gone: string }) {
+type NoDetailsProps = Omit<DetailsProps, 'children'> & {
+  failure: Failure;
+  /** What to say if it doesn't exist. */
+  gone: string;
+  /** Shows what has happened to it, if it existed. */
+  hasHistory?: boolean;
+};
+
+/** Says why the row that an address names can't be shown. */
+export function NoDetails({ failure, gone, hasHistory = false, ...details }: NoDetailsProps) {
+  const { rowId: subject } = details;
+  const load = () => window.callkey.request('listActivity', { subject, cursor: null });
+  const isGone = isNotFound(failure);
+  const list = useList({ key: `history/${subject}`, every: null, load: isGone && hasHistory ? load : null });
+  const events = list.state.value.view?.events ?? [];
   return (
-    <Details {...details}>
-      <p>{isNotFound(failure) ? gone : describeFailure(failure)}</p>
+    <Details {...details} title={events[0]?.subject.name ?? details.title}>
+      <p>{isGone ? gone : describeFailure(failure)}</p>
+      <Events events={events} about={subject} />
     </Details>
+  );
+}
+
+/** Shows what has happened to something. */
+export function Events({ events, about }: { events: readonly ActivityEvent[]; about: string }) {
+  if (events.length === 0) return null;
+  return (
+    <section>
+      <h3>Activity</h3>
+      <ul class="events">
+        {events.map((event) => (
+          <li key={event.id}>
+            <Moment at={event.at} />
+            <span>
+              <bdi>{describeEvent(event, session.value?.viewer.id ?? '', about)}</bdi>
+              {event.action === 'api-key.refused' && ` (${addressLabel(event.address)})`}
+              {event.detail !== undefined && <span class="caption">{capitalized(describeDetail(event.detail))}</span>}
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -1,7 +1,7 @@
 import { type ComponentChildren, type ComponentProps, createContext } from 'preact';
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Failure, Result } from '../../ipc.ts';
-import { describeFailure, fieldError, generalError, isInDoubt } from '../state/failure-text.ts';
+import { describeFailure, fieldError, generalError, isInDoubt, type LookedUp, notDone } from '../state/failure-text.ts';
 import { dropUnshown } from '../state/secret-guard.ts';
 import { handleSessionFailure, session } from '../state/session.ts';
 import { Dialog, InDialog } from './dialog.tsx';
@@ -11,6 +11,8 @@ type Action = {
   /** Why the last run failed; null if it succeeded. */
   failure: Failure | null;
   clearError(): void;
+  /** Replaces why the last run failed, once that's known better. */
+  fail(failure: Failure): void;
   /**
    * Runs the action, unless it's already running.
    *
@@ -38,6 +40,7 @@ export function useAction(): Action {
     isBusy,
     failure,
     clearError: () => setFailure(null),
+    fail: setFailure,
     async run(act, onDone, onDoneUnmounted) {
       if (isRunning.current) return;
       isRunning.current = true;
@@ -109,6 +112,9 @@ type FormProps<Value> = {
   onDoneUnmounted?: ((value: Value) => void) | undefined;
   /** Called if the response was lost, so that the action may have taken effect. */
   onLost?: (() => void) | undefined;
+  /** Looks up whether the action was done after all, if its response was lost. The form then goes on as if the response had arrived. */
+  lookUp?: (() => Promise<LookedUp<Value>>) | undefined;
+  onFailed?: ((failure: Failure) => void) | undefined;
   /** Whether it only looks something up, so that the dialog can close at any time without asking. */
   changesNothing?: boolean;
   /** Whether errors go when the user changes anything. Otherwise, they stay until the next attempt. */
@@ -122,7 +128,7 @@ type FormProps<Value> = {
  */
 export function Form<Value>(props: FormProps<Value> & Pick<ComponentProps<'form'>, 'class' | 'aria-labelledby' | 'onFocusOut'>) {
   const { problems = {}, isReady: isFilledIn = true, isDanger = false, asksCode = false, changesNothing = false, ...others } = props;
-  const { act, onDone, onDoneUnmounted, onLost, clearsErrors = false, children, ...more } = others;
+  const { act, onDone, onDoneUnmounted, onLost, lookUp, onFailed, clearsErrors = false, children, ...more } = others;
   const [hasTried, setTried] = useState(false);
   const [fields] = useState(() => new Set<string>());
   const [code, setCode] = useState('');
@@ -140,14 +146,41 @@ export function Form<Value>(props: FormProps<Value> & Pick<ComponentProps<'form'
   useLayoutEffect(() => ref.current?.querySelector<HTMLElement>('[data-autofocus]')?.focus(), []);
   useEffect(() => {
     if (failure) focusFirstInvalid(ref.current);
+    if (failure) onFailed?.(failure);
     if (isInDoubt(failure)) onLost?.();
+    if (!lookUp || !isInDoubt(failure)) return undefined;
+    // The server can't be reached at the moment. Once it can, the user learns what happened without another attempt.
+    let isOver = false;
+    const timer = setInterval(async () => {
+      const found = await lookUp();
+      if (isOver || !found.ok) return;
+      if (!found.value) return action.fail(notDone);
+      action.clearError();
+      done(found.value.done);
+    }, lookUpMs);
+    return () => {
+      isOver = true;
+      clearInterval(timer);
+    };
   }, [failure]);
+
+  const wasLost = useRef(false);
+  /** After a lost response, an attempt may be refused only because an earlier one was done. */
+  async function actOrLookUp(withCode: { code?: string }): Promise<Result<Value>> {
+    const result = await act(withCode);
+    if (result.ok || !lookUp || !(wasLost.current || isInDoubt(result.failure))) return result;
+    wasLost.current = true;
+    const found = await lookUp();
+    if (!found.ok) return result;
+    if (found.value) return { ok: true, value: found.value.done };
+    return isInDoubt(result.failure) ? { ok: false, failure: notDone } : result;
+  }
 
   function submit(event: Event): void {
     event.preventDefault();
     setTried(true);
     if (Object.values(problems).some((problem) => problem !== null)) focusFirstInvalid(ref.current);
-    else if (isReady) void action.run(() => act(needsCode && hasCode ? { code } : {}), done, onDoneUnmounted);
+    else if (isReady) void action.run(() => actOrLookUp(needsCode && hasCode ? { code } : {}), done, onDoneUnmounted);
   }
   function noteInput(): void {
     dialog.isFilledIn = !changesNothing;
@@ -168,6 +201,8 @@ export function Form<Value>(props: FormProps<Value> & Pick<ComponentProps<'form'
   );
 }
 
+const lookUpMs = 3_000;
+
 /** Moves the focus to the first field with an error. */
 function focusFirstInvalid(form: HTMLFormElement | null): void {
   requestAnimationFrame(() => {
@@ -186,7 +221,9 @@ type FormDialogProps<Value> = Omit<FormProps<Value>, 'children'> &
 /** Shows a dialog with a form, its errors and its buttons. */
 export function FormDialog<Value>(props: FormDialogProps<Value>) {
   const { title, lead, isAlert = false, isWide = false, verb, verbing, cancel, onClose, children, ...more } = props;
-  const { lost, hides, otherwise = null, ...form } = more;
+  const { lookUp, changesNothing = false, hides, otherwise = null, ...others } = more;
+  const { lost = lookUp ? lookingUp : changesNothing ? '' : inDoubt, ...rest } = others;
+  const form = { ...rest, lookUp, changesNothing };
   return (
     <Dialog title={title} lead={lead} isAlert={isAlert} isWide={isWide} onDismiss={onClose}>
       <Form {...form}>
@@ -198,6 +235,9 @@ export function FormDialog<Value>(props: FormDialogProps<Value>) {
     </Dialog>
   );
 }
+
+const lookingUp = 'The server may still have done this. The console looks it up as soon as the server responds.';
+const inDoubt = 'The server may still have done this. Check before you try again.';
 
 type FormErrorProps = {
   /** What the user should do if the response was lost. */

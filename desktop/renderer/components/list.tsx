@@ -4,8 +4,8 @@ import type { Named } from '#contract/console/common.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { Failure, Result } from '../../ipc.ts';
 import { announce } from '../state/announcement.ts';
-import { readServerClock } from '../state/clock.ts';
-import { describeFailure, isTransient } from '../state/failure-text.ts';
+import { readServerClock, refuseOwnZone } from '../state/clock.ts';
+import { describeFailure, fieldError, isTransient } from '../state/failure-text.ts';
 import type { ScreenFilters } from '../state/filters.ts';
 import { pluralize } from '../state/format.ts';
 import { List, type Loaded, nextCursor, type Source } from '../state/list.ts';
@@ -48,6 +48,11 @@ export function useList<View>({ key, filter = '', every = freshMs, initial = nul
     void list.refresh().then(readServerClock);
   }, [list, filter, source.load === null, refreshKey.value]);
   useRefreshes(list, every);
+  const { failure } = list.state.value;
+  // Lists are in the machine's own zone, so loading them again helps.
+  useEffect(() => {
+    if (fieldError(failure, 'timeZone') !== null) refuseOwnZone();
+  }, [failure]);
   return list;
 }
 

@@ -3,7 +3,7 @@ import { useContext, useState } from 'preact/hooks';
 import type { Pace, StoppedDialingView, StopScope, StopsView, StopView } from '#contract/protection/dialing.ts';
 import type { Result } from '../../ipc.ts';
 import { describePace, describePlace, type Place } from '../state/dialing.ts';
-import { isNotFound } from '../state/failure-text.ts';
+import { describeFailure, isNotFound, type LookedUp, lookUpChange, lookUpGone } from '../state/failure-text.ts';
 import { pluralize } from '../state/format.ts';
 import { capitalized } from '../state/labels.ts';
 import type { List } from '../state/list.ts';
@@ -94,7 +94,9 @@ type Waiting = { queuedCalls: number; pace: Pace | null; hasOthers: boolean } | 
 
 /** Asks before dialing resumes, and says how many calls would leave. */
 function Resume({ stop, onResumed, onClose }: { stop: StopView; onResumed: (text: string) => void; onClose: () => void }) {
-  const preview = useList<{ waiting: Waiting }>({ key: `resume/${stop.id}`, every: null, load: () => countWaiting(stop) });
+  const hasOthers = (useContext(Stops)?.state.value.view?.stops.length ?? 0) > 1;
+  const load = () => countWaiting(stop, hasOthers);
+  const preview = useList<{ waiting: Waiting }>({ key: `resume/${stop.id}`, every: null, load });
   const { view, failure } = preview.state.value;
   async function resume(): Promise<Result<unknown>> {
     const result = await window.callkey.request('resumeDialing', { id: stop.id });
@@ -115,15 +117,12 @@ function Resume({ stop, onResumed, onClose }: { stop: StopView; onResumed: (text
       verb="Resume"
       verbing="Resuming…"
       act={resume}
+      lookUp={() => lookUpGone(window.callkey.request('showStop', { id: stop.id }))}
       onDone={() => onResumed(`Dialing is resumed for ${describePlace(stop)}.`)}
       onClose={onClose}
     >
       <p role="status">
-        {view
-          ? describeWaiting(view.waiting)
-          : failure
-            ? 'The calls that are waiting couldn’t be counted.'
-            : 'Counting the calls that are waiting…'}
+        {view ? describeWaiting(view.waiting) : failure ? describeFailure(failure) : 'Counting the calls that are waiting…'}
       </p>
     </FormDialog>
   );
@@ -138,31 +137,20 @@ function describeWaiting(waiting: Waiting): string {
   return `${pluralize(queuedCalls, 'call')} ${are} waiting. ${they} immediately, as far as ${hasOthers ? 'other stops, ' : ''}calling hours and limits allow${paced === null ? '' : `: ${paced}`}.`;
 }
 
-/** Counts by stopping again what's already stopped, which changes nothing. */
-async function countWaiting(stop: StopView): Promise<Result<{ waiting: Waiting }>> {
-  const gone: Result<{ waiting: Waiting }> = { ok: true, value: { waiting: null } };
-  const listed = await window.callkey.request('listStops', {});
-  if (!listed.ok) return listed;
-  if (!listed.value.stops.some(({ id }) => id === stop.id)) return gone;
+async function countWaiting({ id }: StopView, hasOthers: boolean): Promise<Result<{ waiting: Waiting }>> {
+  const shown = await window.callkey.request('showStop', { id });
+  if (!shown.ok) return isNotFound(shown.failure) ? { ok: true, value: { waiting: null } } : shown;
+  const { stop, queuedCalls } = shown.value;
   const { scope, target } = stop;
-  const stopped = await requestStop(toPlace(stop), {});
-  if (!stopped.ok) return stopped;
-  const { stop: found, queuedCalls } = stopped.value;
-  if (found.id !== stop.id) {
-    // It was resumed just before, so this has stopped it again.
-    if (found.by?.id === session.peek()?.viewer.id) await window.callkey.request('resumeDialing', { id: found.id });
-    return gone;
-  }
   const isPaced = scope === 'account' || scope === 'campaign';
   const pace = isPaced && target ? await window.callkey.request('showPace', { scope, id: target.id }) : null;
-  return { ok: true, value: { waiting: { queuedCalls, pace: pace?.ok ? pace.value : null, hasOthers: listed.value.stops.length > 1 } } };
+  return { ok: true, value: { waiting: { queuedCalls, pace: pace?.ok ? pace.value : null, hasOthers } } };
 }
 
 type StopPlace = { kind: StopScope; id: string; name: string };
 
 const wholeServer: StopPlace = { kind: 'server', id: '', name: '' };
 
-const toPlace = ({ scope, target }: Place): StopPlace => (target ? { kind: scope, ...target } : wholeServer);
 const fromPlace = ({ kind, ...target }: StopPlace): Place => ({ scope: kind, target: kind === 'server' ? null : target });
 
 function requestStop({ kind, id }: StopPlace, more: { reason?: string | null; cancelQueuedCalls?: boolean }) {
@@ -204,6 +192,13 @@ export function StopButton({ scopes }: { scopes: readonly Tenancy[] }) {
   );
 }
 
+async function lookUpStop({ kind, id }: StopPlace): Promise<LookedUp<StoppedDialingView>> {
+  const listed = await window.callkey.request('listStops', {});
+  if (!listed.ok) return listed;
+  const stop = listed.value.stops.find(({ scope, target }) => scope === kind && (target?.id ?? '') === id);
+  return stop ? lookUpChange(window.callkey.request('showStop', { id: stop.id }), () => true) : { ok: true, value: null };
+}
+
 type StopDialingProps = {
   places: readonly StopPlace[];
   onStopped: (place: StopPlace, counts: StoppedDialingView) => void;
@@ -223,8 +218,7 @@ function StopDialing({ places, onStopped, onClose }: StopDialingProps) {
       lead="Once dialing is stopped, no call leaves until someone resumes it. Your systems can still place calls, which then wait. Stopping can take ten seconds."
       verb="Stop dialing"
       verbing="Stopping…"
-      lost="Dialing may be stopped or not. Stop it again to make sure."
-      onLost={() => void list?.refresh()}
+      lookUp={() => lookUpStop(place)}
       act={() => requestStop(place, { reason: reason.trim() === '' ? null : reason, cancelQueuedCalls })}
       onDone={(counts) => {
         onStopped(place, counts);

@@ -1,22 +1,30 @@
-import type { ActivityView } from '#contract/console/activity.ts';
+import { type ActivityView, missingActorName } from '#contract/console/activity.ts';
+import type { SessionView } from '#contract/console/session.ts';
+import { csvFileName } from '#contract/files/csv.ts';
+import type { Failure, Result } from '../../ipc.ts';
+import { type ScreenName, screensFor } from '../../screens.ts';
 import { DayRange } from '../components/dates.tsx';
+import { Copyable, Details, Facts, NoDetails } from '../components/details.tsx';
 import { ExportAllButton } from '../components/export-buttons.tsx';
-import { Empty, MoreButton, ResetButton, useFilters, useList } from '../components/list.tsx';
+import { Icon } from '../components/icons.tsx';
+import { Empty, MoreButton, ResetButton, useFilters, useList, useOpen, useSettled } from '../components/list.tsx';
 import { ListPage } from '../components/page.tsx';
 import { Clip, type Column, DataTable } from '../components/table.tsx';
 import { Moment } from '../components/time.tsx';
-import { FilterSelect } from '../components/toolbar.tsx';
+import { FilterSelect, SearchInput } from '../components/toolbar.tsx';
 import {
   type ActivityEvent,
   actorName,
   addressLabel,
   concernsOnlyActor,
   describeDetail,
+  describeEvent,
   describeSubject,
   labelActors,
   mergeActivity,
 } from '../state/activity.ts';
-import { listDays } from '../state/clock.ts';
+import { formatAddress } from '../state/addresses.ts';
+import { listDays, ownZone } from '../state/clock.ts';
 import { day, defineFilters, text } from '../state/filters.ts';
 import { describeLoaded } from '../state/format.ts';
 import { actionLabel, capitalized } from '../state/labels.ts';
@@ -71,14 +79,23 @@ const columnsFor = (viewerId: string): EventColumn[] => [
   { name: 'when', label: 'When', width: 'moment', cell: ({ at }) => <Moment at={at} isInTable /> },
 ];
 
-const screenFilters = defineFilters('activity', [], { actor: text(), action: text(), from: day(), to: day() });
+const screenFilters = defineFilters('activity', ['open'], {
+  open: text(),
+  search: text(),
+  subject: text(),
+  actor: text(),
+  action: text(),
+  from: day(),
+  to: day(),
+});
 type Filters = typeof screenFilters.initial;
 
 /** Shows the audit events in the viewer's scope. The core filters them, because the page has loaded only some of them. */
 export function Activity({ session, title }: ScreenProps) {
   const viewerId = session.viewer.id;
-  const [filters, change] = useFilters(screenFilters);
-  const filter = { ...filters, ...listDays(filters.from, filters.to) };
+  const [{ open, ...filters }, change] = useFilters(screenFilters);
+  const settled = useSettled(filters.search.trim());
+  const filter = { ...filters, search: settled, ...listDays(filters.from, filters.to) };
   const list = useList<ActivityView>({
     key: `activity/${JSON.stringify(filter)}`,
     load: (cursor) => window.callkey.request('listActivity', { ...filter, cursor }),
@@ -86,15 +103,43 @@ export function Activity({ session, title }: ScreenProps) {
   });
   const { view } = list.state.value;
   const events = view?.events ?? [];
+  const opened = useOpen(view?.events, open, findEvent);
+  const close = () => change({ open: '' });
   const isFiltered = Object.values(filters).some((value) => value !== '');
   const reset = isFiltered ? { label: 'Show all activity', onReset: () => change(screenFilters.initial) } : null;
   return (
     <ListPage
       title={title}
       actions={
-        events.length > 0 && <ExportAllButton request={{ name: 'exportActivity', input: filter, file: 'activity.csv' }} noun="event" />
+        events.length > 0 && (
+          <ExportAllButton
+            request={{ name: 'exportActivity', input: { ...filter, timeZone: ownZone.value }, file: csvFileName('activity', '', filters) }}
+            noun="event"
+          />
+        )
       }
       head={<Toolbar filters={filters} viewerId={viewerId} onChange={change} />}
+      details={
+        opened.row ? (
+          <EventDetails
+            key={opened.row.id}
+            event={opened.row}
+            session={session}
+            onFilter={(subject) => change({ ...screenFilters.initial, subject })}
+            onClose={close}
+          />
+        ) : (
+          opened.failure && (
+            <NoDetails
+              title="Event"
+              rowId={open}
+              failure={opened.failure}
+              gone="This event doesn’t exist, or you don’t have access to it."
+              onClose={close}
+            />
+          )
+        )
+      }
       list={list}
       foot={
         view !== null &&
@@ -110,7 +155,16 @@ export function Activity({ session, title }: ScreenProps) {
     >
       {() =>
         events.length > 0 ? (
-          <DataTable label="Activity" columns={columnsFor(viewerId)} rows={events} getId={({ id }) => id} getName={({ id }) => id} />
+          <DataTable
+            label="Activity"
+            columns={columnsFor(viewerId)}
+            rows={events}
+            getId={({ id }) => id}
+            getName={(event) => describeEvent(event, viewerId)}
+            onOpen={({ id }) => change({ open: id })}
+            openId={open}
+            getHref={({ id }) => formatAddress('activity', { open: id })}
+          />
         ) : reset ? (
           <Empty title="No matching activity">
             <ResetButton reset={reset} />
@@ -125,17 +179,107 @@ export function Activity({ session, title }: ScreenProps) {
   );
 }
 
+/** An event's ID is also a position in the list. The list that begins just before it begins with the event. */
+async function findEvent(id: string): Promise<Result<ActivityEvent>> {
+  const page = await window.callkey.request('listActivity', { cursor: `${id}~` });
+  if (!page.ok) return page;
+  const event = page.value.events.find((each) => each.id === id);
+  return event ? { ok: true, value: event } : { ok: false, failure: { ...notThere } };
+}
+
+const notThere: Failure = { kind: 'refused', code: 'not-found', detail: '', errors: [], retryAfterSeconds: null };
+
+type EventDetailsProps = { event: ActivityEvent; session: SessionView; onFilter: (subject: string) => void; onClose: () => void };
+
+/** Shows everything about an event, and leads to what it's about. */
+function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) {
+  const { id, at, actor, action, subject, address, detail } = event;
+  const seesUsers = screensFor(session.viewer).some(({ name }) => name === 'users');
+  const target = subjectAddress(event, session);
+  const person = actor && <bdi>{actor.name}</bdi>;
+  return (
+    <Details title={describeEvent(event, session.viewer.id)} rowId={id} onClose={onClose}>
+      <div class="actions at-start">
+        {target !== null && (
+          <a class="button" href={target}>
+            Show the {subjectNouns[subject.kind]}
+          </a>
+        )}
+        {!concernsOnlyActor(action) && (
+          <button type="button" onClick={() => onFilter(subject.id)}>
+            All activity about this
+          </button>
+        )}
+      </div>
+      <Facts
+        facts={[
+          ['When', <Moment key="when" at={at} />],
+          [
+            'Who',
+            <span key="who">
+              {actor && seesUsers ? (
+                <a href={formatAddress('users', { open: actor.id })}>{person}</a>
+              ) : (
+                (person ?? missingActorName(action))
+              )}
+              {actor?.email !== undefined && <bdi class="caption">{actor.email}</bdi>}
+            </span>,
+          ],
+          ['From', addressLabel(address)],
+          ...(detail === undefined ? [] : ([['Detail', <bdi key="detail">{capitalized(describeDetail(detail))}</bdi>]] as const)),
+          [capitalized(subjectNouns[subject.kind] ?? subject.kind), <bdi key="subject">{describeSubject(action, subject.name)}</bdi>],
+          ['ID', <Copyable key="id" text={subject.id} noun="ID" />],
+          ...(actor ? ([['User ID', <Copyable key="actor" text={actor.id} noun="user ID" />]] as const) : []),
+          ['Event ID', <Copyable key="event" text={id} noun="event ID" />],
+        ]}
+      />
+    </Details>
+  );
+}
+
+/** What the subject of an event is. Only those with a screen are linked. */
+const subjectNouns: Readonly<Record<string, string>> = {
+  'api-key': 'API key',
+  user: 'user',
+  session: 'user',
+  campaign: 'campaign',
+  account: 'account',
+  partner: 'partner',
+  list: 'list',
+  server: 'server',
+};
+
+/** Returns the address of what an event is about, even if it's gone: its place then says who ended it. Null if it has none. */
+function subjectAddress({ subject: { kind, id } }: ActivityEvent, { viewer }: SessionView): string | null {
+  const sees = (screen: ScreenName) => screensFor(viewer).some(({ name }) => name === screen);
+  if (kind === 'api-key') return formatAddress('api-keys', { open: id });
+  if (kind === 'campaign') return formatAddress('calls', { campaign: id });
+  if ((kind === 'user' || kind === 'session') && sees('users')) return formatAddress('users', { open: id });
+  return (kind === 'account' || kind === 'partner') && sees('directory') ? formatAddress('directory', { kind, open: id }) : null;
+}
+
 const facetsMs = 60_000;
 
-type ToolbarProps = { filters: Filters; viewerId: string; onChange: (changes: Partial<Filters>) => void };
+type ToolbarProps = { filters: Omit<Filters, 'open'>; viewerId: string; onChange: (changes: Partial<Filters>) => void };
 
-function Toolbar({ filters: { actor, action, from, to }, viewerId, onChange }: ToolbarProps) {
+function Toolbar({ filters: { search, subject, actor, action, from, to }, viewerId, onChange }: ToolbarProps) {
   const load = () => window.callkey.request('listActivityFacets', {});
   const { view: facets } = useList({ key: 'activity-facets', every: facetsMs, load }).state.value;
   const actors = labelActors(facets?.actors ?? [], viewerId);
   const actions = facets?.actions.map((name) => [name, capitalized(actionLabel(name))] as const) ?? [];
   return (
     <search class="toolbar">
+      <SearchInput
+        label="Search"
+        placeholder="Name, reason, address, or ID"
+        value={search}
+        onInput={(typed) => onChange({ search: typed })}
+      />
+      {subject !== '' && (
+        <button type="button" onClick={() => onChange({ subject: '' })}>
+          About one thing <Icon name="close" />
+        </button>
+      )}
       <FilterSelect
         label="User"
         value={actor}

@@ -15,6 +15,7 @@ import { ListPage } from '../components/page.tsx';
 import { Clip, type Column, DataTable } from '../components/table.tsx';
 import { FilterSelect, SearchInput } from '../components/toolbar.tsx';
 import { formatAddress } from '../state/addresses.ts';
+import { lookUpChange, lookUpGone } from '../state/failure-text.ts';
 import { defineFilters, oneOf, text } from '../state/filters.ts';
 import { formatNumber } from '../state/format.ts';
 import { mapped } from '../state/list.ts';
@@ -237,6 +238,7 @@ export function Directory({ session, title }: ScreenProps) {
           verbing="Deleting…"
           asksCode={false}
           act={() => kinds[kind].delete(dialog.entry.id)}
+          lookUp={() => lookUpGone(findEntry(kind, dialog.entry.id))}
           onDone={() => {
             change({ open: '' });
             void done(`${singular} ${dialog.entry.name} was deleted.`);
@@ -397,6 +399,7 @@ function RenameEntry({ entry: { kind, id, name: current, partner, account }, onR
     <FormDialog
       title={`Rename ${kinds[kind].noun}`}
       act={() => kinds[kind].rename(id, name)}
+      lookUp={() => lookUpChange(findEntry(kind, id), (found) => found.name === name.trim())}
       onDone={onRenamed}
       verb="Rename"
       verbing="Renaming…"

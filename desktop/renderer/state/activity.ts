@@ -1,6 +1,6 @@
 import { type ActivityFacetsView, type ActivityView, missingActorName, staffAddress } from '#contract/console/activity.ts';
 import { formatIsoDay, pluralize } from './format.ts';
-import { listNouns } from './labels.ts';
+import { actionLabel, listNouns } from './labels.ts';
 
 export type ActivityEvent = ActivityView['events'][number];
 
@@ -17,6 +17,17 @@ export function labelActors(actors: ActivityFacetsView['actors'], viewerId: stri
     if (id === viewerId) return [id, 'You'];
     return [id, email !== undefined && isShared(name) ? `${name} (${email})` : name];
   });
+}
+
+/** Describes an event in a sentence: "Ada changed the limits of the API key Zapier". @param about the ID that everything shown is about */
+export function describeEvent(event: ActivityEvent, viewerId: string, about = ''): string {
+  const { action, subject } = event;
+  const verb = actionLabel(action);
+  const sentence = `${actorName(event, viewerId)} ${verb}`;
+  if (concernsOnlyActor(action)) return sentence;
+  return subject.id === about && verb.endsWith('the API key')
+    ? sentence.replace(/the API key$/, 'this API key')
+    : `${sentence} ${describeSubject(action, subject.name)}`;
 }
 
 /** Describes what an action was about. A saved list is recorded as `api-keys (116 rows)` or `calls (from 2026-10-01 to 2026-10-31)`. */

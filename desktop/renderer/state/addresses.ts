@@ -59,7 +59,7 @@ type Links = {
   'api-keys': 'open' | 'owner';
   calls: 'campaign' | 'open' | 'apiKey';
   users: 'open';
-  activity: 'actor';
+  activity: 'actor' | 'open' | 'subject';
   directory: 'kind' | 'open';
 };
 

@@ -130,6 +130,12 @@ export function keysWithSameName(keys: readonly ApiKeyView[], { id, name }: ApiK
   return keys.filter((key) => key.id !== id && key.name === name);
 }
 
+/** Returns the names that several keys have. */
+export function sharedNames(keys: readonly ApiKeyView[]): Set<string> {
+  const seen = new Set<string>();
+  return new Set(keys.flatMap(({ name }) => (seen.size === seen.add(name).size ? [name] : [])));
+}
+
 /** Returns the newest key that was created after another one. */
 export function newestAfter(keys: readonly ApiKeyView[], older: ApiKeyView): ApiKeyView | null {
   const newer = keys.filter(({ createdAt }) => Date.parse(createdAt) > Date.parse(older.createdAt));
@@ -138,15 +144,20 @@ export function newestAfter(keys: readonly ApiKeyView[], older: ApiKeyView): Api
 
 type NamedKey = Pick<ApiKeyView, 'id' | 'name' | 'owner'> & Partial<Pick<ApiKeyView, 'createdAt'>>;
 
-/** Returns the keys' labels by ID. Keys that share a name are distinguished by their owner and the day of their creation. */
+/** The end of a key's ID, which tells apart keys with the same name that were created on the same day. */
+export function shortId(id: string): string {
+  return `…${id.slice(-6)}`;
+}
+
+/** Returns the keys' labels by ID. Keys that share a name are distinguished by their owner, the day of their creation, and their ID. */
 export function labelKeys(keys: readonly NamedKey[]): Map<string, string> {
   const byId = new Map(keys.map((key) => [key.id, key]));
   const keysByName = Map.groupBy(byId.values(), ({ name }) => name);
   return new Map(
     [...byId.values()].map(({ id, name, owner, createdAt }) => {
       const created = createdAt && `created ${formatDay(DateTime.fromISO(createdAt, { zone: ownZone.value }))}`;
-      const more = [owner && (owner.isYou ? 'You' : owner.name), created].filter((part) => part !== undefined);
-      return [id, more.length > 0 && (keysByName.get(name) ?? []).length > 1 ? `${name} (${more.join(', ')})` : name];
+      const more = [owner && (owner.isYou ? 'You' : owner.name), created, shortId(id)].filter((part) => part !== undefined);
+      return [id, (keysByName.get(name) ?? []).length > 1 ? `${name} (${more.join(', ')})` : name];
     }),
   );
 }

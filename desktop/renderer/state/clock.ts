@@ -1,8 +1,9 @@
 import { computed, signal } from '@preact/signals';
 import { DateTime } from 'luxon';
 import { limits } from '#contract/limits.ts';
+import { findTimeZone } from '#contract/time-zones.ts';
 
-const machineNow = signal(DateTime.now());
+const machineNow = signal(DateTime.utc());
 
 /** How many milliseconds the machine's clock is ahead of the server's; 0 if they differ by less than two minutes. */
 export const clockLead = signal(0);
@@ -21,17 +22,33 @@ export async function readServerClock(): Promise<void> {
   clockLead.value = Math.abs(lead) < toleranceMs ? 0 : lead;
 }
 
-/** The machine's own time zone, which changes if the user travels while the console is running. */
-export const ownZone = signal(readZone());
+/** A time zone that the core has refused, because its database of zones is older. */
+let refusedZone: string | null = null;
 
-function readZone(): string {
-  return Intl.DateTimeFormat().resolvedOptions().timeZone;
+/** The machine's own time zone, which changes if the user travels while the console is running. UTC if it isn't known. */
+export const ownZone = signal(readZone() ?? 'UTC');
+
+/** Whether the machine has a time zone that the core knows. */
+export const hasOwnZone = signal(readZone() !== null);
+
+/** Returns what the platform reports, unless that isn't a zone: it may be `Etc/Unknown`, or nothing at all. */
+function readZone(): string | null {
+  const reported: unknown = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const zone = typeof reported === 'string' ? findTimeZone(reported) : null;
+  return zone === refusedZone ? null : zone;
+}
+
+/** Uses UTC from now on, because the core doesn't know the machine's zone. */
+export function refuseOwnZone(): void {
+  if (hasOwnZone.peek()) refusedZone = ownZone.peek();
+  readClock();
 }
 
 /** Reads the time and the machine's zone. */
 export function readClock(): void {
-  machineNow.value = DateTime.now();
-  ownZone.value = readZone();
+  machineNow.value = DateTime.utc();
+  ownZone.value = readZone() ?? 'UTC';
+  hasOwnZone.value = readZone() !== null;
   void readServerClock();
 }
 

@@ -1,4 +1,4 @@
-import type { Failure } from '../../ipc.ts';
+import type { Failure, Result } from '../../ipc.ts';
 import { pluralize } from './format.ts';
 
 /** Describes a failure in sentences that say what happened and what to do. */
@@ -22,6 +22,31 @@ export function describeFailure(failure: Failure): string {
 export function isInDoubt(failure: Failure | null): boolean {
   return failure?.kind === 'unreachable' && failure.isUnsent !== true;
 }
+
+/** What looking up a lost action finds: what its response would have contained, or null if it wasn't done. */
+export type LookedUp<Value> = Result<{ done: Value } | null>;
+
+/** Looks up whether something has been deleted. */
+export async function lookUpGone(reading: Promise<Result<unknown>>): Promise<LookedUp<null>> {
+  const result = await reading;
+  if (result.ok) return { ok: true, value: null };
+  return isNotFound(result.failure) ? { ok: true, value: { done: null } } : result;
+}
+
+/** Looks up whether something has been changed. */
+export async function lookUpChange<Value>(reading: Promise<Result<Value>>, isDone: (value: Value) => boolean): Promise<LookedUp<Value>> {
+  const result = await reading;
+  return result.ok ? { ok: true, value: isDone(result.value) ? { done: result.value } : null } : result;
+}
+
+/** Said if an action wasn't done, and its response was lost. */
+export const notDone: Failure = {
+  kind: 'refused',
+  code: 'unavailable',
+  detail: 'The connection was lost, and the server hasn’t done this. Try again.',
+  errors: [],
+  retryAfterSeconds: null,
+};
 
 /** Whether something doesn't exist, or the viewer doesn't have access to it. */
 export function isNotFound(failure: Failure): boolean {

@@ -10,7 +10,15 @@ const day = 86_400_000;
 describe('the notification before keys expire', () => {
   const toKey = (name: string, daysLeft: number | null) =>
     apiKeySchema.parse({
-      ...{ id: `id-${name}`, name, createdAt: '2026-01-01T00:00:00.000Z', lastUsedAt: null, expiryTimeZone: 'UTC', expired: false },
+      ...{
+        id: `id-${name}`,
+        name,
+        createdAt: '2026-01-01T00:00:00.000Z',
+        lastUsedAt: null,
+        expiryTimeZone: 'UTC',
+        timeZone: 'UTC',
+        expired: false,
+      },
       ...{ addresses: null, callsPerDay: null, limitsVersion: '0' },
       expiresAt: daysLeft === null ? null : new Date(now + daysLeft * day).toISOString(),
     });

@@ -16,6 +16,7 @@ const key: ApiKeyView = {
   lastUsedAt: null,
   expiresAt: null,
   expiryTimeZone: null,
+  timeZone: 'UTC',
   expired: false,
   addresses: ['10.0.0.0/8', '192.0.2.7/32'],
   callsPerDay: 100,

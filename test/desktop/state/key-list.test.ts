@@ -21,6 +21,7 @@ const key = (changes: Partial<ApiKeyView> = {}): ApiKeyView => ({
   lastUsedAt: null,
   expiresAt: null,
   expiryTimeZone: null,
+  timeZone: 'UTC',
   expired: false,
   addresses: null,
   callsPerDay: null,

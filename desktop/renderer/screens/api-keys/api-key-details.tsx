@@ -1,18 +1,19 @@
 import { useState } from 'preact/hooks';
 import type { ApiKeyDetailsView, ApiKeyView } from '#contract/console/api-keys.ts';
-import type { Result } from '../../../ipc.ts';
+import type { Failure, Result } from '../../../ipc.ts';
 import { AccessScope, ExpiryBadge, OwnerTag, RefusedBadge } from '../../components/api-key.tsx';
 import { DayChart } from '../../components/charts.tsx';
-import { Copyable, Details, type Fact, Facts } from '../../components/details.tsx';
+import { Copyable, Details, Events, type Fact, Facts, NoDetails } from '../../components/details.tsx';
 import { Field, FormDialog, TextField } from '../../components/form.tsx';
 import { Loadable, useList } from '../../components/list.tsx';
-import { Day, Moment, toExpiry } from '../../components/time.tsx';
+import { Moment, toExpiry } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
-import { addressesProblem, callsPerDayProblem, changedLimits, lockOutWarning, toDraft } from '../../state/api-keys.ts';
+import { addressesProblem, callsPerDayProblem, changedLimits, lockOutWarning, shortId, toDraft } from '../../state/api-keys.ts';
 import { stack } from '../../state/calls.ts';
 import { ownZone } from '../../state/clock.ts';
+import { isNotFound, lookUpChange } from '../../state/failure-text.ts';
 import { formatInstant, formatIsoDay, formatNumber, pluralize } from '../../state/format.ts';
-import { actionLabel, capitalized } from '../../state/labels.ts';
+import { capitalized } from '../../state/labels.ts';
 import { FirstCall } from './create-api-key.tsx';
 
 type ApiKeyDetailsProps = {
@@ -71,7 +72,7 @@ export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevok
         {(view) => (
           <>
             <Usage view={view} />
-            <RecentActivity view={view} />
+            <Events events={view.activity} about={id} />
           </>
         )}
       </Loadable>
@@ -89,6 +90,39 @@ export function ApiKeyDetails({ apiKey, sameNamed, onReplace, onLimited, onRevok
           }}
         />
       )}
+    </Details>
+  );
+}
+
+/** Shows how a key ended. @property failure why the key itself can't be shown */
+export function EndedApiKey({ id, failure, onClose }: { id: string; failure: Failure; onClose: () => void }) {
+  const isGone = isNotFound(failure);
+  const load = () => window.callkey.request('showRevokedApiKey', { id });
+  const list = useList({ key: `ended/${id}`, every: null, load: isGone ? load : null });
+  const { view, failure: reason } = list.state.value;
+  const details = { rowId: id, onClose };
+  if (!isGone || reason || !view) {
+    const text = 'This key doesn’t exist, or you don’t have access to it.';
+    return (!isGone || reason) && <NoDetails title="API key" {...details} failure={isGone && reason ? reason : failure} gone={text} />;
+  }
+  const { apiKey, revokedAt, revokedBy, reason: why, activity } = view;
+  return (
+    <Details title={apiKey.name} badge={<span class="badge bad">Revoked</span>} {...details}>
+      <div class="actions at-start">
+        <a class="button" href={formatAddress('calls', { apiKey: id })}>
+          Show calls
+        </a>
+      </div>
+      <Facts
+        facts={[
+          ['Revoked', <Moment key="revoked" at={revokedAt} />],
+          ['By', <bdi key="by">{revokedBy ?? 'No longer recorded'}</bdi>],
+          ['Reason', <bdi key="why">{why === null ? 'Not specified' : capitalized(why)}</bdi>],
+          ...(apiKey.owner ? ([['Owner', <OwnerTag key="owner" owner={apiKey.owner} />]] as const) : []),
+          ['ID', <Copyable key="id" text={id} noun="ID" />],
+        ]}
+      />
+      <Events events={activity} about={id} />
     </Details>
   );
 }
@@ -176,15 +210,24 @@ function KeysWithSameName({ keys }: { keys: readonly ApiKeyView[] }) {
       <table>
         <thead>
           <tr>
+            <th scope="col">Key</th>
             <th scope="col">Created</th>
             <th scope="col">Last used</th>
           </tr>
         </thead>
         <tbody>
-          {byAge.map(({ id, createdAt, lastUsedAt }) => (
+          {byAge.map(({ id, createdAt, lastUsedAt }, index) => (
             <tr key={id} class={id === keys[0]?.id ? 'current' : undefined}>
               <td>
-                <Day at={createdAt} />
+                {id === keys[0]?.id ? (
+                  'This key'
+                ) : (
+                  <a href={formatAddress('api-keys', { open: id })}>{index === byAge.length - 1 ? 'The newest' : 'An older one'}</a>
+                )}
+                <span class="caption">{shortId(id)}</span>
+              </td>
+              <td>
+                <Moment at={createdAt} />
               </td>
               <td>{lastUsedAt === null ? 'Never' : <Moment at={lastUsedAt} />}</td>
             </tr>
@@ -225,32 +268,6 @@ function Usage({ view: { usage } }: { view: ApiKeyDetailsView }) {
   );
 }
 
-function RecentActivity({ view: { activity } }: { view: ApiKeyDetailsView }) {
-  if (activity.length === 0) return null;
-  return (
-    <section>
-      <h3>Activity</h3>
-      <ul class="events stack">
-        {activity.map(({ id, at, actor, action, address, detail }) => (
-          <li key={id}>
-            <Moment at={at} />
-            <span>
-              {action === 'api-key.refused' ? (
-                <>Refused a request from {address}</>
-              ) : (
-                <>
-                  {capitalized(actionLabel(action).replace(/ the API key$/, ''))} by <bdi>{actor?.name ?? 'the operator'}</bdi>
-                  {detail !== undefined && <span class="caption">{capitalized(detail)}</span>}
-                </>
-              )}
-            </span>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
 type LimitApiKeyProps = { view: ApiKeyDetailsView; onChanged: (apiKey: ApiKeyView) => void; onClose: () => void };
 
 /** Limits the addresses from which a key is accepted, and the calls that it can place per day. */
@@ -270,6 +287,12 @@ function LimitApiKey({ view, onChanged, onClose }: LimitApiKeyProps) {
         const change = changedLimits(apiKey, draft);
         return change === null ? { ok: true, value: null } : window.callkey.request('changeApiKey', { id: apiKey.id, ...change });
       }}
+      lookUp={() =>
+        lookUpChange<{ apiKey: ApiKeyView } | null>(
+          window.callkey.request('showApiKey', { id: apiKey.id, timeZone: ownZone.peek() }),
+          (shown) => shown !== null && changedLimits(shown.apiKey, draft) === null,
+        )
+      }
       onDone={(changed) => (changed ? onChanged(changed.apiKey) : onClose())}
       verb="Save"
       verbing="Saving…"

@@ -2,7 +2,6 @@ import { useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/ho
 import type { ApiKeysView, ApiKeyView, RevokedApiKeysView } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
 import { Expiry, LimitedBadge, OwnerTag, ReferenceLink, RefusedBadge } from '../../components/api-key.tsx';
-import { NoDetails } from '../../components/details.tsx';
 import { ExportRowsButton } from '../../components/export-buttons.tsx';
 import { Field, FormDialog } from '../../components/form.tsx';
 import { Icon } from '../../components/icons.tsx';
@@ -31,6 +30,8 @@ import {
   listOwners,
   newestAfter,
   paginate,
+  sharedNames,
+  shortId,
   summarizeLimits,
 } from '../../state/api-keys.ts';
 import { now, ownZone } from '../../state/clock.ts';
@@ -40,7 +41,7 @@ import { mapped } from '../../state/list.ts';
 import { openDialog, requestedKey, type ScreenProps, scrollToTop } from '../../state/navigation.ts';
 import { readPreference, writePreference } from '../../state/remembered.ts';
 import { server } from '../../state/session.ts';
-import { ApiKeyDetails } from './api-key-details.tsx';
+import { ApiKeyDetails, EndedApiKey } from './api-key-details.tsx';
 import { CreateApiKey, type NewApiKey, SaveKeyValue } from './create-api-key.tsx';
 import { RevokeApiKey, RevokeApiKeys } from './revoke-api-keys.tsx';
 
@@ -163,15 +164,7 @@ export function ApiKeys({ session, title }: ScreenProps) {
               onClose={closeDetails}
             />
           ) : (
-            opened.failure && (
-              <NoDetails
-                title="API key"
-                rowId={filters.open}
-                failure={opened.failure}
-                gone="This key was revoked, or you don’t have access to it."
-                onClose={closeDetails}
-              />
-            )
+            opened.failure && <EndedApiKey key={filters.open} id={filters.open} failure={opened.failure} onClose={closeDetails} />
           )
         }
         list={list}
@@ -351,7 +344,7 @@ type KeyTableProps = {
 /** Shows a page of the matching keys. */
 function KeyTable({ keys, matches, filters, selected, onSelect, onChange, onRevoke }: KeyTableProps) {
   const owners = useMemo(() => listOwners(keys), [keys]);
-  const columns = useMemo(() => columnsFor(owners), [owners]);
+  const columns = useMemo(() => columnsFor(owners, sharedNames(keys)), [owners, keys]);
   const { sort } = filters;
   return (
     <DataTable
@@ -374,8 +367,11 @@ function KeyTable({ keys, matches, filters, selected, onSelect, onChange, onRevo
   );
 }
 
-/** @param owners the owners' names by ID. The core sends owners only to viewers who can see other users' keys */
-function columnsFor(owners: ReadonlyMap<string, string>): Column<ApiKeyView, KeyColumn>[] {
+/**
+ * @param owners the owners' names by ID. The core sends owners only to viewers who can see other users' keys
+ * @param shared the names of several keys
+ */
+function columnsFor(owners: ReadonlyMap<string, string>, shared: ReadonlySet<string>): Column<ApiKeyView, KeyColumn>[] {
   return [
     {
       name: 'name',
@@ -386,6 +382,7 @@ function columnsFor(owners: ReadonlyMap<string, string>): Column<ApiKeyView, Key
         <>
           <span class="line">
             <Clip>{key.name}</Clip>
+            {shared.has(key.name) && <span class="faint">{shortId(key.id)}</span>}
             <RefusedBadge apiKey={key} isInTable />
             <LimitedBadge apiKey={key} />
           </span>

@@ -17,7 +17,7 @@ import { toExpiry } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { warn } from '../../state/announcement.ts';
 import { exampleCall, isNameTaken, keyLine, summarizeLimits } from '../../state/api-keys.ts';
-import { clockLead, now, ownZone, readClock } from '../../state/clock.ts';
+import { clockLead, hasOwnZone, now, ownZone, readClock } from '../../state/clock.ts';
 import { isDay } from '../../state/days.ts';
 import {
   dateForChoice,
@@ -55,8 +55,10 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
   const [chosen, choose] = useState<Omit<ExpirationDraft, 'timeZone'> & { timeZone?: string }>({
     choice: replaced ? toExpirationChoice(replaced) : '',
     date: '',
+    // Otherwise, the daily limit would start over at another midnight.
+    ...(replaced && { timeZone: replaced.timeZone }),
   });
-  // Follows the machine's time zone, unless the user chooses another one.
+  // Follows the machine's time zone, unless the user chooses another one, or the key replaces one that has its own.
   const draft: ExpirationDraft = { timeZone: ownZone.value, ...chosen };
   useState(readClock);
   const [copiesLimits, setCopiesLimits] = useState(true);
@@ -125,7 +127,7 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
         onInput={setName}
         autofocus
       />
-      <ExpirationFields draft={draft} onChange={(changes) => choose({ ...chosen, ...changes })} />
+      <ExpirationFields replaced={replaced} draft={draft} onChange={(changes) => choose({ ...chosen, ...changes })} />
       {limitsToCopy !== '' && (
         <div class="check">
           <input
@@ -149,13 +151,14 @@ export function CreateApiKey({ session, listed, replaced, onCreated, onMaybeCrea
   );
 }
 
-type ExpirationFieldsProps = { draft: ExpirationDraft; onChange: (changes: Partial<ExpirationDraft>) => void };
+type ChoicesProps = { draft: ExpirationDraft; error: string | null; onChange: (changes: Partial<ExpirationDraft>) => void };
+type ExpirationFieldsProps = Pick<CreateApiKeyProps, 'replaced'> & Omit<ChoicesProps, 'error'>;
 
 /** Shows the fields for the expiration, the last day of a custom one, and the time zone that the day is in. */
-function ExpirationFields({ draft, onChange }: ExpirationFieldsProps) {
+function ExpirationFields({ replaced, draft, onChange }: ExpirationFieldsProps) {
   const { choice, date, timeZone } = draft;
   const { hasTried, clearError } = useForm();
-  const refused = useFieldError('expiration', 'timeZone');
+  const refused = useFieldError('expiration');
   const resolved = resolve(draft, now.value);
   const range = customRange(now.value, timeZone);
   const problemAt = (field: 'choice' | 'date') =>
@@ -182,13 +185,11 @@ function ExpirationFields({ draft, onChange }: ExpirationFieldsProps) {
       )}
       <div class="box" hidden={!resolved.ok || resolved.text === ''}>
         <output>{resolved.ok && resolved.text}</output>
-        {choice !== '' && choice !== 'none' && <ZoneField timeZone={timeZone} onChange={change} />}
+        {choice !== '' && (choice !== 'none' || replaced) && <ZoneField {...{ replaced, timeZone }} onChange={change} />}
       </div>
     </>
   );
 }
-
-type ChoicesProps = ExpirationFieldsProps & { error: string | null };
 
 /** Shows radio buttons, each with the date that it results in. */
 function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps) {
@@ -226,9 +227,13 @@ function Choices({ draft: { choice, timeZone }, error, onChange }: ChoicesProps)
   );
 }
 
-/** Shows the machine's own zone; a button offers others. */
-function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: ExpirationFieldsProps['onChange'] }) {
-  const [isOpen, setOpen] = useState(timeZone !== ownZone.peek());
+type ZoneFieldProps = Pick<ExpirationFieldsProps, 'replaced' | 'onChange'> & { timeZone: string };
+
+/** Shows the machine's own zone; a button offers others. If the zone isn't the machine's, or was refused, the others are shown right away. */
+function ZoneField({ replaced, timeZone, onChange }: ZoneFieldProps) {
+  const [wasOpened, setOpen] = useState(timeZone !== ownZone.peek());
+  const error = useFieldError('timeZone');
+  const isOpen = wasOpened || error !== null || !hasOwnZone.value;
   const select = useRef<HTMLSelectElement>(null);
   const wasPressed = useRef(false);
   // Focuses the list only after the button was pressed, because the button then disappears. A list that's shown from the start must not
@@ -254,18 +259,27 @@ function ZoneField({ timeZone, onChange }: { timeZone: string; onChange: Expirat
     );
   }
   return (
-    <Field label="Time zone" hint="The key stops working at the end of its last day in this time zone.">
+    <Field name="timeZone" label="Time zone" hint={describeZone(replaced, timeZone)}>
       {(binding) => (
         <select {...binding} ref={select} value={timeZone} onChange={({ currentTarget }) => onChange({ timeZone: currentTarget.value })}>
           {timeZonesAfter(ownZone.value).map((zone) => (
             <option key={zone} value={zone}>
-              {zone === ownZone.value ? `${zone} (this computer)` : zone}
+              {zone === ownZone.value && hasOwnZone.value ? `${zone} (this computer)` : zone}
             </option>
           ))}
         </select>
       )}
     </Field>
   );
+}
+
+function describeZone(replaced: ApiKeyView | null, timeZone: string): string {
+  const end = 'The key stops working at the end of its last day in this time zone';
+  if (replaced)
+    return timeZone === replaced.timeZone
+      ? `The old key’s time zone. ${end}, and its daily limit starts over at midnight there.`
+      : `The old key’s time zone is ${replaced.timeZone}, so the daily limit will start over at another midnight.`;
+  return hasOwnZone.value ? `${end}.` : `Your computer reports no time zone that the server knows. ${end}.`;
 }
 
 type SaveKeyValueProps = { session: SessionView; created: NewApiKey; onClose: (unsaved: boolean) => void };

@@ -1,19 +1,23 @@
-import type { TargetedMouseEvent } from 'preact';
+import type { ComponentChildren, TargetedMouseEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import type { ApiKeyView, RevocationView, RevokedApiKeysView, RevokeReason } from '#contract/console/api-keys.ts';
 import { limits } from '#contract/limits.ts';
 import { describeLineProblem, normalizeLine } from '#contract/text/text.ts';
+import type { Result } from '../../../ipc.ts';
 import { Expiry, KeyAccess } from '../../components/api-key.tsx';
 import { AlreadyRemoved, ConfirmDanger } from '../../components/confirm.tsx';
 import { Facts } from '../../components/details.tsx';
 import { SelectField, TextField } from '../../components/form.tsx';
 import { useList } from '../../components/list.tsx';
-import { Clip, Col } from '../../components/table.tsx';
+import { Col } from '../../components/table.tsx';
 import { Day, ExpiryDay, Moment, Time } from '../../components/time.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { hasExpired } from '../../state/api-keys.ts';
+import { sum } from '../../state/calls.ts';
 import { now } from '../../state/clock.ts';
+import { isNotFound, type LookedUp, lookUpGone } from '../../state/failure-text.ts';
 import { formatNumber, pluralize } from '../../state/format.ts';
+import { mapped } from '../../state/list.ts';
 
 type RevokeApiKeyProps = {
   apiKey: ApiKeyView;
@@ -68,7 +72,11 @@ export function RevokeApiKey({ apiKey, replacement, onReplace, onRevoked, onAlre
           />
           <KeyAccess id={apiKey.id} />
           <ReasonFields draft={reason} onChange={setReason} />
-          {reason.reason === 'leaked' && <LastDay view={view} replacement={replacement} onReplace={onReplace} onClose={onClose} />}
+          {reason.reason === 'leaked' && (
+            <LastDay lastDay={view.lastDay} keys={[apiKey]} onClose={onClose}>
+              <Replacement {...{ replacement, onReplace, onClose }} />
+            </LastDay>
+          )}
         </>
       )}
       countQueuedCalls={({ queuedCalls }) => queuedCalls}
@@ -80,6 +88,7 @@ export function RevokeApiKey({ apiKey, replacement, onReplace, onRevoked, onAlre
       act={(cancelQueuedCalls) =>
         window.callkey.request('revokeApiKey', { id: apiKey.id, cancelQueuedCalls: cancelQueuedCalls ? 'true' : null, ...toReason(reason) })
       }
+      lookUp={() => lookUpGone(window.callkey.request('previewRevocation', { id: apiKey.id }))}
       onDone={onRevoked}
       onAlreadyRemoved={onAlreadyRevoked}
       onClose={onClose}
@@ -105,6 +114,12 @@ function describeEffect(apiKeys: readonly ApiKeyView[]): string {
 export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProps) {
   const [reason, setReason] = useState<ReasonDraft>({ reason: '', note: '' });
   const count = formatNumber(apiKeys.length);
+  const preview = useList<BulkPreview>({
+    key: `revocations/${apiKeys.map(({ id }) => id).join()}`,
+    every: null,
+    load: () => previewAll(apiKeys),
+    initial: { queuedCalls: null },
+  });
   const request = { ids: apiKeys.map(({ id }) => id), ...toReason(reason) };
   // The keys may be gone because the response to an earlier attempt was lost.
   if (apiKeys.length === 0) return <AlreadyRemoved onAlreadyRemoved={onClose} />;
@@ -113,7 +128,16 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
       title={`Revoke ${count} API keys?`}
       lead={`${describeEffect(apiKeys)} You can’t undo this.`}
       isWide="very"
-      preview={null}
+      preview={preview}
+      describe={({ lastDay }) => (
+        <>
+          <KeyTable apiKeys={apiKeys} />
+          <ReasonFields draft={reason} onChange={setReason} />
+          {reason.reason === 'leaked' && <LastDay lastDay={lastDay} keys={apiKeys} onClose={onClose} />}
+        </>
+      )}
+      countQueuedCalls={({ queuedCalls }) => queuedCalls}
+      suggestsCancelling={reason.reason === 'leaked'}
       confirmation={
         apiKeys.length > confirmAbove ? { label: `To revoke ${count} keys, type ${count}`, text: String(apiKeys.length) } : null
       }
@@ -122,14 +146,42 @@ export function RevokeApiKeys({ apiKeys, onRevoked, onClose }: RevokeApiKeysProp
       isReady={isComplete(reason)}
       problem={apiKeys.length > limits.revokedApiKeys ? `Select at most ${limits.revokedApiKeys} keys at a time.` : null}
       act={(cancelQueuedCalls) => window.callkey.request('revokeApiKeys', { ...request, cancelQueuedCalls })}
+      lookUp={() => lookUpRevoked(request.ids)}
       onDone={onRevoked}
       onAlreadyRemoved={onClose}
       onClose={onClose}
-    >
-      <KeyTable apiKeys={apiKeys} />
-      <ReasonFields draft={reason} onChange={setReason} />
-    </ConfirmDanger>
+    />
   );
+}
+
+/** What the previews of all keys say together. @property queuedCalls null before the core has counted them */
+type BulkPreview = Partial<Pick<RevocationView, 'lastDay'>> & { queuedCalls: number | null };
+
+async function previewAll(apiKeys: readonly ApiKeyView[]): Promise<Result<BulkPreview>> {
+  const all = await Promise.all(apiKeys.map(({ id }) => window.callkey.request('previewRevocation', { id })));
+  // A key that someone else has revoked in the meantime does nothing anymore.
+  const failed = all.find((each) => !each.ok && !isNotFound(each.failure));
+  if (failed && !failed.ok) return failed;
+  const previews = all.flatMap((each) => (each.ok ? [each.value] : []));
+  const uses = previews.flatMap(({ lastDay }) => lastDay.addresses).toSorted((a, b) => b.lastUsedAt.localeCompare(a.lastUsedAt));
+  return {
+    ok: true,
+    value: {
+      queuedCalls: sum(previews.map(({ queuedCalls }) => queuedCalls)),
+      lastDay: {
+        placed: sum(previews.map(({ lastDay }) => lastDay.placed)),
+        addresses: uses.filter(({ address }, index) => uses.findIndex((use) => use.address === address) === index),
+      },
+    },
+  };
+}
+
+/** The request revokes either all of the keys or none. */
+async function lookUpRevoked(ids: readonly string[]): Promise<LookedUp<RevokedApiKeysView>> {
+  const listed = await mapped(window.callkey.request('listApiKeys', {}), ({ apiKeys }) => new Set(apiKeys.map(({ id }) => id)));
+  if (!listed.ok) return listed;
+  const revoked = ids.filter((id) => !listed.value.has(id));
+  return { ok: true, value: revoked.length === 0 ? null : { done: { revoked, gone: [] } } };
 }
 
 function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
@@ -157,13 +209,13 @@ function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
           {apiKeys.map(({ id, name, owner, createdAt, lastUsedAt, expiresAt, expiryTimeZone }) => (
             <tr key={id}>
               <th scope="row">
-                <Clip>{name}</Clip>
-                <Clip class="caption">{id}</Clip>
+                <bdi>{name}</bdi>
+                <span class="caption">{id}</span>
               </th>
               {hasOwners && (
                 <td data-label="Created by">
-                  {owner && <Clip>{owner.isYou ? 'You' : owner.name}</Clip>}
-                  {owner?.email !== undefined && <Clip class="caption">{owner.email}</Clip>}
+                  {owner && <bdi>{owner.isYou ? 'You' : owner.name}</bdi>}
+                  {owner?.email !== undefined && <span class="caption">{owner.email}</span>}
                 </td>
               )}
               <td data-label="Created">
@@ -231,24 +283,26 @@ function ReasonFields({ draft, onChange }: { draft: ReasonDraft; onChange: (draf
   );
 }
 
-type LastDayProps = {
-  /** Without `lastDay` until it has loaded. */
-  view: Pick<RevocationView, 'apiKey'> & Partial<Pick<RevocationView, 'lastDay'>>;
-  replacement: ApiKeyView | null;
-  onReplace: () => void;
-  onClose: () => void;
+/** Goes to another address once the dialog is closed, because an open dialog prevents that. */
+const follow = (onClose: () => void) => (event: TargetedMouseEvent<HTMLAnchorElement>) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const address = event.currentTarget.href;
+  onClose();
+  requestAnimationFrame(() => location.assign(address));
 };
 
-/** Shows what a leaked key has done in the last 24 hours, and which key replaces it. */
-function LastDay({ view: { apiKey, lastDay }, replacement, onReplace, onClose }: LastDayProps) {
-  const follow = (event: TargetedMouseEvent<HTMLAnchorElement>) => {
-    if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-    event.preventDefault();
-    const address = event.currentTarget.href;
-    onClose();
-    // Waits until the dialog is closed, because an open dialog prevents going to another address.
-    requestAnimationFrame(() => location.assign(address));
-  };
+type LastDayProps = {
+  /** Missing until it has loaded. */
+  lastDay: RevocationView['lastDay'] | undefined;
+  keys: readonly ApiKeyView[];
+  onClose: () => void;
+  children?: ComponentChildren;
+};
+
+/** Shows what leaked keys have done in the last 24 hours. */
+function LastDay({ lastDay, keys, onClose, children }: LastDayProps) {
+  const [first, ...others] = keys;
   return (
     <section>
       <h3>The last 24 hours</h3>
@@ -256,9 +310,11 @@ function LastDay({ view: { apiKey, lastDay }, replacement, onReplace, onClose }:
         <>
           <p>
             {pluralize(lastDay.placed, 'call')} placed.{' '}
-            <a href={formatAddress('calls', { apiKey: apiKey.id })} onClick={follow}>
-              Show the key’s calls
-            </a>
+            {first && others.length === 0 && (
+              <a href={formatAddress('calls', { apiKey: first.id })} onClick={follow(onClose)}>
+                Show the key’s calls
+              </a>
+            )}
           </p>
           {lastDay.addresses.length > 0 && (
             <ul class="events stack">
@@ -272,22 +328,31 @@ function LastDay({ view: { apiKey, lastDay }, replacement, onReplace, onClose }:
           )}
         </>
       )}
-      {replacement ? (
-        <p>
-          The key’s replacement keeps working:{' '}
-          <a href={formatAddress('api-keys', { open: replacement.id })} onClick={follow}>
-            {replacement.name}
-          </a>
-          , created <Moment at={replacement.createdAt} />.
-        </p>
-      ) : (
-        <p>
-          The key has no replacement yet.{' '}
-          <button type="button" onClick={onReplace}>
-            Replace…
-          </button>
-        </p>
-      )}
+      {children}
     </section>
+  );
+}
+
+type ReplacementProps = Pick<RevokeApiKeyProps, 'replacement' | 'onReplace' | 'onClose'>;
+
+function Replacement({ replacement, onReplace, onClose }: ReplacementProps) {
+  if (!replacement) {
+    return (
+      <p>
+        The key has no replacement yet.{' '}
+        <button type="button" onClick={onReplace}>
+          Replace…
+        </button>
+      </p>
+    );
+  }
+  return (
+    <p>
+      The key’s replacement keeps working:{' '}
+      <a href={formatAddress('api-keys', { open: replacement.id })} onClick={follow(onClose)}>
+        {replacement.name}
+      </a>
+      , created <Moment at={replacement.createdAt} />.
+    </p>
   );
 }

@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { type CallState, callStates } from '#contract/calls/states.ts';
 import type { AllCallsSummaryView, CallsSummaryView, CallsView, CallView, DialerTroubleView } from '#contract/console/calls.ts';
 import type { CampaignsView } from '#contract/console/directory.ts';
+import { csvFileName } from '#contract/files/csv.ts';
 import { foldText } from '#contract/text/text.ts';
 import type { RequestInput, Result } from '../../../ipc.ts';
 import { screensFor } from '../../../screens.ts';
@@ -258,6 +259,8 @@ function CallList({ title, campaignId, filters, search, onChange, actions, chart
   const { view, filter: loadedFilter } = list.state.value;
   const held = useHeld(view?.calls ?? noCalls, loadedFilter, getContactId, byNewest);
   const calls = held.shown;
+  // The times in the file are those on the screen.
+  const exported = { ...filter, timeZone: ownZone.value };
   const searchedBackTo = view?.searchedBackTo;
   const isFiltered = state !== null || search !== '' || apiKey !== '' || from !== '' || to !== '';
   const hasNone = view !== null && calls.length === 0 && searchedBackTo === undefined && !isFiltered;
@@ -273,14 +276,18 @@ function CallList({ title, campaignId, filters, search, onChange, actions, chart
           {calls.length > 0 && (
             <Rare>
               {' '}
-              <ExportAllButton
-                request={
-                  campaignId === null
-                    ? { name: 'exportAllCalls', input: filter, file: 'calls.csv' }
-                    : { name: 'exportCalls', input: { id: campaignId, ...filter }, file: 'calls.csv' }
-                }
-                noun="call"
-              />
+            <ExportAllButton
+              request={
+                campaignId === null
+                  ? { name: 'exportAllCalls', input: exported, file: csvFileName('calls', '', filters) }
+                  : {
+                      name: 'exportCalls',
+                      input: { id: campaignId, ...exported },
+                      file: csvFileName('calls', calls[0]?.campaign.name ?? '', filters),
+                    }
+              }
+              noun="call"
+            />
             </Rare>
           )}
         </>

@@ -5,7 +5,7 @@ import { Form, FormError, SubmitButton, TextField } from '../../components/form.
 import { useList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
-import { isConflict } from '../../state/failure-text.ts';
+import { isConflict, lookUpChange } from '../../state/failure-text.ts';
 import type { List } from '../../state/list.ts';
 import { describeCountries, readCountries } from '../../state/protection.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
@@ -101,6 +101,12 @@ function NumbersForm({ tenancy, numbers, list }: NumbersFormProps) {
       problems={{ countries: isIncomplete ? 'Enter a country.' : null }}
       clearsErrors
       act={() => saveRules(list, () => window.callkey.request('setNumbers', input))}
+      lookUp={() => {
+        const { scope, id, version: _, ...chosen } = input;
+        const isSaved = (view: NumbersView) =>
+          JSON.stringify([view.countries, view.kinds]) === JSON.stringify([chosen.countries, chosen.kinds]);
+        return lookUpChange(window.callkey.request('showNumbers', { scope, id }), isSaved);
+      }}
       onDone={(view) => {
         setDraft({});
         setStarted({});

@@ -8,7 +8,7 @@ import { Icon } from '../../components/icons.tsx';
 import { Empty, useList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
-import { isConflict } from '../../state/failure-text.ts';
+import { isConflict, lookUpChange } from '../../state/failure-text.ts';
 import type { List } from '../../state/list.ts';
 import {
   dayLabels,
@@ -202,6 +202,12 @@ function EditHours({ tenancy: { kind, id, name }, hours, list, onSaved, onClose 
       title={`Calling hours for ${name}`}
       isWide="very"
       act={() => saveRules(list, () => window.callkey.request('setCallingHours', { scope: kind, id, rules, version }))}
+      lookUp={() =>
+        lookUpChange(
+          window.callkey.request('showCallingHours', { scope: kind, id }),
+          (view) => JSON.stringify(view.rules) === JSON.stringify(rules),
+        )
+      }
       onDone={onSaved}
       clearsErrors
       hides={(failure) => isOutdated && isConflict(failure)}

@@ -21,7 +21,9 @@ import { SearchInput } from '../../components/toolbar.tsx';
 import { announce } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
 import { isDay, today } from '../../state/days.ts';
+import type { LookedUp } from '../../state/failure-text.ts';
 import { pluralize } from '../../state/format.ts';
+import { mapped } from '../../state/list.ts';
 import { addChecked, describeAdded, type ReadFile, readFile, readNumbers } from '../../state/pasted-numbers.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
 import { ChooseTenancy, type TabProps } from './tenancy.tsx';
@@ -266,6 +268,7 @@ function RemoveNumber({ entry, onRemoved, onClose }: RemoveNumberProps) {
       isAlert
       isDanger
       act={() => window.callkey.request('liftDoNotCall', { id: entry.id, reason })}
+      lookUp={() => lookUpLifted(entry)}
       onDone={onRemoved}
       verb="Remove"
       verbing="Removing…"
@@ -290,6 +293,11 @@ function RemoveNumber({ entry, onRemoved, onClose }: RemoveNumberProps) {
       />
     </FormDialog>
   );
+}
+
+function lookUpLifted({ id, phone }: DoNotCallEntryView): Promise<LookedUp<null>> {
+  const found = window.callkey.request('listDoNotCall', { search: phone, cursor: null });
+  return mapped(found, ({ entries }) => (entries.some((entry) => entry.id === id) ? null : { done: null }));
 }
 
 /** Lets users choose whether opt-outs during an account's calls apply to this account only or to all of its partner's accounts. */

@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import { type ContactLimits, type ContactLimitsView, contactLimitsSchema, type Pace, paceSchema } from '#contract/protection/dialing.ts';
-import type { CallingHoursView } from '#contract/protection/protection.ts';
 import type { Result } from '../../../ipc.ts';
 import { Facts } from '../../components/details.tsx';
 import { Form, FormError, SubmitButton, TextField } from '../../components/form.tsx';
@@ -8,6 +7,7 @@ import { useList } from '../../components/list.tsx';
 import { ListPage } from '../../components/page.tsx';
 import { announce } from '../../state/announcement.ts';
 import { describeContactLimits, describePace } from '../../state/dialing.ts';
+import { lookUpChange } from '../../state/failure-text.ts';
 import { capitalized } from '../../state/labels.ts';
 import type { List } from '../../state/list.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
@@ -22,13 +22,7 @@ const refreshMs = 30_000;
 export function PaceAndLimits({ title, own, canChange, filters, onChange, tabs, actions }: TabProps) {
   const { kind, id, ...rest } = chosenTenancy(own, filters);
   const list = useList<LimitsView>({ key: `limits/${kind}/${id}`, every: refreshMs, load: () => loadLimits({ kind, id, ...rest }) });
-  // After a reload, only the ID is known.
-  const named = useList<CallingHoursView>({
-    key: `name/${kind}/${id}`,
-    every: null,
-    load: rest.name === '' ? () => window.callkey.request('showCallingHours', { scope: kind, id }) : null,
-  });
-  const chosen = withName({ kind, id, ...rest }, named.state.value.view);
+  const chosen = withName({ kind, id, ...rest }, list.state.value.view?.contact ?? null);
   return (
     <ListPage
       title={title}
@@ -86,6 +80,11 @@ function readNumber(text: string): number | null {
   return text.trim() === '' ? null : Number(text.trim().replace(',', '.'));
 }
 
+/** Whether saved settings are those of the form. */
+function isSame<Settings extends object>(saved: Settings | null, input: Settings | null): boolean {
+  return JSON.stringify(saved && Object.entries(saved).sort()) === JSON.stringify(input && Object.entries(input).sort());
+}
+
 function PaceForm({ tenancy, view, pace, list }: LimitsProps & { pace: Pace }) {
   // Contains only what the user has changed. For everything else, the form shows and saves what others have saved.
   const [draft, setDraft] = useState<{ perSecond?: string; liveCalls?: string }>({});
@@ -102,6 +101,7 @@ function PaceForm({ tenancy, view, pace, list }: LimitsProps & { pace: Pace }) {
       }}
       clearsErrors
       act={() => window.callkey.request('setPace', { scope, id: tenancy.id, ...input })}
+      lookUp={() => lookUpChange(window.callkey.request('showPace', { scope, id: tenancy.id }), (saved) => isSame(saved, input))}
       onDone={(saved) => {
         setDraft({});
         list.change({ ...view, pace: saved });
@@ -157,6 +157,11 @@ function ContactLimitsForm({ tenancy, view, list }: LimitsProps) {
       problems={Object.fromEntries(limitFields.map(({ name, problem }) => [name, isValid(name) ? null : problem]))}
       clearsErrors
       act={() => window.callkey.request('setContactLimits', { scope: tenancy.kind, id: tenancy.id, limits: input })}
+      lookUp={() =>
+        lookUpChange(window.callkey.request('showContactLimits', { scope: tenancy.kind, id: tenancy.id }), ({ limits }) =>
+          isSame(limits, input),
+        )
+      }
       onDone={(saved) => {
         setDraft({});
         list.change({ ...view, contact: saved });

@@ -13,6 +13,7 @@ import { useList } from '../../components/list.tsx';
 import { OneTimeSecret, ProtectionHint, SecretDialog, useVisibleSecret } from '../../components/secret.tsx';
 import { announce } from '../../state/announcement.ts';
 import { useIgnoredCommands } from '../../state/commands.ts';
+import { lookUpGone } from '../../state/failure-text.ts';
 import { pluralize } from '../../state/format.ts';
 import { formatMembership, userTypeLabels } from '../../state/labels.ts';
 import { passwordChanged, secondFactorChanged, session, signOut } from '../../state/session.ts';
@@ -66,6 +67,7 @@ export function YourAccount({ session, onClose }: { session: SessionView; onClos
           verb="Turn off"
           verbing="Turning off…"
           act={({ code = '' }) => window.callkey.request('removeSecondFactor', { code })}
+          lookUp={() => lookUpGone(window.callkey.request('showSecondFactor', {}))}
           onDone={() => done('The second factor is off.')}
           onClose={goBack}
         />

@@ -12,7 +12,7 @@ import { warn } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
 import { canUseKeys } from '../../state/commands.ts';
 import { describeFailure } from '../../state/failure-text.ts';
-import { serverHost } from '../../state/labels.ts';
+import { serverHost, tenancyName } from '../../state/labels.ts';
 import { showKey } from '../../state/navigation.ts';
 
 type PaletteProps = { session: SessionView; onCommand: (command: Command) => void; onClose: () => void };
@@ -25,6 +25,7 @@ const minSearchLength = 2;
 /** Opens any screen, finds keys, users and campaigns, and runs commands, using only the keyboard. */
 export function Palette({ session, onCommand, onClose }: PaletteProps) {
   const [search, setSearch] = useState('');
+  const things = session.viewer.userType === 'staff' ? ['key', 'user', 'campaign', 'account', 'partner'] : ['key', 'user', 'campaign'];
   const keys = useList({ key: 'api-keys', load: () => window.callkey.request('listApiKeys', {}) }).state.value.view?.apiKeys;
   const { found: destinations } = useFound<Destination[]>(search, async (text) =>
     text.length < minSearchLength ? { ok: true, value: [] } : findAnything(session, text),
@@ -56,17 +57,28 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
   return (
     <Dialog title="Go to" onDismiss={onClose}>
       <Picker
-        label="Search for a screen, command, key, user, or campaign"
-        listLabel="Screens, commands, keys, users and campaigns"
-        placeholder="Screen, command, key, user, campaign, ID, or link"
+        label={`Search for a screen, command, ${things.join(', ')}`}
+        listLabel="Screens, commands, keys, users, campaigns and customers"
+        placeholder={`Screen, command, ${things.join(', ')}, ID, or link`}
         search={search}
         onSearch={setSearch}
         options={options}
         onChoose={choose}
       />
-      {options.length === 0 && destinations !== null && <p class="hint">Nothing matches “{search.trim()}”.</p>}
+      <p class="hint" role="status">
+        {options.length === 0 && destinations !== null && `Nothing matches “${search.trim()}”. `}
+        {describeSearched(session)}
+      </p>
     </Dialog>
   );
+}
+
+/** Says where the palette has searched. */
+function describeSearched(session: SessionView): string {
+  const isStaff = session.viewer.userType === 'staff';
+  const place = tenancyName(session);
+  if (!isStaff) return `Searches in ${place}.`;
+  return `Searches all accounts and partners${session.tenancy ? `, and keys, users and campaigns in ${place}` : '. Select one to search its keys, users and campaigns'}.`;
 }
 
 async function followLink(link: string): Promise<void> {
@@ -112,6 +124,7 @@ async function findAnything(session: SessionView, search: string): Promise<{ ok:
     isId ? findKey(search) : [],
     seesUsers ? (isId ? findUser(search) : findUsers(search)) : [],
     findCampaigns(search),
+    session.viewer.userType === 'staff' ? findCustomers(search) : [],
   ]);
   return { ok: true, value: results.flat() };
 }
@@ -135,6 +148,17 @@ async function findUsers(search: string): Promise<Destination[]> {
 
 function toUser({ id, name, email }: { id: string; name: string; email: string }): Destination {
   return { id: `user:${id}`, name, caption: `User · ${email}`, address: formatAddress('users', { open: id }) };
+}
+
+/** Finds accounts and partners everywhere, so that staff get from one customer to another. */
+async function findCustomers(search: string): Promise<Destination[]> {
+  const result = await window.callkey.request('searchTenancies', { search });
+  if (!result.ok) return [];
+  return result.value.tenancies.slice(0, shown).map((tenancy) => {
+    const { kind, id, name, partnerName = '' } = tenancy;
+    const caption = kind === 'partner' ? 'Partner' : `Account · ${partnerName}`;
+    return { id: `${kind}:${id}`, name, caption, address: formatAddress('api-keys', null, { kind, id }) };
+  });
 }
 
 async function findCampaigns(search: string): Promise<Destination[]> {

@@ -13,7 +13,7 @@ import { Form, FormError, SelectField, SubmitButton, TextField, useAction } from
 import { Icon, MarkIcon } from '../../components/icons.tsx';
 import { Empty, Loadable, useList } from '../../components/list.tsx';
 import { Page } from '../../components/page.tsx';
-import { Stops } from '../../components/stops.tsx';
+import { StopButton, Stops } from '../../components/stops.tsx';
 import { formatAddress } from '../../state/addresses.ts';
 import { announce } from '../../state/announcement.ts';
 import { canUseKeys, useCommands } from '../../state/commands.ts';
@@ -215,7 +215,7 @@ function NoTenancy({ title }: { title: string }) {
 
 function ChooseTenancy({ title }: { title: string }) {
   return (
-    <Page title={title}>
+    <Page title={title} actions={<StopButton scopes={[]} />}>
       <Empty title="Choose an account or partner first">
         <p>This screen shows the data of the account or partner you choose.</p>
         <button
@@ -280,8 +280,14 @@ function Sidebar({ session, current, onPalette }: SidebarProps) {
 function Tenancy({ session }: { session: SessionView }) {
   const names = (
     <span>
-      <span class="name clip">{tenancyName(session)}</span>
-      {tenancyPartner(session) !== '' && <span class="caption clip">{tenancyPartner(session)}</span>}
+      <span class="name clip" data-tip={tenancyName(session)}>
+        {tenancyName(session)}
+      </span>
+      {tenancyPartner(session) !== '' && (
+        <span class="caption clip" data-tip={tenancyPartner(session)}>
+          {tenancyPartner(session)}
+        </span>
+      )}
       {choosesServer && (
         <span class="caption clip" data-tip={serverHost(server.value)}>
           {serverName(server.value)}
@@ -298,7 +304,7 @@ function Tenancy({ session }: { session: SessionView }) {
     );
   }
   return (
-    <button type="button" class="tenancy mark" onClick={opens('switch-tenancy')}>
+    <button type="button" class="tenancy mark" data-tip={formatTenancy(session)} onClick={opens('switch-tenancy')}>
       <MarkIcon />
       {names}
       <Icon name="switch" />

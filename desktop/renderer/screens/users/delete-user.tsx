@@ -2,9 +2,10 @@ import type { DeletionView, UserView } from '#contract/console/users.ts';
 import { ConfirmDanger } from '../../components/confirm.tsx';
 import { ExportRowsButton } from '../../components/export-buttons.tsx';
 import { useList } from '../../components/list.tsx';
-import { Clip, Col } from '../../components/table.tsx';
+import { Col } from '../../components/table.tsx';
 import { Time } from '../../components/time.tsx';
 import { now } from '../../state/clock.ts';
+import { lookUpGone } from '../../state/failure-text.ts';
 import { formatNumber, pluralize, sorted } from '../../state/format.ts';
 
 /** Beyond this many keys, the user must confirm by typing the email address. */
@@ -51,6 +52,7 @@ export function DeleteUser({ user, onDeleted, onAlreadyDeleted, onClose }: Delet
       act={(cancelQueuedCalls) =>
         window.callkey.request('deleteUser', { id: user.id, cancelQueuedCalls: cancelQueuedCalls ? 'true' : null })
       }
+      lookUp={() => lookUpGone(window.callkey.request('previewDeletion', { id: user.id }))}
       onDone={onDeleted}
       onAlreadyRemoved={onAlreadyDeleted}
       onClose={onClose}
@@ -110,7 +112,7 @@ function KeyRows({ apiKeys }: Pick<DeletionView, 'apiKeys'>) {
   return sorted(apiKeys, ({ lastUsedAt }) => lastUsedAt && Date.parse(lastUsedAt), true).map((key) => (
     <tr key={key.id}>
       <th scope="row">
-        <Clip>{key.name}</Clip>
+        <bdi>{key.name}</bdi>
       </th>
       <td>{key.lastUsedAt === null ? <span class="faint">Never</span> : <Time at={key.lastUsedAt} />}</td>
       <td>{key.queuedCalls}</td>

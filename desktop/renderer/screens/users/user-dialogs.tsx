@@ -9,6 +9,7 @@ import { CopyButton } from '../../components/copy-button.tsx';
 import { Field, FormDialog, SelectField, TextField } from '../../components/form.tsx';
 import { Loadable, useIsTaken, useList } from '../../components/list.tsx';
 import { type OneTimeSecret, SecretDialog } from '../../components/secret.tsx';
+import { type LookedUp, lookUpChange } from '../../state/failure-text.ts';
 import { pluralize } from '../../state/format.ts';
 import { userTypeLabels } from '../../state/labels.ts';
 import { mapped } from '../../state/list.ts';
@@ -207,6 +208,7 @@ export function ChangeUser({ name: what, user, session, onReset, onDone, onClose
           verb="Reset password"
           verbing="Resetting…"
           act={(code) => window.callkey.request('resetPassword', { id, ...code })}
+          lost="If the server has reset the password, no one has seen the new one. Reset it again."
           onDone={({ password }) => onReset(password)}
           onClose={onClose}
         />
@@ -224,6 +226,7 @@ export function ChangeUser({ name: what, user, session, onReset, onDone, onClose
           verb="Reset second factor"
           verbing="Resetting…"
           act={(code) => window.callkey.request('resetSecondFactor', { id, ...code })}
+          lookUp={() => lookUpUser(id, (found) => !found.secondFactor)}
           onDone={() => onDone(`The second factor of ${name} was reset.`)}
           onClose={onClose}
         />
@@ -240,11 +243,17 @@ export function ChangeUser({ name: what, user, session, onReset, onDone, onClose
           verb="Unlink"
           verbing="Unlinking…"
           act={(code) => window.callkey.request('unlinkUser', { id, ...code })}
+          lookUp={() => lookUpUser(id, (found) => !found.link)}
           onDone={() => onDone(`${name} was unlinked.`)}
           onClose={onClose}
         />
       );
   }
+}
+
+/** Looks up whether a user has been changed. */
+function lookUpUser(id: string, isDone: (user: UserView) => boolean): Promise<LookedUp<{ user: UserView }>> {
+  return lookUpChange<{ user: UserView }>(window.callkey.request('previewDeletion', { id, cursor: null }), ({ user }) => isDone(user));
 }
 
 type UserDialogProps = Pick<ChangeUserProps, 'user' | 'onDone' | 'onClose'>;
@@ -266,6 +275,7 @@ function EditUser({ user, session, onDone, onClose }: UserDialogProps & Pick<Cha
           ? { ok: true, value: null }
           : window.callkey.request('changeUser', { id: user.id, ...change, ...code })
       }
+      lookUp={() => lookUpUser(user.id, (found) => found.name === name.trim() && (!hasMoved || found.account?.id === account?.id))}
       onDone={(changed) => (changed ? onDone(`User ${changed.user.name} was changed.`) : onClose())}
       verb="Save"
       verbing="Saving…"
@@ -305,6 +315,7 @@ function DisableUser({ user: { id, name, email, apiKeys, disabledAt }, onDone, o
       verbing={isDisabled ? 'Enabling…' : 'Disabling…'}
       asksCode={isDisabled}
       act={(code) => window.callkey.request('changeUser', { id, disabled: !isDisabled, ...code })}
+      lookUp={() => lookUpUser(id, (found) => (found.disabledAt !== null) === !isDisabled)}
       onDone={({ user }) => onDone(`User ${user.name} was ${user.disabledAt === null ? 'enabled' : 'disabled'}.`)}
       onClose={onClose}
     />

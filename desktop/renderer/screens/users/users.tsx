@@ -110,6 +110,7 @@ export function Users({ session, title }: ScreenProps) {
                 rowId={filters.open}
                 failure={opened.failure}
                 gone="This user was deleted, or you don’t have access to them."
+                hasHistory
                 onClose={closeDetails}
               />
             )

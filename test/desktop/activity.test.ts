@@ -1,0 +1,71 @@
+import { operator } from '../../core/domain/audit/audit.ts';
+import { deleteUser } from '../../core/domain/directory/users.ts';
+import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { signInAs } from '../support/console-harness.ts';
+import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
+
+describeBrowser("the console's lines about what happened", () => {
+  let harness: PageHarness;
+  beforeEach(async () => {
+    harness = await openPage();
+  });
+  afterEach(() => harness.close());
+
+  const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
+  const button = (name: string) => harness.page.getByRole('button', { name, exact: true });
+  const panel = () => harness.page.getByRole('complementary');
+
+  it('lead from the activity to a key that ended with its user, which says who deleted them', async () => {
+    const { page, tenants } = harness;
+    await createKeyOn(harness, tenants.users.teammate, 'Practice software');
+    await signInAs(harness, 'partner');
+    await deleteUser(harness.direct.ports, operator, tenants.users.teammate, false);
+    await link('Activity').click();
+    await page.getByRole('searchbox', { name: 'Search' }).fill('practice');
+    await page.getByRole('row', { name: /Revoked the API key/ }).click();
+    await panel().getByText('Its user Tom Teammate was deleted').waitFor();
+    await panel()
+      .getByText(/^[0-9a-f-]{36}$/)
+      .first()
+      .waitFor();
+    await panel().getByRole('link', { name: 'Show the API key' }).click();
+    await panel().getByText('Revoked', { exact: true }).first().waitFor();
+    await panel().getByText('Its user Tom Teammate was deleted').first().waitFor();
+    await panel().getByText('The operator revoked this API key').waitFor();
+    await page.goBack();
+    await page.reload();
+    await panel().getByText('Its user Tom Teammate was deleted').waitFor();
+    await button('All activity about this').click();
+    await page.getByRole('row', { name: /Created the API key/ }).waitFor();
+  });
+
+  it('say who deleted a user', async () => {
+    const { page, tenants } = harness;
+    await signInAs(harness, 'partner');
+    await deleteUser(harness.direct.ports, operator, tenants.users.teammate, false);
+    await page.goto(`${harness.core.url}/#/users/${tenants.users.teammate.id}`);
+    await panel().getByText('The operator deleted the user Tom Teammate').waitFor();
+  });
+
+  it("tell a key's owner why someone else revoked it", async () => {
+    const { page, tenants } = harness;
+    const { id } = await createKeyOn(harness, tenants.users.account, 'Practice software');
+    await revokeKeyElsewhere(harness, 'Practice software');
+    await signInAs(harness, 'account');
+    await page.goto(`${harness.core.url}/#/api-keys/${id}`);
+    await panel().getByText('Reason').waitFor();
+  });
+
+  it('are reached by staff from the palette, across customers', async () => {
+    const { page, tenants } = harness;
+    await signInAs(harness, 'staff');
+    await button('Go to…').click();
+    const palette = page.getByRole('dialog', { name: 'Go to' });
+    await palette.getByText('Searches all accounts and partners. Select one to search its keys, users and campaigns.').waitFor();
+    await palette.getByRole('combobox').fill('blue');
+    await palette.getByRole('option', { name: /Blue Clinic/ }).click();
+    await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
+    await button('Go to…').click();
+    await palette.getByText(`and keys, users and campaigns in ${tenants.account.name}.`).waitFor();
+  });
+});
