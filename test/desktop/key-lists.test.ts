@@ -125,7 +125,12 @@ describeBrowser('the screens for API keys', () => {
     await button("I've Saved It").click();
     await panel().getByText('Keys with this name').waitFor();
     await eventually(async () => expect(await panel().locator('tbody tr').count()).to.equal(2));
-    await eventually(async () => expect((await names()).map((name) => name.replace(/\n…\w{6}$/, ' and its ID'))).to.deep.equal(['Zapier and its ID', 'Zapier and its ID']));
+    await eventually(async () =>
+      expect((await names()).map((name) => name.replace(/\n…\w{6}$/, ' and its ID'))).to.deep.equal([
+        'Zapier and its ID',
+        'Zapier and its ID',
+      ]),
+    );
   });
 
   it('say that an expired key no longer works', async () => {

@@ -168,7 +168,7 @@ describe('a page of a list', () => {
 });
 
 describe('the labels of keys in a filter', () => {
-  it('are their names, with the owner and day of creation only if several keys have the same name', () => {
+  it('are their names, with the owner, the day of creation and the end of the ID only if several keys have the same name', () => {
     const owner = { isYou: false, name: 'Tom' };
     const keys = [
       key({ id: 'k1', name: 'CRM', owner }),
@@ -176,9 +176,9 @@ describe('the labels of keys in a filter', () => {
       key({ id: 'k3', name: 'Website', owner }),
     ];
     expect([...labelKeys([{ id: 'k4', name: 'CRM', owner }, ...keys])]).to.deep.equal([
-      ['k4', 'CRM (Tom)'],
-      ['k1', 'CRM (Tom, created 1 Nov 2026)'],
-      ['k2', 'CRM (You, created 1 Oct 2026)'],
+      ['k4', 'CRM (Tom, …k4)'],
+      ['k1', 'CRM (Tom, created 1 Nov 2026, …k1)'],
+      ['k2', 'CRM (You, created 1 Oct 2026, …k2)'],
       ['k3', 'Website'],
     ]);
   });
