@@ -54,9 +54,12 @@ export async function findEvents(
   search = '',
 ): Promise<Page<ListedEvent>> {
   if (search === '') return readEvents(ports, viewer, filter, cursor, size);
+  // An event's own ID is also a position: the list that begins just before it begins with the event.
+  const [named] = cursor === null ? await ports.stores.activity.list(scopeFor(viewer).activity, filter, `${search}~`, 1) : [];
+  if (named?.id === search) return { items: [named], nextCursor: null };
   const term = foldText(search);
-  const isMatch = ({ id, subject, actor, detail = '', address }: ListedEvent) =>
-    [id, subject.id, actor?.id].includes(search) ||
+  const isMatch = ({ subject, actor, detail = '', address }: ListedEvent) =>
+    [subject.id, actor?.id].includes(search) ||
     [subject.name, actor?.name ?? '', detail, address].some((text) => foldText(text).includes(term));
   const items: ListedEvent[] = [];
   let position = cursor;
@@ -64,7 +67,7 @@ export async function findEvents(
     const page = await readEvents(ports, viewer, filter, position, searched.atOnce);
     for (const event of page.items.filter(isMatch)) {
       items.push(event);
-      if (items.length === size) return { items, nextCursor: event.id };
+      if (items.length === size) return { items, nextCursor: eventCursors.write(event.id) };
     }
     position = page.nextCursor;
     if (position === null) break;

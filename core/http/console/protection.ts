@@ -70,7 +70,7 @@ export const listStops: Handler<'listStops'> = async ({ ports, viewer }) => ({
 
 export const showStop: Handler<'showStop'> = async ({ ports, viewer, params }) => {
   const { stop, ...counts } = await stops.showStop(ports, viewer, params.id);
-  return { stop: stopView(stop), ...counts };
+  return { stop: stopView(viewer, stop), ...counts };
 };
 
 export const resumeDialing: Handler<'resumeDialing'> = ({ ports, caller, params }) => stops.resumeDialing(ports, caller, params.id);
@@ -99,7 +99,12 @@ export const setContactLimits: Handler<'setContactLimits'> = async ({ ports, cal
 
 function contactLimitsView({ scope, limits, effective }: rules.ShownContactLimits): ContactLimitsView {
   const version = rules.contactLimitsVersion({ contactLimits: limits });
-  return { scope: scopeView(scope), limits, version, effective: effective && { from: scopeView(effective.from), limits: effective.limits } };
+  return {
+    scope: scopeView(scope),
+    limits,
+    version,
+    effective: effective && { from: scopeView(effective.from), limits: effective.limits },
+  };
 }
 
 export const showOptOuts: Handler<'showOptOuts'> = async ({ ports, viewer, params }) => ({

@@ -179,9 +179,8 @@ export function Activity({ session, title }: ScreenProps) {
   );
 }
 
-/** An event's ID is also a position in the list. The list that begins just before it begins with the event. */
 async function findEvent(id: string): Promise<Result<ActivityEvent>> {
-  const page = await window.callkey.request('listActivity', { cursor: `${id}~` });
+  const page = await window.callkey.request('listActivity', { search: id });
   if (!page.ok) return page;
   const event = page.value.events.find((each) => each.id === id);
   return event ? { ok: true, value: event } : { ok: false, failure: { ...notThere } };

@@ -1,5 +1,12 @@
 import { useState } from 'preact/hooks';
-import { type ContactLimits, type ContactLimitsView, contactLimitsSchema, type Pace, paceSchema } from '#contract/protection/dialing.ts';
+import {
+  type ContactLimits,
+  type ContactLimitsView,
+  contactLimitsSchema,
+  type Pace,
+  type PaceView,
+  paceSchema,
+} from '#contract/protection/dialing.ts';
 import type { Result } from '../../../ipc.ts';
 import { Facts } from '../../components/details.tsx';
 import { Form, FormError, SubmitButton, TextField } from '../../components/form.tsx';
@@ -11,10 +18,10 @@ import { lookUpChange } from '../../state/failure-text.ts';
 import { capitalized } from '../../state/labels.ts';
 import type { List } from '../../state/list.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
-import { chosenTenancy, RulesHead, type TabProps, withName } from './tenancy.tsx';
+import { chosenTenancy, RulesHead, saveRules, type TabProps, withName } from './tenancy.tsx';
 
 /** @property pace null for a partner, which has none */
-type LimitsView = { pace: Pace | null; contact: ContactLimitsView };
+type LimitsView = { pace: PaceView | null; contact: ContactLimitsView };
 
 const refreshMs = 30_000;
 
@@ -82,10 +89,12 @@ function readNumber(text: string): number | null {
 
 /** Whether saved settings are those of the form. */
 function isSame<Settings extends object>(saved: Settings | null, input: Settings | null): boolean {
-  return JSON.stringify(saved && Object.entries(saved).sort()) === JSON.stringify(input && Object.entries(input).sort());
+  if (saved === null || input === null) return saved === input;
+  const values = new Map<string, unknown>(Object.entries(saved));
+  return Object.entries(input).every(([name, value]) => name === 'version' || values.get(name) === value);
 }
 
-function PaceForm({ tenancy, view, pace, list }: LimitsProps & { pace: Pace }) {
+function PaceForm({ tenancy, view, pace, list }: LimitsProps & { pace: PaceView }) {
   // Contains only what the user has changed. For everything else, the form shows and saves what others have saved.
   const [draft, setDraft] = useState<{ perSecond?: string; liveCalls?: string }>({});
   const { perSecond = String(pace.perSecond ?? ''), liveCalls = String(pace.liveCalls ?? '') } = draft;
@@ -100,7 +109,7 @@ function PaceForm({ tenancy, view, pace, list }: LimitsProps & { pace: Pace }) {
         liveCalls: shape.liveCalls.safeParse(input.liveCalls).success ? null : 'Must be a whole number from 1 to 100,000, or empty.',
       }}
       clearsErrors
-      act={() => window.callkey.request('setPace', { scope, id: tenancy.id, ...input })}
+      act={() => saveRules(list, () => window.callkey.request('setPace', { scope, id: tenancy.id, ...input, version: pace.version }))}
       lookUp={() => lookUpChange(window.callkey.request('showPace', { scope, id: tenancy.id }), (saved) => isSame(saved, input))}
       onDone={(saved) => {
         setDraft({});
@@ -144,6 +153,7 @@ const limitFields = [
 
 function ContactLimitsForm({ tenancy, view, list }: LimitsProps) {
   const { limits, effective } = view.contact;
+  const scope = { scope: tenancy.kind, id: tenancy.id };
   const [draft, setDraft] = useState<Partial<Record<keyof ContactLimits, string>>>({});
   const texts = limitFields.map(({ name }) => draft[name] ?? String(limits?.[name] ?? ''));
   const [calls = null, days = null, minutesBetween = null] = texts.map(readNumber);
@@ -156,12 +166,10 @@ function ContactLimitsForm({ tenancy, view, list }: LimitsProps) {
       class="settings"
       problems={Object.fromEntries(limitFields.map(({ name, problem }) => [name, isValid(name) ? null : problem]))}
       clearsErrors
-      act={() => window.callkey.request('setContactLimits', { scope: tenancy.kind, id: tenancy.id, limits: input })}
-      lookUp={() =>
-        lookUpChange(window.callkey.request('showContactLimits', { scope: tenancy.kind, id: tenancy.id }), ({ limits }) =>
-          isSame(limits, input),
-        )
+      act={() =>
+        saveRules(list, () => window.callkey.request('setContactLimits', { ...scope, limits: input, version: view.contact.version }))
       }
+      lookUp={() => lookUpChange(window.callkey.request('showContactLimits', scope), ({ limits }) => isSame(limits, input))}
       onDone={(saved) => {
         setDraft({});
         list.change({ ...view, contact: saved });

@@ -133,7 +133,7 @@ export function RulesHead({ tabs, own, kinds, chosen, onChange }: RulesHeadProps
 }
 
 /** Saves rules. If someone else has changed them in the meantime, loads these changes, so that the form can warn about them. */
-export async function saveRules<View>(list: List<View>, save: () => Promise<Result<View>>): Promise<Result<View>> {
+export async function saveRules<Saved>(list: Pick<List<unknown>, 'refresh'>, save: () => Promise<Result<Saved>>): Promise<Result<Saved>> {
   const result = await save();
   if (!result.ok && isConflict(result.failure)) await list.refresh();
   return result;
