@@ -64,7 +64,7 @@ describeBrowser("the console's lines about what happened", () => {
     await palette.getByText('Searches all accounts and partners. Select one to search its keys, users and campaigns.').waitFor();
     await palette.getByRole('combobox').fill('blue');
     await palette.getByRole('option', { name: /Blue Clinic/ }).click();
-    await page.getByRole('heading', { name: 'API keys', exact: true }).waitFor();
+    await page.getByRole('button', { name: /^Blue Clinic/ }).waitFor();
     await button('Go to…').click();
     await palette.getByText(`and keys, users and campaigns in ${tenants.account.name}.`).waitFor();
   });

@@ -276,18 +276,18 @@ function CallList({ title, campaignId, filters, search, onChange, actions, chart
           {calls.length > 0 && (
             <Rare>
               {' '}
-            <ExportAllButton
-              request={
-                campaignId === null
-                  ? { name: 'exportAllCalls', input: exported, file: csvFileName('calls', '', filters) }
-                  : {
-                      name: 'exportCalls',
-                      input: { id: campaignId, ...exported },
-                      file: csvFileName('calls', calls[0]?.campaign.name ?? '', filters),
-                    }
-              }
-              noun="call"
-            />
+              <ExportAllButton
+                request={
+                  campaignId === null
+                    ? { name: 'exportAllCalls', input: exported, file: csvFileName('calls', '', filters) }
+                    : {
+                        name: 'exportCalls',
+                        input: { id: campaignId, ...exported },
+                        file: csvFileName('calls', calls[0]?.campaign.name ?? '', filters),
+                      }
+                }
+                noun="call"
+              />
             </Rare>
           )}
         </>
