@@ -46,6 +46,24 @@ describeBrowser("the console's Protection screen", () => {
     await page.getByText('She asked for a call.').waitFor();
   });
 
+  it('takes numbers that begin with 00, drops no line, and removes several numbers together', async () => {
+    const { page } = harness;
+    await openAs('partner');
+    await add('0049 30 12345678\nnobody\n00493012345679');
+    await page.getByText('Line 2: nobody: Must be a phone number.').waitFor();
+    await page.getByLabel('Phone numbers').fill('0049 30 12345678\n00493012345679');
+    await button('Add').click();
+    await page.getByText('Added 2 numbers.').first().waitFor();
+    await page.getByRole('columnheader', { name: 'Number' }).getByRole('button').click();
+    for (const phone of ['+493012345678', '+493012345679']) await page.getByLabel(`Select ${phone}`).check();
+    await button('Remove 2 numbers…').click();
+    await page.getByRole('alertdialog').getByText('+493012345679').waitFor();
+    await page.getByLabel('Why may they be called again?').fill('They asked for it.');
+    await button('Remove 2 numbers').click();
+    await page.getByText('2 numbers may be called again').first().waitFor();
+    expect(await harness.direct.storage.database.read('do_not_call')).to.deep.equal([]);
+  });
+
   it("applies an account's opt-outs to all of its partner's accounts", async () => {
     await openAs('partner');
     await button('Opt-outs…').click();

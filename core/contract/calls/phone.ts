@@ -89,7 +89,8 @@ type PhoneOptions = {
  */
 export function readPhone(text: string, options: PhoneOptions): PhoneReading {
   if (isPhoneNumber(text)) return { phone: text, isValid: true };
-  const written = toPlainPhone(text);
+  // Without a country, `00` can only be what most countries dial before a country code.
+  const written = options.country === undefined ? toPlainPhone(text).replace(/^\(?00\)? ?(?=[1-9])/, '+') : toPlainPhone(text);
   const reason = findFormProblem(written) ?? (isPair(written, options) ? 'Must be one phone number. This looks like two.' : null);
   return reason === null ? readWritten(written, options) : { reason };
 }

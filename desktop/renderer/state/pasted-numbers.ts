@@ -12,20 +12,28 @@ type Problem = { line: number; message: string };
 
 /**
  * Returns everything in a pasted text that could be a phone number: each part with a digit between line breaks, commas, semicolons and tabs.
+ * A line without any is a problem, unless it's the first one, which may be a header.
  * If the text is a table whose header names the column with the numbers, returns only those, and the lines with others as problems.
  */
 export function readNumbers(pasted: string): { numbers: WrittenNumber[]; problems: Problem[] } {
   const text = pasted.replace(/^\uFEFF+/, '');
   const list = openTable(text);
   if (list) return readList(list, text);
-  const numbers = text.split(/\r\n|\n|\r/).flatMap((content, index) =>
-    content
+  const lines = text.split(/\r\n|\n|\r/).map((content, index) => ({
+    line: index + 1,
+    content: content.trim(),
+    numbers: content
       .split(/[,;\t]/)
       .map((part) => part.replace(/^[\s="']+|[\s"]+$/g, ''))
-      .filter((part) => /\p{Nd}/u.test(part))
-      .map((part) => ({ line: index + 1, text: part })),
-  );
-  return { numbers, problems: [] };
+      .filter((part) => /\p{Nd}/u.test(part)),
+  }));
+  const isHeader = (line: number) => lines.find(({ content }) => content !== '')?.line === line;
+  return {
+    numbers: lines.flatMap(({ line, numbers }) => numbers.map((number) => ({ line, text: number }))),
+    problems: lines.flatMap(({ line, content, numbers }) =>
+      numbers.length > 0 || content === '' || isHeader(line) ? [] : [{ line, message: `${content}: Must be a phone number.` }],
+    ),
+  };
 }
 
 /** Returns null if the text isn't a table with several columns. Then none of its numbers is lost, because all parts are read. */

@@ -7,6 +7,7 @@ import {
 } from '#contract/protection/do-not-call.ts';
 import { type DoNotCallView, optOutScopes } from '#contract/protection/protection.ts';
 import { toPhonePrefix } from '#contract/text/text.ts';
+import type { Result } from '../../../ipc.ts';
 import { DayInput, dayProblem } from '../../components/dates.tsx';
 import { type Fact, Facts } from '../../components/details.tsx';
 import { Dialog } from '../../components/dialog.tsx';
@@ -21,14 +22,13 @@ import { SearchInput } from '../../components/toolbar.tsx';
 import { announce } from '../../state/announcement.ts';
 import { ownZone } from '../../state/clock.ts';
 import { isDay, today } from '../../state/days.ts';
-import type { LookedUp } from '../../state/failure-text.ts';
-import { pluralize } from '../../state/format.ts';
-import { mapped } from '../../state/list.ts';
+import { isNotFound, type LookedUp } from '../../state/failure-text.ts';
+import { pluralize, type Sort, type SortValue, sortAfterPress, sorted } from '../../state/format.ts';
 import { addChecked, describeAdded, type ReadFile, readFile, readNumbers } from '../../state/pasted-numbers.ts';
 import type { Tenancy } from '../../state/tenancy.ts';
 import { ChooseTenancy, type TabProps } from './tenancy.tsx';
 
-type NumberDialog = { name: 'add' | 'opt-outs' } | { name: 'remove'; entry: DoNotCallEntryView };
+type NumberDialog = { name: 'add' | 'opt-outs' } | { name: 'remove'; entries: readonly DoNotCallEntryView[] };
 
 /** Shows the numbers that must not be called, and lets users find, add, remove and export them. */
 export function DoNotCall({ title, own, canChange, filters: { search }, onChange, tabs, actions }: TabProps) {
@@ -39,10 +39,15 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
     load: (typed, cursor) => window.callkey.request('listDoNotCall', { search: typed, cursor }),
   });
   const { dialog, open, close, done } = useDialogs<NumberDialog>(list);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [sort, setSort] = useState<Sort<EntryColumn['name']>>({ column: 'added', isDescending: true });
   const { view } = list.state.value;
   const entries = view?.entries ?? [];
   const isFiltered = isWhole && search.trim() !== '';
   const matches = isFiltered ? entries.filter(({ phone }) => prefix !== null && phone.startsWith(prefix)) : entries;
+  // The core sorts a longer list, of which only a part is loaded.
+  const rows = isWhole ? sorted(matches, sortValues[sort.column], sort.isDescending) : matches;
+  const selectedEntries = rows.filter(({ id }) => selected.has(id));
   return (
     <>
       <ListPage
@@ -76,7 +81,24 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
           </>
         }
         list={list}
-        foot={<Count list={list} count={matches.length} noun="number" />}
+        foot={
+          <>
+            <Count list={list} count={matches.length} noun="number" />
+            {selectedEntries.length > 0 && (
+              <div class="selection">
+                <span role="status">{pluralize(selectedEntries.length, 'number')} selected</span>
+                <span class="actions">
+                  <button type="button" class="quiet" onClick={() => setSelected(new Set())}>
+                    Clear
+                  </button>
+                  <button type="button" class="warns" onClick={() => open({ name: 'remove', entries: selectedEntries })}>
+                    Remove {pluralize(selectedEntries.length, 'number')}…
+                  </button>
+                </span>
+              </div>
+            )}
+          </>
+        }
         noun="the do-not-call list"
       >
         {() =>
@@ -92,14 +114,19 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
             <DataTable
               label="Numbers that must not be called"
               columns={columns}
-              rows={matches}
+              rows={rows}
               getId={({ id }) => id}
               getName={({ phone }) => phone}
+              {...(isWhole && {
+                sort,
+                onSort: (column: EntryColumn['name']) => setSort(sortAfterPress(sort, column, column === 'added')),
+              })}
               {...(canChange && {
+                selection: { ids: selected, onChange: setSelected },
                 action: {
                   icon: 'trash',
                   label: ({ phone }: DoNotCallEntryView) => `Remove ${phone}`,
-                  run: (entry: DoNotCallEntryView) => open({ name: 'remove', entry }),
+                  run: (entry: DoNotCallEntryView) => open({ name: 'remove', entries: [entry] }),
                 },
               })}
             />
@@ -109,9 +136,14 @@ export function DoNotCall({ title, own, canChange, filters: { search }, onChange
       {dialog?.name === 'add' && <AddNumbers own={own} onAdded={(text) => void done(text)} onClose={close} />}
       {dialog?.name === 'opt-outs' && <OptOuts onClose={close} />}
       {dialog?.name === 'remove' && (
-        <RemoveNumber
-          entry={dialog.entry}
-          onRemoved={() => void done(`${dialog.entry.phone} may be called again, unless another list or rule forbids it.`)}
+        <RemoveNumbers
+          entries={dialog.entries}
+          onRemoved={() => {
+            setSelected(new Set());
+            const [first, ...others] = dialog.entries;
+            const what = others.length === 0 ? first?.phone : pluralize(dialog.entries.length, 'number');
+            void done(`${what} may be called again, unless another list or rule forbids it.`);
+          }}
           onClose={close}
         />
       )}
@@ -134,6 +166,15 @@ const columns: readonly EntryColumn[] = [
     cell: ({ endsAt }) => (endsAt === null ? <span class="faint">Never</span> : <Day at={endsAt} />),
   },
 ];
+
+const sortValues: Readonly<Record<EntryColumn['name'], (entry: DoNotCallEntryView) => SortValue>> = {
+  phone: ({ phone }) => phone,
+  reason: ({ reason }) => doNotCallReasonLabels[reason],
+  scope: ({ scope }) => describeScope(scope),
+  added: ({ createdAt }) => Date.parse(createdAt),
+  by: describeSource,
+  ends: ({ endsAt }) => (endsAt === null ? null : Date.parse(endsAt)),
+};
 
 function NumberAndNote({ phone, note }: Pick<DoNotCallEntryView, 'phone' | 'note'>) {
   return (
@@ -256,36 +297,66 @@ function AddNumbers({ own, onAdded, onClose }: AddNumbersProps) {
   );
 }
 
-type RemoveNumberProps = { entry: DoNotCallEntryView; onRemoved: () => void; onClose: () => void };
+type RemoveNumbersProps = { entries: readonly DoNotCallEntryView[]; onRemoved: () => void; onClose: () => void };
 
-/** Removes a number from the do-not-call list. The reason is stored in the audit log. */
-function RemoveNumber({ entry, onRemoved, onClose }: RemoveNumberProps) {
+/** Removes numbers from the do-not-call list. The reason is stored in the audit log. */
+function RemoveNumbers({ entries, onRemoved, onClose }: RemoveNumbersProps) {
   const [reason, setReason] = useState('');
+  const [entry, ...others] = entries;
+  const isOne = others.length === 0;
   return (
     <FormDialog
-      title={`Remove ${entry.phone}?`}
-      lead="Calls to this number will be accepted again immediately, unless another list or rule forbids them."
+      title={isOne ? `Remove ${entry?.phone}?` : `Remove ${pluralize(entries.length, 'number')}?`}
+      lead={`Calls to ${isOne ? 'this number' : 'these numbers'} will be accepted again immediately, unless another list or rule forbids them.`}
       isAlert
       isDanger
-      act={() => window.callkey.request('liftDoNotCall', { id: entry.id, reason })}
-      lookUp={() => lookUpLifted(entry)}
+      act={() => liftAll(entries, reason)}
+      lookUp={() => lookUpLifted(entries)}
       onDone={onRemoved}
-      verb="Remove"
+      verb={isOne ? 'Remove' : `Remove ${pluralize(entries.length, 'number')}`}
       verbing="Removing…"
       onClose={onClose}
     >
-      <Facts
-        facts={[
-          ['Reason', doNotCallReasonLabels[entry.reason]],
-          ['For', <bdi key="scope">{entry.scope.name}</bdi>],
-          ['Added by', <bdi key="by">{describeSource(entry)}</bdi>],
-          ['Added', <Day key="added" at={entry.createdAt} />],
-          ...(entry.note === null ? [] : ([['Note', <bdi key="note">{entry.note}</bdi>]] satisfies Fact[])),
-        ]}
-      />
+      {isOne && entry ? (
+        <Facts
+          facts={[
+            ['Reason', doNotCallReasonLabels[entry.reason]],
+            ['For', <bdi key="scope">{entry.scope.name}</bdi>],
+            ['Added by', <bdi key="by">{describeSource(entry)}</bdi>],
+            ['Added', <Day key="added" at={entry.createdAt} />],
+            ...(entry.note === null ? [] : ([['Note', <bdi key="note">{entry.note}</bdi>]] satisfies Fact[])),
+          ]}
+        />
+      ) : (
+        <div class="short-table">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Number</th>
+                <th scope="col">Reason</th>
+                <th scope="col">For</th>
+              </tr>
+            </thead>
+            <tbody>
+              {entries.map(({ id, phone, reason: listedFor, note, scope }) => (
+                <tr key={id}>
+                  <th scope="row">{phone}</th>
+                  <td>
+                    {doNotCallReasonLabels[listedFor]}
+                    {note !== null && <bdi class="caption">{note}</bdi>}
+                  </td>
+                  <td>
+                    <bdi>{describeScope(scope)}</bdi>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
       <TextField
         name="reason"
-        label="Why may it be called again?"
+        label={isOne ? 'Why may it be called again?' : 'Why may they be called again?'}
         hint="Shown on the Activity screen."
         value={reason}
         onInput={setReason}
@@ -295,9 +366,23 @@ function RemoveNumber({ entry, onRemoved, onClose }: RemoveNumberProps) {
   );
 }
 
-function lookUpLifted({ id, phone }: DoNotCallEntryView): Promise<LookedUp<null>> {
-  const found = window.callkey.request('listDoNotCall', { search: phone, cursor: null });
-  return mapped(found, ({ entries }) => (entries.some((entry) => entry.id === id) ? null : { done: null }));
+/** Removes one after the other, so that what was removed before a failure stays removed. */
+async function liftAll(entries: readonly DoNotCallEntryView[], reason: string): Promise<Result<null>> {
+  for (const { id } of entries) {
+    const result = await window.callkey.request('liftDoNotCall', { id, reason });
+    // Someone else has already removed it.
+    if (!result.ok && !(entries.length > 1 && isNotFound(result.failure))) return result;
+  }
+  return { ok: true, value: null };
+}
+
+async function lookUpLifted(entries: readonly DoNotCallEntryView[]): Promise<LookedUp<null>> {
+  for (const { id, phone } of entries) {
+    const found = await window.callkey.request('listDoNotCall', { search: phone, cursor: null });
+    if (!found.ok) return found;
+    if (found.value.entries.some((entry) => entry.id === id)) return { ok: true, value: null };
+  }
+  return { ok: true, value: { done: null } };
 }
 
 /** Lets users choose whether opt-outs during an account's calls apply to this account only or to all of its partner's accounts. */
