@@ -3,6 +3,7 @@ import { type HoursRule, type Weekday, weekdays } from '#contract/protection/cal
 import { doNotCallReasonLabels } from '#contract/protection/do-not-call.ts';
 import { restrictedKindNames } from '#contract/protection/numbers.ts';
 import type { CheckedNumberView, CheckReason } from '#contract/protection/protection.ts';
+import { isDay } from './days.ts';
 import { formatDay, formatIsoDay, formatMinute, pluralize } from './format.ts';
 
 export const dayMinutes = 24 * 60;
@@ -106,7 +107,8 @@ export function summarizeHours(rules: readonly HoursRule[]): string {
   const isOpen = !weeks.some(({ prefixes }) => prefixes.includes(''));
   const others = isOpen ? [`${weeks.length === 0 ? 'All' : 'All other'} numbers: at any time`] : [];
   const parts = [...ofWeeks, ...others].map((part, index) => (index === 0 ? part : part.charAt(0).toLowerCase() + part.slice(1)));
-  const dates = describeDates(rules);
+  // A date that's still being entered says nothing yet.
+  const dates = describeDates(rules.filter(({ date }) => date === undefined || isDay(date)));
   const more = dates.length > shownDates ? `; and ${pluralize(dates.length - shownDates, 'more date')}` : '';
   const onDates =
     dates.length === 0

@@ -214,8 +214,10 @@ function KeyTable({ apiKeys }: { apiKeys: readonly ApiKeyView[] }) {
               </th>
               {hasOwners && (
                 <td data-label="Created by">
-                  {owner && <bdi>{owner.isYou ? 'You' : owner.name}</bdi>}
-                  {owner?.email !== undefined && <span class="caption">{owner.email}</span>}
+                  <span>
+                    {owner && <bdi>{owner.isYou ? 'You' : owner.name}</bdi>}
+                    {owner?.email !== undefined && <span class="caption">{owner.email}</span>}
+                  </span>
                 </td>
               )}
               <td data-label="Created">
