@@ -90,7 +90,7 @@ export function Events({ events, about }: { events: readonly ActivityEvent[]; ab
   return (
     <section>
       <h3>Activity</h3>
-      <ul class="events">
+      <ul class="events stack">
         {events.map((event) => (
           <li key={event.id}>
             <Moment at={event.at} />
