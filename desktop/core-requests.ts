@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { type SessionView, secondFactorNeededSchema, sessionRoutes, sessionSchema, tenancyHeader } from '#contract/console/session.ts';
-import { generation, generationHeader } from '#contract/generation.ts';
+import { generation, generationHeader } from '#contract/contract-generation.ts';
 import { findKeyValues } from '#contract/key-value.ts';
+import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import { type ProblemCode, problemCode, problemMediaType, problemSchema } from '#contract/problems.ts';
-import { parseRetryAfter } from '#contract/retry-after.ts';
 import { parameterNames, pathTo, type Route } from '#contract/route.ts';
 import { type ConsoleRoutes, consoleRoutes } from '#contract/routes.ts';
 import { parseJson } from '#contract/text/json.ts';

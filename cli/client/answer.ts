@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { redactKeyValues } from '#contract/key-value.ts';
+import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import { type ProblemBody, problemCode, problemSchema, requestIdHeader } from '#contract/problems.ts';
-import { parseRetryAfter } from '#contract/retry-after.ts';
 import { parseJson } from '#contract/text/json.ts';
 import { CallkeyError, type ErrorKind, isNotCallable } from './errors.ts';
 

@@ -12,10 +12,10 @@ import {
   placedCallSchema,
   replayedHeader,
 } from '#contract/calls/calls.ts';
-import { createConnections } from '#contract/connections.ts';
-import { withDeadline } from '#contract/deadline.ts';
+import { createConnections } from '#contract/core-connections.ts';
 import { isKeyValue } from '#contract/key-value.ts';
 import { invalidProxyAddress, readProxyAddress } from '#contract/proxies.ts';
+import { withDeadline } from '#contract/request-deadline.ts';
 import { pathTo } from '#contract/route.ts';
 import { readServerAddress } from '#contract/server-address.ts';
 import { parseJson } from '#contract/text/json.ts';

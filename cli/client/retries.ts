@@ -1,7 +1,7 @@
 // Hand-written because undici's RetryAgent caps Retry-After at its own longest delay, and p-retry doesn't read Retry-After at all.
 import { setTimeout as wait } from 'node:timers/promises';
+import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import { problemCode } from '#contract/problems.ts';
-import { parseRetryAfter } from '#contract/retry-after.ts';
 import { type Answer, errorDetails, readProblem } from './answer.ts';
 import { type ConnectionFailure, toConnectionFailure } from './connection-errors.ts';
 import { CallkeyError } from './errors.ts';

@@ -2,7 +2,7 @@ import { Agent, buildConnector, type Dispatcher, request } from 'undici';
 import type { Handoff } from '#contract/calls/dialer.ts';
 import { sign } from '#contract/calls/signature.ts';
 import { limits } from '#contract/limits.ts';
-import { parseRetryAfter } from '#contract/retry-after.ts';
+import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import { cutCodePoints, timestamp } from '#contract/text/text.ts';
 import { dialingLimits } from '../domain/calls/dialing.ts';
 import type { Millis } from '../domain/instant.ts';

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import Router from '@koa/router';
 import { sessionRoutes } from '#contract/console/session.ts';
-import { generation, generationHeader } from '#contract/generation.ts';
+import { generation, generationHeader } from '#contract/contract-generation.ts';
 import { parameterNames, type Route } from '#contract/route.ts';
 import { type ConsoleRoutes, consoleRoutes as table } from '#contract/routes.ts';
 import { isIdentifier } from '#contract/text/text.ts';

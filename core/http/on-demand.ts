@@ -22,8 +22,8 @@ import type { Ports } from '../domain/ports.ts';
 import { Problem } from '../domain/problem.ts';
 import { parseInTurn, readJsonBytes } from './middleware/body.ts';
 import type { Context, HttpDeps, Middleware } from './middleware/context.ts';
-import { waitForStrangerTurn } from './middleware/event-loop.ts';
 import { badEncoding, isDecodable, jsonLine, quotaHeaders, refuse, write } from './middleware/every-request.ts';
+import { waitForStrangerTurn } from './middleware/turns.ts';
 
 type Parameters = Readonly<Record<string, string>>;
 type Handler = (ctx: Context, ports: Ports, caller: KnownKeyCaller, parameters: Parameters) => Promise<void>;

@@ -135,7 +135,7 @@ CREATE TABLE revoked_api_keys (
 );
 CREATE INDEX revoked_api_keys_cancelling ON revoked_api_keys (id) WHERE cancelling_since IS NOT NULL;
 
--- A key's use in the quarter-hour that begins at quarter_at: docs/decisions/counted-by-the-quarter.md. refused: because of the address.
+-- A key's use in the quarter-hour that begins at quarter_at: docs/decisions/counts-by-quarter-hour.md. refused: because of the address.
 CREATE TABLE api_key_usage (
   api_key_id {{id}} NOT NULL, quarter_at bigint NOT NULL, placed bigint NOT NULL, cancelled bigint NOT NULL,
   refused bigint NOT NULL DEFAULT 0, PRIMARY KEY (api_key_id, quarter_at)
@@ -223,7 +223,7 @@ CREATE TABLE calls (
   response_held_until bigint, answered_by text,
   PRIMARY KEY (campaign_id, contact_id), UNIQUE (campaign_id, request_id)
 );
--- The queue: docs/decisions/one-index-of-the-queue.md. Calls that are due at the same time stay in their order of arrival, and a search
+-- The queue: docs/decisions/one-index-for-the-queue.md. Calls that are due at the same time stay in their order of arrival, and a search
 -- through them can continue where it stopped.
 CREATE INDEX calls_due ON calls (account_id, due_at, placed_at, api_key_id, contact_id) WHERE due_at IS NOT NULL;
 CREATE INDEX calls_held ON calls (held_until) WHERE held_until IS NOT NULL AND due_at IS NOT NULL;

@@ -132,7 +132,7 @@ async function decode(bytes: Buffer, encoding: unknown): Promise<string> {
 
 /** Loads undici and the system's certificates only when needed: they'd delay the start, and most remembered servers are never contacted. */
 async function openConnections(server: string, { proxy, ...bypass }: ProxyChoice, more: object = {}): Promise<Dispatcher> {
-  const { createConnections } = await import('#contract/connections.ts');
+  const { createConnections } = await import('#contract/core-connections.ts');
   return createConnections({
     server,
     agent: {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { signatureHeaders } from '#contract/calls/signature.ts';
 import { tenancyHeader } from '#contract/console/session.ts';
-import { generation, generationHeader } from '#contract/generation.ts';
+import { generation, generationHeader } from '#contract/contract-generation.ts';
 import { keyExpiresHeader, rateLimitHeader, rateLimitPolicyHeader, replayedHeader } from '#contract/headers.ts';
 import { type ProblemCode, problemMediaType, problemTable, problemType, requestIdHeader } from '#contract/problems.ts';
 import { parameterNames, type Route } from '#contract/route.ts';

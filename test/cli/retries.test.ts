@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { errors } from 'undici';
-import { parseRetryAfter } from '#contract/retry-after.ts';
+import { parseRetryAfter } from '#contract/parse-retry-after.ts';
 import type { Answer } from '../../cli/client/answer.ts';
 import { CallkeyError } from '../../cli/client/errors.ts';
 import { backoff, filePolicy, oneCallPolicy, type Timing, withRetries } from '../../cli/client/retries.ts';

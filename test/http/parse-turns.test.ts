@@ -1,6 +1,6 @@
 import { mock } from 'node:test';
 import { expect } from 'chai';
-import { waitForParseTurn, waitForStrangerTurn } from '../../core/http/middleware/event-loop.ts';
+import { waitForParseTurn, waitForStrangerTurn } from '../../core/http/middleware/turns.ts';
 import { rejection, useStillClock } from '../support/call-store.ts';
 
 describe('turns to parse large bodies', () => {

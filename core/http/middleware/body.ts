@@ -5,7 +5,7 @@ import { limits } from '#contract/limits.ts';
 import { type Validated, validate } from '#contract/validate.ts';
 import { Problem } from '../../domain/problem.ts';
 import type { Context } from './context.ts';
-import { waitForParseTurn } from './event-loop.ts';
+import { waitForParseTurn } from './turns.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 /** Matches the names that programs use for UTF-8 and for ASCII, which is a part of it. Some put them in single quotes. */

@@ -532,7 +532,7 @@ type KeyTurns = ReturnType<typeof keyTurns>;
 
 /**
  * Lets the keys of an account take turns, even if one of them has a million calls in front of the others. The queue has no index by key
- * (see core/docs/decisions/one-index-of-the-queue.md), so each claim searches the next stretch of the queue for calls of other keys, and
+ * (see core/docs/decisions/one-index-for-the-queue.md), so each claim searches the next stretch of the queue for calls of other keys, and
  * remembers where they are. What it remembers is only a hint: the claim itself checks each call.
  */
 function keyTurns(database: Lane) {

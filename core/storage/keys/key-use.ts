@@ -34,7 +34,7 @@ export type KeyUse = {
 
 /**
  * Collects when keys were last used and what they did, and writes that in the background, so that an error doesn't fail any request. If a
- * core is killed, the uses that it hasn't written are lost: see core/docs/decisions/counted-by-the-quarter.md.
+ * core is killed, the uses that it hasn't written are lost: see core/docs/decisions/counts-by-quarter-hour.md.
  */
 export function createKeyUse(database: Lane, clock: Clock, onError: (error: unknown) => void): KeyUse {
   const unwritten = new Map<Digest, Use>();

@@ -17,7 +17,7 @@ import { callKey, isAt, isDialing, isListed, isQueued, isUndialed, stageAfterSql
 
 /*
  * To find a key's queued calls, the core scans the queue's whole index, because another index by key would make every placed call too
- * expensive (core/docs/decisions/one-index-of-the-queue.md). The queue's index contains the key, so only matching rows are looked up in the
+ * expensive (core/docs/decisions/one-index-for-the-queue.md). The queue's index contains the key, so only matching rows are looked up in the
  * table.
  */
 

@@ -1,5 +1,5 @@
 import { Agent, buildConnector, type Dispatcher, EnvHttpProxyAgent, errors, Pool } from 'undici';
-import { withDeadline } from './deadline.ts';
+import { withDeadline } from './request-deadline.ts';
 
 /** An untrusted server must not get a secret, whatever NODE_TLS_REJECT_UNAUTHORIZED says in the program that uses this. */
 const checked = { rejectUnauthorized: true };
