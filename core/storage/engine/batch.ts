@@ -88,7 +88,7 @@ export function batched<Input extends Timed, Output>(options: {
    */
   function send(batch: Batch): void {
     const earliest = performance.now() + deadlines.lock;
-    if (batch.requests.some(({ input }) => input.deadline < earliest)) throw tooLate();
+    if (batch.requests.some(({ input }) => input.deadline < earliest)) throw timedOut();
     batch.isSent = true;
   }
 
@@ -178,8 +178,8 @@ export function batched<Input extends Timed, Output>(options: {
     const now = performance.now();
     const late = batch.requests.filter(({ input }) => input.deadline <= now);
     if (late.length === 0) return;
-    if (options.isUndone && !batch.isSent) rejectAll(batch, tooLate());
-    else for (const { reject } of late) reject(options.isUndone ? unknown(tooLate()) : tooLate());
+    if (options.isUndone && !batch.isSent) rejectAll(batch, timedOut());
+    else for (const { reject } of late) reject(options.isUndone ? unknown(timedOut()) : timedOut());
   }
 
   /** Notes the share of a request. If the previous request was from a different share, several shares are busy. */
@@ -202,7 +202,7 @@ function tooMany(): Problem {
   return new Problem('unavailable', 'Too many requests are waiting for the database. Try again shortly.', { retryAfter: 2 });
 }
 
-function tooLate(): Problem {
+function timedOut(): Problem {
   return new Problem('unavailable', "The database didn't respond in time. Try again shortly, with the same request ID.", {
     retryAfter: 2,
   });
@@ -222,7 +222,7 @@ function inTime(needed: number): (request: Pending<Timed, never>) => boolean {
   const earliest = performance.now() + needed;
   return ({ input, reject }) => {
     if (input.deadline > earliest) return true;
-    reject(tooLate());
+    reject(timedOut());
     return false;
   };
 }

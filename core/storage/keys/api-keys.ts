@@ -67,8 +67,8 @@ export function keysById(read: Knex, table: 'api_keys' | 'revoked_api_keys', ids
 }
 
 /**
- * Counts the visible keys, each scope in an index of its own. The keys of unlisted users are counted separately and subtracted, because the
- * index of an account or partner doesn't contain the creator. With 100,000 keys in a scope, this takes 5 ms on SQLite and 60 ms on PostgreSQL.
+ * Counts the visible keys, each scope in an index of its own. Hidden keys are counted separately and subtracted, because the index of an
+ * account or partner doesn't contain the creator. With 100,000 keys in a scope, this takes 5 ms on SQLite and 60 ms on PostgreSQL.
  */
 async function countVisible(read: Knex, visibility: KeyVisibility): Promise<number> {
   const keys = (narrowed: KeyVisibility) => narrowToVisible(read('api_keys as k'), narrowed);
@@ -80,17 +80,17 @@ async function countVisible(read: Knex, visibility: KeyVisibility): Promise<numb
   const [scope] = listParts(visibility);
   const ownElsewhere = ({ accountId, userId }: { accountId: string; userId: string }) =>
     keys({ kind: 'own', userId }).where((either) => either.whereNull('k.account_id').orWhereNot('k.account_id', accountId));
-  const unlisted: string[] = (await unlistedUsers(read, visibility)).map(({ id }: { id: string }) => id);
+  const creators: string[] = (await usersWithHiddenKeys(read, visibility)).map(({ id }: { id: string }) => id);
   const [all, hidden, own] = await Promise.all([
     countKeys(keys(scope)),
-    unlisted.length === 0 ? 0 : countKeys(keys(scope).whereIn('k.creator_id', unlisted)),
+    creators.length === 0 ? 0 : countKeys(keys(scope).whereIn('k.creator_id', creators)),
     visibility.kind === 'account' ? countKeys(ownElsewhere(visibility)) : 0,
   ]);
   return all - hidden + own;
 }
 
 /** Selects the users whose keys aren't listed while they're being deleted, or moved to another partner, in batches. */
-function unlistedUsers(read: Knex, visibility: KeyVisibility): Knex.QueryBuilder {
+function usersWithHiddenKeys(read: Knex, visibility: KeyVisibility): Knex.QueryBuilder {
   const deleted = deletedUsers(read);
   if (visibility.kind !== 'partner') return deleted;
   // Excludes users who became staff, because most of their keys stay with the partner.
@@ -102,7 +102,7 @@ function deletedUsers(read: Knex): Knex.QueryBuilder {
 }
 
 /** Reads two ranges of an index, and stops counting at a limit. */
-const activeKeys = `SELECT (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at IS NULL LIMIT ?) AS endless)
+const countActiveSql = `SELECT (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at IS NULL LIMIT ?) AS endless)
   + (SELECT count(*) FROM (SELECT 1 FROM api_keys WHERE creator_id = ? AND expires_at >= ? LIMIT ?) AS ending) AS active`;
 
 /** The creator's columns, from users named `u`. */
@@ -134,11 +134,11 @@ type DetailsRow = ListedRow & {
 export function apiKeyStore({ console: database, lists, background }: Lanes): ApiKeyStore {
   const { read, write } = database;
   const listed = (read: Knex, visibility: KeyVisibility) =>
-    narrowToVisible(read('api_keys as k'), visibility).whereNotIn('k.creator_id', unlistedUsers(read, visibility));
+    narrowToVisible(read('api_keys as k'), visibility).whereNotIn('k.creator_id', usersWithHiddenKeys(read, visibility));
   const selectKeys = (visibility: KeyVisibility, keys: Knex.QueryBuilder = read('api_keys as k')) =>
     narrowFoundToVisible(withCreator(keys), visibility).whereNull('u.deleted_at');
   const countActive = async (creatorId: string, at: Millis, max: number, on: Knex): Promise<number> => {
-    const [counted] = await database.query<{ active: number }>(activeKeys, [creatorId, max, creatorId, at, max], on);
+    const [counted] = await database.query<{ active: number }>(countActiveSql, [creatorId, max, creatorId, at, max], on);
     return required(counted?.active ?? null, 'active');
   };
   const withCreator = (keys: Knex.QueryBuilder): Knex.QueryBuilder<ListedRow, ListedRow[]> =>
@@ -179,7 +179,7 @@ export function apiKeyStore({ console: database, lists, background }: Lanes): Ap
         { column: 'k.created_at', order: 'desc' },
         { column: 'k.id', order: 'desc' },
       ];
-      // Select only IDs, so that only the index is read: it may contain a million keys of unlisted users.
+      // Select only IDs, so that only the index is read: it may contain a million hidden keys.
       const newest = (part: KeyVisibility) =>
         lists.read.from(listed(lists.read, part).select('k.id').orderBy(order).limit(limit).as('newest'));
       const [first, ...others] = listParts(visibility);

@@ -88,7 +88,7 @@ async function findRoom(pool: Knex): Promise<void> {
   }
 }
 
-async function tooLate(): Promise<never> {
+async function timeOut(): Promise<never> {
   await setTimeout(timeLimits.batch, undefined, { ref: false });
   throw new Error("PostgreSQL didn't commit a write in time: it's hanging, or waiting for a synchronous standby.");
 }
@@ -294,7 +294,7 @@ function createLane(pool: Knex, sharding: Sharding, shards: Lane['shards']): Lan
       looking ??= look().finally(() => {
         looking = undefined;
       });
-      return Promise.race([looking, tooLate()]);
+      return Promise.race([looking, timeOut()]);
     },
     async size() {
       const [size] = await query<{ database: number; may_list: boolean }>(pool, databaseSize);
