@@ -117,7 +117,7 @@ describe('storage on PostgreSQL', () => {
     now.mock.restore();
 
     const plans = await write.transaction(async (trx) => {
-      const { rows } = await trx.raw(`SELECT name FROM pg_prepared_statements WHERE statement LIKE '%request_id = %r.request_id%'`);
+      const { rows } = await trx.raw(`SELECT name FROM pg_prepared_statements WHERE statement LIKE '%request_id = %.request_id%'`);
       return Promise.all(
         rows.map(async ({ name }: { name: string }) =>
           JSON.stringify((await trx.raw(`EXPLAIN (FORMAT JSON) EXECUTE "${name}"('[]')`)).rows),

@@ -45,7 +45,7 @@ describe('the do-not-call lists that a process remembers', () => {
       const calls = callStore(
         database,
         { note: () => undefined },
-        { unlistedAt: () => version },
+        { unlistedVersion: () => version },
         { onBatch: () => undefined, onPlaced: () => undefined, onAddressRefused: () => undefined },
       );
       const place = (phone: string) => {
@@ -78,12 +78,12 @@ describe('the do-not-call lists that a process remembers', () => {
         await lists.refresh();
         const version = await currentVersion();
         const others = Array.from({ length: 1_000 }, (_, n) => `+4931${10_000_000 + n}`);
-        const unlisted = others.filter((phone) => lists.unlistedAt(tenants.campaign.id, phone) === version);
+        const unlisted = others.filter((phone) => lists.unlistedVersion(tenants.campaign.id, phone) === version);
         // The remembered lists are approximate: a few unlisted numbers may appear to be listed.
         expect(unlisted).to.have.length.above(900);
-        expect(listed.filter((phone) => lists.unlistedAt(tenants.campaign.id, phone) !== null)).to.deep.equal([]);
+        expect(listed.filter((phone) => lists.unlistedVersion(tenants.campaign.id, phone) !== null)).to.deep.equal([]);
       };
-      lists.unlistedAt(tenants.campaign.id, '');
+      lists.unlistedVersion(tenants.campaign.id, '');
       for (const count of [1, 10, 5_000, 3]) await follow(count);
       await forgetDoNotCall(here.ports, operator.actor, '+4930999');
       await follow(7);

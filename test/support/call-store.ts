@@ -47,7 +47,7 @@ export function callStoreForEach(kind: DatabaseKind) {
     return callStore(
       database,
       keyUse,
-      { unlistedAt: () => null },
+      { unlistedVersion: () => null },
       {
         onBatch: (...batch) => seen.push(batch),
         onPlaced: () => seen.push('placed'),

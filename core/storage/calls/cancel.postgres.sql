@@ -1,5 +1,5 @@
 -- Cancels the calls of one batch: see cancel.sqlite.sql.
-UPDATE calls SET state = 'cancelled', due_at = NULL, cancelled_at = r.cancelled_at, ended_at = r.cancelled_at
+UPDATE calls SET state = 'cancelled', due_at = NULL, cancelled_at = call.cancelled_at, ended_at = call.cancelled_at
 FROM (
   SELECT g.campaign_id, e.value->>0 AS {{by}}, (e.value->>1)::bigint AS cancelled_at
   FROM (
@@ -19,7 +19,7 @@ FROM (
   ) AS g
   CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
   ORDER BY campaign_id, {{by}}
-) AS r
-WHERE calls.campaign_id = r.campaign_id AND calls.{{by}} = r.{{by}}
+) AS call
+WHERE calls.campaign_id = call.campaign_id AND calls.{{by}} = call.{{by}}
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
 RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.contact_id, calls.request_id

@@ -3,7 +3,7 @@
 -- A call is cancelled only if it's queued or waits for another try, so it hasn't been dialed, and if the key may do it: see place.sqlite.sql.
 -- If a dialer claims the call at the same time, one of the two statements waits for the other, and then finds another state and changes
 -- nothing. A trigger counts the ended call.
-UPDATE calls SET state = 'cancelled', due_at = NULL, cancelled_at = r.cancelled_at, ended_at = r.cancelled_at
+UPDATE calls SET state = 'cancelled', due_at = NULL, cancelled_at = call.cancelled_at, ended_at = call.cancelled_at
 FROM (
   SELECT g.campaign_id, e.value->>0 AS {{by}}, e.value->>1 AS cancelled_at
   FROM (
@@ -23,7 +23,7 @@ FROM (
   ) AS g
   CROSS JOIN jsonb_each(g.rows) AS e
   LIMIT -1
-) AS r
-WHERE calls.campaign_id = r.campaign_id AND calls.{{by}} = r.{{by}}
+) AS call
+WHERE calls.campaign_id = call.campaign_id AND calls.{{by}} = call.{{by}}
   AND (state = 'queued' OR (state = 'dialing' AND handoff IN ('retry')))
 RETURNING calls.campaign_id, calls.contact_id, calls.request_id

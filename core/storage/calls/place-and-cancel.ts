@@ -43,12 +43,12 @@ type Known = { limits: KeyLimits | null; rules: CampaignRules };
  * A call, checked by what's known.
  *
  * @property day the day that the call counts for, if the key has a daily call limit
- * @property unlistedAt a version of the do-not-call lists that doesn't contain the number
+ * @property unlistedVersion a version of the do-not-call lists that doesn't contain the number
  */
 type Checked = Known & {
   refusal: Extract<Placement, { kind: 'too-late' | 'not-allowed' }> | null;
   heldUntil: Millis | null;
-  unlistedAt: number | null;
+  unlistedVersion: number | null;
   day: string | null;
 };
 
@@ -65,13 +65,13 @@ const attempts = 5;
 export function callStore(
   database: Lane,
   keyUse: Pick<KeyUse, 'note'>,
-  lists: Pick<KnownLists, 'unlistedAt'>,
+  lists: Pick<KnownLists, 'unlistedVersion'>,
   { onBatch, onPlaced, onAddressRefused }: CallObservers,
 ): CallStore {
-  const limits = knownLimits();
+  const limitsByVersion = knownLimits();
   const rules = knownRules(database);
-  const { findActive, loadRules, inLane } = batches(database, limits, rules, onBatch);
-  const of = ({ campaignId }: KeyedRequest) => inLane(callLane(database, campaignId));
+  const { findActive, loadRules, inLane } = batches(database, limitsByVersion, rules, onBatch);
+  const batchesFor = ({ campaignId }: KeyedRequest) => inLane(callLane(database, campaignId));
 
   return {
     async place(request, call) {
@@ -97,7 +97,7 @@ export function callStore(
       let { limits } = request.key;
       for (let attempt = 0; attempt < attempts; attempt++) {
         const cancelled = allowsAddress(limits, request.address)
-          ? await of(request).cancel[by]({ ...request, limits, name, phone: '' })
+          ? await batchesFor(request).cancel[by]({ ...request, limits, name, phone: '' })
           : null;
         if (cancelled && cancelled !== 'shared') {
           keyUse.note(request, 'cancelled');
@@ -138,7 +138,7 @@ export function callStore(
       rules: known.rules,
       refusal: isTooLate ? { kind: 'too-late' } : isOpen ? null : { kind: 'not-allowed', objection: judgement },
       heldUntil: judgement.kind === 'held' ? judgement.until : null,
-      unlistedAt: lists.unlistedAt(campaignId, call.phone),
+      unlistedVersion: lists.unlistedVersion(campaignId, call.phone),
       day: countingDay(known.limits, at),
     };
   }
@@ -153,8 +153,8 @@ export function callStore(
     const { limits, day } = checked;
     if (checked.refusal || !allowsAddress(limits, address) || (day !== null && key.fullOn === day)) return null;
     const placing = { ...request, limits, call, checked };
-    if (day === null) return (await of(request).insert(placing)) ? { placedToday: null } : null;
-    const placedToday = await of(request).insertCounted(placing);
+    if (day === null) return (await batchesFor(request).insert(placing)) ? { placedToday: null } : null;
+    const placedToday = await batchesFor(request).insertCounted(placing);
     return placedToday === null ? null : { placedToday };
   }
 
@@ -184,9 +184,9 @@ export function callStore(
     name: string,
     phone = '',
   ): Promise<Explanation> {
-    const row = await of(request).explain[by]({ ...request, limits: checkedLimits, name, phone });
+    const row = await batchesFor(request).explain[by]({ ...request, limits: checkedLimits, name, phone });
     if (!row['is_active']) return { refusal: 'unauthorized' };
-    const current = limits.read(row);
+    const current = limitsByVersion.read(row);
     request.key.limits = current;
     if (!acceptsAddress(request)) return { refusal: 'unauthorized' };
     keyUse.note(request);
@@ -259,7 +259,7 @@ type Placing = Judged & { call: NewCall; checked: Checked };
 /** A request with one of the call's two identifiers. @property phone empty unless the request places a call */
 type Naming = Judged & { name: string; phone: string };
 
-function batches(database: Lane, limits: KnownLimits, rules: ReturnType<typeof knownRules>, onBatch: ObserveBatch) {
+function batches(database: Lane, limitsByVersion: KnownLimits, rules: ReturnType<typeof knownRules>, onBatch: ObserveBatch) {
   const getShare = ({ digest }: { digest: string }) => digest;
   const batching = { size: database.batchSize, maxInFlight: database.maxInFlight, getShare, isSingleRowError };
   const observer =
@@ -270,7 +270,7 @@ function batches(database: Lane, limits: KnownLimits, rules: ReturnType<typeof k
     findActive: batched({
       ...batching,
       getShare: getCallerNetwork,
-      run: activeKeys(database, limits),
+      run: keyFinder(database, limitsByVersion),
       observe: observer('look up'),
     }),
     loadRules: batched({
@@ -301,8 +301,8 @@ function batches(database: Lane, limits: KnownLimits, rules: ReturnType<typeof k
 }
 
 /**
- * Returns the network that a request comes from. Networks take turns in the queue for lookups. Keys don't, because the keys in a flood are
- * made up.
+ * Returns the network that a request comes from. Networks take turns in the queue for lookups. Keys don't take turns, because a flood can
+ * use a different made-up key for each request.
  */
 function getCallerNetwork({ address }: { address: string }): string {
   return address.includes(':') ? (toNetworks(address)[0] ?? '') : address;
@@ -382,9 +382,9 @@ function placingRow({ at, call, checked: { heldUntil } }: Placing): Value[] {
 }
 
 function placingGroups(batch: readonly Placing[]): Group[] {
-  return inGroups(batch, placingRow, ({ checked: { rules, unlistedAt, day } }) => [
+  return inGroups(batch, placingRow, ({ checked: { rules, unlistedVersion, day } }) => [
     rules.version,
-    unlistedAt,
+    unlistedVersion,
     ...(day === null ? [] : [day]),
   ]);
 }
@@ -545,16 +545,19 @@ function keyDays(database: Lane) {
   };
 }
 
+/** What a lookup finds: an active key, or {@link unknownKey} instead of any other. */
+type FoundKey = Pick<ActiveKey, 'expiresAt' | 'limits'>;
+
 /**
  * Stands for a key that doesn't exist or isn't active. Its limits make a request with it take the same steps as one that's refused because
  * of its address. Otherwise, the time that a refusal takes would reveal whether a key exists.
  */
-const unknownKey: ActiveKey = {
+const unknownKey: FoundKey = {
   expiresAt: null,
   limits: { version: '', addresses: ['192.0.2.0/32'], callsPerDay: null, timeZone: 'UTC' },
 };
 
-function isUnknown({ limits }: ActiveKey): boolean {
+function isUnknown({ limits }: FoundKey): boolean {
   return limits === unknownKey.limits;
 }
 
@@ -562,7 +565,7 @@ function isUnknown({ limits }: ActiveKey): boolean {
  * Returns a function that finds active keys, and returns {@link unknownKey} for all others. It reads limits only if this process doesn't
  * know their version yet, so that all refusals take equally long.
  */
-function activeKeys(database: Lane, limits: KnownLimits) {
+function keyFinder(database: Lane, limitsByVersion: KnownLimits) {
   const { kind } = database;
   const findKey = database.prepare(readSql(import.meta.url, 'find-key', kind, { ...authorization, key: keyByDigest[kind] }), 'read');
   const readLimits = database.prepare(
@@ -570,15 +573,15 @@ function activeKeys(database: Lane, limits: KnownLimits) {
      FROM (SELECT e.value->>0 AS digest FROM {{rows}}) AS r CROSS JOIN ${keyByDigest[kind]} WHERE k.digest = r.digest`,
     'read',
   );
-  return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<ActiveKey[]> => {
+  return async (batch: Parameters<CallStore['findActive']>[0][]): Promise<FoundKey[]> => {
     const { rows } = await findKey(batch.map(({ digest, at }, n) => [n, digest, at]));
     const found = rows.map(({ n, is_active: isActive, expires_at: end, limits_version: version }) => {
       const expiresAt = end == null ? null : instant(Number(end));
-      return { n: Number(n), expiresAt, limits: isActive ? limits.get(version) : unknownKey.limits };
+      return { n: Number(n), expiresAt, limits: isActive ? limitsByVersion.get(version) : unknownKey.limits };
     });
     const unread = found.flatMap(({ n, limits }) => (limits === undefined ? (batch[n]?.digest ?? []) : []));
     const read = unread.length === 0 ? { rows: [] } : await readLimits(unread.map((digest) => [digest]));
-    const byDigest = new Map(read.rows.map((row) => [row['digest'], limits.read(row)]));
+    const byDigest = new Map(read.rows.map((row) => [row['digest'], limitsByVersion.read(row)]));
     const keys = batch.map(() => unknownKey);
     // If a key's limits weren't found, the key was revoked in the meantime.
     for (const { n, expiresAt, limits: known = byDigest.get(batch[n]?.digest ?? '') } of found)

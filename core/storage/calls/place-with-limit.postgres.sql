@@ -1,6 +1,6 @@
 -- Places calls of keys that have a daily call limit: like place.postgres.sql, but only as many as the key has left on its day. Repeats don't
 -- count, so they're excluded before the rest is numbered. lock-days.postgres.sql runs before it and `countPlaced` after it, in the same
--- transaction.
+-- transaction. `placingGroups` in place-and-cancel.ts adds the day to each group, and `addPlaced` the count.
 INSERT INTO calls (
   campaign_id, account_id, api_key_id, state, contact_id, request_id, phone, name, time_zone, variables,
   not_before, not_after, placed_at, due_at, held_until, response_held_until
@@ -10,30 +10,29 @@ SELECT
   not_before, not_after, placed_at, due_at, held_until, response_held_until
 FROM (
   SELECT
-    r.campaign_id AS campaign_id, r.account_id AS account_id, r.api_key_id AS api_key_id, 'queued' AS state,
-    r.contact_id AS contact_id, r.request_id AS request_id, r.phone AS phone, r.name AS name, r.time_zone AS time_zone,
-    r.variables AS variables, r.not_before AS not_before, r.not_after AS not_after, r.placed_at AS placed_at, r.due_at AS due_at,
-    r.held_until AS held_until, r.held_until AS response_held_until, r.calls_per_day, r.placed,
-    row_number() OVER (PARTITION BY r.api_key_id, r.day ORDER BY r.contact_id) AS nth
+    call.campaign_id, call.account_id, call.api_key_id, 'queued' AS state, call.contact_id, call.request_id, call.phone, call.name,
+    call.time_zone, call.variables, call.not_before, call.not_after, call.placed_at, call.due_at, call.held_until,
+    call.held_until AS response_held_until, call.calls_per_day, call.placed,
+    row_number() OVER (PARTITION BY call.api_key_id, call.day ORDER BY call.contact_id) AS nth
   FROM (
     SELECT
-      g.api_key_id, g.campaign_id, g.account_id, g.listing, g.day, g.calls_per_day, g.placed,
+      g.api_key_id, g.campaign_id, g.account_id, g.lists_partner_id, g.day, g.calls_per_day, g.placed,
       e.value->>0 AS contact_id, e.value->>1 AS request_id, e.value->>2 AS phone, e.value->>3 AS name, e.value->>4 AS time_zone,
       e.value->>5 AS variables, (e.value->>6)::bigint AS not_before, (e.value->>7)::bigint AS not_after,
       (e.value->>8)::bigint AS placed_at, (e.value->>9)::bigint AS due_at, (e.value->>10)::bigint AS held_until
     FROM (
       SELECT
         k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id,
-        CASE WHEN (p.do_not_call_version = r.unlisted_at) IS NOT TRUE
+        CASE WHEN (p.do_not_call_version = r.unlisted_version) IS NOT TRUE
           THEN CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
-        END AS listing,
+        END AS lists_partner_id,
         r.day AS day, k.calls_per_day AS calls_per_day,
         {{placedToday}} AS placed,
         r.rows AS rows
       FROM (
         SELECT
           e.value->>0 AS digest, e.value->>1 AS campaign_id, (e.value->>2)::bigint AS at, e.value->>3 AS limits_version,
-          (e.value->>4)::bigint AS rules_version, (e.value->>5)::bigint AS unlisted_at, e.value->>6 AS day,
+          (e.value->>4)::bigint AS rules_version, (e.value->>5)::bigint AS unlisted_version, e.value->>6 AS day,
           e.value->7 AS rows, (e.value->>8)::bigint AS placed
         FROM jsonb_array_elements($1::jsonb) AS e(value)
       ) AS r
@@ -48,14 +47,14 @@ FROM (
     ) AS g
     CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
     ORDER BY campaign_id, request_id
-  ) AS r
-  WHERE NOT (r.listing IS NOT NULL AND (
+  ) AS call
+  WHERE NOT (call.lists_partner_id IS NOT NULL AND (
     SELECT 1 FROM do_not_call d
-    WHERE d.partner_id = r.listing AND d.phone = r.phone
-      AND (d.account_id IS NULL OR d.account_id = r.account_id) AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
+    WHERE d.partner_id = call.lists_partner_id AND d.phone = call.phone
+      AND (d.account_id IS NULL OR d.account_id = call.account_id) AND (d.ends_at IS NULL OR d.ends_at >= call.placed_at)
     LIMIT 1
   ) IS NOT NULL)
-    AND NOT EXISTS (SELECT 1 FROM calls x WHERE x.campaign_id = r.campaign_id AND x.request_id = r.request_id)
+    AND NOT EXISTS (SELECT 1 FROM calls x WHERE x.campaign_id = call.campaign_id AND x.request_id = call.request_id)
 ) AS candidates
 WHERE placed + nth <= calls_per_day
 ON CONFLICT (campaign_id, request_id) DO NOTHING

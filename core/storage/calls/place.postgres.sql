@@ -1,4 +1,4 @@
--- Places the calls of one batch. What decides is explained in place.sqlite.sql; three things differ:
+-- Places the calls of one batch. place.sqlite.sql explains what decides, and which functions build the rows. Three things differ:
 --   * The key is found in a LATERAL subquery with LIMIT, which is planned separately and uses the index of digests. PostgreSQL has no
 --     statistics for a table with few users, and would read all keys for each batch (measured with a thousand keys: 13,000 refusals per
 --     second instead of 40,000).
@@ -9,25 +9,25 @@ INSERT INTO calls (
   not_before, not_after, placed_at, due_at, held_until, response_held_until
 )
 SELECT
-  r.campaign_id, r.account_id, r.api_key_id, 'queued', r.contact_id, r.request_id, r.phone, r.name, r.time_zone, r.variables,
-  r.not_before, r.not_after, r.placed_at, r.due_at, r.held_until, r.held_until
+  call.campaign_id, call.account_id, call.api_key_id, 'queued', call.contact_id, call.request_id, call.phone, call.name, call.time_zone,
+  call.variables, call.not_before, call.not_after, call.placed_at, call.due_at, call.held_until, call.held_until
 FROM (
   SELECT
-    g.api_key_id, g.campaign_id, g.account_id, g.listing,
+    g.api_key_id, g.campaign_id, g.account_id, g.lists_partner_id,
     e.value->>0 AS contact_id, e.value->>1 AS request_id, e.value->>2 AS phone, e.value->>3 AS name, e.value->>4 AS time_zone,
     e.value->>5 AS variables, (e.value->>6)::bigint AS not_before, (e.value->>7)::bigint AS not_after,
     (e.value->>8)::bigint AS placed_at, (e.value->>9)::bigint AS due_at, (e.value->>10)::bigint AS held_until
   FROM (
     SELECT
       k.id AS api_key_id, c.id AS campaign_id, c.account_id AS account_id,
-      CASE WHEN (p.do_not_call_version = r.unlisted_at) IS NOT TRUE
+      CASE WHEN (p.do_not_call_version = r.unlisted_version) IS NOT TRUE
         THEN CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END
-      END AS listing,
+      END AS lists_partner_id,
       r.rows AS rows
     FROM (
       SELECT
         e.value->>0 AS digest, e.value->>1 AS campaign_id, (e.value->>2)::bigint AS at, e.value->>3 AS limits_version,
-        (e.value->>4)::bigint AS rules_version, (e.value->>5)::bigint AS unlisted_at, e.value->6 AS rows
+        (e.value->>4)::bigint AS rules_version, (e.value->>5)::bigint AS unlisted_version, e.value->6 AS rows
       FROM jsonb_array_elements($1::jsonb) AS e(value)
     ) AS r
     CROSS JOIN LATERAL (SELECT * FROM api_keys WHERE digest = r.digest LIMIT 1) k
@@ -41,11 +41,11 @@ FROM (
   ) AS g
   CROSS JOIN jsonb_array_elements(g.rows) AS e(value)
   ORDER BY campaign_id, request_id
-) AS r
-WHERE NOT (r.listing IS NOT NULL AND (
+) AS call
+WHERE NOT (call.lists_partner_id IS NOT NULL AND (
   SELECT 1 FROM do_not_call d
-  WHERE d.partner_id = r.listing AND d.phone = r.phone
-    AND (d.account_id IS NULL OR d.account_id = r.account_id) AND (d.ends_at IS NULL OR d.ends_at >= r.placed_at)
+  WHERE d.partner_id = call.lists_partner_id AND d.phone = call.phone
+    AND (d.account_id IS NULL OR d.account_id = call.account_id) AND (d.ends_at IS NULL OR d.ends_at >= call.placed_at)
   LIMIT 1
 ) IS NOT NULL)
 ON CONFLICT (campaign_id, request_id) DO NOTHING

@@ -6,8 +6,8 @@ import type { Dialect, Row } from '../engine/database.ts';
  * that places or cancels a call checks it: if a key was revoked, or its creator was deleted or moved, before the statement started, this
  * takes effect in every process. No cache is involved.
  *
- * `r` is a request of the batch (`digest`, `campaign_id`, `at`, `limits_version`), `k` its key, `u` the key's creator as they are now, `c`
- * the campaign, and `a` the campaign's account. A revoked key is refused because it no longer has a row in `api_keys`.
+ * `r` is a request or group of the batch (`digest`, `campaign_id`, `at`, `limits_version`), `k` its key, `u` the key's creator as they are
+ * now, `c` the campaign, and `a` the campaign's account. A revoked key is refused because it no longer has a row in `api_keys`.
  */
 
 /** SQL: the key hasn't expired, and its creator isn't disabled. */

@@ -374,7 +374,7 @@ type Lists = { partnerId: string; version: number; filter: NumberFilter | null }
  */
 export type KnownLists = {
   /** Returns a version of the lists in which the number isn't listed, or null if there's none or it isn't known. */
-  unlistedAt(campaignId: string, phone: string): number | null;
+  unlistedVersion(campaignId: string, phone: string): number | null;
   /** Reads what has changed in the lists that are in use. Runs automatically while calls are placed. */
   refresh(): Promise<void>;
   close(): Promise<void>;
@@ -489,7 +489,7 @@ export function knownLists(database: Lane): KnownLists {
       isClosed = true;
       await refreshing;
     },
-    unlistedAt(campaignId, phone) {
+    unlistedVersion(campaignId, phone) {
       isAsked = true;
       const lists = byCampaign.get(campaignId);
       if (lists === undefined) {

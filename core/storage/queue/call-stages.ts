@@ -53,8 +53,8 @@ export const callKey: readonly ['campaign_id', 'contact_id'] = ['campaign_id', '
 
 /** SQL: the number of a row of `calls` is on a do-not-call list. @param at the SQL of the time */
 export function isListed(at: string): string {
-  const listing = 'CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END';
+  const listsPartner = 'CASE WHEN a.has_do_not_call IS NOT NULL OR p.has_do_not_call IS NOT NULL THEN p.id END';
   return `(SELECT 1 FROM accounts a CROSS JOIN partners p WHERE a.id = calls.account_id AND p.id = a.partner_id
-    AND ${listing} IS NOT NULL AND (SELECT 1 FROM do_not_call d WHERE d.partner_id = ${listing} AND d.phone = calls.phone
+    AND ${listsPartner} IS NOT NULL AND (SELECT 1 FROM do_not_call d WHERE d.partner_id = ${listsPartner} AND d.phone = calls.phone
       AND (d.account_id IS NULL OR d.account_id = a.id) AND (d.ends_at IS NULL OR d.ends_at >= ${at}) LIMIT 1) IS NOT NULL) IS NOT NULL`;
 }
