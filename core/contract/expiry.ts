@@ -23,8 +23,8 @@ export function customRange(now: Instant, timeZone: string): DayRange {
 }
 
 /**
- * Returns the instant at which a key stops working: the end of its last day. The core enforces it, and the console shows it before the key
- * is created.
+ * Returns the instant at which a key stops working: the end of its last day. `keyIsActive` in core/storage/keys/authorization.ts enforces
+ * it, and the console shows it before the key is created.
  *
  * @param choice a custom date must be within {@link customRange}
  * @returns null for a key that doesn't expire

@@ -67,8 +67,8 @@ function toHandoff(call: ClaimedCall): Handoff {
 }
 
 /**
- * Classifies the response. `domain/calls/dialing.ts` decides what to do about it, such as trying again. A 401 doesn't refuse the call but
- * the core's signature or clock: every call would get one until someone has fixed the secret or a clock.
+ * Classifies the response. `domain/calls/dialing.ts` decides what to do about it, such as trying again. A 401 rejects the core's signature
+ * or clock, not the call: until someone has fixed the secret or a clock, every call would get a 401.
  */
 async function toResult({ statusCode, headers, body }: Dispatcher.ResponseData, now: Millis): Promise<HandoffResult> {
   // The status determines the result, even if the body is cut off.

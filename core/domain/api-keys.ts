@@ -16,8 +16,8 @@ import type { Ports, RevokeOptions } from './ports.ts';
 import { invalidField, Problem, type Quota } from './problem.ts';
 
 /**
- * Returns the digest that storage has instead of a key value or session ID. One round of SHA-256 is enough for a secret with full entropy.
- * A salt would make it impossible to find the digest in an index.
+ * Returns the digest that's stored instead of a key value or session ID. One round of SHA-256 is enough, because these secrets are random
+ * and too long to guess. A salt would make it impossible to find the digest in an index.
  */
 export function toDigest(secret: string): Digest {
   return hash('sha256', secret, 'hex');

@@ -40,8 +40,8 @@ export class Problem extends Error {
 export class CallsNotCancelled extends Problem {}
 
 /**
- * Thrown if a statement that places or cancels calls was sent, but it isn't known whether it was executed. A 503 would mean that it wasn't,
- * so the caller gets no response.
+ * Thrown if a statement that places or cancels calls was sent, but it isn't known whether it was executed. The caller gets no response,
+ * because for requests with a key, a 503 means that nothing was changed.
  */
 export class ResultUnknown extends Error {
   override name = 'ResultUnknown';

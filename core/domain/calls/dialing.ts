@@ -58,9 +58,9 @@ export function nextStep(call: ClaimedCall, provider: Provider, now: Millis): 'h
   // provider may already have it, it's stopped here.
   if (call.handoff === 'doubt' && call.stopped !== null)
     return ended('must-not-repeat', call, `The provider may have received this call. ${call.stopped}`, now);
-  // A hand-off begins within `dialingLimits.start` of its claim or not at all: a stop waits no longer for it to begin. Either this process
-  // was paused, and another core may have claimed the call since then, or the clock has jumped ahead. Don't end the call here: the next
-  // claim checks whether the clock can be trusted.
+  // A hand-off begins within `dialingLimits.start` of its claim or not at all, because a stop doesn't wait any longer for it to begin. If
+  // that time has passed, either this process was paused, and another core may have claimed the call since then, or the clock has jumped
+  // ahead. Don't end the call here: the next claim checks whether the clock can be trusted.
   if (now >= plus(call.leaseUntil, -dialingLimits.lease.toMillis() + dialingLimits.start.toMillis())) return putBack(call, now);
   // Without `notAfter`, a call is tried for an hour. It must not ring long after that, even if no core was running then.
   if (now > endOfWindow(call)) {

@@ -66,9 +66,9 @@ const emptyScope: TenancyScope = {
 };
 
 /**
- * The only code that decides what each type of user, and the operator, can see. A partner user who's limited to one account sees that account and its users
- * instead of all of the partner's, and the keys that were created for the account as well as their own. storage/keys/authorization.ts
- * decides what a *key* has access to, and treats all partner users alike.
+ * The only code that decides what each type of user, and the operator, can see. A partner user who's limited to one account sees that
+ * account and its users instead of all of the partner's, and the keys that were created for the account as well as their own.
+ * storage/keys/authorization.ts decides what a *key* has access to, and treats all partner users alike.
  */
 export function scopeFor(viewer: Viewer | Operator): TenancyScope {
   switch (viewer.userType) {

@@ -66,8 +66,8 @@ const knownMethods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'PATCH', '
 const hostForm = /^(?:\[[0-9A-Za-z.:~_-]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
 /**
- * Refuses a request without exactly one valid `Host` (RFC 9112 §3.2), and closes its connection. If it had two, or something else than a
- * host in it, a proxy might have routed it differently. Node would refuse only a missing one, but without a body and a request ID.
+ * Refuses a request without exactly one valid `Host` (RFC 9112 §3.2), and closes its connection. If it had two, or one with something
+ * other than a host, a proxy might have routed it differently. Node would refuse only a missing one, but without a body and a request ID.
  */
 function requireHost(ctx: Context): void {
   const { headers, rawHeaders, httpVersion } = ctx.req;
