@@ -1,7 +1,9 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'chai';
+import { freshDirectory } from '../support/databases.ts';
 
 const root = new URL('../..', import.meta.url);
 const release = (...args: string[]) =>
@@ -34,5 +36,22 @@ describe('npm run release', () => {
       expect(actions).not.to.have.length(0);
       for (const action of actions) expect(action).to.match(/@[0-9a-f]{40}$/);
     }
+  });
+
+  it('publishes the files of all folders side by side, with their checksums', () => {
+    const workflow = readFileSync(new URL('.github/workflows/release.yml', root), 'utf8');
+    const job = /^ {2}release:\n(.*?)^ {2}\w+:\n/ms.exec(workflow)?.[1] ?? '';
+    const commands = [...job.matchAll(/^ +- run: (.+)$/gm)].map(([, command = '']) => command);
+    const cwd = freshDirectory();
+    for (const path of ['callkey-linux-x64', 'desktop-packages/Callkey.AppImage']) {
+      mkdirSync(join(cwd, 'files', path, '..'), { recursive: true });
+      writeFileSync(join(cwd, 'files', path), path);
+    }
+    const script = `gh() { (cd release && sha256sum --check --quiet SHA256SUMS); printf '%s\n' "$@"; }\n(${commands.join(')\n(')})`;
+    const env = { PATH: process.env['PATH'], GITHUB_REF_NAME: 'v1.2.3', GITHUB_REPOSITORY: 'callkey/callkey' };
+    const printed = execFileSync('bash', ['--norc', '-euc', script], { cwd, env, encoding: 'utf8' });
+    expect(printed.split('\n').filter((line) => line.startsWith('release/'))).to.deep.equal(
+      ['Callkey.AppImage', 'SHA256SUMS', 'callkey-linux-x64'].map((name) => `release/${name}`),
+    );
   });
 });
