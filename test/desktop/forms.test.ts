@@ -26,6 +26,13 @@ describeBrowser('a form in the console', () => {
     expect(await browser.harness.direct.storage.database.read('protection_rules')).to.deep.equal([]);
   });
 
+  async function chooseActivity(): Promise<void> {
+    const { page } = browser;
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').fill('Activity');
+    await page.getByRole('option', { name: 'Activity' }).click();
+  }
+
   async function putAsSomeoneElse(what: string, body: object): Promise<void> {
     const { core, tenants } = browser.harness;
     const cookie = await signIn(core.url, tenants.users.partner.email);
@@ -122,11 +129,53 @@ describeBrowser('a form in the console', () => {
   it('asks before it discards weekdays, which are chosen with buttons', async () => {
     await openProtection('Calling hours');
     await button('Set hours…').click();
-    await button('Sat').click();
+    await button('Saturday').click();
     await browser.page.keyboard.press('Escape');
     await browser.page.getByText('Discard your input?').waitFor();
     await button('Discard').click();
     await browser.page.getByRole('dialog').waitFor({ state: 'detached' });
+  });
+
+  for (const [way, leave] of [
+    ['a link', () => link('API keys').click()],
+    ['Back', () => browser.page.goBack()],
+    ['another tab', () => button('Pace and limits').click()],
+    ['the palette', chooseActivity],
+  ] as const) {
+    it(`keeps what's typed on the screen until the user decides to leave by ${way}`, async () => {
+      const { page } = browser;
+      await openNumbers();
+      await page.getByLabel('Country codes').fill('de, at');
+      for (const choice of ['Go back', 'Discard']) {
+        await leave();
+        const question = page.getByRole('alertdialog', { name: 'Discard your input?' });
+        await question.waitFor();
+        expect(await page.getByLabel('Country codes').inputValue()).to.equal('de, at');
+        await question.getByRole('button', { name: choice }).click();
+        await question.waitFor({ state: 'detached' });
+        if (choice === 'Go back') expect(page.url()).to.include('#/protection/numbers');
+      }
+      await page.getByLabel('Country codes').waitFor({ state: 'detached' });
+    });
+  }
+
+  it('asks before a reload discards what was typed, and no longer once it was saved', async () => {
+    const { page } = browser;
+    const asked: string[] = [];
+    page.on('dialog', (dialog) => {
+      asked.push(dialog.type());
+      void dialog.accept();
+    });
+    await openNumbers();
+    await page.getByLabel('Country codes').fill('de, at');
+    await page.reload();
+    await page.getByLabel('Only these').check();
+    await page.getByLabel('Country codes').fill('de');
+    await button('Save').click();
+    await page.getByText('Allowed numbers were saved.').waitFor();
+    await page.reload();
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    expect(asked).to.deep.equal(['beforeunload']);
   });
 
   it('stays open when Escape closes a picker inside it', async () => {

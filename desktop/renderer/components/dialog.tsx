@@ -2,7 +2,7 @@ import { type ComponentChildren, createContext } from 'preact';
 import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { dismissAnnouncement } from '../state/announcement.ts';
 import { readClock } from '../state/clock.ts';
-import { dialogCount } from '../state/navigation.ts';
+import { dialogCount, hasInput } from '../state/navigation.ts';
 import { Announcer } from './announcer.tsx';
 
 type DialogProps = {
@@ -17,8 +17,8 @@ type DialogProps = {
   children?: ComponentChildren;
 };
 
-/** What a form says about itself to the dialog around it: whether it contains unsent input, and whether it's being submitted. */
-export const InDialog = createContext({ isFilledIn: false, isBusy: false });
+/** Tells the dialog around a form whether the form is being submitted. */
+export const InDialog = createContext({ isBusy: false });
 
 /**
  * Shows a native modal dialog. Moves the focus to its `data-autofocus` element, and back when it closes. If the user has filled in its form,
@@ -27,7 +27,7 @@ export const InDialog = createContext({ isFilledIn: false, isBusy: false });
 export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead, children }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  const form = useRef({ isFilledIn: false, isBusy: false });
+  const form = useRef({ isBusy: false });
   const [isAsking, setAsking] = useState(false);
   const focused = useRef<Element | null>(null);
   // A layout effect, so that keys pressed right away already go to the dialog.
@@ -55,7 +55,7 @@ export function Dialog({ title, onDismiss, isAlert = false, isWide = false, lead
     event.preventDefault();
     // A sent request can't be taken back.
     if (!onDismiss || form.current.isBusy) return;
-    if (!form.current.isFilledIn) onDismiss();
+    if (!hasInput(ref.current)) onDismiss();
     else if (!isAsking) {
       focused.current = document.activeElement;
       setAsking(true);

@@ -2,6 +2,7 @@ import { type ComponentChildren, type ComponentProps, createContext } from 'prea
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Failure, Result } from '../../ipc.ts';
 import { describeFailure, fieldError, generalError, isInDoubt, type LookedUp, notDone } from '../state/failure-text.ts';
+import { filledForms } from '../state/navigation.ts';
 import { dropUnshown } from '../state/secret-guard.ts';
 import { handleSessionFailure, session } from '../state/session.ts';
 import { Dialog, InDialog } from './dialog.tsx';
@@ -143,7 +144,10 @@ export function Form<Value>(props: FormProps<Value> & Pick<ComponentProps<'form'
   const isHeld = action.isBusy && !changesNothing;
   dialog.isBusy = isHeld;
   // Browsers honor `autofocus` only when a page or dialog opens.
-  useLayoutEffect(() => ref.current?.querySelector<HTMLElement>('[data-autofocus]')?.focus(), []);
+  useLayoutEffect(() => {
+    ref.current?.querySelector<HTMLElement>('[data-autofocus]')?.focus();
+    return () => filledForms.delete(ref);
+  }, []);
   useEffect(() => {
     if (failure) focusFirstInvalid(ref.current);
     if (failure) onFailed?.(failure);
@@ -183,11 +187,11 @@ export function Form<Value>(props: FormProps<Value> & Pick<ComponentProps<'form'
     else if (isReady) void action.run(() => actOrLookUp(needsCode && hasCode ? { code } : {}), done, onDoneUnmounted);
   }
   function noteInput(): void {
-    dialog.isFilledIn = !changesNothing;
+    if (!changesNothing) filledForms.add(ref);
     if (clearsErrors) action.clearError();
   }
   function done(value: Value): void {
-    dialog.isFilledIn = false;
+    filledForms.delete(ref);
     onDone?.(value);
   }
   return (

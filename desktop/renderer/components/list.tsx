@@ -9,7 +9,7 @@ import { describeFailure, fieldError, isTransient } from '../state/failure-text.
 import type { ScreenFilters } from '../state/filters.ts';
 import { pluralize } from '../state/format.ts';
 import { List, type Loaded, nextCursor, type Source } from '../state/list.ts';
-import { startAtHeading } from '../state/navigation.ts';
+import { leaveForms, startAtHeading } from '../state/navigation.ts';
 import { remember } from '../state/remembered.ts';
 import { refreshKey, tenancyKey } from '../state/session.ts';
 
@@ -168,9 +168,10 @@ export function useFilters<Filters extends object>(filters: ScreenFilters<Filter
   const current = filters.current(tenancyKey.value);
   return [
     current.value,
-    (changes) => {
-      current.value = { ...current.peek(), ...changes };
-    },
+    (changes) =>
+      leaveForms(() => {
+        current.value = { ...current.peek(), ...changes };
+      }),
   ];
 }
 

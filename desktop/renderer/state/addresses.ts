@@ -5,7 +5,7 @@ import { type ScreenName, screens, screensFor } from '../../screens.ts';
 import { warn } from './announcement.ts';
 import { describeFailure } from './failure-text.ts';
 import { filtersOf } from './filters.ts';
-import { screen, showScreen } from './navigation.ts';
+import { leaveForms, screen, showScreen } from './navigation.ts';
 import {
   addressTenancy,
   addServer,
@@ -168,7 +168,11 @@ async function goToAddress(): Promise<void> {
     navigate(currentAddress(), 'push');
     dialog.dispatchEvent(new Event('cancel', { cancelable: true }));
   } else if (!target || !screensFor(now.viewer).some(({ name }) => name === target.name)) navigate(currentAddress(), 'replace');
-  else await goTo(target, now);
+  else
+    leaveForms(
+      () => void goTo(target, now),
+      () => navigate(currentAddress(), 'push'),
+    );
 }
 
 async function goTo(target: Target, now: SessionView): Promise<void> {

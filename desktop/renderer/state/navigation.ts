@@ -1,4 +1,5 @@
 import { batch, signal } from '@preact/signals';
+import type { RefObject } from 'preact';
 import type { SessionView } from '#contract/console/session.ts';
 import { type ScreenName, screens } from '../../screens.ts';
 
@@ -19,6 +20,23 @@ export const dialogCount = signal(0);
 
 /** A key that the list scrolls to. A new object is a new request, even for the same key. */
 export const requestedKey = signal<{ id: string } | null>(null);
+
+/** The forms that contain unsent input. */
+export const filledForms = new Set<RefObject<HTMLFormElement | null>>();
+
+/** Whether a form with unsent input is in this dialog, or on the screen itself. */
+export function hasInput(dialog: Element | null): boolean {
+  return [...filledForms].some(({ current }) => current?.closest('dialog') === dialog);
+}
+
+/** What would discard the screen's unsent input. The shell asks first. */
+export const leaving = signal<{ go: () => void; stay: () => void } | null>(null);
+
+/** Leaves what the screen shows. If it contains unsent input, the user decides. */
+export function leaveForms(go: () => void, stay: () => void = () => undefined): void {
+  if (hasInput(null)) leaving.value = { go, stay };
+  else go();
+}
 
 /** The number of calls of `showScreen`. */
 export const arrivals = signal(0);
@@ -52,4 +70,5 @@ export function resetNavigation(): void {
   screen.value = home.name;
   openDialog.value = null;
   requestedKey.value = null;
+  leaving.value = null;
 }

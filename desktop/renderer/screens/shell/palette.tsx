@@ -13,7 +13,7 @@ import { ownZone } from '../../state/clock.ts';
 import { canUseKeys } from '../../state/commands.ts';
 import { describeFailure } from '../../state/failure-text.ts';
 import { serverHost, tenancyName } from '../../state/labels.ts';
-import { showKey } from '../../state/navigation.ts';
+import { leaveForms, showKey } from '../../state/navigation.ts';
 
 type PaletteProps = { session: SessionView; onCommand: (command: Command) => void; onClose: () => void };
 
@@ -50,7 +50,7 @@ export function Palette({ session, onCommand, onClose }: PaletteProps) {
     const destination = destinations?.find((each) => each.id === id);
     // Waits until the dialog is closed, because an open dialog prevents going to another address.
     if (destination) return void requestAnimationFrame(() => location.assign(destination.address));
-    if (id.startsWith(keyPrefix)) showKey(id.slice(keyPrefix.length));
+    if (id.startsWith(keyPrefix)) leaveForms(() => showKey(id.slice(keyPrefix.length)));
     else onCommand(id as Command);
   }
 

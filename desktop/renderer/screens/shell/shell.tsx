@@ -28,7 +28,18 @@ import {
   windowTitle,
 } from '../../state/labels.ts';
 import { mapped } from '../../state/list.ts';
-import { arrivals, dialogCount, openDialog, type ScreenProps, screen, showScreen, startAtHeading } from '../../state/navigation.ts';
+import {
+  arrivals,
+  dialogCount,
+  filledForms,
+  leaveForms,
+  leaving,
+  openDialog,
+  type ScreenProps,
+  screen,
+  showScreen,
+  startAtHeading,
+} from '../../state/navigation.ts';
 import { type Theme, theme, themes } from '../../state/remembered.ts';
 import { describeUpdate, describeVersions, serverName } from '../../state/server-marks.ts';
 import { refreshKey, server, sessionChangedElsewhere, setSession, signOut, tenancyKey } from '../../state/session.ts';
@@ -69,7 +80,7 @@ export function Shell({ session }: { session: SessionView }) {
   const needsTenancy = current.needsTenancy && !canUseKeys(session);
   return (
     <div class="shell">
-      <Sidebar session={session} current={current.name} onPalette={() => runCommand('palette', session)} />
+      <Sidebar session={session} current={current.name} onCommand={(command) => runCommand(command, session)} />
       <main key={`${tenancyKey.value}/${current.name}`}>
         <Stops.Provider value={stops}>
           {needsTenancy ? <NoTenancy title={current.label} /> : <Content session={session} title={current.label} />}
@@ -82,6 +93,7 @@ export function Shell({ session }: { session: SessionView }) {
       {openDialog.value === 'help' && <Help session={session} onClose={closeDialog} />}
       {openDialog.value === 'switch-server' && <Servers onClose={closeDialog} />}
       {openDialog.value === 'change-password' && <ChangePassword onClose={closeDialog} />}
+      {leaving.value && <Leaving {...leaving.value} />}
       {openDialog.value === 'your-account' && <YourAccount session={session} onClose={closeDialog} />}
     </div>
   );
@@ -153,32 +165,28 @@ function closeDialog(): void {
   openDialog.value = null;
 }
 
+const opens = (dialog: typeof openDialog.value) => () => {
+  openDialog.value = dialog;
+};
+
 const commandHandlers: Readonly<Record<Exclude<Command, ShowCommand>, (session: SessionView) => void>> = {
-  palette: () => {
-    openDialog.value = 'palette';
-  },
+  palette: opens('palette'),
   'new-api-key': (session) => {
     if (canUseKeys(session)) openOverApiKeys('create-key');
     else openDialog.value = 'switch-tenancy';
   },
   'which-key': () => openOverApiKeys('which-key'),
   'switch-tenancy': ({ viewer }) => {
-    if (viewer.userType === 'staff') openDialog.value = 'switch-tenancy';
+    if (viewer.userType === 'staff') leaveForms(opens('switch-tenancy'));
   },
-  'switch-server': () => {
-    openDialog.value = 'switch-server';
-  },
-  help: () => {
-    openDialog.value = 'help';
-  },
-  'change-password': () => {
-    openDialog.value = 'change-password';
-  },
+  'switch-server': () => leaveForms(opens('switch-server')),
+  help: opens('help'),
+  'change-password': opens('change-password'),
   find: () => document.querySelector<HTMLElement>('main input[type="search"]')?.focus(),
   refresh: () => {
     refreshKey.value += 1;
   },
-  'sign-out': () => void signOut(),
+  'sign-out': () => leaveForms(() => void signOut()),
   // SecretDialog handles this command.
   close: () => undefined,
   // The app handles this command, also over a dialog.
@@ -190,13 +198,41 @@ function runCommand(command: Command, session: SessionView): void {
   if (document.querySelector('dialog[open]')) return;
   if (isShowCommand(command)) {
     const allowed = screensFor(session.viewer).find(({ name }) => showCommand(name) === command);
-    if (allowed) showScreen(allowed.name);
+    if (allowed) leaveForms(() => showScreen(allowed.name));
   } else commandHandlers[command](session);
 }
 
 function openOverApiKeys(dialog: 'create-key' | 'which-key'): void {
-  showScreen('api-keys');
-  openDialog.value = dialog;
+  leaveForms(() => {
+    showScreen('api-keys');
+    openDialog.value = dialog;
+  });
+}
+
+/** Asks before the screen's unsent input is discarded. */
+function Leaving({ go, stay }: { go: () => void; stay: () => void }) {
+  function leave(): void {
+    leaving.value = null;
+    filledForms.clear();
+    // Waits until the dialog is closed, because an open dialog prevents going to another address.
+    requestAnimationFrame(go);
+  }
+  function goBack(): void {
+    leaving.value = null;
+    stay();
+  }
+  return (
+    <Dialog title="Discard your input?" lead="It hasn’t been saved." isAlert onDismiss={goBack}>
+      <div class="actions">
+        <button type="button" data-autofocus onClick={goBack}>
+          Go back
+        </button>
+        <button type="button" class="danger" onClick={leave}>
+          Discard
+        </button>
+      </div>
+    </Dialog>
+  );
 }
 
 /** Shown to staff who haven't selected anything yet. On a new server, they must first create something to select. */
@@ -232,21 +268,17 @@ function ChooseTenancy({ title }: { title: string }) {
   );
 }
 
-type SidebarProps = { session: SessionView; current: ScreenName; onPalette: () => void };
+type SidebarProps = { session: SessionView; current: ScreenName; onCommand: (command: Command) => void };
 
 /** In a browser, the address bar already names the server. */
 const { choosesServer } = window.callkey.capabilities;
 const isMac = navigator.userAgent.includes('Mac OS');
 
-const opens = (dialog: typeof openDialog.value) => () => {
-  openDialog.value = dialog;
-};
-
 /** Shows the navigation, with the current screen marked. */
-function Sidebar({ session, current, onPalette }: SidebarProps) {
+function Sidebar({ session, current, onCommand }: SidebarProps) {
   return (
     <header class="sidebar">
-      <Tenancy session={session} />
+      <Tenancy session={session} onSwitch={() => onCommand('switch-tenancy')} />
       <nav aria-label="Screens">
         <ul>
           {screensFor(session.viewer).map(({ name, icon, label }, index) => (
@@ -264,20 +296,20 @@ function Sidebar({ session, current, onPalette }: SidebarProps) {
           ))}
         </ul>
       </nav>
-      <button type="button" class="go-to" onClick={onPalette}>
+      <button type="button" class="go-to" onClick={() => onCommand('palette')}>
         <Icon name="search" />
         Go to…
         <span class="keys" aria-hidden="true">
           {isMac ? '⌘K' : 'Ctrl K'}
         </span>
       </button>
-      <ViewerPanel session={session} />
+      <ViewerPanel session={session} onCommand={onCommand} />
     </header>
   );
 }
 
 /** Shows the viewer's tenancy and the server. Staff can switch the tenancy here. */
-function Tenancy({ session }: { session: SessionView }) {
+function Tenancy({ session, onSwitch }: { session: SessionView; onSwitch: () => void }) {
   const names = (
     <span>
       <span class="name clip" data-tip={tenancyName(session)}>
@@ -304,7 +336,7 @@ function Tenancy({ session }: { session: SessionView }) {
     );
   }
   return (
-    <button type="button" class="tenancy mark" data-tip={formatTenancy(session)} onClick={opens('switch-tenancy')}>
+    <button type="button" class="tenancy mark" data-tip={formatTenancy(session)} onClick={onSwitch}>
       <MarkIcon />
       {names}
       <Icon name="switch" />
@@ -312,7 +344,7 @@ function Tenancy({ session }: { session: SessionView }) {
   );
 }
 
-function ViewerPanel({ session: { viewer, version } }: { session: SessionView }) {
+function ViewerPanel({ session: { viewer, version }, onCommand }: Pick<SidebarProps, 'session' | 'onCommand'>) {
   const membership = formatMembership(viewer);
   const update = describeUpdate(version);
   return (
@@ -330,17 +362,17 @@ function ViewerPanel({ session: { viewer, version } }: { session: SessionView })
         </p>
       )}
       {choosesServer && (
-        <button type="button" class="quiet" onClick={opens('switch-server')}>
+        <button type="button" class="quiet" onClick={() => onCommand('switch-server')}>
           Switch server
         </button>
       )}
-      <button type="button" class="quiet" onClick={opens('help')}>
+      <button type="button" class="quiet" onClick={() => onCommand('help')}>
         Help
       </button>
       <button type="button" class="quiet" onClick={opens('your-account')}>
         Your account
       </button>
-      <button type="button" class="quiet" onClick={() => void signOut()}>
+      <button type="button" class="quiet" onClick={() => onCommand('sign-out')}>
         Sign out
       </button>
     </div>
