@@ -54,11 +54,11 @@ describe('admin backup', () => {
   });
 
   it("copies a database on a read-only disk, with what's only in its write-ahead log (needs root)", async function () {
+    const disk = mountDisk(this, 'size=20m');
     const database = await freshDatabase('sqlite');
     const direct = await openDirect(database);
     await createTenants(direct.ports);
     const from = database.slice('sqlite:'.length);
-    const disk = mountDisk(this, 'size=20m');
     try {
       for (const suffix of ['', '-wal']) copyFileSync(`${from}${suffix}`, join(disk, `callkey.db${suffix}`));
       execFileSync('mount', ['-o', 'remount,ro', disk]);

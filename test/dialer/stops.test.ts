@@ -140,6 +140,7 @@ describe('paces and contact limits', () => {
       expect((await send('PUT', `contact-limits?scope=partner&id=${partner.id}`, pat, { limits })).status).to.equal(200);
       expect((await send('GET', `contact-limits?scope=account&id=${account.id}`, dialer.cookie)).json).to.deep.equal({
         limits: null,
+        scope: { kind: 'account', id: account.id, name: account.name },
         version: Object((await send('GET', `contact-limits?scope=campaign&id=${campaign.id}`, pat)).json).version,
         effective: { from: { kind: 'partner', id: partner.id, name: partner.name }, limits },
       });
