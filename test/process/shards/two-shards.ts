@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { operator } from '../../../core/domain/audit/audit.ts';
 import { resumeDialing, stopDialing } from '../../../core/domain/calls/stops.ts';
 import { createAccount } from '../../../core/domain/directory/directory.ts';
-import { plus } from '../../../core/domain/instant.ts';
+import { oneDay, plus } from '../../../core/domain/instant.ts';
 import { setContactLimits, setPace } from '../../../core/domain/protection/rules.ts';
 import { callLane, callLanes } from '../../../core/storage/engine/call-lanes.ts';
 import { parseDatabaseUrl } from '../../../core/storage/engine/database.ts';
@@ -53,6 +53,8 @@ export function testTwoShards(its: SharedCluster): void {
   });
 
   it('have one pace, one number of live calls, one count of contacts and the same stops, whichever node a core is connected to', async () => {
+    // Claims also take what earlier tests have left in the queue.
+    for (const { write } of callLanes(direct.storage.database)) await write('calls').delete();
     const { id: accountId } = await createAccount(direct.ports, operator, 'Paced', tenants.partner.id);
     const campaigns = await Promise.all([0, 1].map((shard) => createCampaignIn(direct.ports, accountId, 2, (own) => own === shard)));
     const scope = { scope: 'account', id: accountId } as const;
@@ -106,6 +108,31 @@ export function testTwoShards(its: SharedCluster): void {
     expect([await claim(), queuedCalls > 0]).to.deep.equal([[], true]);
     await resumeDialing(other.ports, operator, stop.id);
     expect(await claim()).to.have.length.greaterThan(10);
+  });
+
+  it('count who answered, also if it replaces an unknown outcome', async () => {
+    const { id: account_id } = await createAccount(direct.ports, operator, 'Answered', tenants.partner.id);
+    const now = direct.ports.clock.now();
+    const { dialing, callList } = direct.ports.stores;
+    const isUnknown = { state: 'unknown', handoff: 'taken', ended_at: now } as const;
+    for (const shard of [0, 1]) {
+      const { id: campaign_id } = await createCampaignIn(direct.ports, account_id, 2, (own) => own === shard);
+      const ids = { campaign_id, account_id, contact_id: `${campaign_id}-0`, request_id: '0', api_key_id: 'k' };
+      await callLane(direct.storage.database, campaign_id)
+        .write('calls')
+        .insert({ ...ids, ...isUnknown, phone: somePhone(), placed_at: now });
+      const outcome = { state: 'completed', detail: null, endedAt: now, durationSeconds: null, answeredBy: 'machine' } as const;
+      for (const _ of ['first', 'repeat']) await dialing.reportOutcome(ids.contact_id, outcome, now);
+      const counts = (await callList.summary(campaign_id, plus(now, -oneDay))).map(({ state, answeredBy, calls }) => [
+        state,
+        answeredBy,
+        calls,
+      ]);
+      expect(counts).to.have.deep.members([
+        ['unknown', null, -1],
+        ['completed', 'machine', 1],
+      ]);
+    }
   });
 
   it('are migrated by a core, if it connects to the coordinator', async () => {
