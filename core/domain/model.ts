@@ -180,8 +180,8 @@ export type AddressUse = { address: string; usedAt: Millis };
  */
 export type KeyUsage = { quarterAt: Millis; placed: number; cancelled: number; refused: number };
 
-/** How many of the calls placed in the quarter-hour that begins at `quarterAt` are in `state`. */
-export type CallCount = { quarterAt: Millis; state: CallState; calls: number };
+/** How many of the calls placed in the quarter-hour that begins at `quarterAt` are in `state`, and were answered by that. */
+export type CallCount = { quarterAt: Millis; state: CallState; answeredBy: AnsweredBy | null; calls: number };
 
 /** A SHA-256 hash as 64 lower-case hexadecimal digits. Storage has only this hash of a key value or session ID. */
 export type Digest = string;

@@ -203,7 +203,7 @@ const unreleased: Omit<Migration, 'name'> = {
     await trx.raw('ALTER TABLE calls RENAME COLUMN answered_held_until TO response_held_until');
     for (const column of ['held_for', 'answered_by']) await trx.raw(`ALTER TABLE calls ADD COLUMN ${column} text`);
     for (const index of ['calls_being_dialed', 'calls_in_uncommon_states', 'calls_by_api_key']) await trx.raw(`DROP INDEX ${index}`);
-    for (const index of readStatements(getDialect(trx)).filter((sql) => /calls_being_dialed|calls_of_number/.test(sql)))
-      await trx.raw(index);
+    for (const statement of readStatements(getDialect(trx)).filter((sql) => /calls_being_dialed|calls_of_number|count_answered/.test(sql)))
+      await trx.raw(statement);
   },
 };

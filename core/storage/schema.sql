@@ -239,7 +239,8 @@ CREATE INDEX calls_of_number ON calls (phone, account_id) WHERE handoff IS NOT N
 CREATE INDEX calls_to_erase ON calls (({{latest}}(ended_at, coalesce(dialed_at, ended_at), coalesce(late_outcome_at, ended_at))))
   WHERE ended_at IS NOT NULL AND phone IS NOT NULL;
 
--- How many of the calls that were placed in the quarter-hour that begins at quarter_at have ended in a state.
+-- How many of the calls that were placed in the quarter-hour that begins at quarter_at have ended in a state. If the provider has reported
+-- who answered a completed call, its state here is `completed by person` or the like.
 CREATE TABLE call_counts (
   campaign_id {{id}} NOT NULL, quarter_at bigint NOT NULL, state text NOT NULL, calls bigint NOT NULL,
   -- The counts are in the index, so that a chart doesn't read the table. SQLite's table is its own index.
@@ -261,6 +262,12 @@ CREATE TRIGGER count_replaced AFTER UPDATE OF state ON calls WHEN OLD.state = 'u
   INSERT INTO call_counts (campaign_id, quarter_at, state, calls)
   VALUES (NEW.campaign_id, NEW.placed_at - NEW.placed_at % 900000, OLD.state, -1),
     (NEW.campaign_id, NEW.placed_at - NEW.placed_at % 900000, NEW.state, 1)
+  ON CONFLICT DO UPDATE SET calls = calls + excluded.calls; END;
+-- Only on SQLite: who answered replaces `completed`. Only outcomes update answered_by, so that cancels don't run this.
+CREATE TRIGGER count_answered AFTER UPDATE OF answered_by ON calls WHEN NEW.state = 'completed' AND NEW.answered_by IS NOT NULL BEGIN
+  INSERT INTO call_counts (campaign_id, quarter_at, state, calls)
+  VALUES (NEW.campaign_id, NEW.placed_at - NEW.placed_at % 900000, 'completed', -1),
+    (NEW.campaign_id, NEW.placed_at - NEW.placed_at % 900000, 'completed by ' || NEW.answered_by, 1)
   ON CONFLICT DO UPDATE SET calls = calls + excluded.calls; END;
 
 

@@ -179,7 +179,9 @@ describeBrowser('the console, for calls and users', () => {
     const yesterday = Math.floor((Date.now() - 86_400_000) / 900_000) * 900_000;
     const counted = { campaign_id: tenants.siblingCampaign.id, quarter_at: instant(yesterday) };
     await direct.storage.database.write('call_counts').insert([
-      { ...counted, state: 'completed', calls: 6 },
+      { ...counted, state: 'completed', calls: 1 },
+      { ...counted, state: 'completed by person', calls: 3 },
+      { ...counted, state: 'completed by machine', calls: 2 },
       { ...counted, state: 'failed', calls: 2 },
     ]);
     await signInAs(harness, 'partner');
@@ -189,6 +191,7 @@ describeBrowser('the console, for calls and users', () => {
     await eventually(async () => expect(await cells('Recalls', 'Calls', 'Completed', 'Failed, unknown')).to.deep.equal(['8', '6', '2']));
     await page.getByLabel('Days', { exact: true }).selectOption('Yesterday');
     await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('6 · 75%').waitFor();
+    await page.getByRole('listitem').filter({ hasText: 'Completed' }).getByText('Person 3, machine 2').waitFor();
     await eventually(async () => expect(await cells('Appointment reminders', 'Calls')).to.deep.equal(['0']));
     await page.getByLabel('Days', { exact: true }).selectOption('Last 30 days');
     await row('Appointment reminders').click();

@@ -79,6 +79,39 @@ describe('a call summary', () => {
       expect(await filled('Asia/Kathmandu')).to.deep.equal([{ day: '2026-11-19', states: { completed: 1 } }]);
     });
 
+    it('says who answered the completed calls, also of a late outcome, with every filter that includes them', async () => {
+      const outcomes = ['person', 'machine', 'machine', 'unknown', undefined, 'machine'] as const;
+      for (const n of outcomes.keys()) await place(`answered-${n}`, { contact: { phone: '+493012345678', name: 'Mia' } });
+      const { dialing, callList } = direct.ports.stores;
+      const claimed = await claim(outcomes.length);
+      const [late] = claimed;
+      if (late) await dialing.settle(late, { event: 'must-not-repeat', to: 'unknown', endedAt: clock.now(), ...nothingElse });
+      for (const [n, answeredBy] of outcomes.entries()) {
+        const outcome = { state: n === 5 ? 'busy' : 'completed', endedAt: clock.now(), ...nothingElse, answeredBy } as const;
+        for (const _ of ['first', 'repeat']) await dialing.reportOutcome(claimed[n]?.contactId ?? '', outcome, clock.now());
+      }
+      const counted = { states: { completed: 5, busy: 1 }, answeredBy: { person: 1, machine: 2, unknown: 1 } };
+      for (const compact of [async () => {}, () => callList.compactCounts()]) {
+        await compact();
+        const both = { filters: ['', '&search=Mia', `&apiKey=${key.id}`], expected: counted };
+        const completed = {
+          filters: ['&state=completed', '&state=completed&search=Mia'],
+          expected: { ...counted, states: { completed: 5 } },
+        };
+        const busy = { filters: ['&state=busy', '&state=busy&search=Mia'], expected: { states: { busy: 1 } } };
+        for (const { filters, expected } of [both, completed, busy]) {
+          for (const filter of filters) {
+            const { days } = callsSummarySchema.parse((await summarize(`?timeZone=UTC${filter}`)).json);
+            expect(days.at(-1), filter).to.deep.equal({ day: '2026-11-21', ...expected });
+            for (const as of [cookie, await signIn(core.url, 'pat@example.com')]) {
+              const all = allCallsSummarySchema.parse((await summarizeAll(`?timeZone=UTC${filter}`, as)).json);
+              expect(all.days.at(-1)?.campaigns, filter).to.deep.equal([{ id: tenants.campaign.id, ...expected }]);
+            }
+          }
+        }
+      }
+    });
+
     it('still includes calls whose contact data was erased', async () => {
       await place('erased');
       await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/by-request-id/erased`, { key: key.keyValue });

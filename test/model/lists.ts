@@ -76,8 +76,12 @@ export async function compareLists(model: Model, world: World, viewer: Viewer, c
       sort(calls.map((call) => [call.id, getState(call), call.isErased])),
     );
     const { days } = callsSummarySchema.parse((await get(`${path}/summary?timeZone=UTC`)).json);
-    for (const [n, { day: date, states }] of days.entries())
-      expectSame(`the chart of ${date}`, sort(Object.entries(states)), sort(countStates(calls, date, n === days.length - 1)));
+    for (const [n, { day: date, states, answeredBy = {} }] of days.entries()) {
+      const placed = placedOn(calls, date, n === days.length - 1);
+      const answered = placed.filter((call) => getState(call) === 'completed' && call.answeredBy !== null);
+      expectSame(`the chart of ${date}`, sort(Object.entries(states)), sort(countBy(placed, getState)));
+      expectSame(`who answered on ${date}`, sort(Object.entries(answeredBy)), sort(countBy(answered, (call) => call.answeredBy)));
+    }
   }
   if (scope !== null) {
     const pages = await readPages('/console/do-not-call', doNotCallSchema);
@@ -101,9 +105,12 @@ export async function compareLists(model: Model, world: World, viewer: Viewer, c
   );
 }
 
-/** Counts calls by state. Calls placed while the clock was ahead count as today's. */
-function countStates(calls: readonly Call[], date: string, isToday: boolean): [state: string, calls: number][] {
+/** Calls placed while the clock was ahead count as today's. */
+function placedOn(calls: readonly Call[], date: string, isToday: boolean): Call[] {
   const from = Date.parse(date);
-  const placed = calls.filter(({ placedAt }) => placedAt >= from && (isToday || placedAt < from + day));
-  return [...Map.groupBy(placed, getState)].map(([state, { length }]) => [state, length]);
+  return calls.filter(({ placedAt }) => placedAt >= from && (isToday || placedAt < from + day));
+}
+
+function countBy<Name>(calls: readonly Call[], name: (call: Call) => Name): [Name, number][] {
+  return [...Map.groupBy(calls, name)].map(([group, { length }]) => [group, length]);
 }

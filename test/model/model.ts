@@ -5,7 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import type { CallState } from '#contract/calls/calls.ts';
-import type { OutcomeState } from '#contract/calls/dialer.ts';
+import type { AnsweredBy, OutcomeState } from '#contract/calls/dialer.ts';
 import { type Answer, day, type Expected, hour, minute, refuse, second, Table } from './basics.ts';
 import { type Id, type Key, type Node, People, readId, type Stop, skew, type Viewer } from './people.ts';
 
@@ -43,6 +43,7 @@ export type Call = Readonly<{
   /** When the provider accepted it. */
   dialedAt: number | null;
   endedAt: number | null;
+  answeredBy: AnsweredBy | null;
   isErased: boolean;
   /** How many times the provider has been asked. */
   handoffs: number;
@@ -108,7 +109,7 @@ export class Model extends People {
     if (key.callsPerDay !== null && placed >= key.callsPerDay) refuse('too-many-calls', this.#quota(key));
     const counted = this.keys.change(keyId, { placed: new Map([...key.placed, [today, placed + 1]]) });
     const id = String(answer.json['contactId']);
-    const never = { triedAt: null, claimedAt: null, dialedAt: null, endedAt: null, isErased: false, handoffs: 0 };
+    const never = { triedAt: null, claimedAt: null, dialedAt: null, endedAt: null, answeredBy: null, isErased: false, handoffs: 0 };
     const call = { id, requestId, campaign, key: keyId, body, response: answer.text, placedAt: this.now, dueAt, isHeld, ...never };
     this.calls.set(id, { ...call, stage: 'queued' });
     const held = isHeld ? { heldUntil: new Date(dueAt).toISOString() } : {};
@@ -147,12 +148,12 @@ export class Model extends People {
   }
 
   /** Only the first outcome counts, even for a call in the state `unknown`, and none counts after the call's data was erased. */
-  reportOutcome(id: Id, state: OutcomeState, optsOut: boolean, isSigned: boolean): Expected {
+  reportOutcome(id: Id, state: OutcomeState, optsOut: boolean, isSigned: boolean, answeredBy: AnsweredBy | null = null): Expected {
     if (!isSigned) refuse('unauthorized');
     const call = this.calls.get(id);
     if (!call || call.claimedAt === null || (optsOut && call.isErased)) refuse('not-found');
     if ((isDialing(call.stage) || call.stage === 'unknown') && !call.isErased) {
-      this.calls.change(id, { dialedAt: call.dialedAt ?? call.triedAt });
+      this.calls.change(id, { dialedAt: call.dialedAt ?? call.triedAt, answeredBy });
       this.#end(call, state, this.now);
       this.outcomes++;
     }

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import fc from 'fast-check';
-import { outcomeStates } from '#contract/calls/dialer.ts';
+import { answerers, outcomeStates } from '#contract/calls/dialer.ts';
 import { doNotCallSchema } from '#contract/protection/protection.ts';
 import type { Answer } from '../support/http.ts';
 import { day, type Expected, refuse, second } from './basics.ts';
@@ -262,11 +262,12 @@ const commands = {
   outcome: weighted(10, ({ call, target, option, detail, core }, model) => {
     const { id, requestId } = option % 25 === 1 ? { id: 'none', requestId: 'no call' } : pickCall(model, call);
     const [optOut, isSigned, state] = [option % 10 === 0, detail % 16 !== 0, pick(outcomeStates, target)];
-    const report = { handoffId: id, state, ...(optOut ? { optOut } : {}) };
+    const answeredBy = pick([null, ...answerers], detail);
+    const report = { handoffId: id, state, ...(optOut && { optOut }), ...(answeredBy && { answeredBy }) };
     return {
-      text: `outcome of ${requestId}: ${state}${optOut ? ' with an opt-out' : ''}`,
+      text: `outcome of ${requestId}: ${state}${answeredBy ? ` by ${answeredBy}` : ''}${optOut ? ' with an opt-out' : ''}`,
       send: (world) => world.report(core, report, isSigned ? undefined : `whsec_${'else'.repeat(10)}`),
-      expect: (copy) => copy.reportOutcome(id, state, optOut, isSigned),
+      expect: (copy) => copy.reportOutcome(id, state, optOut, isSigned, answeredBy),
     };
   }),
   respond: weighted(4, ({ option }, model) => {

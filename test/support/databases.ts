@@ -216,6 +216,7 @@ export async function toUnreleased({ write, kind, shards }: Lane): Promise<void>
     'ALTER TABLE accounts RENAME COLUMN has_do_not_call TO lists_numbers',
     'DROP INDEX revoked_api_keys_cancelling',
     'CREATE INDEX retired_api_keys_cancelling ON retired_api_keys (id) WHERE cancelling_since IS NOT NULL',
+    ...(kind === 'sqlite' ? ['DROP TRIGGER count_answered'] : []),
     ...ofCalls.flatMap((table) => [
       `ALTER TABLE ${table} RENAME COLUMN late_outcome_at TO told_late_at`,
       `ALTER TABLE ${table} RENAME COLUMN response_held_until TO answered_held_until`,

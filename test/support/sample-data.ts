@@ -79,7 +79,9 @@ const integrations = [
 
 const dayMs = 86_400_000;
 const parts = [
-  ['completed', 0.7],
+  ['completed', 0.05],
+  ['completed by person', 0.45],
+  ['completed by machine', 0.2],
   ['no_answer', 0.18],
   ['busy', 0.06],
   ['failed', 0.02],

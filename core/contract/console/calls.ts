@@ -96,7 +96,11 @@ export const allCallsSummaryQuerySchema = z
   .strictObject({ ...callFilter, ...callSearch, campaignSearch: searchSchema, cursor: cursorSchema })
   .check(isRange);
 
-const callsByStateSchema = z.partialRecord(z.enum(callStates), z.number().int());
+const callsByOutcome = {
+  states: z.partialRecord(z.enum(callStates), z.number().int()),
+  /** How many of the completed calls were answered by whom, as far as the provider has reported it. Omitted if it hasn't. */
+  answeredBy: z.partialRecord(z.enum(answerers), z.number().int()).optional(),
+};
 
 /** Null unless the provider hasn't accepted any calls for at least a minute. */
 const dialerTroubleSchema = z.object({ since: instantSchema, reason: z.string() }).nullable();
@@ -111,7 +115,7 @@ export const callsSummarySchema = z.object({
    * The days of the range, oldest first. Without a range, the last 30 days, including today. A call counts on the day it was placed. States
    * without calls are omitted.
    */
-  days: z.array(z.object({ day: z.iso.date(), states: callsByStateSchema })),
+  days: z.array(z.object({ day: z.iso.date(), ...callsByOutcome })),
   ...countedBackTo,
   dialerTrouble: dialerTroubleSchema,
 });
@@ -120,7 +124,7 @@ export type CallsSummaryView = z.infer<typeof callsSummarySchema>;
 
 export const allCallsSummarySchema = z.object({
   /** The same days as for one campaign. Campaigns without calls are omitted. */
-  days: z.array(z.object({ day: z.iso.date(), campaigns: z.array(z.object({ id: identifierSchema, states: callsByStateSchema })) })),
+  days: z.array(z.object({ day: z.iso.date(), campaigns: z.array(z.object({ id: identifierSchema, ...callsByOutcome })) })),
   ...countedBackTo,
   dialerTrouble: dialerTroubleSchema,
 });

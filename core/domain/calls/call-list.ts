@@ -1,4 +1,5 @@
 import type { CallState } from '#contract/calls/calls.ts';
+import type { AnsweredBy } from '#contract/calls/dialer.ts';
 import { limits } from '#contract/limits.ts';
 import { listCampaigns } from '../directory/directory.ts';
 import { scopeFor } from '../directory/scope.ts';
@@ -91,8 +92,10 @@ export async function showCall(ports: Ports, viewer: Viewer, campaignId: string,
 }
 
 type CallsByState = Partial<Record<CallState, number>>;
-type DayOfCalls = { day: string; states: CallsByState };
-type DayOfCampaigns = { day: string; campaigns: { id: string; states: CallsByState }[] };
+/** @property answeredBy who answered the completed calls. Present if it's known of any */
+type CallsByOutcome = { states: CallsByState; answeredBy?: Partial<Record<AnsweredBy, number>> };
+type DayOfCalls = { day: string } & CallsByOutcome;
+type DayOfCampaigns = { day: string; campaigns: ({ id: string } & CallsByOutcome)[] };
 
 /** The calls to count for a chart. */
 type ChartQuery = { days: DayRange; filter: CallFilter };
@@ -108,7 +111,7 @@ export async function summarizeCalls(
 ): Promise<Chart<DayOfCalls>> {
   await requireCampaign(ports, viewer, campaignId);
   const { days, countedBackTo } = await readChart(ports, viewer, [campaignId], query, turn);
-  return { days: days.map(({ day, counts }) => ({ day, states: groupByState(counts) })), countedBackTo };
+  return { days: days.map(({ day, counts }) => ({ day, ...groupByOutcome(counts) })), countedBackTo };
 }
 
 /** Counts calls like {@link summarizeCalls}, for each campaign on a page of the viewer's campaigns. */
@@ -124,7 +127,7 @@ export async function summarizeAllCalls(
   const chart = await readChart(ports, viewer, ids, query, turn);
   const days = chart.days.map(({ day, counts }) => {
     const ofCampaign = Map.groupBy(counts, ({ campaignId }) => campaignId);
-    return { day, campaigns: [...ofCampaign].map(([id, own]) => ({ id, states: groupByState(own) })) };
+    return { day, campaigns: [...ofCampaign].map(([id, own]) => ({ id, ...groupByOutcome(own) })) };
   });
   return { days, countedBackTo: chart.countedBackTo };
 }
@@ -184,11 +187,19 @@ async function countByReading({ stores }: Ports, ids: readonly string[], filter:
   }
 }
 
-function groupByState(counts: readonly CallCount[]): CallsByState {
-  const states = new Map<CallState, number>();
-  for (const { state, calls } of counts) states.set(state, (states.get(state) ?? 0) + calls);
-  // Omit states without calls.
-  return Object.fromEntries([...states].filter(([, calls]) => calls > 0));
+function groupByOutcome(counts: readonly CallCount[]): CallsByOutcome {
+  const answeredBy: CallsByOutcome['answeredBy'] = sumBy(counts, (count) => count.answeredBy);
+  return { states: sumBy(counts, ({ state }) => state), ...(Object.keys(answeredBy).length > 0 && { answeredBy }) };
+}
+
+/** Adds up the calls of each name, and omits names without calls. */
+function sumBy(counts: readonly CallCount[], name: (count: CallCount) => string | null): Record<string, number> {
+  const sums = new Map<string, number>();
+  for (const count of counts) {
+    const own = name(count);
+    if (own !== null) sums.set(own, (sums.get(own) ?? 0) + count.calls);
+  }
+  return Object.fromEntries([...sums].filter(([, calls]) => calls > 0));
 }
 
 async function requireCampaign(ports: Ports, viewer: Viewer, campaignId: string): Promise<void> {

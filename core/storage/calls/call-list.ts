@@ -1,16 +1,19 @@
 import type { Knex } from 'knex';
+import { answerers } from '#contract/calls/dialer.ts';
+import { callStates } from '#contract/calls/states.ts';
 import type { Named } from '#contract/console/common.ts';
 import { parsePhoneDigits } from '#contract/text/text.ts';
 import { type Stage, waitingStages } from '../../domain/calls/call-states.ts';
 import type { KeyVisibility } from '../../domain/directory/scope.ts';
 import type { Millis } from '../../domain/instant.ts';
-import type { CallDetails, CallFilter, ListedCall, StretchEnd } from '../../domain/model.ts';
+import type { CallCount, CallDetails, CallFilter, ListedCall, StretchEnd } from '../../domain/model.ts';
 import type { CallListStore, CallScope } from '../../domain/ports.ts';
 import { hasCampaign } from '../directory/directory.ts';
 import { callLane, callLanes, groupByLane, inCallLanes } from '../engine/call-lanes.ts';
 import { both, type Condition, countUpTo, either, idsIn, inRange, matching, splitRange } from '../engine/conditions.ts';
 import type { Dialect, Lane, Lanes } from '../engine/database.ts';
 import { required } from '../engine/database.ts';
+import { countedState } from '../engine/ended-calls.ts';
 import type { CallRow } from '../engine/tables.ts';
 import { keysById, narrowFoundToVisible, narrowToVisible } from '../keys/api-keys.ts';
 
@@ -49,7 +52,7 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
 
     async count(scope, filter, cursor) {
       const { lanes, calls, end } = await findStretch(database, scope, filter, cursor, 0);
-      const sql = `SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, state, count(*) AS calls
+      const sql = `SELECT campaign_id, placed_at - placed_at % 900000 AS quarter_at, ${countedState} AS state, count(*) AS calls
         FROM calls WHERE ${calls.sql} GROUP BY 1, 2, 3`;
       const rows = await Promise.all(lanes.map(({ query }) => query<CountRow & { campaign_id: string }>(sql, calls.values)));
       return { counts: rows.flat().map(countOfCampaign), end };
@@ -72,7 +75,7 @@ export function callListStore({ lists: database, background }: Lanes): CallListS
       const sql = summarySql(kind === 'postgres' ? ['call_counts', 'call_count_changes'] : ['call_counts']);
       const bindings = kind === 'postgres' ? [campaignId, since, campaignId, since] : [campaignId, since];
       const rows = await callLane(database, campaignId).query<CountRow>(sql, [...bindings, campaignId, campaignId, since]);
-      return rows.map(({ quarter_at, state, calls }) => ({ quarterAt: quarter_at, state, calls }));
+      return rows.map(toCount);
     },
 
     async summaryOfAll(campaignIds, days, before) {
@@ -108,10 +111,16 @@ function newestOf(rows: readonly ListedRow[], limit: number): ListedRow[] {
   return rows.toSorted((a, b) => (a.contact_id > b.contact_id ? -1 : 1)).slice(0, limit);
 }
 
-type CountRow = Pick<CallRow, 'state'> & { quarter_at: Millis; calls: number };
+/** @property state the {@link countedState} */
+type CountRow = { quarter_at: Millis; state: string; calls: number };
 
-function countOfCampaign({ campaign_id, quarter_at, state, calls }: CountRow & { campaign_id: string }) {
-  return { campaignId: campaign_id, quarterAt: quarter_at, state, calls };
+function toCount({ quarter_at, state: counted, calls }: CountRow): CallCount {
+  const answeredBy = answerers.find((answerer) => counted === `completed by ${answerer}`) ?? null;
+  return { quarterAt: quarter_at, state: callStates.find((state) => state === counted) ?? 'completed', answeredBy, calls };
+}
+
+function countOfCampaign({ campaign_id, ...row }: CountRow & { campaign_id: string }) {
+  return { campaignId: campaign_id, ...toCount(row) };
 }
 
 /** Adds the names of the calls' campaigns, and of their keys if the viewer can see them. */

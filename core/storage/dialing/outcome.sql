@@ -10,4 +10,4 @@ FROM (
     CAST({{given}}->>4 AS bigint) AS duration_seconds, CAST({{given}}->>5 AS bigint) AS told_at, {{given}}->>6 AS answered_by
 ) AS r
 WHERE calls.contact_id = r.contact_id AND handoff IS NOT NULL AND state IN ('unknown', 'dialing') AND phone IS NOT NULL
-RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.late_outcome_at
+RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.late_outcome_at, calls.answered_by

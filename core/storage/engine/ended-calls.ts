@@ -8,18 +8,21 @@ import { getDialect, inTransaction, isOnShard } from './database.ts';
  */
 
 /** Adds rows that housekeeping adds up, so that concurrent statements don't wait for each other. */
-const count = `INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
-  SELECT campaign_id, placed_at - placed_at % 900000, state, count(*) FROM changed GROUP BY 1, 2, 3`;
+const count = (state: string) => `INSERT INTO call_count_changes (campaign_id, quarter_at, state, calls)
+  SELECT campaign_id, placed_at - placed_at % 900000, ${state}, count(*) FROM changed GROUP BY 1, 2, 3`;
+/** SQL for the state as which a call with an outcome is counted. It also says who answered a completed call, if that was reported. */
+export const countedState = `coalesce(CASE state WHEN 'completed' THEN 'completed by ' || answered_by END, state)`;
 /** A call with a late outcome was already counted as `unknown`. */
-const takeBack = `UNION ALL SELECT campaign_id, placed_at - placed_at % 900000, 'unknown', -1 FROM changed WHERE late_outcome_at IS NOT NULL`;
+const countOutcomes = `${count(countedState)}
+  UNION ALL SELECT campaign_id, placed_at - placed_at % 900000, 'unknown', -1 FROM changed WHERE late_outcome_at IS NOT NULL`;
 /** Only counting needs these columns. They aren't sent, because each slows down every cancel. */
-const counted = ['placed_at', 'state', 'late_outcome_at'];
+const counted = ['placed_at', 'state', 'late_outcome_at', 'answered_by'];
 
 /** Returns PostgreSQL's statement that ends the same calls, and counts them. */
 export function withCount(sql: string): string {
   const columns: readonly string[] = /\bRETURNING ([\w., "]+)$/i.exec(sql)?.[1]?.match(/\w+(?=[" ]*(?:,|$))/g) ?? [];
   const returned = columns.filter((column) => !counted.includes(column));
-  const counting = columns.includes('late_outcome_at') ? `${count} ${takeBack}` : count;
+  const counting = columns.includes('answered_by') ? countOutcomes : count('state');
   return `WITH changed AS (${sql}), counted AS (${counting}) SELECT ${returned} FROM changed`;
 }
 
@@ -29,10 +32,8 @@ export function withCount(sql: string): string {
  */
 export async function countSeparately(trx: Knex.Transaction, ended: readonly object[]): Promise<void> {
   if (ended.length === 0) return;
-  const columns = 'campaign_id text, placed_at bigint, state text, late_outcome_at bigint';
-  await trx.raw(`WITH changed AS (SELECT * FROM jsonb_to_recordset(?::jsonb) AS c (${columns})) ${count} ${takeBack}`, [
-    JSON.stringify(ended),
-  ]);
+  const columns = 'campaign_id text, placed_at bigint, state text, late_outcome_at bigint, answered_by text';
+  await trx.raw(`WITH changed AS (SELECT * FROM jsonb_to_recordset(?::jsonb) AS c (${columns})) ${countOutcomes}`, [JSON.stringify(ended)]);
 }
 
 /** Runs an update that ends calls, and counts these calls. @returns the number of ended calls */

@@ -144,7 +144,7 @@ type KeyAddressRow = { api_key_id: string; address: string; used_at: Millis };
 
 type KeyDayRow = { api_key_id: string; day: string; placed: number };
 
-type CallCountRow = { campaign_id: string; quarter_at: Millis; state: EndState; calls: number };
+type CallCountRow = { campaign_id: string; quarter_at: Millis; state: EndState | `completed by ${AnsweredBy}`; calls: number };
 
 export type SessionRow = {
   id: string;

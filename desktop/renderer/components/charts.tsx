@@ -1,5 +1,5 @@
 import type { CallsSummaryView } from '#contract/console/calls.ts';
-import { type Chart, outcomeGroups, outcomesByDay, percentages, stack, sum } from '../state/calls.ts';
+import { type Chart, describeAnswered, outcomeGroups, outcomesByDay, percentages, stack, sum } from '../state/calls.ts';
 import { formatIsoDay, formatNumber, pluralize } from '../state/format.ts';
 import { isSmall } from './menu.tsx';
 import { Moment } from './time.tsx';
@@ -32,6 +32,7 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
   const shown = chosen ? [chosen] : chart.columns;
   const groups = outcomeGroups.map((group, index) => ({ ...group, count: sum(shown.map(({ counts }) => counts[index] ?? 0)) }));
   const shares = percentages(groups.map(({ count }) => count));
+  const answered = describeAnswered((summary?.days ?? []).filter((each) => !chosen || each.day === day));
   const label = hasRange ? `Outcomes, ${days}` : 'Outcomes in the last 30 days';
   const outcomes = (
     <section class="outcomes" aria-label={label} aria-busy={isLoading}>
@@ -53,7 +54,10 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
               <svg viewBox="0 0 10 10" aria-hidden="true" focusable="false">
                 <rect class={name} width="10" height="10" rx="3" />
               </svg>
-              {label}
+              <span>
+                {label}
+                {name === 'completed' && answered !== '' && <span class="caption">{answered}</span>}
+              </span>
               <span class="end">{summary && `${formatNumber(count)} · ${shares[index]}`}</span>
             </li>
           ))}

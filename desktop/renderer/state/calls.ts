@@ -1,7 +1,8 @@
 import { DateTime } from 'luxon';
-import { type CallState, callStates } from '#contract/calls/states.ts';
+import type { CallState } from '#contract/calls/states.ts';
 import type { AllCallsSummaryView, CallsSummaryView, CallView } from '#contract/console/calls.ts';
-import { formatMinute } from './format.ts';
+import { formatMinute, formatNumber } from './format.ts';
+import { capitalized } from './labels.ts';
 
 type HeldCall = Pick<CallView, 'heldUntil' | 'heldFor' | 'heldZone'>;
 
@@ -44,22 +45,36 @@ export const summaryMs = 60_000;
 
 /** Adds up the calls of all campaigns. */
 export function combineCampaigns({ days, ...rest }: AllCallsSummaryView): CallsSummaryView {
-  return { ...rest, days: days.map(({ day, campaigns }) => ({ day, states: sumByState(campaigns.map(({ states }) => states)) })) };
+  return {
+    ...rest,
+    days: days.map(({ day, campaigns }) => {
+      const answeredBy = sumByName(campaigns.map((each) => each.answeredBy ?? {}));
+      return { day, states: sumByName(campaigns.map(({ states }) => states)), answeredBy };
+    }),
+  };
 }
 
 /** Counts each campaign's calls by group, for one day, or for all days if `day` is empty. @returns a function that takes a campaign's ID */
 export function outcomesByCampaign({ days }: AllCallsSummaryView, day: string): (campaignId: string) => number[] {
   const counted = days.filter((each) => day === '' || each.day === day).flatMap(({ campaigns }) => campaigns);
   const byId = Map.groupBy(counted, ({ id }) => id);
-  return (campaignId) => countByGroup(sumByState((byId.get(campaignId) ?? []).map(({ states }) => states)));
+  return (campaignId) => countByGroup(sumByName((byId.get(campaignId) ?? []).map(({ states }) => states)));
 }
 
-type States = CallsSummaryView['days'][number]['states'];
+type Days = CallsSummaryView['days'];
+type States = Days[number]['states'];
 
-function sumByState(all: readonly States[]): States {
-  const total: States = {};
-  for (const states of all) for (const state of callStates) if (states[state]) total[state] = (total[state] ?? 0) + states[state];
+function sumByName(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const total: Record<string, number> = {};
+  for (const [name, count] of all.flatMap((counts) => Object.entries(counts))) total[name] = (total[name] ?? 0) + count;
   return total;
+}
+
+/** Says who answered the completed calls: "Person 80, machine 30"; empty if that isn't known of any. */
+export function describeAnswered(days: Days): string {
+  const counts = sumByName(days.map(({ answeredBy }) => answeredBy ?? {}));
+  const known = ['person', 'machine'].flatMap((who) => (counts[who] ? [`${who} ${formatNumber(counts[who])}`] : []));
+  return capitalized(known.join(', '));
 }
 
 function countByGroup(states: States): number[] {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect } from 'chai';
-import { outcomesByDay, percentages, stack } from '../../../desktop/renderer/state/calls.ts';
+import { combineCampaigns, describeAnswered, outcomesByDay, percentages, stack } from '../../../desktop/renderer/state/calls.ts';
 
 describe('a chart of days', () => {
   it('scales its highest day to 100, and stacks each series on top of the previous series', () => {
@@ -72,5 +72,16 @@ describe("a day's outcomes", () => {
     expect(outcomesByDay({ dialerTrouble: null, days: [{ day: '2026-11-21', states }] })).to.deep.equal([
       { day: '2026-11-21', counts: [7, 3, 4, 5, 7] },
     ]);
+  });
+
+  it('say how many people and machines answered, in all campaigns, unless nothing is known', () => {
+    const states = { completed: 1_500 };
+    const describe = (...all: readonly (Partial<Record<'person' | 'machine' | 'unknown', number>> | undefined)[]) => {
+      const campaigns = all.map((answeredBy, n) => ({ id: String(n), states, ...(answeredBy && { answeredBy }) }));
+      return describeAnswered(combineCampaigns({ dialerTrouble: null, days: [{ day: '2026-11-21', campaigns }] }).days);
+    };
+    expect(describe({ person: 800, machine: 30 }, undefined, { person: 400, unknown: 2 })).to.equal('Person 1,200, machine 30');
+    expect(describe({ machine: 30 })).to.equal('Machine 30');
+    expect([describe(), describe(undefined), describe({ unknown: 4 })]).to.deep.equal(['', '', '']);
   });
 });
