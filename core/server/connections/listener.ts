@@ -97,7 +97,7 @@ function formatUrl(server: Server, host: string, isSecure: boolean): string {
 }
 
 /** In ms. A listener always closes after this time. */
-const maxDrainTime = 1_000;
+const maxDrainTime = 5_000;
 
 /** Node's internal handle of a listening socket and of a connection. Node doesn't document either. */
 type Handle = { listen?(backlog: number): number; getpeername?(address: object): number };
