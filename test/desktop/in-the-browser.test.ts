@@ -174,7 +174,7 @@ describeBrowser('the console in a browser', () => {
     await browser.context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await open();
     await browser.page.getByRole('row', { name: 'Practice software' }).first().click();
-    const id = await browser.page.getByRole('complementary').locator('code').innerText();
+    const id = await browser.page.getByRole('complementary').locator('code').first().innerText();
     await button('Copy ID').click();
     await browser.page.getByText('Copied the ID.').waitFor();
     expect(await clipboardText()).to.equal(id);
