@@ -10,12 +10,14 @@ import { readQueue } from '../domain/calls/dialing.ts';
 import { type ClockWatch, describeDoubt, watchClock } from '../domain/clock.ts';
 import type { Digest, StopReason } from '../domain/model.ts';
 import type { Clock, Passwords, Ports, Randomness } from '../domain/ports.ts';
+import { Problem } from '../domain/problem.ts';
 import { endDisallowedSessions } from '../domain/sign-in/sessions.ts';
 import { createManagementApp } from '../http/management.ts';
 import { proxyTrust } from '../http/middleware/client-address.ts';
 import type { State } from '../http/middleware/context.ts';
 import { pagePath, readWebConsole } from '../http/web-console.ts';
 import { adminCommand, commandLinePackage, version, webConsoleFolder } from '../program.ts';
+import { requireRights } from '../storage/engine/health.ts';
 import { openStorage } from '../storage/storage.ts';
 import { createApp } from './app.ts';
 import { connectionLimits, findRoom, type ObserveCut } from './connections/connections.ts';
@@ -92,10 +94,14 @@ export async function startCore(
   );
   const listeners: Listener[] = [];
   try {
-    const applied = await withUsableStorage(config.database, () => storage.migrate(outside.signal));
+    const { applied, risks } = await withUsableStorage(config.database, async () => {
+      const applied = await storage.migrate(outside.signal);
+      await requireRights(storage.database, config.database);
+      return { applied, risks: await storage.database.risks() };
+    });
     if (applied.length > 0) log.info({ migrations: applied }, 'schema migrated');
     if (config.database.kind === 'sqlite') log.info({ file: config.database.filename }, 'SQLite database opened');
-    for (const risk of await storage.database.risks()) log.error(risk);
+    for (const risk of risks) log.error(risk);
 
     const ports: Ports = {
       clock,
@@ -195,7 +201,8 @@ export async function startCore(
   } catch (error) {
     for (const listener of listeners) listener.abort();
     await storage.close().catch(() => undefined);
-    throw error;
+    // After the migration, the stores report an outage as a Problem.
+    throw error instanceof Problem ? toDatabaseError(error, config.database) : error;
   }
 }
 

@@ -116,17 +116,42 @@ describe('admin backup', () => {
         expect(partners.map(({ name }: { name: string }) => name)).to.deep.equal(['One']);
       });
 
+      it('reads and restores the same database as the core whatever variables and defaults there are', async () => {
+        const { hostname, port, username, password, pathname } = new URL(database);
+        await adminOn(database).json('partner', 'add', '日本');
+        const services = join(freshDirectory(), 'services.conf');
+        writeFileSync(services, '[other]\ndbname=postgres\n');
+        const client = new pg.Client(database);
+        await client.connect();
+        for (const setting of ['idle_in_transaction_session_timeout = 1', "client_encoding = 'LATIN1'"])
+          await client.query(`ALTER DATABASE ${pathname.slice(1)} SET ${setting}`);
+        await client.end();
+        const env = {
+          ...{ DATABASE_URL: `postgres:///${pathname.slice(1)}`, PGHOST: hostname, PGPORT: port, PGUSER: username, PGPASSWORD: password },
+          ...{ PGSERVICEFILE: services, PGSERVICE: 'other', PGHOSTADDR: '127.0.0.9', PGCLIENTENCODING: 'LATIN1', PGSSLMODE: 'disable' },
+        };
+        const target = file();
+        for (const args of [
+          ['backup', target],
+          ['restore', target],
+        ]) {
+          const { code, stderr } = await runScript('core/admin.ts', args, { env });
+          expect([code, stderr]).to.deep.equal([0, '']);
+        }
+        expect((await adminOn(database).admin(['partner', 'list'])).stdout).to.contain('日本');
+      });
+
       for (const command of ['backup', 'restore'])
-        it(`is refused by ${command} if only PostgreSQL's programs read a setting that names another database`, async () => {
+        it(`is refused by ${command} if PostgreSQL's programs reach another database`, async () => {
           const { backup } = await adminOn(database).json('backup', file());
-          const services = join(freshDirectory(), 'services.conf');
-          writeFileSync(services, '[other]\ndbname=postgres\n');
+          const programs = freshDirectory();
+          writeFileSync(join(programs, 'psql'), '#!/bin/sh\necho another\n', { mode: 0o755 });
           const { code, stderr } = await runScript('core/admin.ts', [command, command === 'backup' ? file() : backup.file], {
-            env: { DATABASE_URL: database, PGSERVICEFILE: services, PGSERVICE: 'other' },
+            env: { DATABASE_URL: database, PATH: `${programs}:${process.env['PATH']}` },
           });
           expect([code, stderr]).to.deep.equal([
             4,
-            "error: PostgreSQL's programs and the core reach different databases with DATABASE_URL. Unset variables such as PGHOSTADDR and PGSERVICE.\n",
+            "error: PostgreSQL's programs and the core reach different databases with DATABASE_URL. Check its hosts, and which psql this user runs.\n",
           ]);
         });
     });

@@ -18,7 +18,13 @@ describeAdmin('admin check', ({ admin, json, kind, database }) => {
     expect(checks.map(({ name }: { name: string }) => name)).to.deep.equal([...order, 'rights', 'schema', 'clock', 'users', 'dialer']);
   });
 
-  if (kind === 'sqlite') {
+  if (kind === 'postgres') {
+    it('reports that the role may not write', async () => {
+      const { code, stdout } = await adminOn(`${database()}?options=-cdefault_transaction_read_only%3Don`).admin(['check']);
+      expect([code, stdout]).to.deep.include(1);
+      expect(stdout).to.contain('FAIL   primary: PostgreSQL is read-only (default_transaction_read_only).');
+    });
+  } else {
     it('says how to fix an invalid session secret', async () => {
       const file = `${database().replace('sqlite:', '')}.session-secret`;
       writeFileSync(file, 'too short', { mode: 0o600 });

@@ -202,6 +202,23 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       await expectRefusal(start, 'DATABASE_URL', 'no schema has been selected', 'set search_path');
     });
 
+    it('that refuses writes', async () => {
+      const start = startCoreHere(`${await freshDatabase('postgres')}?options=-cdefault_transaction_read_only%3Don`);
+      await expectRefusal(start, 'DATABASE_URL', 'in a read-only transaction', 'turn off default_transaction_read_only');
+    });
+
+    it("on which the role can't change all tables", async () => {
+      const database = await freshDatabase('postgres');
+      const reader = `reader_${randomBytes(4).toString('hex')}`;
+      const client = new pg.Client(database);
+      await client.connect();
+      await client.query(`CREATE ROLE ${reader} LOGIN PASSWORD 'x'; GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${reader};
+        GRANT INSERT, UPDATE, DELETE ON sessions TO ${reader}`);
+      await client.end();
+      const start = startCoreHere(Object.assign(new URL(database), { username: reader, password: 'x' }).href);
+      await expectRefusal(start, 'DATABASE_URL', 'lacks INSERT, UPDATE, DELETE on accounts', 'Grant the user');
+    });
+
     it("that doesn't use TLS, if the address requires it", async () => {
       const start = startCoreHere(await changed({ search: '?sslmode=require' }));
       await expectRefusal(start, 'DATABASE_URL', "the server doesn't use TLS", 'remove sslmode');

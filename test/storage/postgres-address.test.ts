@@ -26,7 +26,7 @@ describe('a PostgreSQL address with several hosts', () => {
 describe('the address of a PostgreSQL database', () => {
   for (const [url, expected] of [
     ['postgres://u@one,two/callkey?target_session_attrs=read-write', 'postgres://u@one,two/callkey?target_session_attrs=read-write'],
-    ['postgresql://u:p@db/callkey?sslmode=require', 'postgres://u:p@db/callkey?sslmode=require'],
+    ['postgresql://u:p@db/callkey?sslmode=require', 'postgres://u:p@db/callkey?sslmode=verify-full'],
     ['postgres://u:p@db/callkey?host=/cloudsql/a:b:c', 'postgres://u:p@%2Fcloudsql%2Fa%3Ab%3Ac/callkey'],
     ['postgres:///callkey?host=/run/postgresql&user=ada', 'postgres://ada@%2Frun%2Fpostgresql/callkey'],
     ['postgres://db:5432/x?host=one,::1&port=1,2&user=a%40b&password=c%2Fd&dbname=y', 'postgres://a%40b:c%2Fd@one:1,[::1]:2/y'],
@@ -45,6 +45,9 @@ describe('the address of a PostgreSQL database', () => {
     ['postgres://u:canary#1@db/callkey', /percent-encoded/],
     ['postgres://u:canary?1@db/callkey', /percent-encoded/],
     ['postgres://u:canary%1@db/callkey', /percent-encoded/],
+    ['postgres://u:canary%00@db/callkey', /control characters/],
+    ['postgres://u@db/callkey?options=-c canary', /a space as %20/],
+    ['postgres://u@db/callkey?port=5432%2Fcanary', /valid host and port/],
     ['postgres://u@one:x,two/callkey', /valid host and port/],
     ['postgres://u@one,two/callkey?port=1,2,3', /as many ports as hosts/],
     ['postgres://u@db/callkey?port=canary', /valid host and port/],

@@ -146,8 +146,7 @@ async function checkPostgres(database: Lane): Promise<Finding[]> {
     return 'placed calls survive a power failure';
   });
   const primary = attempt('primary', async () => {
-    const [server] = await database.query<{ standby: boolean }>('SELECT pg_is_in_recovery() AS standby');
-    if (server?.standby) throw new Error('this is a standby: set DATABASE_URL to the primary');
+    await database.checkWritable();
     return 'connected to the primary';
   });
   const shards = database.shards().length;

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
+import pg from 'pg';
 import { Problem } from '../../domain/problem.ts';
 import type { Lane } from '../../storage/engine/database.ts';
 import { toProblem } from '../../storage/engine/errors.ts';
@@ -12,7 +13,7 @@ type PostgresTool = { name: string; child: ChildProcess; messages: () => string 
 /** Starts a PostgreSQL program. Passes the address in the environment, because `ps` shows arguments to every user. */
 export function startPostgresTool(url: string, name: string, args: readonly string[]): PostgresTool {
   const child = spawn(name, ['--no-password', ...args], {
-    env: { ...process.env, ...toEnvironment(url) },
+    env: toEnvironment(url, process.env),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   let messages = '';
@@ -39,8 +40,8 @@ export async function waitForTool({ name, child, messages }: PostgresTool): Prom
 }
 
 /**
- * Makes sure that PostgreSQL's programs reach the same database as this process. Otherwise, a variable such as PGHOSTADDR or a service file,
- * which only they read, could make them copy or overwrite another one.
+ * Makes sure that PostgreSQL's programs reach the same database as this process. Otherwise, they could copy or overwrite another one, for
+ * example if the address names several servers.
  *
  * @throws Problem `conflict` if they don't
  */
@@ -55,7 +56,7 @@ export async function requireSameServer(database: Lane, url: string): Promise<vo
   if (row === undefined || id.trim() !== row.id)
     throw new Problem(
       'conflict',
-      "PostgreSQL's programs and the core reach different databases with DATABASE_URL. Unset variables such as PGHOSTADDR and PGSERVICE.",
+      "PostgreSQL's programs and the core reach different databases with DATABASE_URL. Check its hosts, and which psql this user runs.",
     );
 }
 
@@ -77,33 +78,33 @@ function extractError(messages: string): string {
   return [error, ...dependents].join('; ');
 }
 
-/** Maps the core's `sslmode` values to those of PostgreSQL's own programs. */
-const sslModes: Record<string, string> = {
-  'no-verify': 'require',
-  prefer: 'verify-full',
-  require: 'verify-full',
-  'verify-ca': 'verify-full',
-};
-
-function toEnvironment(url: string): Record<string, string> {
-  const addresses = parseAddresses(url).map((address) => new URL(address));
-  const { username = '', password = '', pathname = '', searchParams } = addresses[0] ?? {};
-  const option = (name: string) => searchParams?.get(name) ?? '';
-  const sslMode = sslModes[option('sslmode')] ?? option('sslmode');
+/**
+ * Returns the environment in which PostgreSQL's programs connect as the driver does. The driver also reads some of libpq's variables, so ask
+ * it which values it uses, and remove the others, such as PGHOSTADDR and PGSERVICE, which only the programs read.
+ */
+function toEnvironment(url: string, inherited: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const clients = parseAddresses(url).map((address) => new pg.Client(address));
+  const [client] = clients;
+  const option = (name: string) => new URL(parseAddresses(url)[0] ?? '').searchParams.get(name) ?? '';
+  const isUnverified = (option('sslmode') || inherited['PGSSLMODE']) === 'no-verify';
+  const sslMode = !client?.ssl ? 'disable' : isUnverified ? 'require' : 'verify-full';
   const environment = {
-    PGHOST: addresses.map(({ hostname }) => decodeURIComponent(hostname).replace(/^\[|\]$/g, '')).join(','),
-    PGPORT: addresses.map(({ port }) => port || '5432').join(','),
-    PGUSER: decodeURIComponent(username),
-    PGPASSWORD: decodeURIComponent(password),
-    PGDATABASE: decodeURIComponent(pathname.slice(1)),
-    PGOPTIONS: option('options'),
+    PGHOST: clients.map(({ host }) => host.replace(/^\[|\]$/g, '')).join(','),
+    PGPORT: clients.map(({ port }) => port).join(','),
+    PGUSER: client?.user,
+    PGPASSWORD: client?.password,
+    PGPASSFILE: inherited['PGPASSFILE'],
+    PGDATABASE: client?.database,
+    PGOPTIONS: option('options') || inherited['PGOPTIONS'],
+    PGCLIENTENCODING: 'UTF8',
     PGSSLMODE: sslMode,
     // By default, Node trusts the certificate authorities that it ships with. The closest equivalent is the system's authorities, which
     // PostgreSQL's programs can use since version 16.
     PGSSLROOTCERT: option('sslrootcert') || (sslMode === 'verify-full' ? 'system' : ''),
     PGSSLCERT: option('sslcert'),
     PGSSLKEY: option('sslkey'),
-    PGTARGETSESSIONATTRS: addresses.length > 1 ? 'read-write' : '',
+    PGTARGETSESSIONATTRS: clients.length > 1 ? 'read-write' : '',
   };
-  return Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const others = Object.entries(inherited).filter(([name]) => !name.startsWith('PG'));
+  return Object.fromEntries([...others, ...Object.entries(environment).filter(([, value]) => value)]);
 }

@@ -98,8 +98,8 @@ export type DatabaseLocation = { kind: 'sqlite'; filename: string } | { kind: 'p
 
 /**
  * Parses `sqlite:` and a path, or a `postgres://` address. Refuses `sqlite://callkey.db`, because some tools read this as a relative path and
- * others as a host, and no one means a file in the root folder. Also refuses what other programs accept after a path, such as `?mode=ro`:
- * as a part of the name, it would create an empty database.
+ * others as a host, and no one means a file in the root folder. Also refuses what other programs accept in a path, such as `?mode=ro`, `~/` or
+ * `$HOME`: as a part of the name, it would create an empty database.
  *
  * @throws Error whose message says what the address must be, and contains no part of it
  */
@@ -110,8 +110,10 @@ export function parseDatabaseUrl(url: string): DatabaseLocation {
     throw new Error(
       'must be sqlite: followed by a file path (sqlite:./callkey.db or sqlite:/data/callkey.db), or postgres://user:password@host/database',
     );
-  if (/[?#%"]|^\s|\s$|\p{Cc}/u.test(path))
-    throw new Error('must be sqlite: followed by a file path without ?, #, %, quotation marks, and spaces at its start or end');
+  if (/[?#%"$]|^[\s'~]|^file:|[\s']$|[\p{Cc}\p{Cf}]/u.test(path))
+    throw new Error(
+      'must be sqlite: followed by a file path without ?, #, %, $, quotation marks, ~ and file: at its start, and spaces at its ends',
+    );
   return { kind: 'sqlite', filename: resolve(path) };
 }
 

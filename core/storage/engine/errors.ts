@@ -213,7 +213,8 @@ const remedies: ReadonlyMap<string, string> = new Map([
   ['28P01', 'Fix the username or password in DATABASE_URL.'],
   ['28000', 'Check the user in DATABASE_URL, and pg_hba.conf on the server.'],
   ['42501', 'Grant the user that permission.'],
-  ['25006', 'Set DATABASE_URL to the primary server.'],
+  ['25006', 'Set DATABASE_URL to the primary server, and turn off default_transaction_read_only.'],
+  ['53100', 'Free up some disk space on the server.'],
   ['53300', 'Raise max_connections, or stop other programs that use the server.'],
   ['57P01', 'Try again when the server is up.'],
   ['57P02', 'Try again when the server is up.'],
@@ -256,7 +257,7 @@ function formatLocation(location: DatabaseLocation): string {
   if (location.kind === 'sqlite') return location.filename;
   const addresses = parseAddresses(location.url).map((address) => new URL(address));
   const name = addresses[0]?.pathname.slice(1) ?? '';
-  const hosts = addresses.map(({ host }) => host).join(', ');
+  const hosts = addresses.map(({ host }) => decodeURIComponent(host)).join(', ');
   return hosts === '' ? name : `${name} at ${hosts}`;
 }
 

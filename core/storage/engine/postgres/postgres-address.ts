@@ -25,7 +25,9 @@ const parameters: Record<string, readonly string[] | undefined> = {
 export function normalizeUrl(url: string): string {
   const [, , , after = ''] = parts.exec(url) ?? [];
   if (/[@#]/.test(after) || !isDecodable(url))
-    throw new Error('must be percent-encoded in its user name and password: for example, write @ as %40, / as %2F, # as %23 and % as %25');
+    throw new Error('must be percent-encoded: for example, write @ in a password as %40, / as %2F, # as %23, % as %25 and a space as %20');
+  // Node.js refuses NUL in a variable of PostgreSQL's programs, with an error that contains the value.
+  if (/\p{Cc}/u.test(decodeURIComponent(url))) throw new Error('must not contain control characters');
   const addresses = parseAddresses(url);
   if (!addresses.every((address) => URL.canParse(address))) throw new Error('must have a valid host and port');
   const parsed = addresses.map((address) => new URL(address));
@@ -37,6 +39,8 @@ export function normalizeUrl(url: string): string {
     if (allowed && !allowed.includes(value))
       throw new Error(`must have one of these values in its parameter ${name}: ${allowed.join(', ')}`);
   }
+  // The driver reads these values as verify-full, too, and warns about them.
+  if (['prefer', 'require', 'verify-ca'].includes(searchParams.get('sslmode') ?? '')) searchParams.set('sslmode', 'verify-full');
   const take = (name: string) => {
     const value = searchParams.get(name);
     searchParams.delete(name);
@@ -44,6 +48,7 @@ export function normalizeUrl(url: string): string {
   };
   const ports = take('port')?.split(',') ?? parsed.map(({ port }) => port);
   const hosts = take('host')?.split(',').map(toUrlHost) ?? parsed.map(({ hostname }) => hostname);
+  if (!ports.every((port) => /^\d*$/.test(port))) throw new Error('must have a valid host and port');
   if (ports.length > 1 && ports.length !== hosts.length) throw new Error('must have as many ports as hosts');
   const user = encode(take('user')) ?? username;
   const secret = encode(take('password')) ?? password;
