@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { enableCompileCache } from 'node:module';
 import { isatty } from 'node:tty';
 import { fileURLToPath } from 'node:url';
@@ -24,16 +25,18 @@ if (argument !== undefined) {
 
 /** Asks the running core on this machine, for the health checks of containers. @returns the exit code */
 async function checkHealth(): Promise<number> {
-  const { readHealthUrl } = await import('./server/start/config.ts');
+  const { readManagementAddress } = await import('./server/start/config.ts');
+  const { Agent, get } = await import('node:http');
   try {
-    const url = readHealthUrl(process.env);
-    if (url === null) throw new Error("MANAGEMENT_PORT is off, so the core doesn't report its health.");
-    const { status } = await fetch(url, { signal: AbortSignal.timeout(4_000) });
-    if (status !== 200) throw new Error(`${url} returned ${status}.`);
+    const address = readManagementAddress(process.env);
+    if (address === null) throw new Error("MANAGEMENT_PORT is off, so the core doesn't report its health.");
+    // Not `fetch`, which refuses some ports. An agent of its own doesn't use a proxy.
+    const request = get({ ...address, path: '/healthz', agent: new Agent(), signal: AbortSignal.timeout(4_000) });
+    const [{ statusCode }] = await once(request, 'response');
+    if (statusCode !== 200) throw new Error(`The core at ${address.host}, port ${address.port}, returned ${statusCode}.`);
     return 0;
   } catch (error) {
-    const cause = error instanceof Error && error.cause instanceof Error ? ` (${error.cause.message})` : '';
-    process.stderr.write(`${error instanceof Error ? error.message : error}${cause}\n`);
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n`);
     return 1;
   }
 }

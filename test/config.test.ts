@@ -150,6 +150,7 @@ describe('the configuration', () => {
     ['HOST', '127.0.0.1\r\n::1', {}],
     ['LOG_LEVEL', '"info"', {}],
     ['SESSION_SECRETS', `'${secret}'`, {}],
+    ['SESSION_SECRETS', `“${secret}”`, {}],
     ['SESSION_SECRETS', 'too short', {}],
     ['SESSION_SECRETS', '', { DATABASE_URL: 'postgres://localhost/x' }],
     ['TRUSTED_PROXIES', 'everyone', {}],

@@ -260,8 +260,10 @@ describe('the core process', () => {
   });
 
   it('answers --health with the exit code, at the address that its own variables set', async () => {
-    const port = String(await freePort());
-    const variables = { MANAGEMENT_HOST: '127.0.0.2', MANAGEMENT_PORT: port };
+    // fetch refuses this port, and uses the proxy.
+    const port = '10080';
+    const host = `127.1.${(process.pid >> 8) & 255}.${process.pid & 255}`;
+    const variables = { MANAGEMENT_HOST: host, MANAGEMENT_PORT: port, NODE_USE_ENV_PROXY: '1', HTTP_PROXY: 'http://127.0.0.1:9' };
     const core = await spawnCore(await freshDatabase('sqlite'), variables);
     const health = async (env: Record<string, string>) => {
       const [code] = await once(

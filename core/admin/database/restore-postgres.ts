@@ -211,7 +211,9 @@ const ownEntry = new RegExp(`^\\d+; \\d+ \\d+ (?:${ofTables}|ACL .+ (?:TABLE|SEQ
 const quotedList = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ');
 
 /** Builds the start of the SQL script. It doesn't use CASCADE, so that another program's view stops the restore instead of disappearing. */
-const opening = (own: number) => `BEGIN \\; SELECT set_config(name, '0', true) FROM pg_settings WHERE name ~ '(statement|session|transaction)_timeout$' \\g /dev/null
+const opening = (
+  own: number,
+) => `BEGIN \\; SELECT set_config(name, '0', true) FROM pg_settings WHERE name ~ '(statement|session|transaction)_timeout$' \\g /dev/null
 SELECT pg_advisory_xact_lock(${migrationLock}) \\g /dev/null
 DO $$ BEGIN
   IF EXISTS (SELECT FROM pg_stat_activity WHERE ${otherSessions(String(own))}) THEN RAISE EXCEPTION 'a core connected in the meantime'; END IF;

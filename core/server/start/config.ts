@@ -249,13 +249,13 @@ export function readDatabaseLocation(environment: Readonly<Record<string, string
   return parse(z.object({ DATABASE_URL: databaseUrl }), environment).DATABASE_URL;
 }
 
-/** Returns the address of this machine's core for health checks; null if its management listener is off. @throws ConfigError */
-export function readHealthUrl(environment: Readonly<Record<string, string | undefined>>): string | null {
+/** Returns the address of this machine's management listener; null if it's off. @throws ConfigError */
+export function readManagementAddress(environment: Readonly<Record<string, string | undefined>>): { host: string; port: number } | null {
   const { MANAGEMENT_HOST, MANAGEMENT_PORT } = schema.shape;
   const { MANAGEMENT_HOST: host, MANAGEMENT_PORT: port } = parse(z.object({ MANAGEMENT_HOST, MANAGEMENT_PORT }), environment);
   // A listener on all addresses also accepts connections on loopback.
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
-  return port === 'off' ? null : `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}/healthz`;
+  return port === 'off' ? null : { host: reachable, port };
 }
 
 function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly<Record<string, string | undefined>>): z.output<Schema> {
@@ -273,7 +273,7 @@ function parse<Schema extends z.ZodObject>(schema: Schema, environment: Readonly
     set[name] = readSecretFile(variable, file);
   }
   for (const name of Object.keys(schema.shape))
-    if (/^(["']).*\1$|\p{Cc}/su.test(set[name] ?? ''))
+    if (/^(["']).*\1$|^[“‘`].*[”’`]$|\p{Cc}/su.test(set[name] ?? ''))
       throw new ConfigError(name, 'must not be in quotation marks or contain control characters');
   const parsed = schema.safeParse(set);
   if (parsed.success) return parsed.data;
