@@ -502,11 +502,17 @@ export type StopStore = {
    * Stops dialing for a scope, unless it's already stopped, and waits until every hand-off in it that was under way has ended.
    *
    * @param cancelling whether queued calls are cancelled, too
+   * @param rest passes the time between two looks at the hand-offs
    * @returns the stop that's in force
    * @throws Problem `unavailable` if the scope is stopped, but a claim that might not have seen it is still running, or calls are still being
    * cancelled
    */
-  stop(stop: DialingStop, cancelling: boolean, event: AuditEvent): Promise<{ stop: DialingStop; isNew: boolean }>;
+  stop(
+    stop: DialingStop,
+    cancelling: boolean,
+    event: AuditEvent,
+    rest?: (ms: number) => Promise<void>,
+  ): Promise<{ stop: DialingStop; isNew: boolean }>;
   /** Counts the calls that wait, and those that a provider has or may have, of a stop's scope. */
   count(stop: DialingStop): Promise<{ queuedCalls: number; withProvider: number }>;
   /** Lists the stops that apply to something in the viewer's reach, newest first. */

@@ -47,6 +47,20 @@ describe('stopping', () => {
       for (const response of open) if (!response.writableEnded) response.writeHead(202).end();
     });
 
+    it('stops something else right away while the same user waits for the provider', async () => {
+      const open: ServerResponse[] = [];
+      await dialer.start({}, (_, response) => open.push(response));
+      await dialer.place();
+      await dialer.receiver.until(1);
+      const who = { cookie: dialer.cookie };
+      const first = stop(who, { scope: 'campaign', id: dialer.tenants.campaign.id });
+      await until(async () => (await list(who)).length === 1);
+      const second = stop(who, { scope: 'account', id: dialer.tenants.account.id });
+      await until(async () => (await list(who)).length === 2);
+      for (const response of open) response.writeHead(202).end();
+      for (const { status, text } of await Promise.all([first, second])) expect(status, text).to.equal(201);
+    });
+
     it('is shown to everyone whom it stops, and resumed only by those who may', async () => {
       await dialer.start({ DIALER: 'off' });
       const { account, partner, campaign, otherAccount } = dialer.tenants;

@@ -13,9 +13,15 @@ type Stopped = { stop: DialingStop; isNew: boolean; queuedCalls: number; withPro
  * Stops dialing for the server, a partner, an account or a campaign. Once this returns, no call of that scope leaves any core until dialing
  * is resumed. Stopping what's already stopped returns the stop that's there.
  *
+ * @param rest passes time while the provider has yet to respond
  * @throws Problem `unavailable` if the scope is stopped, but a claim that might not have seen it is still running. Stopping it again finds out
  */
-export async function stopDialing(ports: Ports, { viewer, actor }: Caller, input: StopDialing): Promise<Stopped> {
+export async function stopDialing(
+  ports: Ports,
+  { viewer, actor }: Caller,
+  input: StopDialing,
+  rest?: (ms: number) => Promise<void>,
+): Promise<Stopped> {
   const { scope, id = '', reason = null, cancelQueuedCalls = false } = input;
   const target = scope === 'server' ? null : await findTarget(ports, viewer, scope, id);
   if (target === null && !isOfService(viewer)) throw new Problem('forbidden', 'Only service staff can stop dialing for the whole server.');
@@ -31,7 +37,7 @@ export async function stopDialing(ports: Ports, { viewer, actor }: Caller, input
   };
   const detail = [reason, cancelQueuedCalls ? 'cancelled the queued calls' : null].filter((part) => part !== null).join('; ') || undefined;
   const event = { ...auditEvent(ports, actor, 'dialing.stopped', toSubject(stop), stop.owner), detail };
-  const result = await ports.stores.stops.stop(stop, cancelQueuedCalls, event);
+  const result = await ports.stores.stops.stop(stop, cancelQueuedCalls, event, rest);
   return { ...result, ...(await ports.stores.stops.count(result.stop)) };
 }
 

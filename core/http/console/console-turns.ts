@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Turn } from '../../domain/calls/call-list.ts';
 import { FairQueue } from '../../domain/fair-queue.ts';
 import { Problem } from '../../domain/problem.ts';
@@ -42,12 +43,16 @@ export class ConsoleTurns {
     if (kind !== null) this.#searches.set(kind, search);
     const deadline = performance.now() + this.#limits.search;
     const hasWaited = this.#active.has(user) || this.#active.size >= this.#limits.atOnce;
-    const result = await this.#wait(user, this.#limits.wait);
-    let hasTurn = result === 'turn';
-    try {
+    let hasTurn = false;
+    const takeTurn = async () => {
+      const result = await this.#wait(user, this.#limits.wait);
+      hasTurn = result === 'turn';
       if (result === 'full')
         throw new Problem('too-many-requests', 'Too many of your requests are waiting. Try again in 1 second.', { retryAfter: 1 });
       if (!hasTurn) throw new Problem('unavailable', 'The server is busy with other requests.', { retryAfter: 2 });
+    };
+    try {
+      await takeTurn();
       if (isGone()) return undefined;
       const yieldTurn = async () => {
         const left = deadline - performance.now();
@@ -58,7 +63,13 @@ export class ConsoleTurns {
         hasTurn = (await next) === 'turn';
         return hasTurn;
       };
-      return await work({ yieldTurn }, hasWaited);
+      const rest = async (ms: number) => {
+        this.#end(user);
+        hasTurn = false;
+        await delay(ms);
+        await takeTurn();
+      };
+      return await work({ yieldTurn, rest }, hasWaited);
     } finally {
       if (hasTurn) this.#end(user);
       if (kind !== null && this.#searches.get(kind) === search) this.#searches.delete(kind);

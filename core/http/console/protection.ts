@@ -58,8 +58,10 @@ export const setNumbers: Handler<'setNumbers'> = async ({ ports, caller, query, 
   return numbersView(await rules.setNumberRules(ports, caller, query, change, version));
 };
 
-export const stopDialing: Handler<'stopDialing'> = async ({ ctx, ports, viewer, caller, body }) => {
-  const { stop, isNew, queuedCalls, withProvider } = await stops.stopDialing(ports, caller, body);
+export const stopDialing: Handler<'stopDialing'> = async ({ ctx, ports, viewer, caller, takeTurn, body }) => {
+  // A provider may take ten seconds, and the user may have to stop something else meanwhile.
+  const stopping = takeTurn(({ rest }) => stops.stopDialing(ports, caller, body, rest));
+  const { stop, isNew, queuedCalls, withProvider } = await stopping;
   ctx.state.isRepeated = !isNew;
   return { stop: stopView(viewer, stop), queuedCalls, withProvider };
 };

@@ -25,7 +25,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
   const { read, write } = database;
 
   return {
-    async stop(stop, cancelling, event) {
+    async stop(stop, cancelling, event, rest) {
       const row = toRow(stop, cancelling);
       const isNew = await write.transaction(async (trx) => {
         const added = await trx('dialing_stops').insert(row).onConflict('scope_id').ignore().returning('id');
@@ -35,7 +35,7 @@ export function stopStore({ console: database, background }: Lanes): StopStore {
         return added.length > 0;
       });
       await requireSeen(database);
-      await awaitHandoffs(background, stop);
+      await awaitHandoffs(background, stop, rest);
       if (cancelling) await cancelFor(background, row);
       const [current = stop] = isNew ? [] : await select(database, 's.scope_id = ?', [row.scope_id]);
       return { stop: current, isNew };
@@ -113,7 +113,11 @@ async function select({ query }: Lane, condition: string, bindings: readonly Val
 }
 
 /** Waits until no call of the scope that was claimed before the stop may still be sent. The claims themselves have ended. */
-async function awaitHandoffs(database: Lane, { scope, target, at }: DialingStop): Promise<void> {
+async function awaitHandoffs(
+  database: Lane,
+  { scope, target, at }: DialingStop,
+  rest: (ms: number) => Promise<void> = setTimeout,
+): Promise<void> {
   const { sql, bindings } = isInScope({ scope, scopeId: target?.id ?? '' });
   const lastLease = plus(at, dialingLimits.lease.toMillis() + clockSkew.toMillis());
   // A lease that ended before the stop belongs to a core that died or hangs, and doesn't begin a hand-off anymore.
@@ -125,7 +129,7 @@ async function awaitHandoffs(database: Lane, { scope, target, at }: DialingStop)
     return rows.map(({ contact_id, attempt }) => `${contact_id} ${attempt}`);
   };
   const before = new Set(await find());
-  for (const deadline = performance.now() + patience; before.size > 0; await setTimeout(pollEvery)) {
+  for (const deadline = performance.now() + patience; before.size > 0; await rest(pollEvery)) {
     if (!(await find()).some((each) => before.has(each))) return;
     // What's left belongs to a core that was killed or hangs, and can't begin a hand-off anymore: see `dialingLimits.start`.
     if (performance.now() > deadline) return;
