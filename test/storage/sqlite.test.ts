@@ -174,22 +174,45 @@ describe("a SQLite file's writer", () => {
     expect(await found()).to.deep.equal(['before']);
   });
 
-  for (const [attack, command] of [
-    ['index was deleted', (file: string) => ['rm', `${file}-shm`]],
-    ['index was replaced', (file: string) => ['sh', '-c', `cp ${file}-shm ${file}.copy && mv ${file}.copy ${file}-shm`]],
-    ['file has a second name', (file: string) => ['ln', file, `${file}.link`]],
+  const overwritings = [
     ['file was overwritten', (file: string) => ['cp', `${file}.backup`, file]],
     ['file was truncated', (file: string) => ['truncate', '-s', '8192', file]],
     ['file was emptied', (file: string) => ['truncate', '-s', '0', file]],
+  ] as const;
+  const attacks = [
+    ['index was deleted', (file: string) => ['rm', `${file}-shm`]],
+    ['index was replaced', (file: string) => ['sh', '-c', `cp ${file}-shm ${file}.copy && mv ${file}.copy ${file}-shm`]],
+    ['file has a second name', (file: string) => ['ln', file, `${file}.link`]],
+    ...overwritings,
+  ] as const;
+  const nothing = async () => undefined;
+  const write = () => direct.storage.database.write.raw('PRAGMA user_version = 0');
+  // As the commit of a batch may do.
+  const checkpoint = async () => {
+    await write();
+    await direct.storage.database.write.raw('PRAGMA wal_checkpoint(PASSIVE)');
+  };
+  const openElsewhere = async () => (await openDirect(database)).close();
+
+  for (const [when, kinds, before, after] of [
+    ['', attacks, nothing, nothing],
+    [' right after a checkpoint', overwritings, checkpoint, nothing],
+    [' right after its WAL was emptied', overwritings, () => emptyLog(direct.storage.database), nothing],
+    [' before another core opens it', overwritings, write, openElsewhere],
+    [' right after a checkpoint and before another core opens it', overwritings, checkpoint, openElsewhere],
   ] as const)
-    it(`doesn't place calls if the ${attack}, and says so`, async () => {
-      await direct.storage.database.read.raw('VACUUM INTO ?', [`${filename()}.backup`]);
-      expect(await place('before')).to.equal('placed');
-      const [name = '', ...args] = command(filename());
-      execFileSync(name, args);
-      expect(await place('after')).to.equal('unavailable');
-      expect(await direct.storage.isReady()).to.equal(false);
-    });
+    for (const [attack, command] of kinds)
+      it(`doesn't place calls if the ${attack}${when}, and says so`, async () => {
+        await direct.storage.database.read.raw('VACUUM INTO ?', [`${filename()}.backup`]);
+        expect(await place('before')).to.equal('placed');
+        await before();
+        const [name = '', ...args] = command(filename());
+        execFileSync(name, args);
+        // The other core may notice it as well.
+        await after().catch(() => undefined);
+        expect(await place('after')).to.equal('unavailable');
+        expect(await direct.storage.isReady()).to.equal(false);
+      });
 
   it("doesn't open an overwritten file again until a backup is restored", async () => {
     expect(await place('before')).to.equal('placed');

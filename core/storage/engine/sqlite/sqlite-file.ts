@@ -67,6 +67,8 @@ function cannotOpenError(filename: string, error: unknown): Problem {
 export type FileGuard = {
   /** Checks the files now. @throws UnsafeFileError if a write could be lost */
   check(): void;
+  /** Whether a checkpoint is running, or was interrupted by a crash. Until the next one finishes, overwriting can't be noticed. */
+  isCheckpointUnfinished(): boolean;
   /** Called when a connection is about to be opened. */
   opening(): void;
   /** Called when a connection is about to be closed. The last one removes the WAL and its index. */
@@ -94,7 +96,7 @@ export function fileGuard(filename: string): FileGuard {
   const file = realpathSync(filename);
   refuseUnsafe(file);
   const [wal, shm] = [`${file}-wal`, `${file}-shm`];
-  const atFirst = toIdentity(statIfPresent(filename));
+  const atFirst = toIdentity(statIfPresent(filename)) ?? '';
   const identities = new Map<string, string>();
   let connections = 0;
   let checks = 0;
@@ -121,20 +123,28 @@ export function fileGuard(filename: string): FileGuard {
     requireSame(wal);
     if (index && !index.isDeleted() && ++checks % askForIndexEvery !== 0) return;
     const identity = requireSame(shm);
-    if (identity !== undefined) index ??= openWalIndex(shm, identity);
+    if (identity !== undefined) index ??= openWalIndex(file, { file: atFirst, index: identity });
   }
 
   /**
    * Checks whether another program has written to the file. In WAL mode, only checkpoints write to it, and the index shows each checkpoint
-   * before its first write and after its last.
+   * before its first write and after its last. If there was one since the last check, the file must still be as it left it: with the page of
+   * the last frame that it copied, which that frame's transaction has changed, so an earlier copy of the file has another one there.
+   *
+   * Two moments remain in which overwriting isn't noticed: between a check and a checkpoint by the commit that follows it, which writes these
+   * pages again, and after another core has emptied the WAL, until that core checks the file.
    */
   function checkContent({ mtimeNs, size }: BigIntStats, before: Checkpoints | undefined): void {
-    if (before && seen && (mtimeNs !== seen.mtimeNs || size !== seen.size)) {
+    if (!seen || mtimeNs !== seen.mtimeNs || size !== seen.size) {
       const after = index?.checkpoints();
-      if (after && after.done === after.attempted && isSame(after, seen.checkpoints)) harm = markOverwritten(file);
+      if (!after || after.done !== after.attempted) return;
+      const wasOverwritten = (seen && isSame(after, seen.checkpoints)) || index?.wasOverwritten(after);
+      // The next check decides.
+      if (wasOverwritten === undefined) return;
+      if (wasOverwritten) harm = markOverwritten(file);
     }
-    seen = before && { mtimeNs, size, checkpoints: before };
     if (harm) throw harm;
+    seen = before && { mtimeNs, size, checkpoints: before };
   }
 
   return {
@@ -152,6 +162,10 @@ export function fileGuard(filename: string): FileGuard {
       if (open === 0) return;
       checkCompanions();
       checkContent(stats, before);
+    },
+    isCheckpointUnfinished() {
+      const checkpoints = index?.checkpoints();
+      return checkpoints !== undefined && checkpoints.done !== checkpoints.attempted;
     },
     opening() {
       connections++;
@@ -171,7 +185,8 @@ export function fileGuard(filename: string): FileGuard {
   };
 }
 
-const isSame = (a: Checkpoints, b: Checkpoints) => a.salt === b.salt && a.done === b.done;
+type Progress = Pick<Checkpoints, 'salt' | 'done'>;
+const isSame = (a: Progress, b: Progress) => a.salt === b.salt && a.done === b.done;
 
 function statIfPresent(path: string): BigIntStats | undefined {
   return statSync(path, { bigint: true, throwIfNoEntry: false });
@@ -239,14 +254,16 @@ function movedError(file: string, todo: string): UnsafeFileError {
 
 /**
  * The progress of checkpoints, in frames of the WAL. `salt` changes each time the WAL starts again. While a checkpoint is running,
- * `attempted` is ahead of `done`.
+ * `attempted` is ahead of `done`. `lastFrame` is the one of the newest commit.
  */
-export type Checkpoints = { salt: number; done: number; attempted: number };
+type Checkpoints = { salt: number; done: number; attempted: number; lastFrame: number; pageSize: number };
 
 type WalIndex = {
   /** Whether the file no longer has a name. This is faster than checking by name. */
   isDeleted(): boolean;
   checkpoints(): Checkpoints | undefined;
+  /** Whether the database isn't as these checkpoints left it, as far as their last frame shows; undefined if that can't be told now. */
+  wasOverwritten(checkpoints: Checkpoints): boolean | undefined;
   close(): void;
 };
 
@@ -256,28 +273,78 @@ type WalIndex = {
  */
 const opened = new Map<string, { descriptor: number; users: number }>();
 
+function openShared(path: string, identity: string): { descriptor: number; close(): void } {
+  const shared = opened.get(identity) ?? { descriptor: openSync(path, 'r'), users: 0 };
+  opened.set(identity, shared);
+  shared.users++;
+  return {
+    descriptor: shared.descriptor,
+    close() {
+      if (--shared.users > 0) return;
+      opened.delete(identity);
+      closeSync(shared.descriptor);
+    },
+  };
+}
+
 /** The positions of fields, in bytes from the start of the index (see https://sqlite.org/walformat.html#walidxfmt). */
-const at = { salt: 32, done: 96, attempted: 128, end: 132 } as const;
+const at = { pageSize: 14, lastFrame: 16, salt: 32, done: 96, attempted: 128, end: 132 } as const;
+/** The same for a frame of the WAL, which begins with a header of its own. */
+const frameAt = { pageNumber: 0, pages: 4, salt: 8, page: 24 } as const;
+const walHeader = 32;
 
 /**
  * Opens the `-shm` file, which SQLite maps into memory. This isn't possible on Windows, because SQLite's locks block other readers there.
  */
-function openWalIndex(path: string, identity: string): WalIndex {
-  if (process.platform === 'win32') return { isDeleted: () => false, checkpoints: () => undefined, close: () => undefined };
-  const index = opened.get(identity) ?? { descriptor: openSync(path, 'r'), users: 0 };
-  opened.set(identity, index);
-  index.users++;
+function openWalIndex(file: string, identities: { file: string; index: string }): WalIndex {
+  if (process.platform === 'win32')
+    return { isDeleted: () => false, checkpoints: () => undefined, wasOverwritten: () => undefined, close: () => undefined };
+  const index = openShared(`${file}-shm`, identities.index);
+  const database = openShared(file, identities.file);
   const bytes = Buffer.alloc(at.end);
+  function checkpoints(): Checkpoints | undefined {
+    if (readSync(index.descriptor, bytes, 0, at.end, 0) < at.end) return undefined;
+    const size = bytes.readUInt16LE(at.pageSize);
+    return {
+      salt: bytes.readUInt32LE(at.salt),
+      done: bytes.readUInt32LE(at.done),
+      attempted: bytes.readUInt32LE(at.attempted),
+      lastFrame: bytes.readUInt32LE(at.lastFrame),
+      // 1 stands for 65,536.
+      pageSize: size === 1 ? 65_536 : size,
+    };
+  }
   return {
     isDeleted: () => fstatSync(index.descriptor).nlink === 0,
-    checkpoints() {
-      if (readSync(index.descriptor, bytes, 0, at.end, 0) < at.end) return undefined;
-      return { salt: bytes.readUInt32LE(at.salt), done: bytes.readUInt32LE(at.done), attempted: bytes.readUInt32LE(at.attempted) };
+    checkpoints,
+    wasOverwritten({ salt, done, attempted, lastFrame, pageSize }) {
+      if (done === 0) return false;
+      const frame = Buffer.alloc(frameAt.page + pageSize);
+      const read = readWal(`${file}-wal`, frame, walHeader + (done - 1) * frame.length);
+      if (read < frame.length || frame.readUInt32LE(frameAt.salt) !== salt) return undefined;
+      const page = Buffer.alloc(pageSize);
+      const found = readSync(database.descriptor, page, 0, pageSize, (frame.readUInt32BE(frameAt.pageNumber) - 1) * pageSize);
+      const { size } = fstatSync(database.descriptor);
+      const after = checkpoints();
+      // Another checkpoint may have begun in the meantime, or the WAL may have started again.
+      if (!after || !isSame(after, { salt, done }) || after.attempted !== attempted) return undefined;
+      // A checkpoint that has copied the newest commit also sets the file's size.
+      const hasOtherSize = lastFrame === done && size !== frame.readUInt32BE(frameAt.pages) * pageSize;
+      return hasOtherSize || found < pageSize || !page.equals(frame.subarray(frameAt.page));
     },
     close() {
-      if (--index.users > 0) return;
-      opened.delete(identity);
-      closeSync(index.descriptor);
+      index.close();
+      database.close();
     },
   };
+}
+
+/** Reads from the WAL. SQLite has no locks on this file, so it may be closed again. @returns the number of bytes */
+function readWal(wal: string, into: Buffer, start: number): number {
+  const descriptor = openSync(wal, 'r');
+  try {
+    return readSync(descriptor, into, 0, into.length, start);
+  } finally {
+    closeSync(descriptor);
+  }
 }

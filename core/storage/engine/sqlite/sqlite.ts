@@ -244,29 +244,32 @@ export class SqliteClient extends Client {
       connection = await open(filename);
       const execute = createExecutor(connection);
       for (const pragma of [...pragmas, `PRAGMA cache_size = -${this.cacheKiB}`]) await retryWhileBusy(() => execute(pragma));
-      // Run a checkpoint, because after a crash, the WAL's index says that one is running until the next one has finished: see
-      // sqlite-file.ts. Ignore errors, because no checkpoint can finish on a full disk.
-      await execute('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
+      // Check again, now that the connection has opened the WAL and its index, because a checkpoint could hide that the file was overwritten.
+      guard.check();
+      // Ignore errors, because no checkpoint can finish on a full disk.
+      if (guard.isCheckpointUnfinished()) await execute('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
       return connection;
     } catch (error) {
-      // If the connection weren't closed, it would keep its WAL open, too.
       guard.closing();
-      connection?.close();
+      // If the connection weren't closed, it would keep its WAL open, too.
+      if (connection) await super.destroyRawConnection(connection).catch(() => undefined);
       guard.closed();
       throw error;
     }
   }
 
   override async destroyRawConnection(connection: Connection): Promise<void> {
-    this.connectionSettings.guard.closing();
+    const { guard } = this.connectionSettings;
+    const isSafe = doesNotThrow(guard.check);
+    guard.closing();
     // Finalize the prepared statements, because SQLite doesn't close a connection that still has some.
     for (const statement of statements.get(connection)?.values() ?? []) {
       await new Promise<void>((resolve) => statement.finalize(() => resolve()));
     }
     // If the file was moved, its WAL was left behind. Write acknowledged commits to the file itself, wherever it is now.
-    await createExecutor(connection)('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
+    if (!isSafe) await createExecutor(connection)('PRAGMA wal_checkpoint(PASSIVE)').catch(() => undefined);
     await super.destroyRawConnection(connection);
-    this.connectionSettings.guard.closed();
+    guard.closed();
   }
 }
 
@@ -411,4 +414,6 @@ export async function emptyLog({ kind, write }: Lane): Promise<void> {
   } finally {
     write.client.releaseConnection(connection);
   }
+  // Check the files right away, because without the WAL's content, the next check couldn't tell an overwriting from this.
+  await write.raw('SELECT 1');
 }
