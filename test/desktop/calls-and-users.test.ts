@@ -92,7 +92,9 @@ describeBrowser('the console, for calls and users', () => {
   it('shows the whole reason of an outcome in the list', async () => {
     const { tenants, page } = harness;
     const detail = 'The carrier refused the call: the number was ported twice in the last 24 hours';
+    const simulated = { state: 'no_answer', detail: 'Simulated: No one answered.', isSimulated: true } as const;
     await placeCallIn(harness, tenants.campaign.id, keyValue, call('Ada Lovelace', 'order-1'), { state: 'failed', detail });
+    await placeCallIn(harness, tenants.campaign.id, keyValue, call('Grace Hopper', 'order-2'), simulated);
     await signInAs(harness, 'tied');
     await link('Calls').click();
     for (const width of [390, 768, 1280, 1600]) {
@@ -102,6 +104,7 @@ describeBrowser('the console, for calls and users', () => {
         .evaluate((each) => [each.scrollHeight - each.clientHeight, each.scrollWidth - each.clientWidth]);
       expect(cut, `at ${width}`).to.deep.equal([0, 0]);
     }
+    expect(await cells('Grace Hopper', 'Outcome')).to.deep.equal(['No answer Simulated: No one answered.']);
   });
 
   it("shows a call’s time window and variables in its details, and the day's outcomes", async () => {

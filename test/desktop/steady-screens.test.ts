@@ -229,12 +229,26 @@ describeBrowser('the screens in a browser', () => {
     await chart('1 call').waitFor();
     await page().getByLabel('State').selectOption('Failed');
     await chart('0 calls').waitFor();
+    expect(await page().locator('.legend li').count()).to.equal(0);
     await page().getByLabel('State').selectOption('Any outcome');
     await page().getByLabel('Days', { exact: true }).selectOption('Custom…');
     await page().getByLabel('From day').fill('2026-01-01');
     await page().getByLabel('To day').fill('2026-01-31');
     await page().getByRole('img', { name: '0 calls placed on 1 Jan 2026 – 31 Jan 2026, by day and outcome' }).waitFor();
     await page().getByLabel('Days', { exact: true }).selectOption('Any day');
+  });
+
+  it('cut no text of a row in a narrow window, where no pointer can ask for the rest', async () => {
+    await resize(390);
+    for (const screen of ['API keys', 'Calls', 'Users', 'Activity']) {
+      await goTo(screen);
+      const clips = page().locator('.stacks .clip');
+      await clips.first().waitFor();
+      const cut = await clips.evaluateAll((all) =>
+        all.filter(({ scrollWidth, clientWidth }) => scrollWidth > clientWidth).map(({ textContent }) => textContent),
+      );
+      expect(cut, screen).to.deep.equal([]);
+    }
   });
 
   it('name every key in the dialog for revoking several keys, even in a narrow window', async () => {

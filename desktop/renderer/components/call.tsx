@@ -2,12 +2,12 @@ import type { CallView } from '#contract/console/calls.ts';
 import { callStateLabels, callStateTones } from '../state/labels.ts';
 import { session } from '../state/session.ts';
 
-/** Shows the outcome of a call, and whether it's simulated. */
-export function CallBadge({ call: { state, simulated } }: { call: CallView }) {
+/** Shows the outcome of a call, and whether it's simulated, unless the detail next to it already says so. */
+export function CallBadge({ call: { state, simulated, detail } }: { call: CallView }) {
   return (
     <>
-      <span class={`badge ${callStateTones[state]}`}>{callStateLabels[state]}</span>
-      {simulated && <span class="badge">Simulated</span>}
+      <span class={`badge ${callStateTones[state]}`}>{callStateLabels[state]}</span>{' '}
+      {simulated && !detail?.startsWith('Simulated') && <span class="badge">Simulated</span>}
     </>
   );
 }

@@ -33,6 +33,7 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
   const groups = outcomeGroups.map((group, index) => ({ ...group, count: sum(shown.map(({ counts }) => counts[index] ?? 0)) }));
   const shares = percentages(groups.map(({ count }) => count));
   const answered = describeAnswered((summary?.days ?? []).filter((each) => !chosen || each.day === day));
+  const legend = groups.map((group, index) => ({ ...group, share: shares[index] })).filter(({ count }) => !isFiltered || count > 0);
   const label = hasRange ? `Outcomes, ${days}` : 'Outcomes in the last 30 days';
   const outcomes = (
     <section class="outcomes" aria-label={label} aria-busy={isLoading}>
@@ -49,8 +50,8 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
       <div>
         <h2>{chosen ? formatIsoDay(chosen.day) : days}</h2>
         <ul class="legend">
-          {groups.map(({ name, label, count }, index) => (
-            <li key={name} hidden={isFiltered && count === 0}>
+          {legend.map(({ name, label, count, share }) => (
+            <li key={name}>
               <svg viewBox="0 0 10 10" aria-hidden="true" focusable="false">
                 <rect class={name} width="10" height="10" rx="3" />
               </svg>
@@ -58,7 +59,7 @@ export function OutcomeChart({ summary, isLoading, day, filter, note = '', onCho
                 {label}
                 {name === 'completed' && answered !== '' && <span class="caption">{answered}</span>}
               </span>
-              <span class="end">{summary && `${formatNumber(count)} · ${shares[index]}`}</span>
+              <span class="end">{summary && `${formatNumber(count)} · ${share}`}</span>
             </li>
           ))}
         </ul>

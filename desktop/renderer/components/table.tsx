@@ -60,7 +60,7 @@ const widths = {
   person: '27%',
   short: '8.25rem',
   key: '16%',
-  campaign: '13.5%',
+  campaign: '16%',
   day: '6.75rem',
   type: '8.25rem',
   moment: '9.75rem',

@@ -1,3 +1,4 @@
+import { useMemo } from 'preact/hooks';
 import { type ActivityView, missingActorName } from '#contract/console/activity.ts';
 import type { SessionView } from '#contract/console/session.ts';
 import { csvFileName } from '#contract/files/csv.ts';
@@ -93,6 +94,7 @@ type Filters = typeof screenFilters.initial;
 /** Shows the audit events in the viewer's scope. The core filters them, because the page has loaded only some of them. */
 export function Activity({ session, title }: ScreenProps) {
   const viewerId = session.viewer.id;
+  const columns = useMemo(() => columnsFor(viewerId), [viewerId]);
   const [{ open, ...filters }, change] = useFilters(screenFilters);
   const settled = useSettled(filters.search.trim());
   const filter = { ...filters, search: settled, ...listDays(filters.from, filters.to) };
@@ -157,7 +159,7 @@ export function Activity({ session, title }: ScreenProps) {
         events.length > 0 ? (
           <DataTable
             label="Activity"
-            columns={columnsFor(viewerId)}
+            columns={columns}
             rows={events}
             getId={({ id }) => id}
             getName={(event) => describeEvent(event, viewerId)}

@@ -639,7 +639,7 @@ function Outcomes({ view, isMany, day, sort, onSort, onChoose }: OutcomesProps) 
   return (
     <DataTable
       label="Campaigns"
-      columns={hasOneAccount ? outcomeColumns.filter(({ name }) => name !== 'account') : outcomeColumns}
+      columns={hasOneAccount ? oneAccountColumns : outcomeColumns}
       rows={sorted(rows, sortValue, sort.isDescending)}
       getId={({ id }) => id}
       getName={({ name }) => name}
@@ -667,6 +667,8 @@ const outcomeColumns: readonly Column<CampaignRow, string>[] = [
     }),
   ),
 ];
+
+const oneAccountColumns = outcomeColumns.filter(({ name }) => name !== 'account');
 
 function Count({ value }: { value: number }) {
   return <span class={value === 0 ? 'faint' : undefined}>{formatNumber(value)}</span>;
