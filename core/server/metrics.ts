@@ -91,7 +91,7 @@ export function createMetrics(version: string) {
     onCut: counter('callkey_connections_cut_total', 'Connections that the core cut off, by reason', 'reason', cutReasons),
     onStopped: counter(
       'callkey_calls_blocked_total',
-      'Calls blocked, by reason: do-not-call list, kind or country of the number, or calling hours',
+      'Calls that were blocked or lapsed, by reason: do-not-call list, kind or country of the number, calling hours, contact limits, a stop or a pace',
       'reason',
       stopReasons,
     ),

@@ -7,7 +7,9 @@ import { instant } from '../../core/domain/instant.ts';
 import type { ClaimedCall, Viewer } from '../../core/domain/model.ts';
 import type { DialingStore } from '../../core/domain/ports.ts';
 import { checkNumber, setContactLimits, setHours, setPace } from '../../core/domain/protection/rules.ts';
+import { dialingStore } from '../../core/storage/dialing/dialing.ts';
 import { keepPace, paceClock } from '../../core/storage/dialing/pace.ts';
+import { cancelFound } from '../../core/storage/queue/queue.ts';
 import { fakeClock } from '../support/clock.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { type DirectAccess, databaseWithTenants, insertCalls, openDirect, type Tenants } from '../support/tenants.ts';
@@ -269,12 +271,37 @@ describe('a claim', () => {
       expect([await call('a'), await call('b')].map((each) => each?.state)).to.deep.equal(['queued', 'queued']);
     });
 
-    it("lapses a call whose contact limit doesn't allow it in time, and keeps within calling hours", async () => {
+    it('keeps a call whose contact limit allows it only after its time until then, so that it can be cancelled or the limit be lifted', async () => {
+      await setContactLimits(direct.ports, operator, account(), { calls: 1, days: 30, minutesBetween: 0 });
+      const phone = '+493012345678';
+      await add(['a'], { phone });
+      expect(await take(now)).to.deep.equal(['a']);
+      const until = instant(now + hour);
+      await add(['cancelled', 'lifted', 'late'], { phone, not_after: until });
+      await add(['month'], { phone, placed_at: instant(now - day) });
+      expect(await take(now + minute)).to.deep.equal([]);
+      for (const id of ['cancelled', 'lifted', 'late'])
+        expect(await call(id)).to.include({ state: 'queued', held_until: until + 1, held_for: 'contact-limit' });
+      expect(await call('month')).to.include({ state: 'queued', held_until: now + 29 * day, held_for: 'contact-limit' });
+      const key = { campaign_id: tenants.campaign.id, contact_id: 'cancelled' };
+      expect(await cancelFound(direct.storage.database, [key], { at: now, locked: 'wait' })).to.equal(1);
+      await setContactLimits(direct.ports, operator, account(), { calls: 2, days: 30, minutesBetween: 0 });
+      await direct.ports.stores.rules.makeHeldDue(instant(now + 2 * minute), new AbortController().signal);
+      const [left = '', ...more] = await take(now + 3 * minute);
+      expect([['lifted', 'late', 'month'].includes(left), more]).to.deep.equal([true, []]);
+    });
+
+    it("lapses a call at its notAfter if its contact limit doesn't allow it before, and keeps within calling hours", async () => {
+      const detail = 'The number has had as many calls as its contact limits allow.';
       await setContactLimits(direct.ports, operator, account(), { calls: 1, days: 1, minutesBetween: 0 });
       const phone = '+493012345678';
       await add(['a'], { phone });
       await claim(now);
-      await add(['late'], { phone, not_after: instant(now + day - 1) });
+      const until = instant(now + day - 1);
+      // `by hours`: calling hours are closed from the moment that the limit allows it until its end.
+      await add(['late'], { phone, not_after: until });
+      await add(['by hours'], { phone, not_after: instant(now + day + 1) });
+      await add(['month'], { phone, placed_at: instant(now - 30 * day + 2 * hour) });
       await add(['open'], { phone });
       const from = new Date(now + day + hour).toISOString().slice(11, 16);
       await setHours(direct.ports, operator, account(), [
@@ -283,10 +310,27 @@ describe('a claim', () => {
       ]);
       await direct.storage.database.write('calls').whereNot({ contact_id: 'a' }).update({ time_zone: 'UTC' });
       await claim(now + minute);
-      expect(await call('late')).to.include({ state: 'lapsed', detail: 'The number has had as many calls as its contact limits allow.' });
+      const held = async (id: string) => [(await call(id))?.state, (await call(id))?.held_until];
+      expect(await Promise.all(['late', 'by hours', 'month'].map(held))).to.deep.equal([
+        ['queued', until + 1],
+        ['queued', now + day + 2],
+        ['queued', now + 2 * hour],
+      ]);
       const open = await call('open');
       expect(open).to.include({ held_for: 'contact-limit' });
       expect(open?.held_until).to.be.within(now + day + hour - minute, now + day + hour);
+      await claim(now + 2 * hour);
+      expect(await call('month')).to.include({ state: 'lapsed', detail });
+      const stopped: unknown[] = [];
+      const counting = dialingStore(direct.storage.database, clock, (...each) => stopped.push(each));
+      await counting.claim(10, 'webhook', instant(until + 1), instant(until + 30_000));
+      expect(await call('late')).to.include({ state: 'lapsed', detail, ended_at: until });
+      expect(await counting.lapse(instant(now + day + 2))).to.equal(1);
+      expect(await call('by hours')).to.include({ state: 'lapsed', detail, ended_at: now + day + 1 });
+      expect(stopped).to.deep.equal([
+        ['contact-limit', 1],
+        ['contact-limit', 1],
+      ]);
     });
 
     for (const scope of ['server', 'partner', 'account', 'campaign'] as const)

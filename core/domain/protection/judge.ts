@@ -93,6 +93,9 @@ export const doNotCallDetail = 'The number is on a do-not-call list.';
 /** The detail of a call that lapses while dialing is stopped. */
 export const stoppedDetail = 'Dialing was stopped until the time window ended.';
 
+/** The detail of a call that lapses because its number was called too often. */
+export const contactLimitDetail = 'The number has had as many calls as its contact limits allow.';
+
 /** Says why a call that was placed can no longer be made. Never contains the number. */
 export function describeObjection(objection: Objection): string {
   switch (objection.kind) {
@@ -105,7 +108,7 @@ export function describeObjection(objection: Objection): string {
     case 'outside-calling-hours':
       return "Calling hours don't allow the call in time.";
     case 'contact-limit':
-      return 'The number has had as many calls as its contact limits allow.';
+      return contactLimitDetail;
     case 'stop':
       return stoppedDetail;
     case 'pace':

@@ -116,13 +116,14 @@ export function claimer(root: Lane, database: Lane, clock: Clock, rules: KnownRu
   /** @returns the claimed calls, and how many calls it ended or postponed instead */
   function claimOnce(accounts: Share['accounts'], limit: number, size: number, claim: Claim, others: ReadonlyMap<string, CallKeyPair[]>) {
     return database.write.transaction(async (trx) => {
-      await lapseBatch(database, claim.now, sweepBatchSize, trx);
+      const { overContactLimits } = await lapseBatch(database, claim.now, sweepBatchSize, trx);
       const picked = await pick(trx, accounts, { now: claim.now, size, turns, others });
       const judged = await judgeCalls({ root, lane: database, trx }, rules, picked.slice(0, size), claim);
       const paced = await pace(trx, judged, limit, claim);
       const { claimed, blocked } = await claimCalls(trx, paced.open, judged.campaigns, claim);
       await paced.save(trx);
       if (blocked > 0) onStopped('do-not-call', blocked);
+      if (overContactLimits > 0) onStopped('contact-limit', overContactLimits);
       return { claimed, pacedAt: paced.at, moved: blocked + (await moveStopped(database, trx, judged, claim.now, onStopped)) };
     });
   }
@@ -371,12 +372,15 @@ function judgeNow(row: PickedRow, rules: CampaignRules, contacts: Contacts, now:
     contacts.get(countedFor(rules) ?? '')?.set(call.phone, [now, ...times]);
     return judgement;
   }
+  const latest = row.not_after ?? plus(placedAt, dialingLimits.life.toMillis());
+  const later = until < latest ? judge(rules, { ...call, notBefore: until }, now, placedAt) : null;
+  if (later?.kind === 'open' || later?.kind === 'held')
+    return { kind: 'held', until: later.kind === 'held' ? later.until : until, heldFor: 'contact-limit' };
   // If only a call of this claim is in the way, this claim may not take it after all, so the next one decides.
-  if (until >= (row.not_after ?? plus(placedAt, dialingLimits.life.toMillis())))
-    return { kind: times[0] === now ? 'undecided' : 'contact-limit' };
-  const later = judge(rules, { ...call, notBefore: until }, now, placedAt);
-  if (later.kind !== 'open' && later.kind !== 'held') return later;
-  return { kind: 'held', until: later.kind === 'held' ? later.until : until, heldFor: 'contact-limit' };
+  if (times[0] === now) return { kind: 'undecided' };
+  // Even if it can't leave in time, it can be cancelled until then, or the rules may change. Right after `notAfter`, the next claim lapses it.
+  const lapsesAt = row.not_after === null ? latest : plus(row.not_after, 1);
+  return lapsesAt > now ? { kind: 'held', until: lapsesAt, heldFor: 'contact-limit' } : { kind: 'contact-limit' };
 }
 
 /** When numbers were called, by the account or partner whose calls count. */

@@ -103,8 +103,14 @@ export function dialingStore(database: Lane, clock: Clock, onStopped: OnStopped 
       return result;
     },
 
-    lapse: (now, signal) =>
-      sumOfCalls(database, (lane) => inShortTransactions((limit) => lapseBatch(lane, now, limit), sweepBatchSize, signal)),
+    lapse(now, signal) {
+      const lapseIn = (lane: Lane) => async (limit: number) => {
+        const { lapsed, overContactLimits } = await lapseBatch(lane, now, limit);
+        if (overContactLimits > 0) onStopped('contact-limit', overContactLimits);
+        return lapsed;
+      };
+      return sumOfCalls(database, (lane) => inShortTransactions(lapseIn(lane), sweepBatchSize, signal));
+    },
 
     endForgotten: (now, signal) =>
       sumOfCalls(database, ({ write }) => inShortTransactions((limit) => endOverdueBatch(write, now, limit), sweepBatchSize, signal)),

@@ -1,6 +1,7 @@
 -- Lapses calls whose notAfter has passed, up to a number of calls, except those that another process has locked. Records that time as their
 -- end, no matter how late this runs, because the retention period starts then. Reads the two stages separately, because each has its own
--- index, and no index covers both. The detail says so if dialing was stopped then.
+-- index, and no index covers both. The detail says so if dialing was stopped then,
+-- or if contact limits held the call until after that time.
 WITH late AS MATERIALIZED (
   SELECT * FROM (
     SELECT campaign_id, contact_id FROM calls
@@ -18,4 +19,4 @@ UPDATE calls SET state = 'lapsed', ended_at = CASE WHEN not_after > placed_at TH
   detail = {{detail}}
 WHERE (campaign_id, contact_id) IN (SELECT campaign_id, contact_id FROM late LIMIT CAST({{given}}->>1 AS bigint))
   AND state IN ('queued', 'dialing')
-RETURNING calls.campaign_id, calls.placed_at, calls.state
+RETURNING calls.campaign_id, calls.placed_at, calls.state, calls.detail

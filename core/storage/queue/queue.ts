@@ -7,7 +7,7 @@ import { dialingLimits } from '../../domain/calls/dialing.ts';
 import { clockSkew } from '../../domain/deadlines.ts';
 import { type Millis, oneDay } from '../../domain/instant.ts';
 import { maxDaysAhead } from '../../domain/protection/calling-hours.ts';
-import { stoppedDetail } from '../../domain/protection/judge.ts';
+import { contactLimitDetail, stoppedDetail } from '../../domain/protection/judge.ts';
 import { countCalls, perLane, queryCalls, sumOfCalls } from '../engine/call-lanes.ts';
 import { getDialect, inChunks, type Lane, type Mode, type Value } from '../engine/database.ts';
 import { endCalls } from '../engine/ended-calls.ts';
@@ -238,11 +238,12 @@ export const lapsesAt = `coalesce(not_after, due_at + ${life})`;
 const unfinishedStates: CallState[] = [...new Set(stagesBefore('claim').map(toState))];
 
 /** Builds the SQL for the detail of a call that lapses. @param lapsesAt SQL for that time */
-function stoppedDetailSql(lapsesAt: string): string {
+function lapseDetailSql(lapsesAt: string): string {
   return `CASE WHEN EXISTS (
       SELECT 1 FROM dialing_stops s LEFT JOIN accounts a ON a.id = calls.account_id
       WHERE s.scope_id IN (calls.campaign_id, calls.account_id, a.partner_id, '') AND s.at <= ${lapsesAt}
-    ) THEN '${stoppedDetail}' ELSE detail END`;
+    ) THEN '${stoppedDetail}'
+    WHEN held_for = 'contact-limit' AND held_until > ${lapsesAt} THEN '${contactLimitDetail}' ELSE detail END`;
 }
 
 /** The statements that move queued calls, prepared once for each database. */
@@ -255,15 +256,19 @@ const statementsOf = perLane((database) => {
       skip: prepare('cancel-queued', 'end', { lock: lock && `${lock} SKIP LOCKED` }),
       wait: prepare('cancel-queued', 'end', { lock }),
     },
-    lapse: prepare('lapse', 'end', { detail: stoppedDetailSql('not_after') }),
+    lapse: database.prepare<Pick<CallRow, 'detail'>>(
+      readSql(import.meta.url, 'lapse', database.kind, { detail: lapseDetailSql('not_after') }),
+      'end',
+    ),
     stop: prepare('stop', 'end', { isListed: isListed('r.now') }),
     hold: prepare('hold', 'write'),
   };
 });
 
-/** Lapses calls whose `notAfter` has passed. @returns the number of calls */
-export async function lapseBatch(database: Lane, now: Millis, limit: number, trx?: Knex.Transaction): Promise<number> {
-  return (await statementsOf(database).lapse([now, limit], undefined, trx)).changed;
+/** Lapses calls whose `notAfter` has passed. @returns the number of calls, and how many of them contact limits didn't allow in time */
+export async function lapseBatch(database: Lane, now: Millis, limit: number, trx?: Knex.Transaction) {
+  const { changed: lapsed, rows } = await statementsOf(database).lapse([now, limit], undefined, trx);
+  return { lapsed, overContactLimits: rows.filter(({ detail }) => detail === contactLimitDetail).length };
 }
 
 /**
@@ -311,7 +316,7 @@ export function endOverdueBatch(on: Knex, now: Millis, limit: number): Promise<n
     .where('due_at', '<', now - life)
     .where((endless) => endless.whereRaw(`NOT ${isUndialed}`).orWhereNull('not_after'));
   const endsAt = `due_at + ${life}`;
-  const detail = on.raw(`CASE WHEN ${isUndialed} THEN ${stoppedDetailSql(endsAt)} ELSE detail END`);
+  const detail = on.raw(`CASE WHEN ${isUndialed} THEN ${lapseDetailSql(endsAt)} ELSE detail END`);
   const columns = { state: on.raw(stageAfterSql('forgotten')), ended_at: on.raw(endsAt), due_at: null, detail };
   return endCalls(on, selectBatch(on, forgotten, limit).update(columns));
 }
