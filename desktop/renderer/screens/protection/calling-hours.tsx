@@ -338,7 +338,7 @@ function RuleFields({ name, rule, onChange, onRemove }: RuleFieldsProps) {
               key={day}
               type="button"
               aria-pressed={days.includes(day)}
-              aria-label={dayLabels[day]}
+              title={dayLabels[day]}
               onClick={() => onChange({ ...rule, days: weekdays.filter((each) => (each === day) !== days.includes(each)) })}
             >
               {dayLabels[day].slice(0, 3)}
