@@ -225,6 +225,9 @@ export async function* visitProtection<Shown extends EnginePage>({
   await page.getByLabel('Only these').check();
   yield stop('allowed-numbers');
   await button('Pace and limits').click();
+  await page.getByText('Discard your input?').waitFor();
+  yield stop('discard-input');
+  await button('Discard').click();
   await page.getByLabel('Calls to one number').waitFor();
   yield stop('pace-and-limits');
   yield* dialog('stop-dialing', 'Stop dialing…', page.getByLabel('Reason (optional)'));
