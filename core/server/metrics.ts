@@ -145,6 +145,11 @@ function createGauges(registry: Registry, { pools, queue, keys, database, proces
   watchedGauges(registry, database, {
     migrations: { name: 'callkey_schema_version', help: 'How many migrations were applied to the database' },
     sessions: { name: 'callkey_sessions', help: 'Console sessions' },
+    stops: {
+      name: 'callkey_dialing_stops',
+      help: 'Stops of dialing, by scope: the server, a partner, an account or a campaign',
+      label: 'scope',
+    },
     lastBackup: {
       name: 'callkey_last_backup_timestamp_seconds',
       help: `Unix time of the last backup made with "${adminCommand} backup"; 0 if none is recorded`,

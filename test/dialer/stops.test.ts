@@ -38,6 +38,8 @@ describe('stopping', () => {
       expect((await dialer.place()).status).to.equal(202);
       const metrics = await ask('GET', `${dialer.core.managementUrl}/metrics`);
       expect(metrics.text).to.contain('\ncallkey_dialer_waiting{why="stop"} 4\n');
+      expect(metrics.text).to.contain('\ncallkey_dialing_stops{scope="account"} 1\n');
+      expect(metrics.text).to.contain('\ncallkey_dialing_stops{scope="campaign"} 0\n');
       expect([started, dialer.receiver.received.length]).to.deep.equal([3, 3]);
       const { id } = Object(stopped.json).stop;
       expect((await ask('DELETE', `${stops()}/${id}`, { cookie: dialer.cookie })).status).to.equal(204);

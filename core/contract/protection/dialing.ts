@@ -5,7 +5,7 @@ import { route } from '../route.ts';
 import { identifierSchema, instantSchema, lineSchema } from '../text/text.ts';
 import { expectedVersionSchema, protectionScopes, ruledSchema, rulesVersionSchema, scopeError } from './protection.ts';
 
-const stopScopes = ['server', 'partner', 'account', 'campaign'] as const;
+export const stopScopes = ['server', 'partner', 'account', 'campaign'] as const;
 export type StopScope = (typeof stopScopes)[number];
 
 /** While there's a stop, no call of its scope leaves the core. */

@@ -1,5 +1,6 @@
 import { statfsSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { type StopScope, stopScopes } from '#contract/protection/dialing.ts';
 import type { Millis } from '../../domain/instant.ts';
 import type { ClockStore } from '../../domain/ports.ts';
 import { type DatabaseLocation, type Lane, type Lanes, required } from './database.ts';
@@ -63,6 +64,8 @@ class NoRoom extends Error {
 export type DatabaseStats = {
   migrations: number;
   sessions: number;
+  /** How many stops of dialing there are, by scope. */
+  stops: Readonly<Record<string, number>>;
   /** The time of the last backup, in epoch seconds; 0 if the audit events don't contain one. */
   lastBackup: number;
   bytes: Readonly<Record<string, number>>;
@@ -71,12 +74,13 @@ export type DatabaseStats = {
 };
 
 export async function readDatabaseStats(database: Lane, free: number | null): Promise<DatabaseStats> {
-  const [[counted], { database: size, wal }] = await Promise.all([
+  const [[counted], stops, { database: size, wal }] = await Promise.all([
     // The action is written as text, because the condition of a partial index doesn't match parameters.
     database.query<{ migrations: number; sessions: number; last_backup_at: number | null }>(
       `SELECT (SELECT count(*) FROM ${migrationsTable}) AS migrations, (SELECT count(*) FROM sessions WHERE half_open_until IS NULL) AS sessions,
          (SELECT max(at) FROM audit_events WHERE action = 'backup.created') AS last_backup_at`,
     ),
+    database.query<{ scope: StopScope; stops: number }>('SELECT scope, count(*) AS stops FROM dialing_stops GROUP BY scope'),
     database.size(),
   ]);
   if (!counted) throw new Error('A count returned no row.');
@@ -84,6 +88,7 @@ export async function readDatabaseStats(database: Lane, free: number | null): Pr
   return {
     migrations,
     sessions,
+    stops: Object.fromEntries(stopScopes.map((scope) => [scope, stops.find((row) => row.scope === scope)?.stops ?? 0])),
     lastBackup: (last_backup_at ?? 0) / 1_000,
     bytes: { database: size, ...(wal === null ? {} : { wal }) },
     free: free ?? Number.NaN,
