@@ -22,6 +22,10 @@ const kinds: Readonly<Record<string, string>> = {
 
 /** Says what the value must be. Only for schemas without a message of their own. */
 function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
+  if (issue.code === 'invalid_type') {
+    const kind = kinds[issue.expected];
+    return kind && describeType(kind, issue.input);
+  }
   if (issue.code === 'invalid_union' && issue.discriminator !== undefined)
     return `The field "${issue.discriminator}" has an unknown value.`;
   if (issue.code !== 'too_big' && issue.code !== 'too_small') return undefined;
@@ -39,7 +43,8 @@ function toFieldErrors(issue: z.core.$ZodIssue): FieldError[] {
   const isMissing = issue.code === 'invalid_type' && issue.input === undefined;
   // A record only says that a key is invalid; the key's own schema says how.
   const [{ message } = issue] = issue.code === 'invalid_key' ? issue.issues : [];
-  const kind = issue.code === 'invalid_type' ? kinds[issue.expected] : undefined;
+  // A schema's own message doesn't say what to send instead of null or a list.
+  const kind = issue.code === 'invalid_type' && typeof issue.input === 'object' ? kinds[issue.expected] : undefined;
   const reason = kind === undefined ? message : describeType(kind, issue.input);
   return [{ path: path.join('.'), message: isMissing ? 'This field is required.' : reason }];
 }

@@ -53,7 +53,7 @@ describeAdmin('admin key', ({ admin, json, kind, database }) => {
     );
     for (const [wrong, message] of [
       [['--addresses', '10.0.0.0/8,10.0.0.7/8'], '--addresses 10.0.0.7/8: The address has bits set beyond its prefix length.'],
-      [['--calls-per-day', '1e3'], '--calls-per-day: Must be a number.'],
+      [['--calls-per-day', '1e3'], '--calls-per-day: Must be a whole number.'],
       [[], 'pass --addresses, --calls-per-day or both'],
     ] as const) {
       const { code, stderr } = await admin(['key', 'limit', id, ...wrong]);

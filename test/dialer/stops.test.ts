@@ -188,6 +188,13 @@ describe('paces and contact limits', () => {
       expect((await send('PUT', pace, dialer.cookie, { perSecond: 1, liveCalls: null })).status).to.equal(403);
       const raw = { cookie: pat, raw: '{"perSecond":NaN,"liveCalls":null}', headers: { 'Content-Type': 'application/json' } };
       expect((await ask('PUT', `${dialer.core.url}/console/${pace}`, raw)).status).to.equal(400);
+      const tooLarge = { ...raw, raw: '{"perSecond":1e400,"liveCalls":"4"}' };
+      expect((await ask('PUT', `${dialer.core.url}/console/${pace}`, tooLarge)).json).to.deep.include({
+        errors: [
+          { path: 'perSecond', message: 'Must be a number from 0.1 to 1000, or null.' },
+          { path: 'liveCalls', message: 'Must be a whole number from 1 to 100000, or null.' },
+        ],
+      });
       expect((await send('GET', pace, pat)).json).to.deep.include({ perSecond: 0.5, liveCalls: 20 });
     });
 
@@ -240,6 +247,9 @@ describe('paces and contact limits', () => {
         { a: 'x'.repeat(1_001) },
         { ['n'.repeat(65)]: 'x' },
         { a: 1 },
+        { 'agent\u202E': 'x' },
+        { 'a\u200Bgent': 'x' },
+        { 'agent\n2': 'x' },
         Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`n${n}`, 'x'])),
       ])
         expect((await patch({ settings })).status).to.equal(422);

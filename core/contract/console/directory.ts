@@ -42,7 +42,7 @@ const directoryAccountSchema = namedSchema.extend({ partner: namedSchema, campai
 const maxSettings = 20;
 /** Short texts for the provider, such as the agent and the number to call from. */
 const settingsSchema = z
-  .record(textSchema(64).min(1, { error: 'Must have a name.' }), textSchema(1_000))
+  .record(lineSchema(64, 'Must have a name.'), textSchema(1_000))
   .refine((settings) => Object.keys(settings).length <= maxSettings, { error: `Must be at most ${maxSettings} settings.` });
 
 const directoryCampaignSchema = namedSchema.extend({
