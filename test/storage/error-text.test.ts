@@ -98,7 +98,7 @@ describe('the message for a database error', () => {
     ['28P01', 'x', 'Fix the username or password in DATABASE_URL.'],
     ['28000', 'x', 'Check the user in DATABASE_URL, and pg_hba.conf on the server.'],
     ['42501', 'x', 'Grant the user that permission.'],
-    ['25006', 'x', 'Set DATABASE_URL to the primary server.'],
+    ['25006', 'x', 'Set DATABASE_URL to the primary server, and turn off default_transaction_read_only.'],
     ['53300', 'x', 'Raise max_connections, or stop other programs that use the server.'],
     ['57P01', 'x', 'Try again when the server is up.'],
     ['57P02', 'x', 'Try again when the server is up.'],

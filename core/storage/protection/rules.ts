@@ -4,7 +4,7 @@ import type { ContactLimits, Pace } from '#contract/protection/dialing.ts';
 import type { RestrictedKind } from '#contract/protection/numbers.ts';
 import type { ProtectionScope } from '#contract/protection/protection.ts';
 import { eachDespiteErrors } from '../../domain/each-despite-errors.ts';
-import type { Millis } from '../../domain/instant.ts';
+import { instant, type Millis } from '../../domain/instant.ts';
 import type { CallCampaign, CampaignRules, RuleScope, ScopeContactLimits } from '../../domain/model.ts';
 import type { CheckRules, ProtectionAccess, RuleStore, ScopeRules } from '../../domain/ports.ts';
 import { defaultRules } from '../../domain/protection/judge.ts';
@@ -29,6 +29,11 @@ export function ruleStore({ console: database, background }: Lanes): RuleStore {
     async setRules(scope, change, event, check) {
       await write.transaction(async (trx) => {
         await writeRules(trx, scope, change, event.id, check);
+        // Without a pace, nothing waits for the moment that the previous one allowed.
+        if (change.pace !== undefined && change.pace?.perSecond == null)
+          await trx('dialing_paces')
+            .where({ scope_id: scope.id })
+            .update({ next_at: instant(0) });
         await recordAudit(trx, event);
       });
       await requireSeen(database);
