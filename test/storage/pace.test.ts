@@ -25,17 +25,19 @@ describe('a claim', () => {
     let tenants: Tenants;
     let store: DialingStore;
     const clock = fakeClock(new Date(now).toISOString());
+    let behind = 0;
 
     beforeEach(async () => {
       const opened = await databaseWithTenants(kind);
       ({ tenants } = opened);
       direct = await openDirect(opened.database, clock);
       clock.set(new Date(now).toISOString());
-      mock.method(performance, 'now', clock.now);
+      behind = 0;
+      mock.method(performance, 'now', () => clock.now() - behind);
       store = direct.ports.stores.dialing;
     });
     afterEach(() => {
-      mock.restoreAll();
+      mock.reset();
       return direct.close();
     });
 
@@ -171,7 +173,7 @@ describe('a claim', () => {
         const time = paceClock(direct.storage.database, { now: clock.now });
         const read = async () => (await time.read(trx)).hasJumped;
         const jumps = [await read(), await read()];
-        mock.method(performance, 'now', () => clock.now() - 2_000);
+        behind = 2_000;
         expect([...jumps, await read(), await read()]).to.deep.equal([false, false, true, false]);
       });
       const row = { scope_id: 'a', next_at: instant(now - minute), spread_until: instant(0) };

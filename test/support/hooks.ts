@@ -14,6 +14,7 @@ process.env['TMPDIR'] = folder;
 process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
 
 const { setTimeout: realTimer } = globalThis;
+const { now: realNow } = performance;
 
 /** Fails a file that leaves anything behind. `npm test` runs several short files in one process. */
 export const mochaHooks = {
@@ -42,6 +43,8 @@ async function expectNoLeftovers(this: Mocha.Context): Promise<void> {
   const left = forgotten.map(describeHandle);
   if (globalThis.setTimeout !== realTimer) left.push('mocked timers, with which the next file would wait forever');
   globalThis.setTimeout = realTimer;
+  if (performance.now !== realNow) left.push('a mocked clock, by which the next file would wait forever');
+  performance.now = realNow;
   await endProcesses();
   // Recently closed handles disappear only after a few turns of the event loop, or after seconds on a busy machine.
   for (let turn = 0; turn < 1_000 && leftOpen().length > 0; turn++) await pause(10);
