@@ -1,5 +1,4 @@
 import { renameSync } from 'node:fs';
-import { setTimeout as wait } from 'node:timers/promises';
 import { expect } from 'chai';
 import { ndjson } from '../../support/cli.ts';
 import { callFiles, keyRejected, sharedIntegrator } from '../../support/integrator.ts';
@@ -30,8 +29,6 @@ describe('callkey call place --from, for lines that were already placed', () => 
     const args = ['call', 'place', its.tenants.campaign.id, '--from', path, '--again'];
     const { ended } = its.home.start(args, { stdout: '/dev/full' });
     await until(async () => (await calls()).length === 1);
-    // Meanwhile, the command fails to write the first line's result.
-    await wait(500);
     resolve();
     const { stderr } = await ended;
     expect(stderr).to.contain("To get the results, run the same command without --again. It won't place a call twice.");
