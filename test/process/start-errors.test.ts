@@ -1,7 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer, type Server } from 'node:net';
 import { dirname, join } from 'node:path';
 import { expect } from 'chai';
@@ -89,6 +89,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
         const key = name === 'locked' ? ['-passout', 'pass:secret'] : ['-nodes'];
         execFileSync('openssl', [...kind, ...key, '-keyout', file(`${name}.key`), '-out', file(`${name}.crt`)], { stdio: 'ignore' });
       }
+      symlinkSync('/dev/zero', file('endless'));
       writeFileSync(file('nonsense'), '-----BEGIN CERTIFICATE-----\nnonsense\n-----END CERTIFICATE-----\n');
     });
 
@@ -98,6 +99,7 @@ describe('a failed start exits with 1 and a one-line reason for', () => {
       ['with an invalid key', 'one.crt', 'one.crt', 'TLS_KEY_FILE', "doesn't contain an unencrypted private key in PEM format"],
       ['with an encrypted key', 'locked.crt', 'locked.key', 'TLS_KEY_FILE', "doesn't contain an unencrypted private key in PEM format"],
       ["that doesn't exist", 'nowhere', 'one.key', 'TLS_CERT_FILE', 'ENOENT'],
+      ['in a file that never ends', 'endless', 'one.key', 'TLS_CERT_FILE', 'is larger than 1 MiB'],
     ] as const) {
       it(what, async () => {
         const start = startCoreHere(await emptyDatabase('sqlite'), {

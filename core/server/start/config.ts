@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { closeSync, openSync, readSync } from 'node:fs';
 import { createSecureContext } from 'node:tls';
 import proxyAddress from 'proxy-addr';
 import { z } from 'zod';
@@ -321,9 +321,23 @@ function parsePem<Parsed>(variable: string, message: string, parse: () => Parsed
   }
 }
 
+/** In bytes. Without a maximum, a device such as `/dev/zero` would be read forever. */
+const maxFileSize = 1_048_576;
+
 function readNamedFile(variable: string, file: string): Buffer {
   try {
-    return readFileSync(file);
+    const descriptor = openSync(file, 'r');
+    try {
+      const bytes = Buffer.alloc(maxFileSize + 1);
+      for (let length = 0; length <= maxFileSize; ) {
+        const read = readSync(descriptor, bytes, length, bytes.length - length, null);
+        if (read === 0) return bytes.subarray(0, length);
+        length += read;
+      }
+      throw new Error(`${file} is larger than 1 MiB`);
+    } finally {
+      closeSync(descriptor);
+    }
   } catch (error) {
     throw new ConfigError(variable, `couldn't be read (${error instanceof Error ? error.message : String(error)})`);
   }
