@@ -212,12 +212,13 @@ describeBrowser('the console in a browser window', () => {
     await goTo('Activity');
     await goTo('Users');
     await page().getByRole('row', { name: 'ada@example.com' }).click();
-    for (const shown of ['tbody bdi', 'aside h2']) {
-      const texts = await page()
-        .locator(shown)
-        .evaluateAll((elements) => elements.map(({ textContent }) => textContent));
-      expect(texts, shown).to.include(name);
-    }
+    for (const shown of ['tbody bdi', 'aside h2'])
+      await eventually(async () => {
+        const texts = await page()
+          .locator(shown)
+          .evaluateAll((elements) => elements.map(({ textContent }) => textContent));
+        expect(texts, shown).to.include(name);
+      });
     const collapsing = await page().evaluate(() => {
       const all = [...document.querySelectorAll('body :not(select, option, textarea, input)')];
       return all.filter((element) => getComputedStyle(element).whiteSpaceCollapse === 'collapse').map(({ tagName }) => tagName);
