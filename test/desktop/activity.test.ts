@@ -1,15 +1,12 @@
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
-import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { describeBrowser, openPage } from '../support/browser.ts';
 import { signInAs } from '../support/console-harness.ts';
+import { openForEach } from '../support/opened.ts';
 import { createKeyOn, revokeKeyElsewhere } from '../support/sample-data.ts';
 
 describeBrowser("the console's lines about what happened", () => {
-  let harness: PageHarness;
-  beforeEach(async () => {
-    harness = await openPage();
-  });
-  afterEach(() => harness.close());
+  const harness = openForEach(() => openPage());
 
   const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
   const button = (name: string) => harness.page.getByRole('button', { name, exact: true });

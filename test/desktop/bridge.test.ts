@@ -1,16 +1,13 @@
 import { expect } from 'chai';
 import { requestNames } from '../../desktop/core-requests.ts';
 import { functionNames, type Result } from '../../desktop/ipc.ts';
-import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { describeDesktop, launchConsole } from '../support/electron.ts';
+import { openOnce } from '../support/opened.ts';
 
 type Anything = Record<string, (input?: unknown) => Promise<unknown>>;
 
 describeDesktop('the bridge to the page', () => {
-  let running: RunningConsole;
-  before(async () => {
-    running = await launchConsole();
-  });
-  after(() => running.close());
+  const running = openOnce(() => launchConsole());
 
   it('exposes only the listed functions', async () => {
     expect(await running.page.evaluate(() => Object.keys(window.callkey).sort())).to.deep.equal([
@@ -235,11 +232,7 @@ describeDesktop('the bridge to the page', () => {
     });
 
     describe('in another window of the app', () => {
-      let own: RunningConsole;
-      before(async () => {
-        own = await launchConsole();
-      });
-      after(() => own.close());
+      const own = openOnce(() => launchConsole());
 
       for (const address of ['about:blank', 'app://callkey.example.com/index.html']) {
         it(`exclude ${address}`, async () => {

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect } from 'chai';
 import { freshDirectory } from '../support/databases.ts';
 import { describeDesktop, launchConsole, type RunningConsole } from '../support/electron.ts';
+import { openForEach, openOnce } from '../support/opened.ts';
 
 const args = ['--password-store=basic'];
 const secret = 'a secret that was copied';
@@ -10,11 +11,7 @@ const copy = ({ page }: RunningConsole, text: string) => page.evaluate((value) =
 const copyElsewhere = ({ app }: RunningConsole) => app.evaluate(async ({ clipboard }) => clipboard.writeText('a shopping list'));
 
 describeDesktop('a copied secret', () => {
-  let running: RunningConsole;
-  beforeEach(async () => {
-    running = await launchConsole({ args });
-  });
-  afterEach(() => running.close());
+  const running = openForEach(() => launchConsole({ args }));
 
   /** Returns what the clipboard contains just before the app exits, because Linux clears it when the app ends. */
   const clipboardAtTheEnd = async () => {
@@ -45,9 +42,8 @@ describeDesktop('a copied secret', () => {
 });
 
 describeDesktop('a copied secret, while the app runs,', () => {
-  let running: RunningConsole;
+  const running = openOnce(() => launchConsole({ args }));
   before(async () => {
-    running = await launchConsole({ args });
     // Replaces the main process's timers with timers that the test runs.
     await running.app.evaluate(() => {
       const held: (() => unknown)[] = [];
@@ -59,7 +55,6 @@ describeDesktop('a copied secret, while the app runs,', () => {
       Object.assign(globalThis, { held, setTimeout: hold });
     });
   });
-  after(() => running.close());
 
   const clipboardText = () => running.app.evaluate(async ({ clipboard }) => clipboard.readText());
   /** @returns how many timers there were */

@@ -1,19 +1,16 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'chai';
-import { type ConsoleHarness, openConsole, signInAs } from '../support/console-harness.ts';
+import { openConsole, signInAs } from '../support/console-harness.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { describeDesktop, launchConsole } from '../support/electron.ts';
+import { openOnce } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { password } from '../support/tenants.ts';
 import { eventually } from '../support/until.ts';
 
 describeDesktop("the app's log", () => {
-  let harness: ConsoleHarness;
-  before(async () => {
-    harness = await openConsole({ env: { CHOSEN_BUTTON: 'Connect' } });
-  });
-  after(() => harness.close());
+  const harness = openOnce(() => openConsole({ env: { CHOSEN_BUTTON: 'Connect' } }));
 
   it("doesn't keep the app from starting if it can't be written", async () => {
     const userData = freshDirectory();

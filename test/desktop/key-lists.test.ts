@@ -1,15 +1,12 @@
 import { expect } from 'chai';
-import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { describeBrowser, openPage } from '../support/browser.ts';
 import { openWithKeys, type UserName, untilFocused } from '../support/console-harness.ts';
+import { openForEach } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually } from '../support/until.ts';
 
 describeBrowser('the screens for API keys', () => {
-  let harness: PageHarness;
-  beforeEach(async () => {
-    harness = await openPage();
-  });
-  afterEach(() => harness.close());
+  const harness = openForEach(() => openPage());
   const button = (name: string | RegExp) => harness.page.getByRole('button', { name, exact: typeof name === 'string' });
   const row = (name: string) => harness.page.getByRole('row', { name });
   const press = (key: string) => harness.page.keyboard.press(key);

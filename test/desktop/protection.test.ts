@@ -1,16 +1,13 @@
 import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { setHours } from '../../core/domain/protection/rules.ts';
-import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { describeBrowser, openPage } from '../support/browser.ts';
 import { signInAs, type UserName } from '../support/console-harness.ts';
+import { openForEach } from '../support/opened.ts';
 import { eventually } from '../support/until.ts';
 
 describeBrowser("the console's Protection screen", () => {
-  let harness: PageHarness;
-  beforeEach(async () => {
-    harness = await openPage();
-  });
-  afterEach(() => harness.close());
+  const harness = openForEach(() => openPage());
 
   const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
   const button = (name: string) => harness.page.getByRole('button', { name, exact: true });

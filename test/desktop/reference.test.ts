@@ -1,14 +1,11 @@
 import { expect } from 'chai';
 import { describeBrowser, sharedBrowser, violationsOn } from '../support/browser.ts';
-import { type RunningCore, startCoreHere } from '../support/core.ts';
+import { startCoreHere } from '../support/core.ts';
 import { freshDatabase } from '../support/databases.ts';
+import { openOnce } from '../support/opened.ts';
 
 describeBrowser('the reference page', () => {
-  let core: RunningCore;
-  before(async () => {
-    core = await startCoreHere(await freshDatabase('sqlite'));
-  });
-  after(() => core.close());
+  const core = openOnce(async () => startCoreHere(await freshDatabase('sqlite')));
 
   it('follows its content security policy, and fits a narrow screen', async () => {
     const page = await (await sharedBrowser()).newPage({ viewport: { width: 360, height: 640 } });

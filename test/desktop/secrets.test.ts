@@ -7,13 +7,13 @@ import { type CoreHarness, openCore } from '../support/core.ts';
 import { freshDirectory } from '../support/databases.ts';
 import {
   describeDesktop,
-  type Keyring,
   type LaunchOptions,
   launchConsole,
   missingKeyring,
   type RunningConsole,
   startKeyring,
 } from '../support/electron.ts';
+import { openOnce } from '../support/opened.ts';
 import { type FaultyProxy, faultyProxy } from '../support/proxies.ts';
 import { password } from '../support/tenants.ts';
 
@@ -160,13 +160,11 @@ describeDesktop('the console, when it handles secrets,', () => {
       return;
     }
     const args: string[] = [];
-    let keyring: Keyring;
     let env: Record<string, string>;
+    const keyring = openOnce(() => startKeyring());
     before(async () => {
-      keyring = await startKeyring();
       ({ env } = keyring);
     });
-    after(() => keyring.close());
 
     it('keeps the user signed in until they sign out', async () => {
       await launch({ args, env });

@@ -8,15 +8,12 @@ import { screens, shortcutAt, showCommand } from '../../desktop/screens.ts';
 import { freshDirectory } from '../support/databases.ts';
 import { consoleArgs, consoleEnvironment, describeDesktop, launchConsole, type RunningConsole, watchOver } from '../support/electron.ts';
 import { electronFile } from '../support/electron-runtime.ts';
+import { openOnce } from '../support/opened.ts';
 
 const ended = async (child: ChildProcess) => (child.exitCode === null && child.signalCode === null ? once(child, 'exit') : undefined);
 
 describeDesktop('the window', () => {
-  let running: RunningConsole;
-  before(async () => {
-    running = await launchConsole();
-  });
-  after(() => running.close());
+  const running = openOnce(() => launchConsole());
 
   it("shows the app's page", async () => {
     expect(running.page.url()).to.equal('app://callkey/index.html');

@@ -2,17 +2,14 @@ import { expect } from 'chai';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { resumeDialing, stopDialing } from '../../core/domain/calls/stops.ts';
 import { showPace } from '../../core/domain/protection/rules.ts';
-import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
+import { describeBrowser, openPage } from '../support/browser.ts';
 import { signInAs } from '../support/console-harness.ts';
+import { openForEach } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { placeCall } from '../support/tenants.ts';
 
 describeBrowser('the console, for stopping dialing', () => {
-  let harness: PageHarness;
-  beforeEach(async () => {
-    harness = await openPage();
-  });
-  afterEach(() => harness.close());
+  const harness = openForEach(() => openPage());
 
   const link = (name: string) => harness.page.getByRole('link', { name, exact: true });
   const button = (name: string) => harness.page.getByRole('button', { name, exact: true });

@@ -1,18 +1,17 @@
 import { expect } from 'chai';
-import { describeBrowser, openPage, type PageHarness } from '../support/browser.ts';
-import { type ConsoleHarness, sharedConsole, signInAs } from '../support/console-harness.ts';
+import { describeBrowser, openPage } from '../support/browser.ts';
+import { sharedConsole, signInAs } from '../support/console-harness.ts';
 import { chooseCommand, describeDesktop } from '../support/electron.ts';
+import { openForEach } from '../support/opened.ts';
 import { createKeyOn } from '../support/sample-data.ts';
 import { eventually, until } from '../support/until.ts';
 
 describeBrowser('the tenancy switcher', () => {
-  let harness: PageHarness;
+  const harness = openForEach(() => openPage());
   beforeEach(async () => {
-    harness = await openPage();
     for (const user of ['account', 'sibling', 'other'] as const) await createKeyOn(harness, harness.tenants.users[user], `Key of ${user}`);
     await signInAs(harness, 'staff');
   });
-  afterEach(() => harness.close());
 
   const names = () => harness.page.locator('tbody th').allInnerTexts();
 
@@ -89,11 +88,7 @@ describeBrowser('the tenancy switcher', () => {
 
 describeDesktop('a menu command', () => {
   const open = sharedConsole();
-  let harness: ConsoleHarness;
-  beforeEach(async () => {
-    harness = await open();
-  });
-  afterEach(() => harness.close());
+  const harness = openForEach(() => open());
 
   it('works as soon as the screen is visible, before any frame or timer has run', async () => {
     const { page, desktop } = harness;

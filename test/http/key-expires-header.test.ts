@@ -1,29 +1,26 @@
 import { expect } from 'chai';
 import { apiKeysSchema } from '#contract/console/api-keys.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { type Answer, ask, textAt } from '../support/http.ts';
-import { createKey, onDemand, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { openOnce } from '../support/opened.ts';
+import { createKey, onDemand, placeCall, signIn } from '../support/tenants.ts';
 
 describe('the header Callkey-Key-Expires', () => {
   const clock = fakeClock('2026-11-21T09:00:00.000Z');
-  let core: RunningCore;
-  let close: CoreHarness['close'];
-  let tenants: Tenants;
   let cookie: string;
   let key: string;
   let end: string | null | undefined;
 
+  const harness = openOnce(() => openCore({ clock }));
   before(async () => {
-    ({ core, tenants, close } = await openCore({ clock }));
-    cookie = await signIn(core.url, 'ada@example.com');
-    key = (await createKey(core.url, cookie, 'Ending', { kind: 'custom', date: '2026-12-20' })).keyValue;
-    end = apiKeysSchema.parse((await ask('GET', `${core.url}/console/api-keys`, { cookie })).json).apiKeys[0]?.expiresAt;
+    cookie = await signIn(harness.core.url, 'ada@example.com');
+    key = (await createKey(harness.core.url, cookie, 'Ending', { kind: 'custom', date: '2026-12-20' })).keyValue;
+    end = apiKeysSchema.parse((await ask('GET', `${harness.core.url}/console/api-keys`, { cookie })).json).apiKeys[0]?.expiresAt;
   });
-  after(() => close());
 
   const getHeader = (answer: Answer) => [answer.status, answer.headers['callkey-key-expires']];
-  const place = (by: string, body?: object) => placeCall(core.url, tenants.campaign.id, by, body);
+  const place = (by: string, body?: object) => placeCall(harness.core.url, harness.tenants.campaign.id, by, body);
 
   it('is in every response to a request with an accepted key, if the key expires within 30 days', async () => {
     const placed = await place(key);
@@ -31,20 +28,20 @@ describe('the header Callkey-Key-Expires', () => {
       [placed, 202],
       [await place(key), 202],
       [await place(key, {}), 422],
-      [await placeCall(core.url, tenants.otherCampaign.id, key), 403],
-      [await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/${textAt(placed, 'contactId')}`, { key }), 200],
-      [await ask('DELETE', `${onDemand(core.url, tenants.campaign.id)}/none`, { key }), 404],
+      [await placeCall(harness.core.url, harness.tenants.otherCampaign.id, key), 403],
+      [await ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/${textAt(placed, 'contactId')}`, { key }), 200],
+      [await ask('DELETE', `${onDemand(harness.core.url, harness.tenants.campaign.id)}/none`, { key }), 404],
     ];
     for (const [answer, status] of answers) expect(getHeader(answer)).to.deep.equal([status, end]);
   });
 
   it('is absent while the key is valid for more than 30 days', async () => {
-    const longer = await createKey(core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
+    const longer = await createKey(harness.core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
     expect(getHeader(await place(longer.keyValue))).to.deep.equal([202, undefined]);
   });
 
   it('appears when a key in use has 30 days left', async () => {
-    const { keyValue } = await createKey(core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
+    const { keyValue } = await createKey(harness.core.url, cookie, 'Longer', { kind: 'custom', date: '2026-12-21' });
     expect(getHeader(await place(keyValue))).to.deep.equal([202, undefined]);
     clock.set('2026-11-21T22:59:59.998Z');
     expect(getHeader(await place(keyValue))).to.deep.equal([202, undefined]);
@@ -54,13 +51,13 @@ describe('the header Callkey-Key-Expires', () => {
   });
 
   it('is absent for a key without expiration', async () => {
-    expect(getHeader(await place((await createKey(core.url, cookie)).keyValue))).to.deep.equal([202, undefined]);
+    expect(getHeader(await place((await createKey(harness.core.url, cookie)).keyValue))).to.deep.equal([202, undefined]);
   });
 
   it('is absent when a key that was in use is refused', async () => {
-    const { id, keyValue } = await createKey(core.url, cookie, 'Revoked', { kind: 'custom', date: '2026-11-30' });
+    const { id, keyValue } = await createKey(harness.core.url, cookie, 'Revoked', { kind: 'custom', date: '2026-11-30' });
     await place(keyValue);
-    await ask('DELETE', `${core.url}/console/api-keys/${id}`, { cookie });
+    await ask('DELETE', `${harness.core.url}/console/api-keys/${id}`, { cookie });
     expect(getHeader(await place(keyValue))).to.deep.equal([401, undefined]);
   });
 });

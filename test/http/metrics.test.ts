@@ -9,10 +9,11 @@ import { createManagementApp } from '../../core/http/management.ts';
 import { migrate } from '../../core/storage/migrate.ts';
 import { adminOn } from '../support/admin.ts';
 import { fakeClock } from '../support/clock.ts';
-import { type CoreHarness, openCore, type RunningCore } from '../support/core.ts';
+import { openCore } from '../support/core.ts';
 import { freshDirectory, onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
-import { createKey, type DirectAccess, placeCall, signIn, type Tenants } from '../support/tenants.ts';
+import { openForEach } from '../support/opened.ts';
+import { createKey, placeCall, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
 const deploy = new URL('../../core/deploy/', import.meta.url);
@@ -51,19 +52,13 @@ describe('concurrent scrapes', () => {
 describe('the metrics', () => {
   onEachDatabase((kind) => {
     const clock = fakeClock();
-    let database: string;
-    let core: RunningCore;
-    let close: CoreHarness['close'];
-    let direct: DirectAccess;
-    let tenants: Tenants;
 
-    beforeEach(async () => {
+    beforeEach(() => {
       clock.set('2026-11-21T09:00:00.000Z');
-      ({ database, core, direct, tenants, close } = await openCore({ kind, clock }));
     });
-    afterEach(() => close());
+    const harness = openForEach(() => openCore({ kind, clock }));
 
-    const scrape = async () => (await ask('GET', `${core.managementUrl}/metrics`)).text;
+    const scrape = async () => (await ask('GET', `${harness.core.managementUrl}/metrics`)).text;
     const figure = (text: string, name: string) =>
       Number(
         text
@@ -73,13 +68,15 @@ describe('the metrics', () => {
       );
 
     it('reflect the database at the time of the scrape', async () => {
-      const cookie = await signIn(core.url, 'ada@example.com');
-      const { keyValue } = await createKey(core.url, cookie);
-      await placeCall(core.url, tenants.campaign.id, keyValue);
+      const cookie = await signIn(harness.core.url, 'ada@example.com');
+      const { keyValue } = await createKey(harness.core.url, cookie);
+      await placeCall(harness.core.url, harness.tenants.campaign.id, keyValue);
       clock.advance({ seconds: 30 });
       const text = await scrape();
-      const applied = Number((await direct.storage.database.read('schema_migrations').count({ n: '*' }).first<{ n: number | string }>()).n);
-      expect(await migrate(direct.storage.database)).to.deep.equal([]);
+      const applied = Number(
+        (await harness.direct.storage.database.read('schema_migrations').count({ n: '*' }).first<{ n: number | string }>()).n,
+      );
+      expect(await migrate(harness.direct.storage.database)).to.deep.equal([]);
       const names = ['callkey_queue_due', 'callkey_queue_oldest_seconds', 'callkey_sessions', 'callkey_ready'];
       expect(names.map((name) => figure(text, name))).to.deep.equal([1, 30, 1, 1]);
       expect(figure(text, 'callkey_schema_version')).to.equal(applied);
@@ -107,7 +104,7 @@ describe('the metrics', () => {
     });
 
     it('include everything that the alerts and the dashboard query', async () => {
-      await signIn(core.url, 'ada@example.com');
+      await signIn(harness.core.url, 'ada@example.com');
       const text = await scrape();
       const files = ['prometheus/callkey-alerts.yml', 'grafana/callkey-dashboard.json'].map((file) =>
         readFileSync(new URL(file, deploy), 'utf8'),
@@ -120,7 +117,7 @@ describe('the metrics', () => {
 
     if (kind === 'sqlite') {
       it("while the database is down, report that the core isn't ready, and omit values from the database", async () => {
-        const file = database.slice('sqlite:'.length);
+        const file = harness.database.slice('sqlite:'.length);
         renameSync(file, `${file}.away`);
         const text = await scrape();
         renameSync(`${file}.away`, file);
@@ -134,14 +131,14 @@ describe('the metrics', () => {
       it('report when the last backup was made, and an audit event records the backup', async () => {
         const directory = freshDirectory();
         const before = Date.now();
-        expect(await adminOn(database).json('backup', `${directory}/copy.db`)).to.deep.equal({
+        expect(await adminOn(harness.database).json('backup', `${directory}/copy.db`)).to.deep.equal({
           backup: { file: `${directory}/copy.db` },
           unfinished: [],
           recorded: true,
         });
         expect(readdirSync(directory)).to.deep.equal(['copy.db']);
         expect(figure(await scrape(), 'callkey_last_backup_timestamp_seconds')).to.be.within(before / 1_000, Date.now() / 1_000);
-        const events = await direct.storage.database.read('audit_events').where({ action: 'backup.created' });
+        const events = await harness.direct.storage.database.read('audit_events').where({ action: 'backup.created' });
         expect(events.map(({ subject_name }) => subject_name)).to.deep.equal(['copy.db']);
       });
     }

@@ -3,18 +3,15 @@ import { activitySchema } from '#contract/console/activity.ts';
 import { apiKeyDetailsSchema } from '#contract/console/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { changeUser } from '../../core/domain/directory/users.ts';
-import { type CoreHarness, openCore, startCoreHere } from '../support/core.ts';
+import { openCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask } from '../support/http.ts';
+import { openOnce } from '../support/opened.ts';
 import { createKey, placeCall, signIn } from '../support/tenants.ts';
 
 describe('a key whose creator has moved to another partner', () => {
   onEachDatabase((kind) => {
-    let harness: CoreHarness;
-    before(async () => {
-      harness = await openCore({ kind });
-    });
-    after(() => harness.close());
+    const harness = openOnce(() => openCore({ kind }));
 
     it("has its later events only in the new partner's activity", async () => {
       const { core, database, direct, tenants } = harness;

@@ -5,6 +5,7 @@ import { fakeClock } from '../support/clock.ts';
 import { type CoreHarness, openCore, type RunningCore, startCoreHere } from '../support/core.ts';
 import { onEachDatabase } from '../support/databases.ts';
 import { ask, textAt } from '../support/http.ts';
+import { openOnce } from '../support/opened.ts';
 import { createKey, password, signIn } from '../support/tenants.ts';
 import { until } from '../support/until.ts';
 
@@ -57,11 +58,7 @@ describe("a user's active API keys", () => {
 });
 
 describe("a user's changes", () => {
-  let harness: CoreHarness;
-  before(async () => {
-    harness = await openCore();
-  });
-  after(() => harness.close());
+  const harness = openOnce(() => openCore());
 
   it("are made one at a time across sessions, are refused if too many wait, and don't delay other users' changes", async () => {
     const { url } = harness.core;
@@ -87,12 +84,8 @@ describe("a user's changes", () => {
 
 describe("a staff user's tenancy changes", () => {
   onEachDatabase((kind) => {
-    let harness: CoreHarness;
     const clock = fakeClock();
-    before(async () => {
-      harness = await openCore({ kind, clock });
-    });
-    after(() => harness.close());
+    const harness = openOnce(() => openCore({ kind, clock }));
 
     it("are limited per minute, but selecting the current tenancy again isn't counted", async () => {
       const { core, tenants } = harness;

@@ -8,26 +8,17 @@ import type { User } from '../../core/domain/model.ts';
 import { planLifetime } from '../../core/storage/engine/postgres/postgres-connection.ts';
 import { fakeClock } from '../support/clock.ts';
 import { freshDatabase, itOnPostgres, onEachDatabase } from '../support/databases.ts';
-import {
-  createTenants,
-  type DirectAccess,
-  databaseWithTenants,
-  openDirect,
-  somePhone,
-  type Tenants,
-  toCaller,
-} from '../support/tenants.ts';
+import { openOnce } from '../support/opened.ts';
+import { createTenants, databaseWithTenants, openDirect, somePhone, type Tenants, toCaller } from '../support/tenants.ts';
 
 describe('requests that share a statement', () => {
   onEachDatabase((kind) => {
-    let direct: DirectAccess;
     let tenants: Tenants;
 
+    const direct = openOnce(async () => openDirect(await freshDatabase(kind), fakeClock()));
     before(async () => {
-      direct = await openDirect(await freshDatabase(kind), fakeClock());
       tenants = await createTenants(direct.ports);
     });
-    after(() => direct.close());
 
     const toViewer = (user: User) => ({ ...user, tenancy: null });
     const createKey = async (user: User) => {

@@ -7,7 +7,8 @@ import { oneDay } from '../../core/domain/instant.ts';
 import type { ImportedEntity, ImportKind } from '../../core/domain/model.ts';
 import type { Problem } from '../../core/domain/problem.ts';
 import { freshDatabase, onEachDatabase } from '../support/databases.ts';
-import { createTenants, type DirectAccess, openDirect } from '../support/tenants.ts';
+import { openForEach } from '../support/opened.ts';
+import { createTenants, openDirect } from '../support/tenants.ts';
 
 const partners = [
   { externalId: 'p1', name: 'One' },
@@ -21,11 +22,7 @@ const ids = (prefix: string, count: number) => Array.from({ length: count }, (_,
 
 describe('imported entries', () => {
   onEachDatabase((kind) => {
-    let direct: DirectAccess;
-    beforeEach(async () => {
-      direct = await openDirect(await freshDatabase(kind));
-    });
-    afterEach(() => direct.close());
+    const direct = openForEach(async () => openDirect(await freshDatabase(kind)));
 
     const run = (file: Partial<ImportFile>) =>
       importAll(direct.ports, direct.storage.imports, async () => undefined, operator.actor, importFileSchema.parse(file));

@@ -1,21 +1,20 @@
 import { operator } from '../../core/domain/audit/audit.ts';
 import { createUser } from '../../core/domain/directory/users.ts';
 import { type FakeClock, fakeClock } from './clock.ts';
-import { type CoreHarness, openCore, type RunningCore, startCoreHere } from './core.ts';
+import { openCore, type RunningCore, startCoreHere } from './core.ts';
 import type { DatabaseKind } from './databases.ts';
 import { ask, readCookies } from './http.ts';
+import { openOnce } from './opened.ts';
 import { enroll } from './second-factor.ts';
 import { password, signIn } from './tenants.ts';
 
 /** Opens a core before the tests of a suite, and closes it after them. @returns functions that sign users in there */
 export function sessionSuite(kind: DatabaseKind = 'sqlite') {
-  let harness: CoreHarness;
   let clock: FakeClock;
-  before(async () => {
+  before(() => {
     clock = fakeClock();
-    harness = await openCore({ kind, clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } });
   });
-  after(() => harness.close());
+  const harness = openOnce(() => openCore({ kind, clock, environment: { TRUSTED_PROXIES: '127.0.0.1' } }));
 
   const session = (cookie: string) => ask('GET', `${harness.core.url}/console/session`, { cookie });
   const tryPassword = (email: string, attempt: string, headers: Record<string, string> = {}, cookie?: string) =>
@@ -46,14 +45,12 @@ export function sessionSuite(kind: DatabaseKind = 'sqlite') {
 
 /** Opens a core before the tests of a suite, and closes it after them. @returns functions that sign users in there with codes */
 export function secondFactorSuite(kind: DatabaseKind = 'sqlite') {
-  let harness: CoreHarness;
   let clock: FakeClock;
   const environment = { TRUSTED_PROXIES: '127.0.0.1' };
-  before(async () => {
+  before(() => {
     clock = fakeClock();
-    harness = await openCore({ kind, clock, environment });
   });
-  after(() => harness.close());
+  const harness = openOnce(() => openCore({ kind, clock, environment }));
 
   const others: RunningCore[] = [];
   /** Starts another core on the same database. It runs until the end of the test. */

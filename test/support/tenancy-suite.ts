@@ -2,21 +2,21 @@ import { callsSchema } from '#contract/console/calls.ts';
 import { checkedNumberSchema } from '#contract/protection/protection.ts';
 import { plus } from '../../core/domain/instant.ts';
 import { fakeClock } from './clock.ts';
-import { type CoreHarness, openCore } from './core.ts';
+import { openCore } from './core.ts';
 import type { DatabaseKind } from './databases.ts';
 import { ask, textAt } from './http.ts';
+import { openOnce } from './opened.ts';
 import { createKey, onDemand, placeCall, signIn } from './tenants.ts';
 
 /** Opens a core before the tests of a suite, where each user is signed in and has a key, and each campaign has a call. */
 export function tenancySuite(kind: DatabaseKind) {
-  let harness: CoreHarness;
   const cookies = new Map<string, string>();
   const keys = new Map<string, { id: string; keyValue: string }>();
   const calls = new Map<Place, string>();
   const getKey = (who: string) => keys.get(who) ?? { id: '', keyValue: '' };
 
+  const harness = openOnce(() => openCore({ kind }));
   before(async () => {
-    harness = await openCore({ kind });
     const { core, tenants } = harness;
     for (const who of [...everyone, 'staff'] as const) {
       const cookie = await signIn(core.url, `${emails[who]}@example.com`);
@@ -35,7 +35,6 @@ export function tenancySuite(kind: DatabaseKind) {
       calls.set(place, textAt(await placeCall(core.url, tenants[place].id, getKey(who).keyValue), 'contactId'));
     }
   });
-  after(() => harness.close());
 
   return {
     get core() {
@@ -127,14 +126,10 @@ export const berlin = '+4930200000';
 /** Opens a core before the tests of a suite. Each test begins without rules and calls. */
 export function callingRules(kind: DatabaseKind) {
   const clock = fakeClock();
-  let harness: CoreHarness;
   let key: string;
   let cookie: string;
 
-  before(async () => {
-    harness = await openCore({ kind, clock, environment: { DIALER: 'off' } });
-  });
-  after(() => harness.close());
+  const harness = openOnce(() => openCore({ kind, clock, environment: { DIALER: 'off' } }));
   beforeEach(async () => {
     // 20:00 in Berlin, on a Saturday.
     clock.set('2026-11-21T19:00:00.000Z');

@@ -1,18 +1,15 @@
 import { expect } from 'chai';
-import { type CoreHarness, openCore } from '../../support/core.ts';
+import { openCore } from '../../support/core.ts';
 import { onEachDatabase } from '../../support/databases.ts';
 import { ask, readCode, textAt } from '../../support/http.ts';
+import { openOnce } from '../../support/opened.ts';
 import { signIn } from '../../support/tenants.ts';
 
 const [readable, ascii] = ['joerg@münchen.example', 'joerg@xn--mnchen-3ya.example'];
 
 describe('the spellings of an email address', () => {
   onEachDatabase((kind) => {
-    let harness: CoreHarness;
-    before(async () => {
-      harness = await openCore({ kind });
-    });
-    after(() => harness.close());
+    const harness = openOnce(() => openCore({ kind }));
 
     const create = async (email: string) => {
       const cookie = await signIn(harness.core.url, 'stan@example.com');

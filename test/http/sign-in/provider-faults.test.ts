@@ -1,14 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect } from 'chai';
 import { ask } from '../../support/http.ts';
-import {
-  finishSignIn,
-  goToProvider,
-  openWithProvider,
-  type ProviderHarness,
-  signInWithProvider,
-  TestBrowser,
-} from '../../support/identity-provider.ts';
+import { finishSignIn, goToProvider, openWithProvider, signInWithProvider, TestBrowser } from '../../support/identity-provider.ts';
+import { openForEach } from '../../support/opened.ts';
 import { password, signIn } from '../../support/tenants.ts';
 
 type Answer = (req: IncomingMessage, res: ServerResponse) => void;
@@ -22,11 +16,7 @@ const faults: [string, Answer][] = [
 ];
 
 describe('a provider that', () => {
-  let harness: ProviderHarness;
-  beforeEach(async () => {
-    harness = await openWithProvider();
-  });
-  afterEach(() => harness.close());
+  const harness = openForEach(() => openWithProvider());
 
   const start = async () => {
     const { headers } = await new TestBrowser().open(`${harness.url}/console/oidc`);

@@ -1,48 +1,40 @@
 import { expect } from 'chai';
 import { sweepSessions } from '../../../core/domain/sign-in/sessions.ts';
 import { type FakeClock, fakeClock } from '../../support/clock.ts';
-import { type CoreHarness, type CoreOptions, openCore, type RunningCore, startCoreHere } from '../../support/core.ts';
+import { type CoreOptions, openCore, type RunningCore, startCoreHere } from '../../support/core.ts';
 import { ask } from '../../support/http.ts';
+import { openOnce } from '../../support/opened.ts';
 import { costlyPasswords } from '../../support/ports.ts';
-import { type DirectAccess, signIn } from '../../support/tenants.ts';
+import { signIn } from '../../support/tenants.ts';
 
 describe('signing in', () => {
-  let database: string;
-  let core: RunningCore;
-  let close: CoreHarness['close'];
-  let direct: DirectAccess;
   let clock: FakeClock;
 
-  before(async () => {
+  before(() => {
     clock = fakeClock();
-    ({ database, core, direct, close } = await openCore({ clock, environment }));
   });
+  const harness = openOnce(() => openCore({ clock, environment }));
   beforeEach(async () => {
     clock.set('2026-11-21T09:00:00.000Z');
     await counters().delete();
-    await direct.storage.database.write('sessions').delete();
+    await harness.direct.storage.database.write('sessions').delete();
   });
-  after(() => close());
 
   const environment = { TRUSTED_PROXIES: '127.0.0.1' };
   /** Starts another core on the same database. */
-  const startAnother = (options: CoreOptions = {}) => startCoreHere(database, { clock, environment, ...options });
-  const counters = () => direct.storage.database.write('sign_in_attempts');
+  const startAnother = (options: CoreOptions = {}) => startCoreHere(harness.database, { clock, environment, ...options });
+  const counters = () => harness.direct.storage.database.write('sign_in_attempts');
   type Guess = { at?: RunningCore; from?: string; cookie?: string };
-  const tryPassword = (email: string, attempt: string, { at = core, from = '198.51.100.1', cookie }: Guess = {}) =>
+  const tryPassword = (email: string, attempt: string, { at = harness.core, from = '198.51.100.1', cookie }: Guess = {}) =>
     ask('POST', `${at.url}/console/session`, {
       body: { email, password: attempt },
       headers: { 'X-Forwarded-For': from },
       ...(cookie === undefined ? {} : { cookie }),
     });
-  const session = (cookie: string) => ask('GET', `${core.url}/console/session`, { cookie });
+  const session = (cookie: string) => ask('GET', `${harness.core.url}/console/session`, { cookie });
 
   describe('while password checks are slow, the throttle', () => {
-    let busy: RunningCore;
-    before(async () => {
-      busy = await startAnother({ passwords: costlyPasswords() });
-    });
-    after(() => busy.close());
+    const busy = openOnce(() => startAnother({ passwords: costlyPasswords() }));
 
     it("doesn't add rows for sign-ins that are rejected because too many are waiting", async () => {
       const answers = await Promise.all(
@@ -73,19 +65,22 @@ describe('signing in', () => {
   describe('if the clock is set back, sessions', () => {
     it('stay ended when the clock has caught up', async () => {
       clock.advance({ days: 400 });
-      const cookie = await signIn(core.url, 'ada@example.com');
+      const cookie = await signIn(harness.core.url, 'ada@example.com');
       clock.advance({ days: -400 });
-      await sweepSessions(direct.ports);
+      await sweepSessions(harness.direct.ports);
       clock.advance({ days: 400 });
       expect((await session(cookie)).status).to.equal(401);
     });
 
     it('continue if they were just seen and the clock changed by only a few minutes', async () => {
       clock.advance({ minutes: 5 });
-      const cookie = await signIn(core.url, 'ada@example.com');
+      const cookie = await signIn(harness.core.url, 'ada@example.com');
       clock.advance({ minutes: -5 });
       expect((await session(cookie)).status).to.equal(200);
-      const [latest]: { last_seen_at: number }[] = await direct.storage.database.read('sessions').orderBy('started_at', 'desc').limit(1);
+      const [latest]: { last_seen_at: number }[] = await harness.direct.storage.database
+        .read('sessions')
+        .orderBy('started_at', 'desc')
+        .limit(1);
       expect(latest?.last_seen_at).to.equal(clock.now());
     });
   });
