@@ -170,7 +170,6 @@ function outputCode(error: unknown): string {
   return error instanceof Problem ? error.code : 'failed';
 }
 
-/** Says what happened, and what to do about it. */
 function formatError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof ImportInterrupted) {

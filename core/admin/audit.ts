@@ -22,7 +22,6 @@ const sealSchema = z
   .regex(/^[1-9]\d{0,14}:[0-9a-f]{64}$/, { error: 'Must be a number, a colon, and 64 hexadecimal digits.' })
   .transform((text) => ({ seq: Number(text.split(':')[0]), hash: text.split(':')[1] ?? '' }));
 
-/** Verifies the audit log. @returns whether it's intact */
 async function runVerify({ ports, output }: AdminContext, seals: string[]): Promise<boolean> {
   const parsedSeals = seals.map((seal) => parseInput(sealSchema, seal, 'SEAL'));
   const { faults, ...report } = await verifyChain(ports.stores.auditChain, parsedSeals);

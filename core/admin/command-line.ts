@@ -19,13 +19,11 @@ export type Settings = {
   /** Whether DATABASE_URL is set. If it isn't, a command must not create a database, because the core may use a different one. */
   isDatabaseNamed: boolean;
   output: Output;
-  /** Makes a path absolute, relative to the caller's folder. */
   resolveFile(path: string): string;
   /** Opens the database, which must have a complete schema, and closes it again. */
   useDatabase<Result>(use: (context: AdminContext) => Promise<Result>): Promise<Result>;
 };
 
-/** A command's context while the database is open. */
 export type AdminContext = Settings & {
   ports: Ports;
   storage: Storage;
@@ -117,7 +115,6 @@ const nameWidth = 40;
 
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** Aligns columns to their widest cell. */
 export function table(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const all = [head, ...rows.map((row) => row.map(oneLine))];
   const widths = head.map((_, column) => all.reduce((widest, row) => Math.max(widest, displayWidth(row[column] ?? '')), 0));

@@ -64,7 +64,6 @@ function callJson({ notBefore, notAfter, placedAt, dialedAt, endedAt, ...call }:
   };
 }
 
-/** Erases a person's data. @returns whether everything was erased */
 async function runErase(
   { ports, caller: { actor }, output }: AdminContext,
   phoneOrId: string,

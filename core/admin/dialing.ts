@@ -94,7 +94,6 @@ async function runPace(context: AdminContext, options: ScopeOptions & { perSecon
   output.answer({ pace }, `Calls per second: ${pace.perSecond ?? 'any number'}\nLive calls: ${pace.liveCalls ?? 'any number'}`);
 }
 
-/** Reads a number, or `none`. */
 function readPace(name: keyof Pace, option: string, text: string | undefined, before: Pace): number | null {
   if (text === undefined) return before[name];
   if (text === 'none') return null;

@@ -104,7 +104,6 @@ async function runRemove(
   output.answer({ removed: number }, `Removed ${number} from the do-not-call list of ${scope.kind} ${scope.name}.`);
 }
 
-/** @throws Problem `not-found` */
 async function findEntry(ports: Ports, { id, name, kind, owner }: RuleScope, phone: string): Promise<DoNotCallEntry> {
   const where = { accountId: owner.accountId ?? '', partnerId: owner.partnerId };
   const entries = await ports.stores.doNotCall.findBlocking(where, phone, ports.clock.now());
@@ -143,12 +142,10 @@ export function entryJson({ createdAt, endsAt, ...entry }: DoNotCallEntry) {
   return { ...entry, createdAt: timestamp(createdAt), endsAt: endsAt && timestamp(endsAt) };
 }
 
-/** The number of invalid lines that a terminal shows. */
 const maxShownLines = 20;
 
 type ImportOptions = ScopeOptions & { country?: string; column?: string[]; skipInvalid?: string | true };
 
-/** @returns whether everything was imported that should be */
 async function runImport(context: AdminContext, path: string, options: ImportOptions): Promise<boolean> {
   const { ports, caller, output, resolveFile } = context;
   const scope = await findScope(ports, options, kinds);

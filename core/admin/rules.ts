@@ -119,7 +119,6 @@ async function runShowNumbers({ ports, caller, output }: AdminContext, options: 
 
 export type ScopeOptions = { account?: string; partner?: string; campaign?: string };
 
-/** Adds the options that select whose list or rules a command is about. */
 export function withScope(command: Command, kinds: readonly ProtectionScope[]): Command {
   for (const kind of kinds) command.option(`--${kind} <id>`, `ID of the ${kind}`);
   return command;

@@ -207,7 +207,6 @@ async function runDelete({ ports, caller, output }: AdminContext, email: string,
   output.answer({ user: userJson(user), ...deleted }, text);
 }
 
-/** @throws Problem `not-found` */
 export async function findUser(ports: Ports, email: string): Promise<User> {
   // Don't apply the rules for new addresses, because a user whose address is older than a rule must still be found and deleted.
   const { users } = ports.stores;
@@ -259,7 +258,6 @@ export function listedJson({ createdAt, lastSignInAt, disabledAt, ...user }: Lis
   };
 }
 
-/** A user's active API keys, and the maximum. */
 type KeyQuota = { active: number; max: number };
 
 /** @property recoveryCodes how many the user hasn't used yet */
@@ -273,7 +271,6 @@ export function shownJson({ user, impact: { apiKeys, sessions }, quota: { active
   return { ...listedJson(user), recoveryCodes, apiKeys: keys, activeApiKeys: active, maxActiveApiKeys: max, sessions };
 }
 
-/** Formats a row of the user list. */
 export function toRow(user: ListedUser): string[] {
   const { email, name, userType, apiKeys, lastSignInAt, disabledAt } = user;
   const lastSignIn = lastSignInAt ? timestamp(lastSignInAt) : 'Never';

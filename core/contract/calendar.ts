@@ -18,7 +18,6 @@ export function dayNumber(day: string): number {
   return Date.parse(day) / 86_400_000;
 }
 
-/** Returns the current day in a time zone. */
 export function localDay(now: number, timeZone: string): string {
   return isoDay(DateTime.fromMillis(now, { zone: toZone(timeZone) }));
 }
@@ -28,7 +27,6 @@ export function plusDays(day: string, days: number, years = 0): string {
   return isoDay(inUtc(day).plus({ years }).plus({ days }));
 }
 
-/** Returns the number of days from the first day to the last. */
 export function daysBetween(first: string, last: string): number {
   return inUtc(last).diff(inUtc(first), 'days').days;
 }

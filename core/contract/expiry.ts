@@ -42,7 +42,6 @@ function expiryDay(choice: Expiration, now: Instant, timeZone: string): string |
   return choice.years === 5 ? latestDay(today) : plusDays(today, 0, choice.years);
 }
 
-/** Whether a day (YYYY-MM-DD) is in the range. */
 export function isWithin(day: string, range: DayRange): boolean {
   return range.earliest <= day && day <= range.latest;
 }
@@ -52,7 +51,6 @@ export function isExpired(expiresAt: number | null, now: number): boolean {
   return expiresAt !== null && now > expiresAt;
 }
 
-/** Whether a key expires within 30 days. */
 export function expiresSoon(expiresAt: number | null, now: number): expiresAt is number {
   return expiresAt !== null && expiresAt - now <= limits.expiresSoonDays * 86_400_000;
 }

@@ -57,7 +57,6 @@ type PathParameter<Path extends string> = Path extends `${string}:${infer Name}/
     ? Name
     : never;
 
-/** The parameters of a route's path, by name. */
 export type PathParameters<Given extends { path: string }> = Record<PathParameter<Given['path']>, string>;
 /** A request's query and body, as validated by a route's schemas. */
 export type RouteQuery<Given> = Given extends { query: infer Schema extends z.ZodType } ? z.output<Schema> : undefined;

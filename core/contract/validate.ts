@@ -3,7 +3,6 @@ import type { FieldError } from './problems.ts';
 
 export type Validated<Data> = { ok: true; data: Data } | { ok: false; errors: FieldError[] };
 
-/** Validates an input against a schema, and returns errors by field. */
 export function validate<Schema extends z.ZodType>(schema: Schema, input: unknown): Validated<z.output<Schema>> {
   // Without reportInput, an issue has no input, and every value of the wrong type would look like a missing field.
   const parsed = schema.safeParse(input, { reportInput: true, error: describeIssue });

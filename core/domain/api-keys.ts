@@ -66,7 +66,6 @@ function tooManyKeys(max: number): Problem {
   return new Problem('conflict', `${reached} Revoke a key that's no longer needed, then try again.`);
 }
 
-/** The number of keys that a search reads at a time. */
 const readBatchSize = 1_000;
 
 /**
@@ -102,7 +101,6 @@ export type KeyDetails = ApiKeyDetails & {
   today: { day: string; timeZone: string; placed: number; countedFrom: Millis | null; resetsAt: Millis } | null;
 };
 
-/** Returns a key with its usage on recent days in a time zone, and its newest events. */
 export async function showApiKey(ports: Ports, viewer: Viewer, id: string, timeZone: string): Promise<KeyDetails> {
   const scope = scopeFor(viewer);
   const { apiKeys, activity } = ports.stores;
@@ -145,7 +143,6 @@ async function countToday({ stores }: Ports, { id, limits, callsCountedFrom }: A
   return { day, timeZone, placed, countedFrom, resetsAt: nextMidnight(now, timeZone) };
 }
 
-/** Returns the effects of revoking a key. */
 export async function previewRevocation(ports: Ports, viewer: Viewer, id: string): Promise<RevocationPreview> {
   const store = ports.stores.apiKeys;
   const apiKey = await store.find(scopeFor(viewer).apiKeys, id);
@@ -195,7 +192,6 @@ export async function revokeApiKeys(
   return { revoked: requestedIds.filter((id) => revoked.has(id)), gone: requestedIds.filter((id) => !revoked.has(id)) };
 }
 
-/** Why a key is revoked. */
 export type Why = { reason?: RevokeReason | undefined; note?: string | undefined };
 
 function describeReason({ reason, note }: Why): string | undefined {
@@ -219,7 +215,6 @@ function revokeFound(
   return ports.stores.apiKeys.revoke(ids, { cancelQueuedCalls, at: ports.clock.now() }, events);
 }
 
-/** Returns the visible key with this digest. */
 export function identifyApiKey(ports: Ports, viewer: Caller['viewer'], digest: Digest): Promise<ApiKey | null> {
   return ports.stores.apiKeys.findByDigest(scopeFor(viewer).apiKeys, digest);
 }
@@ -231,7 +226,6 @@ export function identifyApiKey(ports: Ports, viewer: Caller['viewer'], digest: D
 type Parsed = { networks: readonly Network[]; allowed: string | undefined };
 const parsedLimits = new WeakMap<KeyLimits, Parsed>();
 
-/** Whether a key with these limits is accepted from an address. */
 export function allowsAddress(limits: KeyLimits | null, address: string): boolean {
   if (limits === null || limits.addresses === null) return true;
   let parsed = parsedLimits.get(limits);
@@ -250,7 +244,6 @@ export function countingDay(limits: KeyLimits | null, at: Millis): string | null
   return limits === null || limits.callsPerDay === null ? null : localDay(at, limits.timeZone);
 }
 
-/** Returns the next midnight in a time zone. */
 function nextMidnight(at: Millis, timeZone: string): Millis {
   return instant(startOfDay(plusDays(localDay(at, timeZone), 1), timeZone));
 }
@@ -290,7 +283,6 @@ function applyChange(ports: Ports, { limits, timeZone }: ApiKey, change: ChangeA
   return { version: ports.randomness.id(), addresses: networks.length === 0 ? null : networks, callsPerDay, timeZone };
 }
 
-/** Describes limits in words, for the audit and the operator. */
 export function describeLimits(limits: KeyLimits | null): string {
   if (limits === null) return 'no limits';
   const { addresses, callsPerDay } = limits;

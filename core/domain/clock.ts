@@ -47,7 +47,6 @@ export type ClockWatch = {
   isTrusted(now: Millis): Promise<boolean>;
   /** Checks the clock, and records the time if it's trusted. */
   look(now: Millis): Promise<boolean>;
-  /** Returns the result of the last check. */
   doubt(): ClockDoubt | null;
 };
 

@@ -47,7 +47,6 @@ export class FairQueue {
     this.#startTimer = startTimer;
   }
 
-  /** How many are waiting. */
   get length(): number {
     return this.#root.size;
   }

@@ -187,7 +187,6 @@ export type ApiKeyStore = {
    * @returns false, without creating the key, if the creator already has that many, even if several processes create keys concurrently
    */
   create(key: ApiKey, digest: Digest, maxActive: number, event: AuditEvent): Promise<boolean>;
-  /** Counts a user's active keys. */
   countActive(creatorId: string, at: Millis): Promise<number>;
   /** Lists keys newest first, and by ID if they were created at the same time. `total` counts all visible keys. */
   list(visibility: KeyVisibility, limit: number): Promise<{ apiKeys: ApiKey[]; total: number }>;
@@ -231,7 +230,6 @@ export type ApiKeyStore = {
 
 export type DaysLeft = 'expired' | '7' | '30' | 'more' | 'never';
 
-/** A key-authenticated request. */
 export type KeyedRequest = KnownKeyCaller & { campaignId: string; at: Millis };
 
 export type Refusal = 'unauthorized' | 'campaign-refused';
@@ -285,9 +283,7 @@ export type CallListStore = {
   count(scope: CallScope, filter: CallFilter, cursor: string | null): Promise<{ counts: CountOfCampaign[]; end: StretchEnd }>;
   /** Whether the viewer can see the key, active or revoked. */
   seesKey(visibility: KeyVisibility, id: string): Promise<boolean>;
-  /** Finds a call. @returns null if the campaign doesn't have it */
   find(campaignId: string, contactId: string, visibility: KeyVisibility): Promise<CallDetails | null>;
-  /** Counts the calls placed since this time. */
   summary(campaignId: string, since: Millis): Promise<CallCount[]>;
   /**
    * Counts the calls of several campaigns by day.
@@ -323,7 +319,6 @@ export type RetentionStore = {
   forgetCounts(before: Millis, signal?: AbortSignal): Promise<number>;
 };
 
-/** Everything that's stored about one phone number. */
 export type ContactStore = {
   /** Returns the number's calls, oldest first. Reads all calls, in small batches. */
   findCalls(phone: string): Promise<ContactCall[]>;
@@ -586,7 +581,6 @@ export type UserStore = {
   finishChanges(toKeyEvent: ToKeyEvent, signal: AbortSignal): Promise<number>;
 };
 
-/** Who deleted a user, and from where. */
 export type Deletion = Pick<AuditEvent, 'actor' | 'address' | 'subject'>;
 export type EndedKey = Pick<ApiKey, 'id' | 'name' | 'eventScope'>;
 /** Builds the event of a key that ends with its user. It's recorded in the transaction that revokes the key. */
@@ -597,7 +591,6 @@ export type Belonging = { noun: string; count: number | null };
 
 type DirectoryKind = 'partner' | 'account' | 'campaign';
 
-/** Manages partners, accounts and campaigns. */
 export type DirectoryStore = {
   /**
    * Creates the first partner, account and campaign: either all of them or none.
@@ -637,7 +630,6 @@ export type DirectoryStore = {
 };
 
 export type ImportStore = {
-  /** Returns existing entities by external ID. */
   find(kind: ImportKind, externalIds: readonly string[]): Promise<Map<string, ImportedEntity>>;
   /** Returns the external IDs of the users with these email addresses, by address; null for a user who wasn't imported. */
   findEmails(emails: readonly string[]): Promise<Map<string, string | null>>;
@@ -731,7 +723,6 @@ export type SessionStore = {
   endDisallowed(allowed: { password: boolean; issuer: string | null }): Promise<void>;
 };
 
-/** Stores the links between users and their identities. */
 export type LinkStore = {
   find(subject: Subject): Promise<{ user: User; disabledAt: Millis | null; signInVersion: SignInVersion } | null>;
   /**
@@ -796,7 +787,6 @@ export type AuditChainStore = {
   state(): Promise<Seal & { prunedSeq: number; prunedHash: string; unchained: number; lastSeq: number | null }>;
   /** Returns chained events in order, with numbers after `after` and up to `last`. */
   read(after: number, last: number, limit: number): Promise<ChainedEvent[]>;
-  /** Returns the time of the oldest chained event. */
   oldestAt(): Promise<number | null>;
   /** Deletes the chain's oldest events, up to and including this number, in small batches. @returns the number of events */
   prune(last: number, signal?: AbortSignal): Promise<number>;
@@ -806,7 +796,6 @@ export type ActivityStore = {
   record(event: AuditEvent): Promise<void>;
   /** Lists events newest first, after the cursor. */
   list(visibility: ActivityVisibility, filter: ActivityFilter, cursor: string | null, limit: number): Promise<ListedEvent[]>;
-  /** Counts matches, up to `max`. */
   count(visibility: ActivityVisibility, filter: ActivityFilter, max: number): Promise<number>;
   /** Returns the users who acted, with their current names, and the actions. */
   facets(visibility: ActivityVisibility): Promise<{ actors: (Person | null)[]; actions: string[] }>;

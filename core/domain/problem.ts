@@ -51,7 +51,6 @@ export class ResultUnknown extends Error {
   }
 }
 
-/** Returns the problem for one invalid field. */
 export function invalidField(path: string, message: string): Problem {
   return new Problem('invalid', message, { errors: [{ path, message }] });
 }

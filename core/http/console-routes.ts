@@ -114,10 +114,6 @@ export function consoleRoutes(deps: HttpDeps): Router<State> {
   return router;
 }
 
-/**
- * Reads and validates a request. @throws Problem `malformed-request`, `unsupported-media-type`, `too-large`, `invalid`, `unauthorized` or
- * `not-found`
- */
 async function readRequest<Name extends SessionRoute>(
   ctx: Context,
   deps: HttpDeps,
@@ -170,7 +166,6 @@ function inTurn<Result>(
   });
 }
 
-/** Ends an export whose client is gone. */
 function closed(): never {
   throw new Problem('unavailable', 'The connection was closed.', { retryAfter: 1 });
 }
@@ -187,7 +182,6 @@ function setRoute(path: string): Middleware {
   };
 }
 
-/** Reads the code from the validated body of a request. */
 function readCode(body: unknown): string | undefined {
   const { code } = Object(body);
   return typeof code === 'string' ? code : undefined;
@@ -196,7 +190,6 @@ function readCode(body: unknown): string | undefined {
 /** Refuses a request without a session, or with one that still needs a code. */
 const requireSession: Middleware = async (ctx, next) => (isSignedIn(ctx) ? next() : refuse(ctx));
 
-/** @throws Problem `forbidden` if what the session has proved isn't enough for the route */
 function requireStage(ports: Ports, session: Session, name: SessionRoute): void {
   const stage = stageOf(ports, session);
   if (!mayUse(stage, name)) throw new Problem('forbidden', sessionStages[stage].refusal ?? 'Finish signing in first.');

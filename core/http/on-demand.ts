@@ -39,7 +39,6 @@ function matching({ method, path }: Route, handler: Handler) {
   return { method, path, handler, pattern: new RegExp(`^${path.replace(/:(\w+)/g, '(?<$1>[^/]+)')}$`) };
 }
 
-/** Returns the methods that a path supports with a key. */
 export function onDemandMethods(path: string): string[] {
   return routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
 }

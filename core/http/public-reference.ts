@@ -46,7 +46,6 @@ type Page = { mediaType: string; text: string };
 /** The path of the command line's package, so that an integrator who has only this server's address can install it. */
 export const commandLinePath = '/reference/callkey-cli.tgz';
 
-/** The page's instructions for getting the command line. */
 const installation = {
   served: { install: '"$CALLKEY_SERVER/reference/callkey-cli.tgz"', download: '' },
   missing: { install: './callkey-cli-VERSION.tgz', download: ' First, download its package from the Callkey release.' },
@@ -84,7 +83,6 @@ function referencePage(document: string, files: ReadonlyMap<string, string>, has
   return page.replaceAll('<pre>', '<pre tabindex="0">');
 }
 
-/** Returns a table row for each problem in the document. */
 function problemRows(document: string): string {
   const codes = Array.from(document.matchAll(/urn:callkey:problems#([\w-]+)/g), ([type]) => problemCode(type));
   return [...new Set(codes)]

@@ -111,7 +111,6 @@ function toPageFile(mediaType: string, bytes: Buffer, isCompressible = true): Pa
   return { mediaType, cacheControl: 'no-cache', etag: toEtag(bytes), bytes, encoded: {}, isCompressible };
 }
 
-/** Returns the methods that the page's own paths support. */
 export function webConsoleMethods(files: WebConsole | undefined, path: string): string[] {
   return files !== undefined && (path === pagePath || files.has(path)) ? ['GET', 'HEAD'] : [];
 }

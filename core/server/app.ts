@@ -21,7 +21,6 @@ type AppDeps = {
   refusals: ObserveRefusals;
   /** Aborted as soon as the process drains. */
   draining: AbortSignal;
-  /** Newest first. The newest secret signs, and all of them are accepted. */
   sessionSecrets: readonly string[];
   /** If undefined, the console isn't served. */
   webConsole: WebConsole | undefined;

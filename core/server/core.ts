@@ -43,7 +43,6 @@ const fewFilesWarning =
   'this process may open so few files that it accepts fewer connections. Raise the limit: LimitNOFILE in systemd, --ulimit nofile in Docker, or ulimit -n';
 
 export type Core = {
-  /** The address of the public listener. */
   url: string;
   managementUrl: string | null;
   /** Whether a browser finds the console at `url`. */

@@ -96,7 +96,6 @@ function toSqlite(statement: string): string {
   return `${statement.replaceAll('bigint', 'integer')}${options}`;
 }
 
-/** Returns the statements that create these tables, with their indexes. */
 function readTables(dialect: Dialect, ...names: string[]): string[] {
   return readStatements(dialect).filter((statement) => names.some((name) => new RegExp(`^CREATE .*\\b${name} \\(`, 'm').test(statement)));
 }
@@ -105,7 +104,6 @@ function countShards(applied: readonly string[]): number {
   return applied.reduce((count, name) => Number(/^shards-(\d+)$/.exec(name)?.[1] ?? count), 0);
 }
 
-/** The migrations that a database's schema is missing. */
 export type SchemaState = { isEmpty: boolean; missing: string[] };
 
 /** @throws Problem `conflict` if the database is newer than this program, or too old */

@@ -26,7 +26,6 @@ import { sessionStore } from './users/sessions.ts';
 import { throttleStore } from './users/throttle.ts';
 import { userStore } from './users/users.ts';
 
-/** A connection pool, for the metrics. */
 type Pool = { name: string; use: () => { used: number; free: number; waiting: number } };
 
 /** Callbacks for metrics, log and dialer. */
@@ -34,9 +33,7 @@ type StorageObservers = {
   onBatch: ObserveBatch;
   /** Called when rules have stopped calls before they were dialed. */
   onStopped: OnStopped;
-  /** Called when a call was placed that may be due. */
   onPlaced: () => void;
-  /** Called when an active key wasn't accepted from the client's address. */
   onAddressRefused: (digest: Digest, address: string) => void;
   onBackgroundError: (error: unknown) => void;
   /** Called when a write wouldn't be durable. */
@@ -60,7 +57,6 @@ export type Storage = {
   imports: ImportStore;
   pools: readonly Pool[];
   stats(): Promise<DatabaseStats>;
-  /** Returns the age, in ms, of the oldest key use that hasn't been written yet. */
   lastUsedLag(): number;
   /** @returns the names of the migrations that were applied @throws Problem `conflict` if the database is newer than this program, or too old */
   migrate(signal?: AbortSignal): Promise<string[]>;
@@ -142,7 +138,6 @@ export function openStorage(
   };
 }
 
-/** @param ifMissing what to do about a SQLite file that doesn't exist */
 export function openDatabase(location: DatabaseLocation, ifMissing: 'make' | 'refuse'): OpenedDatabase {
   return location.kind === 'sqlite' ? openSqlite(location.filename, ifMissing) : openPostgres(location.url);
 }

@@ -156,7 +156,6 @@ async function record({ storage, ports, caller: { actor } }: AdminContext, file:
   }
 }
 
-/** Refuses to overwrite a file. @throws Problem `conflict` if it exists */
 function refuseExisting(file: string): void {
   if (existsSync(file)) throw new Problem('conflict', `The file ${file} already exists. Choose another name, or move the file.`);
 }

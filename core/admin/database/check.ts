@@ -25,7 +25,6 @@ export function checkCommand(program: Command, { withDatabase }: Runner): void {
   withExamples(command, 'check').action(withDatabase(runCheck, 'inspect'));
 }
 
-/** Runs the checks. @returns whether there are no problems */
 async function runCheck({ storage, location, output, ports }: AdminContext): Promise<boolean> {
   const findings = await lookForProblems(storage, location, ports);
   const ok = findings.every((finding) => finding.ok);
@@ -59,7 +58,6 @@ async function lookForProblems(storage: Storage, location: DatabaseLocation, por
   return [reachable, ...specific, ...rights, schema, ...clock, ...users, ...factors, ...dialer];
 }
 
-/** Checks whether the session secrets that this command knows can decrypt all second factors. */
 async function checkSecondFactors(ports: Ports, location: DatabaseLocation): Promise<Finding[]> {
   const secrets = findSessionSecrets(location);
   if (secrets.length === 0) return [];
@@ -71,7 +69,6 @@ async function checkSecondFactors(ports: Ports, location: DatabaseLocation): Pro
   return [await attempt('second factors', look)];
 }
 
-/** Returns the session secrets in the environment or next to the SQLite file. */
 function findSessionSecrets(location: DatabaseLocation): readonly string[] {
   const { DATABASE_URL, SESSION_SECRETS, SESSION_SECRETS_FILE } = process.env;
   if (SESSION_SECRETS || SESSION_SECRETS_FILE)

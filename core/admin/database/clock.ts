@@ -18,7 +18,6 @@ export function clockCommands(program: Command, { withDatabase }: Runner): void 
   withExamples(accept, 'clock accept').action(withDatabase(runAccept));
 }
 
-/** Shows the clock's state. @returns whether the clock is trusted */
 async function runShow({ ports, output }: AdminContext): Promise<boolean> {
   const now = ports.clock.now();
   const recorded = await ports.stores.clock.read();

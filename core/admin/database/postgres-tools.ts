@@ -60,7 +60,6 @@ export async function requireSameServer(database: Lane, url: string): Promise<vo
     );
 }
 
-/** Returns the schema that contains, or will contain, the tables. */
 export async function ownSchema(database: Lane): Promise<string> {
   const [row] = await database.query<{ schema: string | null }>('SELECT current_schema() AS schema');
   if (!row?.schema) throw new Problem('conflict', 'None of the schemas in search_path exists. Create one, or fix search_path.');

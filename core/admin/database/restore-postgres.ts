@@ -103,7 +103,6 @@ type RemovedRecords = {
   disabled: Revived['enabled'];
 };
 
-/** Finds the API keys that are revoked, and the users who are deleted or disabled, in the database that will be replaced. */
 async function findRemoved({ read }: Lane): Promise<RemovedRecords> {
   const { describeKey, areCallsDue } = await readRevocations(read);
   const apiKeys: RevokedKey[] = await read('revoked_api_keys')
@@ -127,7 +126,6 @@ async function findDisabled(read: Knex): Promise<Revived['enabled']> {
   return disabled.select('id', 'email', 'name', 'disabled_at as disabledAt');
 }
 
-/** Finds the keys and users that the restore has brought back. */
 async function findRevived({ read }: Lane, gone: RemovedRecords): Promise<Omit<Revived, 'widened'>> {
   const keys = new Set<string>();
   for (const ids of inChunks(gone.apiKeys.map(({ id }) => id))) {

@@ -35,7 +35,6 @@ export function missingMigrations(applied: readonly string[], file: string): str
 }
 
 type Revocation = {
-  /** The text of the audit event that says why the key was revoked. */
   reason: string | null;
   /**
    * Whether the key's queued calls were cancelled with it. A revoked key can't place calls. So if none of its calls is queued, each of them

@@ -9,7 +9,6 @@ import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../../storage
 import type { AdminContext } from '../command-line.ts';
 
 type KeyLimitRow = Pick<ApiKeyRow, 'id' | 'name' | 'addresses' | 'calls_per_day'>;
-/** What each user could do and had to prove, and the limits of each key. */
 type Rights = {
   users: ReadonlyMap<string, UserRow>;
   links: ReadonlyMap<string, LinkRow>;

@@ -196,7 +196,6 @@ function copyOwner(copy: string, like: string): void {
 }
 
 /** Opens a single connection without the core's settings, because they would change the file. */
-/** Opens a file by itself, without the lanes and guards of a database in use. */
 export function openSqliteFile(filename: string): Knex {
   return knex({
     client: 'sqlite3',

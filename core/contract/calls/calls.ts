@@ -151,7 +151,6 @@ export const placedCallSchema = z.object({
 });
 export type PlacedCallView = z.infer<typeof placedCallSchema>;
 
-/** The response to a cancelled call. */
 export const cancelledCallSchema = z.object({
   requestId: z.string(),
   contactId: identifierSchema,

@@ -12,7 +12,6 @@ export const callStates = [
 ] as const;
 export type CallState = (typeof callStates)[number];
 
-/** The labels for a call's state. */
 export const callStateLabels: Readonly<Record<CallState, string>> = {
   queued: 'Queued',
   dialing: 'Dialing',

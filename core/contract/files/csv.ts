@@ -28,12 +28,10 @@ function cell(text: string): string {
   return `"${safe.replaceAll('"', '""')}"`;
 }
 
-/** Returns the last line of a complete export. */
 export function completeLine(rows: number): string {
   return `# complete, ${rows} rows\r\n`;
 }
 
-/** Returns the last line of an export that ended early. */
 export function incompleteLine(rows: number, why: string): string {
   return `# INCOMPLETE, ${rows} rows: ${why}\r\n`;
 }
@@ -152,7 +150,6 @@ function clean(text: string): string {
   return content.includes("'") ? content.replace(guard, '$1') : content;
 }
 
-/** Reads items from text that arrives in chunks. */
 export type Reader<Item> = { push(chunk: string): Item[]; end(): Item[] };
 
 export async function* readAll<Item>(chunks: AsyncIterable<string>, reader: Reader<Item>): AsyncGenerator<Item> {

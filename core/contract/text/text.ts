@@ -12,7 +12,6 @@ export function isWithinCodePoints(text: string, max: number): boolean {
   return text.length <= max || (text.length <= 2 * max && countCodePoints(text) <= max);
 }
 
-/** Cuts a text to its first `max` code points. */
 export function cutCodePoints(text: string, max: number): string {
   return isWithinCodePoints(text, max) ? text : Array.from(text).slice(0, max).join('');
 }
@@ -115,7 +114,6 @@ function describeUnprintable(text: string): string | null {
   return /\p{Cc}/u.test(text) ? 'Must not contain control characters.' : null;
 }
 
-/** Checks that a text is printable. */
 export function checkPrintable({ value, issues }: z.core.ParsePayload<string>): void {
   const message = describeUnprintable(value);
   if (message !== null) issues.push({ code: 'custom', message, input: value });

@@ -9,7 +9,6 @@ import type { Ports } from '../ports.ts';
 import { countRecorded } from '../sign-in/throttle.ts';
 import { auditEvent } from './audit.ts';
 
-/** Records the console's report that it saved a list as a file. */
 export async function recordExport(ports: Ports, caller: SignedInCaller, { list, rows }: RecordExport): Promise<void> {
   await countRecorded(ports, 'export', caller.viewer.id);
   await recordListExport(ports, caller, list, `${list} (${rows} rows)`);
@@ -26,7 +25,6 @@ export async function recordListExport(ports: Ports, { viewer, actor }: SignedIn
 
 type ActivityPage = Page<ListedEvent> & { total: number; totalIsMore: boolean };
 
-/** @param search see `findEvents` */
 export async function listActivity(
   ports: Ports,
   viewer: Viewer,
@@ -86,7 +84,6 @@ function readEvents({ stores: { activity } }: Ports, viewer: Viewer, filter: Act
 
 const eventCursors = idCursors('events');
 
-/** Returns the users and actions that occur in the viewer's activity. */
 export function activityFacets(ports: Ports, viewer: Viewer) {
   return ports.stores.activity.facets(scopeFor(viewer).activity);
 }

@@ -12,11 +12,9 @@ export function chainHash(before: string, seq: number, fields: ChainedEvent['fie
 }
 
 type ChainReport = {
-  /** The number of events in the chain. */
   events: number;
   /** Events that housekeeping hasn't chained yet. */
   unchained: number;
-  /** The number of pruned events. */
   pruned: number;
   seal: Seal;
   /** Up to twenty errors, one sentence each. Empty if the chain is intact. */
@@ -111,7 +109,6 @@ function missing(first: number, last: number): string {
   return first === last ? `Event ${first} is missing.` : `Events ${first} to ${last} are missing.`;
 }
 
-/** The events that are due for deletion because of their age. */
 type Prunable = { first: number; last: Seal };
 
 /**

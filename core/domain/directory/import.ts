@@ -139,7 +139,6 @@ function counts(): ImportCounts {
   return { added: 0, changed: 0, unchanged: 0 };
 }
 
-/** The singular of each kind, for messages. */
 export const singular = { partners: 'partner', accounts: 'account', campaigns: 'campaign', users: 'user' } as const;
 
 /**
@@ -156,7 +155,6 @@ export type PlannedEntity = {
   previousEmail: string | null;
 };
 
-/** The changes that an import makes to one kind of entity. */
 type KindPlan = { kind: ImportKind; planned: PlannedEntity[]; unchanged: number };
 
 type RequestedEntity = Omit<ImportedEntity, 'id'>;

@@ -31,7 +31,6 @@ export type UserVisibility =
   | All
   | Nothing;
 
-/** The audit events that a viewer can see. */
 export type ActivityVisibility =
   | { kind: 'own'; userId: string }
   | Account
@@ -43,7 +42,6 @@ export type ActivityVisibility =
 /** The accounts and campaigns that a viewer can create and rename. Partners can be managed only with `all`. */
 export type DirectoryAccess = All | Partner | Nothing;
 
-/** Everything that a viewer can see and change. */
 export type TenancyScope = {
   /** The scope of a key that the viewer creates now; null if the viewer can't create one. */
   owningScope: OwningScope | null;

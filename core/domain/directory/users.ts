@@ -197,7 +197,6 @@ async function applyChange(ports: Ports, { viewer, actor }: Caller, user: Listed
   return findUser(ports, viewer, user);
 }
 
-/** Returns the current values of everything about a user that can be changed. */
 function toChange(user: User): UserChange {
   const { accountId, partnerId } = toOwningScope(user) ?? { accountId: null, partnerId: null };
   return { name: user.name, userType: user.userType, accountId, partnerId };
@@ -254,7 +253,6 @@ export async function previewDeletion(ports: Ports, viewer: Viewer, id: string, 
 
 const keyCursors = timeCursors('keys');
 
-/** Deletes a user and their keys and sessions. */
 export async function deleteUser(
   ports: Ports,
   { viewer, actor }: Caller,

@@ -79,7 +79,6 @@ function isZoneUnclear(rules: readonly HoursRule[], zones: readonly string[], fr
   return first === undefined || (zones.length > 1 && findOpening({ rules, zones: onlyZone(first), from }) !== null);
 }
 
-/** Why calls were stopped, for the metrics. */
 export const stopReasons: readonly StopReason[] = ['do-not-call', 'number', 'calling-hours', 'contact-limit', 'stop', 'pace'];
 
 export function toStopReason({ kind }: Objection): StopReason {
@@ -116,7 +115,6 @@ export function describeObjection(objection: Objection): string {
   }
 }
 
-/** Returns the problem for a call that can't be placed. */
 export function toProblem(objection: Objection, notAfter: Millis | null): Problem {
   switch (objection.kind) {
     case 'number-kind':

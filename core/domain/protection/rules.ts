@@ -32,7 +32,6 @@ async function findVisible(ports: Ports, viewer: Caller['viewer'], { scope, id }
   return ruleScope;
 }
 
-/** Returns a scope's own rules, and those that apply without them. */
 export async function showHours(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<ScopeHours> {
   const scope = await findVisible(ports, viewer, reference);
   const { hours } = await ports.stores.rules.findRules(scope.id);
@@ -142,7 +141,6 @@ export type ShownContactLimits = {
   effective: { from: RuleScope; limits: ContactLimits } | null;
 };
 
-/** Returns a scope's own contact limits, and those in effect. */
 export async function showContactLimits(ports: Ports, viewer: Caller['viewer'], reference: Reference): Promise<ShownContactLimits> {
   const own = await findVisible(ports, viewer, reference);
   const scopes = [own, ...(await scopesAbove(ports, own))];
@@ -243,7 +241,6 @@ function describeNumbers({ countries, kinds }: Partial<NumberRules>): string {
   return [...describe('countries', countries, 'all'), ...describe('restricted kinds', kinds, 'none')].join('; ');
 }
 
-/** Returns whether opt-outs during the account's calls apply to this account only or to all of its partner's accounts. */
 export async function showOptOuts(ports: Ports, viewer: Viewer, accountId: string): Promise<OptOutScope> {
   const account = await findVisible(ports, viewer, { scope: 'account', id: accountId });
   return ports.stores.doNotCall.optOutScope(account.id);

@@ -136,7 +136,6 @@ function toCodeDigest(code: string): Digest {
   return hash('sha256', code);
 }
 
-/** Deletes codes that no one used. */
 export async function sweepSignInCodes({ stores, clock }: Ports): Promise<void> {
   await stores.links.sweepCodes(clock.now());
 }

@@ -55,7 +55,6 @@ export async function confirmSecondFactor(ports: Ports, actor: Actor, user: User
   return codes;
 }
 
-/** Turns a user's own second factor off. */
 export async function removeSecondFactor(ports: Ports, actor: Actor, user: User, code: string): Promise<void> {
   const event = userEvent(ports, actor, user, 'second-factor.removed');
   const use = (checked: CheckedCode) => ports.stores.secondFactors.remove(user.id, checked, event);
@@ -72,7 +71,6 @@ export async function renewRecoveryCodes(ports: Ports, actor: Actor, user: User,
   return codes;
 }
 
-/** Counts the recovery codes that a user hasn't used yet. */
 export async function countRecoveryCodes(ports: Ports, user: User): Promise<number> {
   if (!(await hasSecondFactor(ports, user))) throw noFactor();
   return ports.stores.secondFactors.countRecoveryCodes(user.id);
@@ -251,7 +249,6 @@ function alreadyEnabled(): Problem {
   return new Problem('conflict', 'You already have a second factor. Turn it off first.');
 }
 
-/** The number of secrets that {@link resealSecrets} reads at a time. */
 const resealBatchSize = 100;
 
 /**

@@ -25,7 +25,6 @@ type Export = {
   takeTurn: TakeTurn;
   /** Returns what the whole file is about, for its name. */
   nameSubject?: (first: Part) => string | undefined;
-  /** Reads the rows after the cursor. */
   read: (viewer: Viewer, cursor: string | null, turn: Turn) => Promise<Part>;
 };
 
@@ -34,7 +33,6 @@ type Export = {
  * slowly.
  */
 const maxOpen = 3;
-/** The number of open exports, by user. */
 const openExports = new Map<string, number>();
 
 /**

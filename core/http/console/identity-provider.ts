@@ -31,7 +31,6 @@ export async function showSignIn(ctx: Context, { ports, publicUrl }: HttpDeps): 
   ctx.body = { password: passwordSignIn, oidc: provider && { name: provider.name, url, signOutUrl } } satisfies SignInOptions;
 }
 
-/** Sends the browser to the identity provider. */
 export async function startOidc(ctx: Context, deps: HttpDeps): Promise<void> {
   const { ports } = deps;
   const provider = requireIdentityProvider(deps);

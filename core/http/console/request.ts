@@ -5,7 +5,6 @@ import type { SignedInCaller, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import type { Context, HttpDeps } from '../middleware/context.ts';
 
-/** The routes that need a session. */
 export type SessionRoute = {
   [Name in keyof ConsoleRoutes]: ConsoleRoutes[Name]['by'] extends 'session' ? Name : never;
 }[keyof ConsoleRoutes];

@@ -12,7 +12,6 @@ import { answerSession } from './sessions.ts';
 
 const { enterCode: route } = sessionRoutes;
 
-/** Finishes a sign-in that waits for a code. */
 export async function enterCode(ctx: Context, deps: HttpDeps): Promise<void> {
   const halfOpen = getHalfOpenSession(ctx);
   const { code } = await readBody(ctx, route.body, limits.strangerBodyBytes);

@@ -9,7 +9,6 @@ export type State = {
   route?: string;
   /** See `getRequestId`. */
   requestId?: string;
-  /** The client's address, once it's known. */
   address?: string;
   /** The session that the request has started. */
   started?: Session;
@@ -37,7 +36,6 @@ export type ObserveRefusals = {
   onForwardingIgnored(peer: string): void;
 };
 
-/** The dependencies that all routes share. */
 export type HttpDeps = {
   ports: Ports;
   /** Returns the address that a request comes from: see `client-address.ts`. */
@@ -53,7 +51,6 @@ export type HttpDeps = {
   dialer: NonNullable<SessionView['dialer']>;
   /** Whether this listener serves the page for integrators. */
   hasReference: boolean;
-  /** The URL at which browsers reach this core, without a trailing slash; empty if it isn't set. */
   publicUrl: string;
   /** Newest first. They sign the cookies. */
   sessionSecrets: readonly string[];

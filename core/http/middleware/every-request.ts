@@ -267,7 +267,6 @@ export function requestNames(ctx: Context): { requestId: string; traceparent?: s
   return traceparent === undefined ? { requestId } : { requestId, traceparent };
 }
 
-/** Sets the request ID's header on a response that Koa writes. */
 export function setRequestId(ctx: Context): void {
   ctx.set(requestIdHeader, getRequestId(ctx));
 }

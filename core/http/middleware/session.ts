@@ -17,7 +17,6 @@ import type { Context, HttpDeps, Middleware, State } from './context.ts';
 const cookieName = 'callkey_session';
 const idBytes = 32;
 
-/** The open session that the request's cookie identifies. */
 type SignedIn = { id: Digest; data: Session };
 
 /** The value of `ctx.session`: the open session, one that waits for a code, or the user's proof for starting one. */
@@ -74,7 +73,6 @@ export function isSignedIn(ctx: Context): boolean {
   return koaSession(ctx).signedIn !== undefined;
 }
 
-/** @throws Problem `unauthorized` */
 export function getSession(ctx: Context): SignedIn {
   const { signedIn } = koaSession(ctx);
   if (!signedIn) throw new Problem('unauthorized', unauthorizedDetail);
@@ -106,7 +104,6 @@ export async function startNewSession(ctx: Context, proof: Proof): Promise<Sessi
   return ctx.state.started;
 }
 
-/** Ends the session and deletes its cookie. */
 export async function signOut(ctx: Context): Promise<void> {
   const ending = koaSession(ctx);
   ctx['session'] = null;

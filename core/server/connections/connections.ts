@@ -93,7 +93,6 @@ type ConnectionGroup = { name: string; max: number; all: Set<Connection>; silent
 export type Connections = {
   /** Closes each connection as soon as it's idle. */
   end(): void;
-  /** Closes each connection immediately. */
   abort(): void;
 };
 

@@ -16,9 +16,7 @@ export type Listener = {
   url: string;
   /** Stops accepting connections, and closes the open ones once every accepted request has its response, or at the deadline. */
   drain(): Promise<void>;
-  /** Uses a certificate for new connections. */
   useCertificate(tls: Tls): void;
-  /** Closes every connection immediately. */
   abort(): void;
 };
 
@@ -26,7 +24,6 @@ type Address = { name: 'public' | 'management'; host: string; port: number };
 
 type Outside = {
   tls: Tls | null;
-  /** Whether an address belongs to a trusted proxy. */
   isProxy(address: string): boolean;
   onCut: ObserveCut;
   /** Tests use lower limits. */

@@ -19,7 +19,6 @@ export class ConfigError extends Error {
   }
 }
 
-/** The validated environment. */
 export type Config = Readonly<{
   host: string;
   port: number;
@@ -40,13 +39,10 @@ export type Config = Readonly<{
   /** Newest first. Sign hand-offs and outcomes. With any dialer, outcomes of earlier hand-offs are accepted if there are secrets. */
   dialerSecrets: readonly string[];
   retentionDays: RetentionDays;
-  /** The maximum number of active API keys per user. */
   maxActiveKeys: number;
   /** Null if users sign in with passwords only. */
   oidc: OidcConfig | null;
-  /** Whether users can sign in with a password. */
   passwordSignIn: boolean;
-  /** Whether everyone who signs in with a password needs a second factor. */
   requiresSecondFactor: boolean;
 }>;
 
@@ -360,7 +356,6 @@ export type OidcConfig = Readonly<{
   clientSecret: string;
   name: string;
   email: 'verified' | 'trusted';
-  /** The URL at which browsers reach this core, without a trailing slash. */
   publicUrl: string;
 }>;
 

@@ -151,7 +151,6 @@ export function activityStore({ console, lists: database }: Lanes): ActivityStor
   };
 }
 
-/** Adds the users who acted, to show their email addresses. */
 async function withActors(read: Knex, rows: readonly AuditEventRow[]): Promise<ListedEvent[]> {
   const ids = rows.map(({ actor_id }) => actor_id);
   const users = await readUsers(read, ids);
@@ -327,7 +326,6 @@ function scopeColumn(visibility: ActivityVisibility): { column: Column; value: s
   }
 }
 
-/** Builds the condition that a viewer can see an event. */
 function isVisible(visibility: ActivityVisibility): Condition {
   const scope = scopeColumn(visibility);
   return scope ? isValue(scope.column, scope.value) : nothing;

@@ -132,7 +132,6 @@ async function withNames(read: Knex, visibility: KeyVisibility, rows: readonly L
   return rows.map((row) => listedCall(row, keys.get(row.api_key_id), names.get(row.campaign_id) ?? ''));
 }
 
-/** Returns the visible keys with these IDs, active and revoked. */
 async function visibleKeys(read: Knex, visibility: KeyVisibility, ids: string[]): Promise<Map<string, KeyRow>> {
   const columns = ['k.id', 'k.name', 'k.creator_id'];
   const active = narrowFoundToVisible(keysById(read, 'api_keys', ids).join('users as u', 'u.id', 'k.creator_id'), visibility).select(
@@ -184,7 +183,6 @@ function listedCall(row: ListedRow, key: KeyRow | undefined, campaignName: strin
 const timeColumns = { id: 'contact_id', at: 'placed_at' };
 const searchedColumns = ['phone', 'name', 'request_id'];
 
-/** Builds the condition for everything but the campaigns and the time range. */
 function matchingCalls(kind: Dialect, { states, apiKey, search }: CallFilter): Condition {
   return both(
     states.length === 0 ? null : { sql: `state IN (${states.map(() => '?').join(', ')})`, values: [...states] },
@@ -242,7 +240,6 @@ const stretchOfAll = 5_000;
 /** The minimum number of calls that one statement searches in each campaign. */
 const stretchOfOne = 200;
 
-/** The calls of a stretch that match, in these lanes. */
 type Stretch = { lanes: readonly Lane[]; calls: Condition; end: StretchEnd };
 
 /**

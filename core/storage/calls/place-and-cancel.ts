@@ -212,7 +212,6 @@ type Explanation =
   | { limits: KeyLimits | null; call: Row | null; placedToday: number | null; isListed: boolean; rulesVersion: number | null }
   | { refusal: Refusal };
 
-/** Remembers the day if the key has placed all its calls for it. */
 function noteFull({ key, at }: KeyedRequest, placedToday: number | null): placedToday is number {
   const day = countingDay(key.limits, at);
   const isFull = placedToday !== null && placedToday >= (key.limits?.callsPerDay ?? 0);
@@ -590,7 +589,6 @@ function keyFinder(database: Lane, limitsByVersion: KnownLimits) {
   };
 }
 
-/** A call that a batch has written. */
 type WrittenCall = { campaignId: string; contactId: string; state: 'cancelled' | null };
 
 /**

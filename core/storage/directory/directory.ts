@@ -18,7 +18,6 @@ type CampaignRow = AccountRow & { account_id: string; account_name: string; sett
 export function directoryStore({ console, lists }: Lanes): DirectoryStore {
   const { kind, read, write } = console;
 
-  /** Counts the accounts of each of these partners, or the campaigns of each of these accounts. */
   async function countBy({ read }: Lane, table: 'accounts' | 'campaigns', column: 'partner_id' | 'account_id', rows: readonly Named[]) {
     const counts = new Map<string, number>();
     for (const chunk of inChunks(rows.map(({ id }) => id))) {
@@ -183,7 +182,6 @@ export function directoryStore({ console, lists }: Lanes): DirectoryStore {
   };
 }
 
-/** What a partner, account or campaign belongs to. */
 const ownerOf = { partner: null, account: 'partner', campaign: 'account' } as const;
 
 /** The table's name in {@link select}, and the order of all rows. */
@@ -206,12 +204,10 @@ const select = {
 };
 const accountColumns = { id: 'a.id', name: 'a.name', partner_id: 'p.id', partner_name: 'p.name' };
 
-/** Queries campaigns, named `c`, with their accounts, named `a`, and partners, named `p`. */
 function selectCampaigns(read: Knex): Knex.QueryBuilder {
   return read('campaigns as c').join('accounts as a', 'a.id', 'c.account_id').join('partners as p', 'p.id', 'a.partner_id');
 }
 
-/** Whether a viewer has access to a campaign. */
 export async function hasCampaign(read: Knex, access: CampaignAccess, id: string): Promise<boolean> {
   return (await within(selectCampaigns(read), access).where('c.id', id).first('c.id')) !== undefined;
 }

@@ -250,7 +250,6 @@ type SharedQueue<Item> = {
    * @param perShare the maximum number of items of one share
    */
   take(count: number, bytes?: number, perShare?: number): Item[];
-  /** Drops items that are no longer needed. */
   keep(isWanted: (item: Item) => boolean): void;
 };
 

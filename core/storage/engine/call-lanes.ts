@@ -12,7 +12,6 @@ export function callLanes(database: Lane): readonly Lane[] {
   return shards.length === 0 ? [database] : shards;
 }
 
-/** Returns the lane with a campaign's calls. */
 export function callLane(database: Lane, campaignId: string): Lane {
   const shards = database.shards();
   return shards.length === 0 ? database : (shards[shardNumber(campaignId, shards.length)] ?? database);
@@ -36,7 +35,6 @@ export async function findCallLane(database: Lane, has: (lane: Lane) => Promise<
   }
 }
 
-/** Groups items by the lane with their campaign's calls. */
 export function groupByLane<Item>(database: Lane, items: readonly Item[], campaignOf: (item: Item) => string): Map<Lane, Item[]> {
   return Map.groupBy(items, (item) => callLane(database, campaignOf(item)));
 }
@@ -82,7 +80,6 @@ export async function countCalls(database: Lane, from: string, bindings: readonl
   return rows.reduce((sum, { calls }) => sum + Number(calls), 0);
 }
 
-/** Returns the earliest of several times; null if there's none. */
 export function earliest(times: readonly (Millis | null)[]): Millis | null {
   return times.reduce((first, at) => (first === null || (at !== null && at < first) ? at : first), null);
 }

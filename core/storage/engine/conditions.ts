@@ -2,7 +2,6 @@ import { foldText, withoutHidden } from '#contract/text/text.ts';
 import type { InstantRange } from '../../domain/model.ts';
 import type { Dialect, Lane, Value } from './database.ts';
 
-/** An SQL condition with its values. */
 export type Condition = { sql: string; values: Value[] };
 
 /** Digits; Latin, Greek, Cyrillic and Japanese letters, with and without accents; and their East Asian forms of another width. */
@@ -61,7 +60,6 @@ function literal(dialect: Dialect, letter: string): string {
   return /[\p{L}\p{N}\s]/u.test(letter) ? letter : `\\${letter}`;
 }
 
-/** Builds the condition that any of these is true. */
 export function either(...conditions: readonly Condition[]): Condition {
   return { sql: `(${conditions.map(({ sql }) => sql).join(' OR ')})`, values: conditions.flatMap(({ values }) => values) };
 }
@@ -143,7 +141,6 @@ function between(column: string, from: string | number | null, before: string | 
   );
 }
 
-/** Builds the condition for rows with the prefix and an ID between two IDs. */
 function rowsBetween({ columns, values }: RowPrefix, id: string, from: string | null, before: string | null): Condition {
   const bound = (operator: string, end: string | null): Condition => {
     const row = end === null ? values : [...values, end];

@@ -90,7 +90,6 @@ export type OpenedDatabase = Lane & {
   lanes: Lanes;
   /** All connection pools, by lane. Each list begins with the lane's own pool, followed by its pools for the shards. */
   pools: ReadonlyMap<string, readonly Knex[]>;
-  /** Closes the connections of all lanes. */
   close(): Promise<void>;
 };
 
@@ -132,7 +131,6 @@ export async function requireSeen(database: Lane): Promise<void> {
   );
 }
 
-/** Runs a function in this transaction, or in a new one. */
 export function inTransaction<Result>(on: Knex, run: (trx: Knex.Transaction) => Promise<Result>): Promise<Result> {
   return isTransaction(on) ? run(on) : on.transaction(run);
 }
@@ -141,7 +139,6 @@ function isTransaction(on: Knex): on is Knex.Transaction {
   return on.isTransaction === true;
 }
 
-/** Whether a connection pool or transaction belongs to a shard. */
 export function isOnShard(on: Knex): boolean {
   return on.client.config.shard !== undefined;
 }

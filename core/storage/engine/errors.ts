@@ -94,7 +94,6 @@ export function isUndone(error: unknown): boolean {
   return /not queryable/.test(error.message);
 }
 
-/** Whether the database refused a value. */
 export function isDataError(error: unknown): boolean {
   const code = errorCode(error);
   return sqliteData.test(code) || (/^[0-9A-Z]{5}$/.test(code) && postgresData.test(code));
@@ -115,7 +114,6 @@ export function rejectOrphan(error: unknown): never {
   throw isForeignKeyViolation(error) ? new Problem('unauthorized', unauthorizedDetail) : error;
 }
 
-/** Whether another process holds SQLite's lock. */
 export function isLocked(error: unknown): boolean {
   return /^SQLITE_(BUSY|LOCKED)/.test(errorCode(error));
 }

@@ -29,7 +29,6 @@ const dialects: Readonly<Record<Dialect, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** Returns a statement as a database prepares it. */
 export function toStatement(sql: string, dialect: Dialect): string {
   const text = fill(withoutComments(sql), dialects[dialect]);
   if (text.includes('{{')) throw new Error(`A statement has a part without SQL: ${text}`);

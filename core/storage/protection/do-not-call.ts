@@ -143,7 +143,6 @@ function narrow(entries: Knex.QueryBuilder, access: ProtectionAccess): Knex.Quer
   return access.kind === 'account' ? entries.where('account_id', access.accountId) : entries.where('partner_id', access.partnerId);
 }
 
-/** Adds the names of the entries' accounts and partners. */
 async function toEntries(read: Knex, rows: readonly DoNotCallRow[]): Promise<DoNotCallEntry[]> {
   const ids = [...new Set(rows.map((row) => row.scope_id))];
   const names: Named[] = [];
@@ -181,7 +180,6 @@ async function countBeingDialed(database: Lane, owner: OwningScope, phones: read
 /** The number of accounts that one statement reads. */
 const accountBatchSize = 1_000;
 
-/** Returns the account of a scope, or all accounts of its partner. */
 export async function* accountsIn({ read }: Lane, { accountId, partnerId }: OwningScope): AsyncGenerator<string> {
   if (accountId !== null) return yield accountId;
   for (let after = ''; ; ) {

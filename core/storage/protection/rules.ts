@@ -93,7 +93,6 @@ const noRules = { hours: null, countries: null, kinds: null, pace: null, contact
 
 type ScopeRow = { id: string; name: string; account_id: string | null; partner_id: string };
 
-/** Finds a partner, account or campaign that the viewer can see. */
 export async function findScope(database: Lane, access: ProtectionAccess, kind: ProtectionScope, id: string): Promise<RuleScope | null> {
   const [row] = await database.query<ScopeRow>(scopeSql[kind], [id]);
   if (!row || !isInReach(row, access)) return null;
@@ -203,7 +202,6 @@ const maxKnown = 10_000;
  */
 export type KnownRules = {
   get(campaignId: string): CampaignRules;
-  /** Reads the rules of these campaigns. */
   load(campaignIds: readonly string[]): Promise<(campaignId: string) => CampaignRules>;
   /** Returns the current rules and names of these calls' campaigns. Reads the rules in a transaction, unless the known ones are current. */
   current(calls: readonly { campaign_id: string }[], trx: Knex.Transaction): Promise<CurrentRules>;

@@ -6,7 +6,6 @@ import { isUniqueViolation, rejectOrphan } from '../engine/errors.ts';
 import type { LinkRow, SignInCodeRow, UserRow } from '../engine/tables.ts';
 import { deleteFactor, deleteLink, lockTarget, type NamedUserRow, selectUsers, toUser } from './users.ts';
 
-/** Stores the links between users and their identities at the provider, and the codes that sign the app in. */
 export function linkStore({ console: { read, write }, background }: Lanes): LinkStore {
   return {
     async find({ issuer, subject }) {

@@ -15,7 +15,6 @@ import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../engine/tab
 import { cancelDeletedUsersCalls, cancelInFlight, revokeKeys, toEventScope } from '../keys/api-keys.ts';
 import { countQueued } from '../queue/queue.ts';
 
-/** A user with the names of their account and partner. */
 export type NamedUserRow = Pick<UserRow, 'id' | 'email' | 'name' | 'user_type' | 'account_id' | 'partner_id'> & {
   account_name: string | null;
   partner_name: string | null;
@@ -46,7 +45,6 @@ export function selectUsers(from: Knex): Knex.QueryBuilder<NamedUserRow, NamedUs
     );
 }
 
-/** Selects users for a list, each with the number of their keys. */
 function selectListed(read: Knex): Knex.QueryBuilder {
   return selectUsers(read)
     .leftJoin('oidc_links as l', 'l.user_id', 'u.id')
@@ -294,7 +292,6 @@ export async function deleteFactor(trx: Knex.Transaction, userId: string): Promi
   return confirmed;
 }
 
-/** Counts a user's keys. */
 async function countKeys(trx: Knex.Transaction, creatorId: string): Promise<number> {
   const counted = await trx('api_keys').where({ creator_id: creatorId }).count({ keys: '*' }).first<{ keys: number | string }>();
   return Number(counted.keys);

@@ -100,7 +100,6 @@ function roleStatements(role: string, name: string): string[] {
 /** In ms. Moving millions of calls can take longer than the usual limit for a statement. */
 const patient = { query_timeout: 36_000_000 };
 
-/** Counts the calls that would have to be moved. */
 export async function countCalls({ read }: Lane): Promise<number> {
   return read.transaction(async (trx) => {
     await trx.raw('SET LOCAL statement_timeout = 0');
