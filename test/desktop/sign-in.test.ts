@@ -84,6 +84,20 @@ describeDesktop('the console, at sign-in,', () => {
     await harness.page.getByLabel('Server address').and(harness.page.locator(':focus')).waitFor();
   });
 
+  it("moves the focus to a refused field before the next frame, so that it can't take it from someone who has begun to type", async () => {
+    const { page } = harness;
+    const frames = await page.evaluateHandle(() => window.requestAnimationFrame);
+    await page.evaluate(() => {
+      window.requestAnimationFrame = () => 0;
+    });
+    await submit(harness.core.url, '', '');
+    await page.getByText('Enter your email address.').waitFor();
+    await page.getByLabel('Email').and(page.locator(':focus')).waitFor();
+    await page.evaluate((real) => {
+      window.requestAnimationFrame = real;
+    }, frames);
+  });
+
   it('sends nothing over plain HTTP to another machine', async () => {
     await submit('http://calls.example.com', 'ada@example.com');
     await harness.page.getByText('would cross the network unencrypted').waitFor();

@@ -148,8 +148,10 @@ export function Form<Value>(props: FormProps<Value> & Pick<ComponentProps<'form'
     ref.current?.querySelector<HTMLElement>('[data-autofocus]')?.focus();
     return () => filledForms.delete(ref);
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (failure) focusFirstInvalid(ref.current);
+  }, [failure]);
+  useEffect(() => {
     if (failure) onFailed?.(failure);
     if (isInDoubt(failure)) onLost?.();
     if (!lookUp || !isInDoubt(failure)) return undefined;
@@ -207,9 +209,12 @@ export function Form<Value>(props: FormProps<Value> & Pick<ComponentProps<'form'
 
 const lookUpMs = 3_000;
 
-/** Moves the focus to the first field with an error. */
+/**
+ * Moves the focus to the first field with an error, as soon as the fields show their errors. In the next frame, it could take the focus from a
+ * user who has already started to type somewhere else.
+ */
 function focusFirstInvalid(form: HTMLFormElement | null): void {
-  requestAnimationFrame(() => {
+  queueMicrotask(() => {
     const field = form?.querySelector<HTMLElement>('[aria-invalid="true"]');
     field?.focus();
     // Selects the text, so that typing replaces a wrong password.
