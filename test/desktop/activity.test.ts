@@ -1,3 +1,4 @@
+import { changeApiKey } from '../../core/domain/api-keys.ts';
 import { operator } from '../../core/domain/audit/audit.ts';
 import { deleteUser } from '../../core/domain/directory/users.ts';
 import { describeBrowser, openPage } from '../support/browser.ts';
@@ -34,6 +35,25 @@ describeBrowser("the console's lines about what happened", () => {
     await panel().getByText('Its user Tom Teammate was deleted').waitFor();
     await button('All activity about this').click();
     await page.getByRole('row', { name: /Created the API key/ }).waitFor();
+  });
+
+  it('show what a change replaced, and lead to the calls of a key', async () => {
+    const { page, tenants, direct } = harness;
+    const { id } = await createKeyOn(harness, tenants.users.teammate, 'Practice software');
+    for (const callsPerDay of [5, 7]) await changeApiKey(direct.ports, operator, id, { callsPerDay });
+    await signInAs(harness, 'partner');
+    await link('Activity').click();
+    for (const [before, after] of [
+      ['At most 5 calls per day', 'At most 7 calls per day'],
+      ['None', 'At most 5 calls per day'],
+    ] as const) {
+      await page.getByRole('row', { name: new RegExp(after, 'i') }).click();
+      await panel().locator('dt:text-is("Before") + dd').getByText(before, { exact: true }).waitFor();
+      await panel().locator('dt:text-is("After") + dd').getByText(after, { exact: true }).waitFor();
+    }
+    await panel().getByRole('link', { name: 'Show its calls' }).click();
+    await page.getByRole('heading', { name: 'Calls', exact: true }).waitFor();
+    await page.waitForURL((url) => url.hash.includes(id));
   });
 
   it('say who deleted a user', async () => {

@@ -32,13 +32,14 @@ describe('changing a user in the console', () => {
       return all;
     };
 
-    it('renames the user, and records one event', async () => {
+    it('renames the user, and records one event with the previous name', async () => {
       const renamed = await change('pat', 'sibling', { name: ' Sue  King ' });
       expect(changedUserSchema.parse(renamed.json).user.name).to.equal('Sue  King');
       await change('pat', 'sibling', { name: 'Sue  King' });
       const { json } = await ask('GET', `${harness.core.url}/console/activity`, as('pat'));
       const events = activitySchema.parse(json).events.filter(({ action }) => action === 'user.changed');
-      expect(events.map(({ subject, actor }) => [subject.name, actor?.name])).to.deep.equal([['Sue  King', 'Pat Partner']]);
+      const recorded = events.map(({ subject, actor, detail }) => [subject.name, actor?.name, detail]);
+      expect(recorded).to.deep.equal([['Sue  King', 'Pat Partner', `name: ${harness.tenants.users.sibling.name} → Sue  King`]]);
     });
 
     it('disables the user immediately, marks their keys as refused, and enables the user again, even if requests are repeated', async () => {

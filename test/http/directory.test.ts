@@ -114,11 +114,11 @@ describe('the directory', () => {
       expect(campaigns.map(({ name, account }) => [name, account.name])).to.deep.equal([['Recalls 2027', 'Yellow Clinic']]);
 
       const { events } = activitySchema.parse((await ask('GET', at('activity'), as('pat'))).json);
-      expect(events.slice(0, 4).map(({ action, subject, actor }) => [action, subject.name, actor?.name])).to.deep.equal([
-        ['account.changed', 'Yellow Clinic', 'Pat Partner'],
-        ['campaign.changed', 'Recalls 2027', 'Pat Partner'],
-        ['campaign.added', 'Recalls', 'Pat Partner'],
-        ['account.added', 'Yellow  Clinic', 'Pat Partner'],
+      expect(events.slice(0, 4).map(({ action, subject, actor, detail }) => [action, subject.name, actor?.name, detail])).to.deep.equal([
+        ['account.changed', 'Yellow Clinic', 'Pat Partner', 'name: Yellow  Clinic → Yellow Clinic'],
+        ['campaign.changed', 'Recalls 2027', 'Pat Partner', 'name: Recalls → Recalls 2027'],
+        ['campaign.added', 'Recalls', 'Pat Partner', undefined],
+        ['account.added', 'Yellow  Clinic', 'Pat Partner', undefined],
       ]);
       expect(events.map(({ subject }) => subject.name)).not.to.include('Eastwind');
     });

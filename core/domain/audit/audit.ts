@@ -26,6 +26,12 @@ export function auditEvent(
   };
 }
 
+/** Describes a change for an event: `name: Ada → Ada Byron`. Undefined if none of the values has changed. */
+export function describeChange(values: Readonly<Record<string, readonly [before: string, after: string]>>): string | undefined {
+  const changed = Object.entries(values).filter(([, [before, after]]) => before !== after);
+  return changed.map(([what, [before, after]]) => `${what}: ${before} → ${after}`).join('; ') || undefined;
+}
+
 export function userSubject({ id, name }: User): AuditSubject {
   return { kind: 'user', id, name };
 }

@@ -3,7 +3,7 @@ import type { Named } from '#contract/console/common.ts';
 import type { ChangeCampaign, CreatedSetupView, Setup } from '#contract/console/directory.ts';
 import { limits } from '#contract/limits.ts';
 import { counted } from '#contract/text/count.ts';
-import { auditEvent } from '../audit/audit.ts';
+import { auditEvent, describeChange } from '../audit/audit.ts';
 import type {
   Account,
   Actor,
@@ -177,7 +177,8 @@ export async function renameManaged<K extends Kind>(
   if (!managed) throw notFound(kind);
   if (name === managed.name) return managed;
   const event = auditEvent(ports, actor, `${kind}.changed`, { kind, id, name }, toScope[kind](managed));
-  if (!(await ports.stores.directory.change(kind, { id, name }, event))) throw notFound(kind);
+  const detail = describeChange({ name: [managed.name, name] });
+  if (!(await ports.stores.directory.change(kind, { id, name }, { ...event, detail }))) throw notFound(kind);
   return { ...managed, name };
 }
 
@@ -191,7 +192,9 @@ export async function changeCampaign(ports: Ports, caller: Caller, id: string, c
   if (changed.name === campaign.name && !changesSettings) return campaign;
   const subject = { kind: 'campaign', id, name: changed.name } as const;
   // The event names the settings but doesn't contain their values, which may be secret.
-  const detail = changesSettings ? `settings: ${Object.keys(changed.settings).join(', ') || 'none'}` : undefined;
+  const settingNames = changesSettings ? `settings: ${Object.keys(changed.settings).join(', ') || 'none'}` : undefined;
+  const renamed = describeChange({ name: [campaign.name, changed.name] });
+  const detail = [renamed, settingNames].filter((part) => part !== undefined).join('; ') || undefined;
   const event = { ...auditEvent(ports, caller.actor, 'campaign.changed', subject, toScope.campaign(campaign)), detail };
   if (!(await ports.stores.directory.change('campaign', changed, event))) throw notFound('campaign');
   return changed;

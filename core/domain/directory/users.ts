@@ -1,6 +1,6 @@
 import type { PasswordChange } from '#contract/console/session.ts';
 import { limits } from '#contract/limits.ts';
-import { auditEvent, toOwningScope, userSubject } from '../audit/audit.ts';
+import { auditEvent, describeChange, toOwningScope, userSubject } from '../audit/audit.ts';
 import { type Millis, oneDay, plus } from '../instant.ts';
 import type {
   Account,
@@ -191,7 +191,16 @@ async function applyChange(ports: Ports, { viewer, actor }: Caller, user: Listed
   const { name, userType, accountId } = change;
   const membership = await readMembership(ports, change);
   const changed: User = { ...user, name, userType, ...membership };
-  const event = auditEvent(ports, actor, 'user.changed', userSubject(changed), toOwningScope(changed));
+  // Doesn't name what the user has left, because the users of the new account or partner may not know it.
+  const move = (from: { id: string } | null, to: User['partner']) =>
+    from?.id === to?.id ? (['', ''] as const) : ([from ? 'another' : 'none', to?.name ?? 'none'] as const);
+  const detail = describeChange({
+    name: [user.name, name],
+    type: [user.userType, userType],
+    account: move(user.account, changed.account),
+    partner: move(user.partner, changed.partner),
+  });
+  const event = { ...auditEvent(ports, actor, 'user.changed', userSubject(changed), toOwningScope(changed)), detail };
   const requested = { name, userType, accountId, partnerId: membership.partner?.id ?? membership.account?.partnerId ?? null };
   if (!(await ports.stores.users.change(user.id, toChange(user), requested, event))) throw await explainUnchanged(ports, user);
   return findUser(ports, viewer, user);

@@ -5,7 +5,7 @@ import { csvFileName } from '#contract/files/csv.ts';
 import type { Failure, Result } from '../../ipc.ts';
 import { type ScreenName, screensFor } from '../../screens.ts';
 import { DayRange } from '../components/dates.tsx';
-import { Copyable, Details, Facts, NoDetails } from '../components/details.tsx';
+import { Copyable, Details, type Fact, Facts, NoDetails } from '../components/details.tsx';
 import { ExportAllButton } from '../components/export-buttons.tsx';
 import { Icon } from '../components/icons.tsx';
 import { Empty, MoreButton, ResetButton, useFilters, useList, useOpen, useSettled } from '../components/list.tsx';
@@ -21,8 +21,10 @@ import {
   describeDetail,
   describeEvent,
   describeSubject,
+  findReplaced,
   labelActors,
   mergeActivity,
+  replacesDetail,
 } from '../state/activity.ts';
 import { formatAddress } from '../state/addresses.ts';
 import { listDays, ownZone } from '../state/clock.ts';
@@ -188,6 +190,27 @@ async function findEvent(id: string): Promise<Result<ActivityEvent>> {
   return event ? { ok: true, value: event } : { ok: false, failure: { ...notThere } };
 }
 
+/** Looks up what held before an event. Null if it isn't recorded, or further back than one would look for. */
+async function findBefore(event: ActivityEvent): Promise<Result<{ before: string | null }>> {
+  const older: ActivityEvent[] = [];
+  let cursor: string | null = null;
+  let isPast = false;
+  for (let page = 0; page < maxPagesBack; page++) {
+    const result: Result<ActivityView> = await window.callkey.request('listActivity', { subject: event.subject.id, cursor });
+    if (!result.ok) return result;
+    for (const each of result.value.events) {
+      if (isPast) older.push(each);
+      isPast ||= each.id === event.id;
+    }
+    const before = findReplaced(event, older);
+    cursor = result.value.nextCursor;
+    if (before !== null || cursor === null) return { ok: true, value: { before } };
+  }
+  return { ok: true, value: { before: null } };
+}
+
+const maxPagesBack = 5;
+
 const notThere: Failure = { kind: 'refused', code: 'not-found', detail: '', errors: [], retryAfterSeconds: null };
 
 type EventDetailsProps = { event: ActivityEvent; session: SessionView; onFilter: (subject: string) => void; onClose: () => void };
@@ -198,12 +221,20 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
   const seesUsers = screensFor(session.viewer).some(({ name }) => name === 'users');
   const target = subjectAddress(event, session);
   const person = actor && <bdi>{actor.name}</bdi>;
+  const replaces = replacesDetail(event);
+  const { view: earlier } = useList({ key: `before/${id}`, every: null, load: replaces ? () => findBefore(event) : null }).state.value;
+  const showText = (term: string, shown: string): Fact => [term, <bdi key={term}>{capitalized(describeDetail(shown))}</bdi>];
   return (
     <Details title={describeEvent(event, session.viewer.id)} rowId={id} onClose={onClose}>
       <div class="actions at-start">
         {target !== null && (
           <a class="button" href={target}>
             Show the {subjectNouns[subject.kind]}
+          </a>
+        )}
+        {subject.kind === 'api-key' && (
+          <a class="button" href={formatAddress('calls', { apiKey: subject.id })}>
+            Show its calls
           </a>
         )}
         {!concernsOnlyActor(action) && (
@@ -227,7 +258,8 @@ function EventDetails({ event, session, onFilter, onClose }: EventDetailsProps) 
             </span>,
           ],
           ['From', addressLabel(address)],
-          ...(detail === undefined ? [] : ([['Detail', <bdi key="detail">{capitalized(describeDetail(detail))}</bdi>]] as const)),
+          ...(replaces && earlier ? [showText('Before', earlier.before ?? 'not recorded')] : []),
+          ...(detail === undefined ? [] : [showText(replaces ? 'After' : 'Detail', detail)]),
           [capitalized(subjectNouns[subject.kind] ?? subject.kind), <bdi key="subject">{describeSubject(action, subject.name)}</bdi>],
           ['ID', <Copyable key="id" text={subject.id} noun="ID" />],
           ...(actor ? ([['User ID', <Copyable key="actor" text={actor.id} noun="user ID" />]] as const) : []),

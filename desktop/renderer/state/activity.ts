@@ -44,6 +44,25 @@ export function describeDetail(detail: string): string {
   return detail.replace(/\b\d{4}-\d{2}-\d{2}\b/g, formatIsoDay);
 }
 
+/** Actions whose detail is all that holds from then on, so that the detail of the one before is what held until then. */
+const settings = ['api-key.limited', 'calling-hours.changed', 'pace.changed', 'contact-limits.changed'];
+
+/** Whether the event before it says what its detail replaced. */
+export function replacesDetail({ action, detail }: ActivityEvent): boolean {
+  return detail !== undefined && settings.includes(action);
+}
+
+/**
+ * Returns what held before an event. Null if that isn't recorded.
+ *
+ * @param older the earlier events about the same subject, newest first
+ */
+export function findReplaced({ action }: ActivityEvent, older: readonly ActivityEvent[]): string | null {
+  const replaced = older.find((event) => event.action === action)?.detail;
+  if (replaced !== undefined) return replaced;
+  return older.some((event) => /\.(created|added)$/.test(event.action)) ? 'none' : null;
+}
+
 /** Formats an event's address. For events that started on the server itself, staff also see the operator's login name: `local:ada`. */
 export function addressLabel(address: string): string {
   if (address === 'local') return 'the server itself';
