@@ -11,7 +11,7 @@ import { createSecretBox, missingSecret } from '../../server/sealed-secrets.ts';
 import { readConfig } from '../../server/start/config.ts';
 import { readSecret, secretFilePath } from '../../server/start/session-secrets.ts';
 import { systemClock, systemRandomness } from '../../server/start/system.ts';
-import type { DatabaseLocation, Lane } from '../../storage/engine/database.ts';
+import { countRows, type DatabaseLocation, type Lane } from '../../storage/engine/database.ts';
 import { explainDatabaseError } from '../../storage/engine/errors.ts';
 import { freeBytes, requireRights } from '../../storage/engine/health.ts';
 import { findClusterFaults, findRoleFaults } from '../../storage/engine/postgres/cluster.ts';
@@ -83,9 +83,8 @@ async function lookAtClock({ stores }: Storage): Promise<string> {
   return 'plausible';
 }
 
-async function countEnabled({ database }: Storage): Promise<number> {
-  const counted = await database.read('users').whereNull('disabled_at').count({ users: '*' }).first<{ users: number | string }>();
-  return Number(counted.users);
+function countEnabled({ database }: Storage): Promise<number> {
+  return countRows(database.read('users').whereNull('disabled_at'));
 }
 
 /** Describes the queue of due calls. @throws Error if a running core has recorded that the provider isn't accepting calls */

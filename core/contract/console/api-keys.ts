@@ -203,8 +203,6 @@ export const revokedApiKeySchema = z.object({
   activity: z.array(eventSchema),
 });
 
-export type RevokedApiKeyView = z.infer<typeof revokedApiKeySchema>;
-
 export const apiKeyRoutes = {
   listApiKeys: route('GET', '/console/api-keys', {
     summary: 'List API keys, newest first',

@@ -5,8 +5,8 @@ import { limits } from '#contract/limits.ts';
 import { counted } from '#contract/text/count.ts';
 import { auditEvent, describeChange } from '../audit/audit.ts';
 import type {
-  Account,
   Actor,
+  AuditEvent,
   Caller,
   Campaign,
   Digest,
@@ -100,18 +100,22 @@ function compare(a: Entry, b: Entry): number {
 /** Creates the first partner, account and campaign together, and selects the account. */
 export async function setUp(ports: Ports, sessionId: Digest, { viewer, actor }: SignedInCaller, names: Setup): Promise<CreatedSetupView> {
   requireStaff(viewer);
-  const { partner, event: partnerAdded } = newPartner(ports, actor, names.partner);
-  const { account, event: accountAdded } = newAccount(ports, actor, names.account, partner.id);
-  const { campaign, event: campaignAdded } = newCampaign(ports, actor, names.campaign, account);
-  const isFirst = await ports.stores.directory.setUp(partner, account, campaign, [partnerAdded, accountAdded, campaignAdded]);
+  const [partner, partnerAdded] = add(ports, actor, 'partner', names.partner);
+  const [account, accountAdded] = add(ports, actor, 'account', names.account, { partnerId: partner.id });
+  const [campaign, campaignAdded] = add(ports, actor, 'campaign', names.campaign, { accountId: account.id, partnerId: partner.id });
+  const owned = [
+    { ...account, partnerId: partner.id },
+    { ...campaign, accountId: account.id },
+  ] as const;
+  const isFirst = await ports.stores.directory.setUp(partner, ...owned, [partnerAdded, accountAdded, campaignAdded]);
   if (!isFirst) throw new Problem('conflict', 'A partner already exists. To add accounts and campaigns, use the directory.');
   await selectTenancy(ports, sessionId, viewer, { kind: 'account', id: account.id });
-  return { partner, account: toNamed(account), campaign: toNamed(campaign) };
+  return { partner, account, campaign };
 }
 
 export async function createPartner(ports: Ports, { viewer, actor }: Caller, name: string): Promise<ManagedPartner> {
   requireStaff(viewer);
-  const { partner, event } = newPartner(ports, actor, name);
+  const [partner, event] = add(ports, actor, 'partner', name);
   await ports.stores.directory.create('partner', partner, null, event);
   return { ...partner, accounts: 0 };
 }
@@ -119,35 +123,24 @@ export async function createPartner(ports: Ports, { viewer, actor }: Caller, nam
 export async function createAccount(ports: Ports, { viewer, actor }: Caller, name: string, partnerId: string): Promise<ManagedAccount> {
   const partner = await ports.stores.directory.findPartner(toAccess(viewer), partnerId);
   if (!partner) throw notInScope('partnerId', 'partner');
-  const { account, event } = newAccount(ports, actor, name, partnerId);
+  const [account, event] = add(ports, actor, 'account', name, { partnerId });
   await ports.stores.directory.create('account', account, partnerId, event);
-  return { id: account.id, name, partner: toNamed(partner), campaigns: 0 };
+  return { ...account, partner: toNamed(partner), campaigns: 0 };
 }
 
 export async function createCampaign(ports: Ports, { viewer, actor }: Caller, name: string, accountId: string): Promise<ManagedCampaign> {
   const account = await ports.stores.directory.findAccount(toAccess(viewer), accountId);
   if (!account) throw notInScope('accountId', 'account');
-  const { campaign, event } = newCampaign(ports, actor, name, { id: accountId, partnerId: account.partner.id });
+  const [campaign, event] = add(ports, actor, 'campaign', name, { accountId, partnerId: account.partner.id });
   await ports.stores.directory.create('campaign', campaign, accountId, event);
-  return { id: campaign.id, name, account: toNamed(account), partner: account.partner, settings: {} };
+  return { ...campaign, account: toNamed(account), partner: account.partner, settings: {} };
 }
 
-function newPartner(ports: Ports, actor: Actor, name: string) {
-  const partner = { id: ports.randomness.id(), name };
-  const owningScope = { accountId: null, partnerId: partner.id };
-  return { partner, event: auditEvent(ports, actor, 'partner.added', { kind: 'partner', ...partner }, owningScope) };
-}
-
-function newAccount(ports: Ports, actor: Actor, name: string, partnerId: string) {
-  const account: Account = { id: ports.randomness.id(), name, partnerId };
-  const owningScope = { accountId: account.id, partnerId };
-  return { account, event: auditEvent(ports, actor, 'account.added', { kind: 'account', id: account.id, name }, owningScope) };
-}
-
-function newCampaign(ports: Ports, actor: Actor, name: string, { id: accountId, partnerId }: Pick<Account, 'id' | 'partnerId'>) {
-  const campaign = { id: ports.randomness.id(), name, accountId };
-  const owningScope = { accountId, partnerId };
-  return { campaign, event: auditEvent(ports, actor, 'campaign.added', { kind: 'campaign', id: campaign.id, name }, owningScope) };
+/** @returns the new entity, and the event of adding it. What isn't in `owner` is the entity itself */
+function add(ports: Ports, actor: Actor, kind: Kind, name: string, owner: Partial<OwningScope> = {}): [Named, AuditEvent] {
+  const entity = { id: ports.randomness.id(), name };
+  const owningScope = { accountId: kind === 'account' ? entity.id : null, partnerId: entity.id, ...owner };
+  return [entity, auditEvent(ports, actor, `${kind}.added`, { kind, ...entity }, owningScope)];
 }
 
 type Managed = { partner: ManagedPartner; account: ManagedAccount; campaign: ManagedCampaign };

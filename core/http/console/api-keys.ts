@@ -26,9 +26,17 @@ export const createApiKey: Handler<'createApiKey'> = async ({ ports, viewer, cal
 
 export const showApiKey: Handler<'showApiKey'> = async ({ ctx, deps, ports, viewer, params, query }) => {
   const details = await domain.showApiKey(ports, viewer, params.id, query.timeZone);
+  const { apiKey, createdIn, reach, usage, activity, lastUsedAddress, today } = details;
   const ignoredProxy = deps.findIgnoredProxy(ctx);
-  const view = apiKeyDetailsView(details, viewer, ports.clock.now());
-  return ignoredProxy === undefined ? view : { ...view, ignoredProxy };
+  return {
+    apiKey: apiKeyView(apiKey, viewer, ports.clock.now()),
+    ...{ createdIn, reach },
+    lastUsedAddress: isFullyShown(apiKey.creator, viewer) ? lastUsedAddress : null,
+    usage: usage.map(({ refused, ...counts }) => (refused > 0 ? { ...counts, refused } : counts)),
+    today: today && toTodayView(today),
+    activity: activity.map((event) => eventView(event, viewer)),
+    ...(ignoredProxy !== undefined && { ignoredProxy }),
+  };
 };
 
 export const showRevokedApiKey: Handler<'showRevokedApiKey'> = async ({ ports, viewer, params }) => {
@@ -84,18 +92,6 @@ function apiKeyView(key: ApiKey, viewer: Viewer, now: Millis): ApiKeyView {
   if (key.creator.isDisabled) view.ownerDisabled = true;
   if ((key.creator.lastSignInAt ?? key.createdAt) < awaySince(now)) view.ownerAway = true;
   return view;
-}
-
-function apiKeyDetailsView(details: KeyDetails, viewer: Viewer, now: Millis): ApiKeyDetailsView {
-  const { apiKey, createdIn, reach, usage, activity, lastUsedAddress, today } = details;
-  return {
-    apiKey: apiKeyView(apiKey, viewer, now),
-    ...{ createdIn, reach },
-    lastUsedAddress: isFullyShown(apiKey.creator, viewer) ? lastUsedAddress : null,
-    usage: usage.map(({ refused, ...counts }) => (refused > 0 ? { ...counts, refused } : counts)),
-    today: today && toTodayView(today),
-    activity: activity.map((event) => eventView(event, viewer)),
-  };
 }
 
 function toTodayView({ countedFrom, resetsAt, ...today }: NonNullable<KeyDetails['today']>): ApiKeyDetailsView['today'] {

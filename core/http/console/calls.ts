@@ -1,11 +1,11 @@
 import { callStateLabels } from '#contract/calls/states.ts';
-import type { CallDetailsView, CallsView, CallView, DialerTroubleView } from '#contract/console/calls.ts';
+import type { CallsView, CallView, DialerTroubleView } from '#contract/console/calls.ts';
 import { timestamp } from '#contract/text/text.ts';
 import * as domain from '../../domain/calls/call-list.ts';
 import { instantRange } from '../../domain/calls/days.ts';
 import { findDialerTrouble } from '../../domain/calls/dialing.ts';
 import type { Millis } from '../../domain/instant.ts';
-import type { CallDetails, CallFilter, ListedCall, Viewer } from '../../domain/model.ts';
+import type { CallFilter, ListedCall, Viewer } from '../../domain/model.ts';
 import type { Ports } from '../../domain/ports.ts';
 import { getCallZones } from '../../domain/protection/judge.ts';
 import { sendCsv, zonedTimestamp } from './csv.ts';
@@ -67,8 +67,19 @@ function csvCells(call: ListedCall, timeZone: string): string[] {
   ];
 }
 
-export const showCall: Handler<'showCall'> = async ({ ports, viewer, params }) =>
-  callDetailsView(await domain.showCall(ports, viewer, params.id, params.contactId), viewer);
+export const showCall: Handler<'showCall'> = async ({ ports, viewer, params }) => {
+  const { call, ...details } = await domain.showCall(ports, viewer, params.id, params.contactId);
+  const { variables, notBefore, notAfter, durationSeconds, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = details;
+  return {
+    call: callView(call, viewer),
+    ...{ timeZone: call.timeZone, variables, durationSeconds, attempts },
+    notBefore: notBefore && timestamp(notBefore),
+    notAfter: notAfter && timestamp(notAfter),
+    firstAttemptAt: firstAttemptAt && timestamp(firstAttemptAt),
+    nextAttemptAt: nextAttemptAt && timestamp(nextAttemptAt),
+    toldLateAt: toldLateAt && timestamp(toldLateAt),
+  };
+};
 
 export const summarizeCalls: Handler<'summarizeCalls'> = async ({ takeTurn, ports, viewer, params, query }) => {
   const request = { days: query, filter: toFilter(ports, query) };
@@ -121,17 +132,4 @@ function callView(call: ListedCall, viewer: Viewer): CallView {
 function findZone({ phone, timeZone }: ListedCall): string | null {
   const [zone, ...others] = phone === null ? [] : getCallZones({ phone, timeZone });
   return zone === undefined || others.length > 0 ? null : zone;
-}
-
-function callDetailsView({ call, ...details }: CallDetails, viewer: Viewer): CallDetailsView {
-  const { variables, notBefore, notAfter, durationSeconds, attempts, firstAttemptAt, nextAttemptAt, toldLateAt } = details;
-  return {
-    call: callView(call, viewer),
-    ...{ timeZone: call.timeZone, variables, durationSeconds, attempts },
-    notBefore: notBefore && timestamp(notBefore),
-    notAfter: notAfter && timestamp(notAfter),
-    firstAttemptAt: firstAttemptAt && timestamp(firstAttemptAt),
-    nextAttemptAt: nextAttemptAt && timestamp(nextAttemptAt),
-    toldLateAt: toldLateAt && timestamp(toldLateAt),
-  };
 }

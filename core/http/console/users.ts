@@ -1,9 +1,7 @@
-import type { DeletionView, UserView } from '#contract/console/users.ts';
+import type { UserView } from '#contract/console/users.ts';
 import { isExpired } from '#contract/expiry.ts';
 import { timestamp } from '#contract/text/text.ts';
-import type { DeletionPreview } from '../../domain/directory/users.ts';
 import * as domain from '../../domain/directory/users.ts';
-import type { Millis } from '../../domain/instant.ts';
 import type { ListedUser } from '../../domain/model.ts';
 import { viewerView } from './people.ts';
 import type { Handler } from './request.ts';
@@ -22,8 +20,19 @@ export const changeUser: Handler<'changeUser'> = async ({ ports, caller, params,
   user: userView(await domain.changeUser(ports, caller, params, body)),
 });
 
-export const previewDeletion: Handler<'previewDeletion'> = async ({ ports, viewer, params, query }) =>
-  deletionView(await domain.previewDeletion(ports, viewer, params.id, query.cursor), ports.clock.now());
+export const previewDeletion: Handler<'previewDeletion'> = async ({ ports, viewer, params, query }) => {
+  const { user, apiKeys, sessions } = await domain.previewDeletion(ports, viewer, params.id, query.cursor);
+  const now = ports.clock.now();
+  return {
+    user: userView(user),
+    apiKeys: apiKeys.items.map(({ id, name, lastUsedAt, expiresAt, queuedCalls }) => ({
+      ...{ id, name, queuedCalls, expired: isExpired(expiresAt, now) },
+      lastUsedAt: lastUsedAt && timestamp(lastUsedAt),
+    })),
+    nextCursor: apiKeys.nextCursor,
+    sessions,
+  };
+};
 
 export const deleteUser: Handler<'deleteUser'> = async ({ ports, caller, params, query }) => {
   await domain.deleteUser(ports, caller, params, query.cancelQueuedCalls);
@@ -54,17 +63,5 @@ function userView(user: ListedUser): UserView {
     apiKeys: user.apiKeys,
     link: user.link && { ...user.link, linkedAt: timestamp(user.link.linkedAt) },
     secondFactor: user.hasSecondFactor,
-  };
-}
-
-function deletionView({ user, apiKeys, sessions }: DeletionPreview, now: Millis): DeletionView {
-  return {
-    user: userView(user),
-    apiKeys: apiKeys.items.map(({ id, name, lastUsedAt, expiresAt, queuedCalls }) => ({
-      ...{ id, name, queuedCalls, expired: isExpired(expiresAt, now) },
-      lastUsedAt: lastUsedAt && timestamp(lastUsedAt),
-    })),
-    nextCursor: apiKeys.nextCursor,
-    sessions,
   };
 }

@@ -19,32 +19,7 @@ export class ConfigError extends Error {
   }
 }
 
-export type Config = Readonly<{
-  host: string;
-  port: number;
-  /** The number of seconds for which a draining core still accepts requests, so that load balancers notice that it isn't ready. */
-  drainDelay: number;
-  management: Readonly<{ host: string; port: number; names: readonly string[] }> | null;
-  tls: Tls | null;
-  database: DatabaseLocation;
-  /** Newest first. If null, the core generates a secret and stores it next to the SQLite file. */
-  sessionSecrets: readonly string[] | null;
-  /** The URL at which browsers reach this core, without a trailing slash; empty if it isn't set. */
-  publicUrl: string;
-  trustedProxies: readonly string[];
-  /** Whether the public listener serves the console. */
-  webConsole: boolean;
-  logLevel: LogLevel;
-  dialer: DialerConfig;
-  /** Newest first. Sign hand-offs and outcomes. With any dialer, outcomes of earlier hand-offs are accepted if there are secrets. */
-  dialerSecrets: readonly string[];
-  retentionDays: RetentionDays;
-  maxActiveKeys: number;
-  /** Null if users sign in with passwords only. */
-  oidc: OidcConfig | null;
-  passwordSignIn: boolean;
-  requiresSecondFactor: boolean;
-}>;
+export type Config = ReturnType<typeof readConfig>;
 
 /** Certificate and key in PEM format. */
 export type Tls = Readonly<{ certFile: string; keyFile: string; cert: Buffer; key: Buffer }>;
@@ -181,7 +156,7 @@ const schema = z.object({
  * @param environment such as process.env; a variable set to an empty string counts as unset
  * @throws ConfigError
  */
-export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+export function readConfig(environment: Readonly<Record<string, string | undefined>>) {
   const env = parse(schema, environment);
   if (env.DATABASE_URL.kind === 'postgres' && !env.SESSION_SECRETS) {
     throw new ConfigError('SESSION_SECRETS', `is required with PostgreSQL: set it to a secret of at least ${secretLength} characters`);
@@ -189,20 +164,26 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return Object.freeze({
     host: env.HOST,
     port: env.PORT,
-    // There's no delay on loopback, because load balancers can't reach it.
+    /**
+     * The number of seconds for which a draining core still accepts requests, so that load balancers notice that it isn't ready. There's no
+     * delay on loopback, because load balancers can't reach it.
+     */
     drainDelay: env.DRAIN_DELAY ?? (isLoopback(env.HOST) ? 0 : 5),
     management:
       env.MANAGEMENT_PORT === 'off' ? null : { host: env.MANAGEMENT_HOST, port: env.MANAGEMENT_PORT, names: env.MANAGEMENT_NAMES },
     tls: toTls(env.TLS_CERT_FILE, env.TLS_KEY_FILE),
     database: env.DATABASE_URL,
+    /** Newest first. If null, the core generates a secret and stores it next to the SQLite file. */
     sessionSecrets: env.SESSION_SECRETS,
     trustedProxies: env.TRUSTED_PROXIES,
     webConsole: env.WEB_CONSOLE === 'on',
     logLevel: env.LOG_LEVEL,
     dialer: toDialer(env),
+    /** Newest first. Sign hand-offs and outcomes. With any dialer, outcomes of earlier hand-offs are accepted if there are secrets. */
     dialerSecrets: env.DIALER_SECRETS ?? [],
     retentionDays: { contacts: env.RETENTION_DAYS, auditEvents: env.AUDIT_RETENTION_DAYS },
     maxActiveKeys: env.MAX_ACTIVE_KEYS_PER_USER,
+    /** The URL at which browsers reach this core, without a trailing slash; empty if it isn't set. */
     publicUrl: env.PUBLIC_URL ?? '',
     oidc: toOidc(env),
     passwordSignIn: env.PASSWORD_SIGN_IN === 'on',
@@ -349,20 +330,13 @@ function areAddresses(addresses: string[]): boolean {
   }
 }
 
-/** The company's identity provider. @property email whether to trust all email addresses, or only verified ones */
-export type OidcConfig = Readonly<{
-  issuer: string;
-  clientId: string;
-  clientSecret: string;
-  name: string;
-  email: 'verified' | 'trusted';
-  publicUrl: string;
-}>;
+/** The company's identity provider. */
+export type OidcConfig = NonNullable<Config['oidc']>;
 
 const required = ['PUBLIC_URL', 'OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET'] as const;
 
 /** @returns null if no provider is configured @throws ConfigError */
-function toOidc(env: z.output<typeof schema>): OidcConfig | null {
+function toOidc(env: z.output<typeof schema>) {
   const { OIDC_ISSUER: issuer, OIDC_CLIENT_ID: clientId, OIDC_CLIENT_SECRET: clientSecret, PUBLIC_URL: publicUrl } = env;
   if (issuer === undefined) {
     const variable = (['OIDC_CLIENT_ID', 'OIDC_CLIENT_SECRET', 'OIDC_EMAIL'] as const).find((name) => env[name] !== undefined);

@@ -10,7 +10,7 @@ import { Problem, unauthorizedDetail } from '../../domain/problem.ts';
 import { changesSignIn } from '../../domain/sign-in/sessions.ts';
 import { both, type Condition, countUpTo, either, equal, inRange, type RowPrefix, splitRange } from '../engine/conditions.ts';
 import type { Dialect, Lane, Lanes } from '../engine/database.ts';
-import { inChunks, inShortTransactions, required } from '../engine/database.ts';
+import { countRows, inChunks, inShortTransactions, required } from '../engine/database.ts';
 import type { AuditEventRow, UserRow } from '../engine/tables.ts';
 
 /**
@@ -361,11 +361,11 @@ export function auditChainStore({ background: { read, write, query } }: Lanes): 
     },
 
     async state() {
-      const [[row], counted] = await Promise.all([
+      const [[row], unchained] = await Promise.all([
         query<{ seq: number; hash: string; prunedSeq: number; prunedHash: string; lastSeq: number | null }>(chainEnds, []),
-        read('audit_events').whereNull('seq').count({ events: '*' }).first<{ events: number | string }>(),
+        countRows(read('audit_events').whereNull('seq')),
       ]);
-      return { ...required(row ?? null, 'the chain'), unchained: Number(counted.events) };
+      return { ...required(row ?? null, 'the chain'), unchained };
     },
 
     async read(after, last, limit) {

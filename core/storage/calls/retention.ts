@@ -3,7 +3,7 @@ import type { Millis } from '../../domain/instant.ts';
 import type { RetentionDays } from '../../domain/model.ts';
 import type { RetentionStore } from '../../domain/ports.ts';
 import { earliest, inCallLanes, sumOfCalls } from '../engine/call-lanes.ts';
-import { getDialect, inShortTransactions, type Lane } from '../engine/database.ts';
+import { countRows, getDialect, inShortTransactions, type Lane } from '../engine/database.ts';
 import { emptyLog } from '../engine/sqlite/sqlite.ts';
 import { selectUnlocked } from '../queue/queue.ts';
 
@@ -56,11 +56,11 @@ export function retentionStore(database: Lane): RetentionStore {
 
     async countErasable(endedBefore) {
       const counts = await inCallLanes(database, async ({ read }) => {
-        const [counted, oldest] = await Promise.all([
-          erasable(read, endedBefore).count({ calls: '*' }).first<{ calls: number | string }>(),
+        const [calls, oldest] = await Promise.all([
+          countRows(erasable(read, endedBefore)),
           erasable(read, Number.MAX_SAFE_INTEGER).first<{ since: Millis | null }>(read.raw(`min(${retainedSince(read)}) AS since`)),
         ]);
-        return { calls: Number(counted.calls), oldest: oldest.since };
+        return { calls, oldest: oldest.since };
       });
       return { erasable: counts.reduce((sum, { calls }) => sum + calls, 0), oldestEndedAt: earliest(counts.map(({ oldest }) => oldest)) };
     },

@@ -162,6 +162,11 @@ export function required<Value>(value: Value | null, column: string): Value {
   return value;
 }
 
+export async function countRows(rows: Knex.QueryBuilder): Promise<number> {
+  const { total } = await rows.count({ total: '*' }).first<{ total: number | string }>();
+  return Number(total);
+}
+
 /** The number of values in one statement, because databases limit the number of parameters. */
 const atOnce = 500;
 

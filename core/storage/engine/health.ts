@@ -57,23 +57,10 @@ class NoRoom extends Error {
   code = 'ENOSPC';
 }
 
-/**
- * The database's statistics for the metrics. `bytes` has the size of the database and of its write-ahead log (`wal`). PostgreSQL may not
- * report `wal` to this user.
- */
-export type DatabaseStats = {
-  migrations: number;
-  sessions: number;
-  /** How many stops of dialing there are, by scope. */
-  stops: Readonly<Record<string, number>>;
-  /** The time of the last backup, in epoch seconds; 0 if the audit events don't contain one. */
-  lastBackup: number;
-  bytes: Readonly<Record<string, number>>;
-  /** Free bytes on the database's disk; NaN for PostgreSQL. */
-  free: number;
-};
+export type DatabaseStats = Awaited<ReturnType<typeof readDatabaseStats>>;
 
-export async function readDatabaseStats(database: Lane, free: number | null): Promise<DatabaseStats> {
+/** Returns the statistics for the metrics. */
+export async function readDatabaseStats(database: Lane, free: number | null) {
   const [[counted], stops, { database: size, wal }] = await Promise.all([
     // The action is written as text, because the condition of a partial index doesn't match parameters.
     database.query<{ migrations: number; sessions: number; last_backup_at: number | null }>(
@@ -89,7 +76,9 @@ export async function readDatabaseStats(database: Lane, free: number | null): Pr
     migrations,
     sessions,
     stops: Object.fromEntries(stopScopes.map((scope) => [scope, stops.find((row) => row.scope === scope)?.stops ?? 0])),
+    /** In epoch seconds; 0 if the audit events don't contain one. */
     lastBackup: (last_backup_at ?? 0) / 1_000,
+    /** PostgreSQL may not report the size of the write-ahead log to this user. */
     bytes: { database: size, ...(wal === null ? {} : { wal }) },
     free: free ?? Number.NaN,
   };

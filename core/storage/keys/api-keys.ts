@@ -8,7 +8,7 @@ import { CallsNotCancelled, Problem, unauthorizedDetail } from '../../domain/pro
 import { recordAudit, recordAudits } from '../audit/audit.ts';
 import { perLane } from '../engine/call-lanes.ts';
 import type { Lane, Lanes } from '../engine/database.ts';
-import { inChunks, required } from '../engine/database.ts';
+import { countRows, inChunks, required } from '../engine/database.ts';
 import { readSql } from '../engine/sql-file.ts';
 import type { ApiKeyRow, KeyUsageRow, UserRow } from '../engine/tables.ts';
 import { cancelForGood, countQueued, type KeysWithCalls, keysHandingOff } from '../queue/queue.ts';
@@ -72,19 +72,15 @@ export function keysById(read: Knex, table: 'api_keys' | 'revoked_api_keys', ids
  */
 async function countVisible(read: Knex, visibility: KeyVisibility): Promise<number> {
   const keys = (narrowed: KeyVisibility) => narrowToVisible(read('api_keys as k'), narrowed);
-  const countKeys = async (query: Knex.QueryBuilder) => {
-    const { total } = await query.count({ total: '*' }).first<{ total: number | string }>();
-    return Number(total);
-  };
-  if (visibility.kind === 'all' || visibility.kind === 'nothing') return countKeys(keys(visibility));
+  if (visibility.kind === 'all' || visibility.kind === 'nothing') return countRows(keys(visibility));
   const [scope] = listParts(visibility);
   const ownElsewhere = ({ accountId, userId }: { accountId: string; userId: string }) =>
     keys({ kind: 'own', userId }).where((either) => either.whereNull('k.account_id').orWhereNot('k.account_id', accountId));
   const creators: string[] = (await usersWithHiddenKeys(read, visibility)).map(({ id }: { id: string }) => id);
   const [all, hidden, own] = await Promise.all([
-    countKeys(keys(scope)),
-    creators.length === 0 ? 0 : countKeys(keys(scope).whereIn('k.creator_id', creators)),
-    visibility.kind === 'account' ? countKeys(ownElsewhere(visibility)) : 0,
+    countRows(keys(scope)),
+    creators.length === 0 ? 0 : countRows(keys(scope).whereIn('k.creator_id', creators)),
+    visibility.kind === 'account' ? countRows(ownElsewhere(visibility)) : 0,
   ]);
   return all - hidden + own;
 }

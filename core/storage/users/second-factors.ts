@@ -2,7 +2,7 @@ import type { Knex } from 'knex';
 import type { CheckedCode, Digest } from '../../domain/model.ts';
 import type { SecondFactorStore } from '../../domain/ports.ts';
 import { recordAudit, requireSession } from '../audit/audit.ts';
-import type { Lanes } from '../engine/database.ts';
+import { countRows, type Lanes } from '../engine/database.ts';
 import { rejectOrphan } from '../engine/errors.ts';
 import { deleteFactor, lockTarget } from './users.ts';
 
@@ -53,10 +53,7 @@ export function secondFactorStore({ console: { read, write }, background }: Lane
       });
     },
 
-    async countRecoveryCodes(userId) {
-      const row = await read('recovery_codes').where({ user_id: userId }).count({ codes: '*' }).first();
-      return Number(row?.['codes'] ?? 0);
-    },
+    countRecoveryCodes: (userId) => countRows(read('recovery_codes').where({ user_id: userId })),
 
     async use(userId, code, events) {
       return write.transaction(async (trx) => {

@@ -9,7 +9,7 @@ import { Problem } from '../../domain/problem.ts';
 import { endProofs, recordAudit, recordAudits } from '../audit/audit.ts';
 import { either, matching } from '../engine/conditions.ts';
 import type { Lane, Lanes } from '../engine/database.ts';
-import { inChunks, inShortTransactions, required } from '../engine/database.ts';
+import { countRows, inChunks, inShortTransactions, required } from '../engine/database.ts';
 import { isUniqueViolation } from '../engine/errors.ts';
 import type { ApiKeyRow, LinkRow, SecondFactorRow, UserRow } from '../engine/tables.ts';
 import { cancelDeletedUsersCalls, cancelInFlight, revokeKeys, toEventScope } from '../keys/api-keys.ts';
@@ -102,10 +102,7 @@ function toListedUser(row: ListedRow): ListedUser {
 export function userStore({ console: database, 'sign-in': signIn, lists, background }: Lanes): UserStore {
   const { kind, read, write } = database;
   return {
-    async count() {
-      const counted = await read('users').whereNull('deleted_at').count({ users: '*' }).first<{ users: number | string }>();
-      return Number(counted.users);
-    },
+    count: () => countRows(read('users').whereNull('deleted_at')),
 
     async list(visibility, { search, awaySince }, after, limit) {
       const users = narrowToVisibleUsers(selectListed(lists.read), visibility).orderBy(['u.created_at', 'u.id']).limit(limit);
@@ -129,26 +126,14 @@ export function userStore({ console: database, 'sign-in': signIn, lists, backgro
     },
 
     async deletionImpact(userId, after, limit) {
-      const newest = lists
-        .read('api_keys')
-        .select('id', 'name', 'created_at', 'last_used_at', 'expires_at')
-        .where('creator_id', userId)
-        .orderBy([
-          { column: 'created_at', order: 'desc' },
-          { column: 'id', order: 'desc' },
-        ])
-        .limit(limit);
-      if (after) newest.whereRaw('(created_at, id) < (?, ?)', [after.at, after.id]);
-      const keys: Pick<ApiKeyRow, 'id' | 'name' | 'created_at' | 'last_used_at' | 'expires_at'>[] = await newest;
+      const newest = selectNewestKeys(lists.read, userId, limit, after && { id: after.id, created_at: after.at });
+      const keys: Pick<ApiKeyRow, 'id' | 'name' | 'created_at' | 'last_used_at' | 'expires_at'>[] = await newest.select(
+        ...['id', 'name', 'created_at', 'last_used_at', 'expires_at'],
+      );
       const queued = await countQueued(
         lists,
         keys.map(({ id }) => id),
       );
-      const counted = await lists
-        .read('sessions')
-        .where({ user_id: userId, half_open_until: null })
-        .count({ sessions: '*' })
-        .first<{ sessions: number | string }>();
       return {
         apiKeys: keys.map((key) => ({
           id: key.id,
@@ -158,7 +143,7 @@ export function userStore({ console: database, 'sign-in': signIn, lists, backgro
           expiresAt: key.expires_at,
           queuedCalls: queued.get(key.id) ?? 0,
         })),
-        sessions: Number(counted.sessions),
+        sessions: await countRows(lists.read('sessions').where({ user_id: userId, half_open_until: null })),
       };
     },
 
@@ -233,7 +218,7 @@ export function userStore({ console: database, 'sign-in': signIn, lists, backgro
         await recordAudit(trx, event);
         const sessions = await endProofs(trx, userId, event);
         await deleteFactor(trx, userId);
-        const apiKeys = await countKeys(trx, userId);
+        const apiKeys = await countRows(trx('api_keys').where({ creator_id: userId }));
         await deleteLink(trx, userId);
         await trx('users').where({ id: userId }).update(deletedColumns(userId, options));
         const revoked = await deleteStep(database, trx, userId, keysPerTransaction, options, (key) => toKeyEvent(event, key));
@@ -290,11 +275,6 @@ export async function deleteFactor(trx: Knex.Transaction, userId: string): Promi
   const confirmed = await trx('second_factors').where({ user_id: userId }).whereNotNull('confirmed_at').delete();
   await trx('second_factors').where({ user_id: userId }).delete();
   return confirmed;
-}
-
-async function countKeys(trx: Knex.Transaction, creatorId: string): Promise<number> {
-  const counted = await trx('api_keys').where({ creator_id: creatorId }).count({ keys: '*' }).first<{ keys: number | string }>();
-  return Number(counted.keys);
 }
 
 /** Writes the domain in a search in ASCII, as it's stored. */
@@ -462,8 +442,8 @@ function moving({ read, write }: Lane, { id, partner_id: partnerId, moving_keys 
 type KeyPosition = Pick<ApiKeyRow, 'id' | 'created_at'>;
 type MovingKey = KeyPosition & Pick<ApiKeyRow, 'partner_id' | 'creator_partner_id'>;
 
-/** Selects a user's newest keys. @param olderThan the last key of the previous step */
-function selectNewestKeys(from: Knex, userId: string, max: number, olderThan?: KeyPosition): Knex.QueryBuilder {
+/** Selects a user's newest keys. @param olderThan the last key of the previous page or step */
+function selectNewestKeys(from: Knex, userId: string, max: number, olderThan?: KeyPosition | null): Knex.QueryBuilder {
   const newest = from('api_keys')
     .where({ creator_id: userId })
     .orderBy([
