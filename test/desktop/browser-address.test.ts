@@ -91,6 +91,8 @@ describeBrowser('the console in a browser', () => {
       const contactId = textAt(await placeCall(browser.harness.core.url, browser.harness.tenants.campaign.id, keyValue), 'contactId');
       const panel = browser.page.getByRole('complementary');
       await open(`${browser.harness.core.url}/#/calls/${browser.harness.tenants.campaign.id}/${contactId}?state=failed`, 'partner');
+      await panel.getByRole('link', { name: browser.harness.tenants.campaign.name }).waitFor();
+      await panel.getByText(browser.harness.tenants.users.account.name, { exact: true }).waitFor();
       await panel.getByRole('link', { name: 'Linked' }).click();
       await panel.getByRole('heading', { name: 'Linked' }).waitFor();
       expect(await path()).to.equal(`/#/api-keys/${id}`);

@@ -42,13 +42,19 @@ export function CallDetails({ campaignId, contactId, listed, onClose }: CallDeta
 }
 
 function buildFacts(call: CallView): Fact[] {
-  const { contact, requestId, contactId, detail, placedAt, dialedAt, endedAt, answeredBy, apiKey } = call;
+  const { campaign, contact, requestId, contactId, detail, placedAt, dialedAt, endedAt, answeredBy, apiKey } = call;
   const duration = callDurationMs(call);
   const held = describeHeld(call, ownZone.value);
   return [
     ...(held === null ? [] : [[call.heldFor === null ? 'Calling hours' : 'Waiting', capitalized(held)] as const]),
     ...(detail === null ? [] : [['Detail', <bdi key="detail">{detail}</bdi>] as const]),
     ['Phone', contact.phone ?? 'Erased'],
+    [
+      'Campaign',
+      <a key="campaign" href={formatAddress('calls', { campaign: campaign.id })}>
+        <bdi>{campaign.name}</bdi>
+      </a>,
+    ],
     ['Placed', <Moment key="placed" at={placedAt} />],
     ...momentAt('Dialed', dialedAt),
     ...momentAt('Ended', endedAt),
